@@ -24,9 +24,12 @@ export async function openEngineSession(
   planPath: string,
   options: EngineSessionOptions & { readonly addon?: EngineAddon } = {},
 ): Promise<EngineSession> {
-  const engine = await loadEngine(planPath, options);
-  return new LoadedSession(engine, options);
+  return sessionOf(await loadEngine(planPath, options), options);
 }
+
+/** A session over an engine that is loaded; closing it closes the engine. */
+export const sessionOf = (engine: LoadedEngine, options: EngineSessionOptions): EngineSession =>
+  new LoadedSession(engine, options);
 
 class LoadedSession implements EngineSession {
   readonly backend: string;

@@ -51,7 +51,6 @@ export async function recordedLengths(
   const reader = new LengthsReader(contract);
   const states = contract.state.flatMap(({ input, output, validLength }) => [input, output, validLength]);
   const chunks = reference.chunks({
-    recycle: true,
     select: (_, name) => reader.names.includes(name) || states.includes(name),
     signal,
   });

@@ -10,9 +10,6 @@ import { isRecord, LineFault, longBase64, type PlainRecord, type ReferenceLine }
 import type { NumberLists } from './number-lists.js';
 import type { RecordedBinding } from './reference.js';
 
-/** Provides memory for a tensor: new, or reused for the same tensor of a later chunk. */
-export type Allocate = (tensor: string, bytes: number) => Uint8Array;
-
 type Side = 'inputs' | 'outputs';
 
 /** Nothing real is larger; a shape that is made to hurt stops here. */
@@ -26,7 +23,7 @@ export class TensorDecoder {
   /** Of the reference. */
   readonly #path: string;
   readonly #lists: NumberLists;
-  /** Members of npz files that this chunk and the one before it used: what one puts out the next takes in. */
+  /** Members of npz files that this chunk and the one before it used: the outputs of one are inputs of the next. */
   #members = new Map<string, Tensor>();
   #membersBefore: ReadonlyMap<string, Tensor> = new Map();
 
@@ -62,12 +59,11 @@ export class TensorDecoder {
     });
   }
 
-  decode(line: ReferenceLine, side: Side, name: string, allocate: Allocate): Tensor {
+  decode(line: ReferenceLine, side: Side, name: string): Tensor {
     const node = line[side][name];
     if (isList(node)) return this.#lists.tensor(node, side, name, line.text);
     const encoded = encodedTensor(name, node);
-    if ('data_b64' in encoded)
-      return base64Tensor(name, { node: encoded, line }, (bytes) => allocate(`${side}/${name}`, bytes));
+    if ('data_b64' in encoded) return base64Tensor(name, encoded, line);
     if ('npz' in encoded) return this.#member(name, encoded);
     return orFault(() => readNpy(this.#npyPath(name, encoded)));
   }
@@ -75,7 +71,7 @@ export class TensorDecoder {
   #member(name: string, node: PlainRecord): Tensor {
     const [npz, member] = [node.npz, node.tensor];
     if (typeof npz !== 'string' || typeof member !== 'string' || basename(npz) !== npz) {
-      throw new LineFault(`${name} does not say which member of which npz file beside it holds it`);
+      throw new LineFault(`${name} does not name the member and the npz file of its tensor`);
     }
     const { dtype, shape } = declared(name, node);
     const key = `${npz}/${member}`;
@@ -92,7 +88,7 @@ export class TensorDecoder {
     return tensor;
   }
 
-  /** Beside the reference, or, as the first tools that wrote such paths meant them, where the command runs. */
+  /** Beside the reference, or where the command runs, as the first tools that wrote such paths had it. */
   #npyPath(name: string, node: PlainRecord): string {
     const path = node.npy_path;
     if (typeof path !== 'string' || path === '') {
@@ -101,7 +97,7 @@ export class TensorDecoder {
     const beside = isAbsolute(path) ? path : join(dirname(this.#path), path);
     if (existsSync(beside)) return beside;
     if (existsSync(path)) return path;
-    throw new LineFault(`the file ${path} of ${name} is not there`);
+    throw new LineFault(`the file ${path} of ${name} does not exist`);
   }
 }
 
@@ -127,11 +123,7 @@ function orFault<T>(read: () => T): T {
 /** Characters of base64 that become a string at once: whole groups of four, few enough that the string is young and soon freed. */
 const BASE64_STEP = 1 << 16;
 
-function base64Tensor(
-  name: string,
-  { node, line }: { readonly node: PlainRecord; readonly line: ReferenceLine },
-  allocate: (bytes: number) => Uint8Array,
-): Tensor {
+function base64Tensor(name: string, node: PlainRecord, line: ReferenceLine): Tensor {
   const { dtype, shape } = declared(name, node);
   const bytes = packedBytes(dtype, elementCount(shape));
   const text = typeof node.data_b64 === 'string' ? node.data_b64 : '';
@@ -143,10 +135,10 @@ function base64Tensor(
       `${name} has ${characters.length} characters of base64, [${shape}] of ${dtype} needs ${4 * Math.ceil(bytes / 3)}`,
     );
   }
-  const target = allocate(bytes);
-  const written = decodeBase64(characters, Buffer.from(target.buffer, target.byteOffset, bytes));
+  const target = Buffer.allocUnsafeSlow(bytes);
+  const written = decodeBase64(characters, target);
   if (written !== bytes) throw new LineFault(`the base64 of ${name} holds other characters or ends early`);
-  return { dtype, shape, bytes: target };
+  return { dtype, shape, bytes: new Uint8Array(target.buffer) };
 }
 
 /** Bytes written; fewer than there are where characters are not base64, which the decoder skips. */
@@ -197,5 +189,5 @@ function shapeOf(name: string, value: unknown): readonly number[] {
     value.length <= 32 &&
     value.every((size) => typeof size === 'number' && Number.isSafeInteger(size) && size >= 0);
   if (isShape && elementCount(value as number[]) <= MAX_TENSOR_BYTES) return value as number[];
-  throw new LineFault(`${name} has no shape that can be`);
+  throw new LineFault(`${name} has no valid shape`);
 }

@@ -3,7 +3,7 @@ import { type ByteSource, openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { type Allocate, TensorDecoder } from './decode.js';
+import { TensorDecoder } from './decode.js';
 import { LineFault, LineReader, type ReferenceLine } from './lines.js';
 import { chunkMeta, provenanceIn } from './meta.js';
 import { NumberLists } from './number-lists.js';
@@ -62,20 +62,17 @@ async function* readChunks(
   options: ReadOptions,
 ): AsyncGenerator<ReferenceChunk> {
   const { onDamaged, select, signal, limit = Number.POSITIVE_INFINITY } = options;
-  const memory = options.recycle === true ? new RecycledMemory() : undefined;
-  const allocate = memory?.allocate ?? fresh;
   const damaged = ({ line, why, remedy }: Damage): void => {
     if (onDamaged === undefined) throw damagedError(source.path, { line, why, remedy });
     onDamaged({ line, why });
   };
   let position = 0;
   const decode = (line: ReferenceLine, number: number): ReferenceChunk => {
-    memory?.turn();
     decoder.turn();
-    return decodeChunk(line, { decoder, allocate, position, number, select });
+    return decodeChunk(line, { decoder, position, number, select });
   };
   for (const chunk of wholeLines(new LineReader(source), damaged, decode)) {
-    // Everything here is synchronous: without a turn of the event loop a signal never comes in.
+    // Everything else is synchronous: without a turn of the event loop a signal never comes in.
     await setImmediate();
     throwIfCancelled(signal, `reading ${source.path}`);
     yield chunk;
@@ -105,7 +102,6 @@ function* wholeLines<T>(
 
 interface Decoding {
   readonly decoder: TensorDecoder;
-  readonly allocate: Allocate;
   readonly position: number;
   /** Of the line. */
   readonly number: number;
@@ -113,7 +109,7 @@ interface Decoding {
 }
 
 function decodeChunk(line: ReferenceLine, decoding: Decoding): ReferenceChunk {
-  const { decoder, allocate, position, number, select } = decoding;
+  const { decoder, position, number, select } = decoding;
   const { index } = line;
   if (index !== undefined && !(typeof index === 'number' && Number.isSafeInteger(index)))
     throw new LineFault('its chunk_idx is not a whole number');
@@ -123,31 +119,10 @@ function decodeChunk(line: ReferenceLine, decoding: Decoding): ReferenceChunk {
     new Map(
       names[which]
         .filter((name) => select?.(which, name, position) ?? true)
-        .map((name) => [name, decoder.decode(line, which, name, allocate)]),
+        .map((name) => [name, decoder.decode(line, which, name)]),
     );
   const meta = chunkMeta(line.metadata, number);
   return { index: index ?? position, inputs: side('inputs'), outputs: side('outputs'), meta };
-}
-
-const fresh: Allocate = (_, bytes) => new Uint8Array(Buffer.allocUnsafeSlow(bytes).buffer);
-
-/** Two sets of memory that take turns, so that a chunk stays whole while the next one is read. */
-class RecycledMemory {
-  readonly #sets: readonly [Map<string, Uint8Array>, Map<string, Uint8Array>] = [new Map(), new Map()];
-  #turn: 0 | 1 = 0;
-
-  turn(): void {
-    this.#turn = this.#turn === 0 ? 1 : 0;
-  }
-
-  readonly allocate: Allocate = (tensor, bytes) => {
-    const set = this.#sets[this.#turn];
-    const known = set.get(tensor);
-    if (known?.length === bytes) return known;
-    const made = fresh(tensor, bytes);
-    set.set(tensor, made);
-    return made;
-  };
 }
 
 const damagedError = (path: string, { line, why, remedy }: Damage): TrtforgeError =>

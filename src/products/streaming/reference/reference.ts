@@ -13,7 +13,7 @@ export interface ReferenceHeader {
   readonly path: string;
   /** `jsonl`: one JSON object a line. `compact`: a folder of npz files in which nothing is stored twice. */
   readonly form: 'jsonl' | 'compact';
-  /** null where only reading all of it would tell. */
+  /** null where it is known only after reading all of it. */
   readonly chunks: number | null;
   /** Of the files that hold the tensors. */
   readonly bytes: number;
@@ -33,9 +33,7 @@ export interface RecordedBinding {
 export interface ReadOptions {
   /** Which tensors to decode; default all. The others are missing from the chunk. */
   readonly select?: (side: 'inputs' | 'outputs', name: string, position: number) => boolean;
-  /** Memory of a chunk is used again for the next but one: copy what you need for longer. Default false. */
-  readonly recycle?: boolean;
-  /** Told of every line that is damaged, and reading goes on with the next; without it the first damaged line is an error. */
+  /** Called for every line that is damaged, and reading goes on with the next; without it the first damaged line is an error. */
   readonly onDamaged?: (damage: DamagedLine) => void;
   /** Chunks to read; default all. */
   readonly limit?: number;
@@ -63,7 +61,7 @@ export interface ChunkMeta {
   readonly chunkLength: number | null;
   readonly encodedLength: number | null;
   readonly stateLength: number | null;
-  /** Before the recorder repaired it: differs where it did, negative where the model was wrong. */
+  /** Before the recorder repaired it: another one where it did, negative where the model was wrong. */
   readonly stateLengthRaw: number | null;
   readonly stepMs: number | null;
   /** All of the recorded `metadata`, ours under `x_trtforge` excepted. */

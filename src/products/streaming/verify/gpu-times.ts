@@ -1,32 +1,11 @@
 import { medianOf } from '../../../base/statistics.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import type { EngineAddon } from '../../../engines/runtime/tensorrt/load-engine.js';
+import type { LoadedEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
 import { timesOf } from '../../../quality/bench/times.js';
-import type { NativeEngine, NativeShape } from '../../../tensorrt/addon/native-engine.js';
+import type { NativeShape } from '../../../tensorrt/addon/native-engine.js';
 import type { ParityResult } from './result.js';
-
-/** Lets an addon be used as it is while its engine can be measured afterwards: a second copy of a large engine would not fit beside the first. */
-export function rememberEngine(addon: EngineAddon): {
-  readonly addon: EngineAddon;
-  engine(): Promise<NativeEngine> | undefined;
-} {
-  let opened: Promise<NativeEngine> | undefined;
-  return {
-    addon: {
-      gpus: () => addon.gpus(),
-      gpuState: (uuid) => addon.gpuState(uuid),
-      measure: (engine, request) => addon.measure(engine, request),
-      openEngine: (request, onEvent) => {
-        const job = addon.openEngine(request, onEvent);
-        opened = job.done;
-        return job;
-      },
-    },
-    engine: () => opened,
-  };
-}
 
 /** One size of chunk with the inputs it was run with, state included. */
 export interface SizedInputs {
@@ -39,8 +18,7 @@ const DURATION_MS = 300;
 
 /** Times one size of chunk on the GPU's clock: transfers in, computing, transfers out; `inARowMs` is what a step of it takes by the host's clock. */
 export async function gpuTimesOf(
-  addon: EngineAddon,
-  engine: NativeEngine,
+  { addon, native }: Pick<LoadedEngine, 'addon' | 'native'>,
   bindings: readonly EngineBinding[],
   { profile, inputs }: SizedInputs,
   inARowMs: number,
@@ -50,7 +28,7 @@ export async function gpuTimesOf(
     if (tensor === undefined) return [];
     return [{ name, shape: tensor.shape, values: hostValues ? Array.from(numbersOf(tensor)) : null }];
   });
-  const measurement = await addon.measure(engine, {
+  const measurement = await addon.measure(native, {
     profile,
     shapes,
     inputs: bindings.flatMap(({ name, hostValues }) => {

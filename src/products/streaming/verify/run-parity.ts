@@ -39,7 +39,6 @@ export async function runParity(
   const runner = candidate.runner(plan);
   const { header } = reference;
   const chunks = reference.chunks({
-    recycle: true,
     limit: request.limit,
     signal,
   });
