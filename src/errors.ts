@@ -1,6 +1,6 @@
 /**
  * Every error trtforge can end with, in one place. A code is stable: scripts may match on it.
- * `docs/errors.md` is generated from this table (`npm run docs`) and a test holds the two together.
+ * `docs/errors.md` is generated from this table (`npm run docs`) and a test compares the two.
  *
  * Exit codes: 0 pass, 1 a gate or comparison failed, 2 bad usage or bad input, 3 this machine cannot,
  * 4 inconclusive, 5 internal error.
@@ -9,7 +9,7 @@ export const ExitCode = {
   pass: 0,
   failed: 1,
   badInput: 2,
-  cannotHere: 3,
+  machineCannot: 3,
   inconclusive: 4,
   internal: 5,
 } as const;
@@ -24,9 +24,9 @@ export const outcomeExitCodes = {
 
 interface CatalogueEntry {
   readonly exitCode: ExitCode;
-  /** What the code stands for, for the documentation; the message at hand names the file, tensor or node. */
+  /** What the code stands for, for the documentation; the message names the file, tensor or node. */
   readonly meaning: string;
-  /** What to do about it when the place that throws knows nothing better. */
+  /** What to do about it where the code that throws has no better remedy. */
   readonly remedy: string;
 }
 
@@ -39,12 +39,12 @@ export const catalogue = {
   },
   TF_CONFIG_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'The configuration file cannot be read or holds a key or value that no option takes.',
-    remedy: 'Correct the key named; --print-config shows what trtforge understood.',
+    meaning: 'The configuration file cannot be read, or has a key or value that no option takes.',
+    remedy: 'Correct the key; --print-config shows the options as resolved.',
   },
   TF_FILE_NOT_FOUND: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file that was named does not exist.',
+    meaning: 'A file that the command line names does not exist.',
     remedy: 'Check the path.',
   },
   TF_FILE_UNREADABLE: {
@@ -53,19 +53,19 @@ export const catalogue = {
     remedy: 'Check the permissions of the file and that it is a regular file.',
   },
   TF_WRITE_FAILED: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
       'A file could not be written: no space, no permission, a read-only file system. Nothing half-written is left behind.',
     remedy: 'Free space or choose another folder.',
   },
   TF_OUTPUT_IS_INPUT: {
     exitCode: ExitCode.badInput,
-    meaning: 'A result was to replace a file that the same command reads, under whatever name or link.',
+    meaning: 'A result would replace a file that the same command reads, under any name or link.',
     remedy: 'Choose another output path.',
   },
   TF_OUTPUT_OF_OTHER_KIND: {
     exitCode: ExitCode.badInput,
-    meaning: 'A result was to replace a file that holds something of another kind, or that was edited.',
+    meaning: 'A result would replace a file of another kind, or one that was edited.',
     remedy: 'Choose another output path, or replace the file with --force.',
   },
   TF_SIZE_INVALID: {
@@ -81,24 +81,24 @@ export const catalogue = {
   TF_ARCHIVE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An archive (a wheel or npz, which are ZIP, or a tar of engines) is cut short, damaged, encrypted or holds members that may not be unpacked.',
+      'An archive (a wheel or npz, which are ZIP, or a tar of engines) is cut short, damaged, encrypted, or has members that may not be unpacked.',
     remedy: 'Get the file again and compare its size with the original.',
   },
   TF_ONNX_NOT_A_MODEL: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file given as a model is something else: empty, text, a Git-LFS pointer, a TensorRT plan, an archive, or bytes without an ONNX graph.',
-    remedy: 'Give the .onnx file itself.',
+      'A file passed as a model is something else: empty, text, a Git-LFS pointer, a TensorRT plan, an archive, or bytes without an ONNX graph.',
+    remedy: 'Pass the .onnx file itself.',
   },
   TF_ONNX_TRUNCATED: {
     exitCode: ExitCode.badInput,
-    meaning: 'An ONNX file ends before what it announces; the message says at which byte.',
+    meaning: 'An ONNX file ends before what it announces; the message has the byte.',
     remedy: 'Copy or download the file again and compare its size with the original.',
   },
   TF_ONNX_CORRUPT: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An ONNX file breaks the rules of the protobuf wire format or nests deeper than protobuf allows; the message says at which byte.',
+      'An ONNX file breaks the rules of the protobuf wire format or nests deeper than protobuf allows; the message has the byte.',
     remedy: 'Export the model again, or check it with the tool that wrote it.',
   },
   TF_ONNX_GRAPH_INVALID: {
@@ -122,13 +122,14 @@ export const catalogue = {
   },
   TF_ONNX_EXTERNAL_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'The external_data entry of a tensor has no location, or an offset or length that is no number.',
+    meaning:
+      'The external_data entry of a tensor has no location, or an offset or length that is not a number.',
     remedy: 'Export the model again.',
   },
   TF_ONNX_EXTERNAL_MISSING: {
     exitCode: ExitCode.badInput,
-    meaning: 'An external-data file that a model refers to is not there or cannot be read.',
-    remedy: 'Put the weight files where the model expects them: beside it, under the names it gives.',
+    meaning: 'An external-data file that a model refers to does not exist or cannot be read.',
+    remedy: 'Put the weight files where the model expects them: beside it, under the names in it.',
   },
   TF_ONNX_EXTERNAL_SHORT: {
     exitCode: ExitCode.badInput,
@@ -144,83 +145,83 @@ export const catalogue = {
   },
   TF_PLAN_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file given as an engine is not a TensorRT or TensorRT-RTX plan, or is cut short.',
-    remedy: 'Give the .engine, .plan or .trt file that a builder wrote.',
+    meaning: 'A file passed as an engine is not a TensorRT or TensorRT-RTX plan, or is cut short.',
+    remedy: 'Pass the .engine, .plan or .trt file that a builder wrote.',
   },
   TF_LICENSE_NOT_ACCEPTED: {
     exitCode: ExitCode.badInput,
-    meaning: 'Software of another owner is to be installed and its licence has not been accepted.',
+    meaning: 'Software of another owner is needed, and its licence has not been accepted.',
     remedy: 'Read the licence named, then run the command again with --accept-license.',
   },
   TF_PLATFORM_UNSUPPORTED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'What was asked for does not exist for this operating system or processor.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'The request cannot be done on this operating system or processor.',
     remedy: 'Use an x86-64 Linux machine (or container) for this step.',
   },
   TF_DOWNLOAD_FAILED: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'A toolchain could not be downloaded: no python3 or pip, no network, no such version.',
-    remedy: 'Download the wheel on a machine that can, and give it with --wheel FILE.',
+    remedy: 'Download the wheel on another machine, and pass it: --wheel FILE.',
   },
   TF_TOOLCHAIN_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A wheel is not the one its name says: its digest or that of a member is wrong, or it is another package.',
+      'A wheel does not match its name: its digest or that of a member is wrong, or it is another package.',
     remedy: 'Download the wheel again from the index of its publisher.',
   },
   TF_TOOLCHAIN_NOT_FOUND: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'No TensorRT of the product and version asked for is installed where trtforge looks.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'No TensorRT of the requested product and version is installed where trtforge looks.',
     remedy:
       'Run trtforge toolchain list to see what is found; trtforge toolchain install tensorrt-rtx installs one that builds without a GPU.',
   },
   TF_NATIVE_UNSUPPORTED: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
       'The C++ addon does not exist for this operating system; building and running engines needs Linux.',
     remedy: 'Run this command on Linux (x86-64); inspect, convert and verify work everywhere.',
   },
   TF_NATIVE_NOT_BUILT: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'The C++ addon is not compiled, or the compiled file does not load into this Node.',
     remedy: 'Run node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
   },
   TF_COMPILER_MISSING: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'The C++ addon cannot be compiled because no C++ compiler was found.',
     remedy: 'Install g++ (Debian and Ubuntu: apt install g++), or name another compiler in CXX.',
   },
   TF_COMPILE_FAILED: {
     exitCode: ExitCode.internal,
-    meaning: 'The C++ compiler refused the sources of the addon.',
+    meaning: 'The C++ compiler rejected the sources of the addon.',
     remedy: 'Use g++ 9 or newer; the compiler’s own lines are printed above.',
   },
   TF_LIBRARY_LOAD_FAILED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'A library of a TensorRT installation cannot be loaded; the loader’s own text is given.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'A library of a TensorRT installation cannot be loaded; the message has the loader’s text.',
     remedy: 'Check that the installation is whole: trtforge doctor lists what it finds.',
   },
   TF_LIBRARY_UNSUPPORTED: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'The library is of a version whose virtual functions trtforge has no table for.',
     remedy:
-      'Use TensorRT 8.6, 10.x, 11.x or tensorrt-rtx 1.x; docs/adding-a-tensorrt-version.md says how to add one.',
+      'Use TensorRT 8.6, 10.x, 11.x or tensorrt-rtx 1.x; docs/adding-a-tensorrt-version.md describes how to add one.',
   },
   TF_LIBRARY_TOO_OLD: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
-      'A function was needed that this version of the library does not have yet; the first version that has it is named.',
+      'The request needs a function that this version of the library does not have yet; the message names the first version that has it.',
     remedy: 'Use the version named, or leave out the option that needs it.',
   },
   TF_OPTION_UNSUPPORTED: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A build option does not exist in this version of TensorRT; the versions that have it are named.',
+      'A build option does not exist in this version of TensorRT; the message names the versions that have it.',
     remedy: 'Leave the option out, or use a version that has it.',
   },
   TF_TARGET_UNSUPPORTED: {
     exitCode: ExitCode.badInput,
-    meaning: 'The library cannot build for a compute capability that was asked for.',
+    meaning: 'The library cannot build for a requested compute capability.',
     remedy:
       'tensorrt-rtx builds for sm_75, sm_80, sm_86, sm_89, sm_120, sm_121; TensorRT builds for the GPU it runs on.',
   },
@@ -229,10 +230,10 @@ export const catalogue = {
     meaning:
       'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input.',
     remedy:
-      'Give min, opt and max for every input with open dimensions (x:1x3/8x3/32x3), and values for every shape tensor (k=1/1/1); trtforge inspect lists the inputs.',
+      'Pass min, opt and max for every input with open dimensions (x:1x3/8x3/32x3), and values for every shape tensor (k=1/1/1); trtforge inspect lists the inputs.',
   },
   TF_TARGET_UNAVAILABLE: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
       'TensorRT builds for the GPU it runs on, and this machine has none or one of another architecture.',
     remedy:
@@ -241,58 +242,59 @@ export const catalogue = {
   TF_PROFILE_MISSING: {
     exitCode: ExitCode.badInput,
     meaning:
-      'Inputs of the model have open dimensions and no minimum, optimum and maximum were given for them.',
-    remedy: 'Give a range for every open dimension: --profile NAME:MIN/OPT/MAX.',
+      'Inputs of the model have open dimensions, and the request has no minimum, optimum and maximum for them.',
+    remedy: 'Pass a range for every open dimension: --profile NAME:MIN/OPT/MAX.',
   },
   TF_BUNDLE_META_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file given as the model_meta.json of a bundle is not one: not JSON, or a field of the wrong kind. Missing fields and nulls are legal.',
-    remedy: 'Give the file that the exporter wrote beside the models, or correct the field named.',
+      'A file passed as the model_meta.json of a bundle is not one: not JSON, or a field of the wrong kind. Missing fields and nulls are legal.',
+    remedy: 'Pass the file that the exporter wrote beside the models, or correct the field named.',
   },
   TF_BUNDLE_COMPONENT_MISSING: {
     exitCode: ExitCode.badInput,
-    meaning: 'A component of a bundle has no ONNX file where it is looked for; each one is named.',
+    meaning:
+      'A component of a bundle has no ONNX file in the folder of the models; the message names each one.',
     remedy:
-      'Give the meta file that has NAME.onnx beside it; build and forge also take --onnx-dir, and a --profiles file that lists other components.',
+      'Pass the meta file that has NAME.onnx beside it; build and forge also take --onnx-dir, and a --profiles file that lists other components.',
   },
   TF_BUNDLE_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
-      'The models of a bundle contradict its meta file or each other: mel bins, vocabulary, layouts, ranks, widths. Every mismatch is listed; nothing was built.',
+      'The models of a bundle contradict its meta file or each other: mel bins, vocabulary, layouts, ranks, widths. The message lists every mismatch; nothing was built.',
     remedy: 'Export the bundle again as a whole: its files come from different models or exports.',
   },
   TF_BUNDLE_PROFILES_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file given with --profiles is not YAML of the form that docs/bundles.md describes.',
+    meaning: 'A file passed with --profiles is not YAML of the form that docs/bundles.md describes.',
     remedy: 'Write symbols and inputs as NAME: MIN/OPT/MAX; docs/bundles.md has an example.',
   },
   TF_ENGINE_TOO_SMALL: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A builder reported success and left an engine much smaller than the weights it must hold. It is not kept.',
+      'A builder reported success and left an engine much smaller than the weights in it. It is not kept.',
     remedy:
       'Read the build log named: the builder may have been cut short, or most of the model does not lead to an output (trtforge inspect shows it).',
   },
   TF_PASSPORT_MISSING: {
     exitCode: ExitCode.badInput,
-    meaning: 'An engine has no passport beside it, so nothing says what it was built from.',
+    meaning: 'An engine has no passport beside it, so its model, recipe and target are unknown.',
     remedy: 'Keep FILE.passport.json beside FILE, or build the engine again.',
   },
   TF_PASSPORT_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A passport is not the JSON that trtforge writes, or its digest does not fit its own identity.',
+    meaning: 'A passport is not the JSON that trtforge writes, or its digest does not match its identity.',
     remedy: 'Build the engine again; a passport is never edited by hand.',
   },
   TF_ENGINE_SIZE_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An engine has another size than its passport says: it was cut short, replaced or has bytes in front.',
+      'An engine has another size than its passport states: it was cut short, replaced or has bytes in front.',
     remedy: 'Copy the engine and its passport again, together, or build it again.',
   },
   TF_ENGINE_DIGEST_MISMATCH: {
     exitCode: ExitCode.badInput,
-    meaning: 'An engine has the size its passport says but other bytes (SHA-256).',
+    meaning: 'An engine has the size in its passport but other bytes (SHA-256).',
     remedy: 'Copy the engine and its passport again, together, or build it again.',
   },
   TF_ENGINE_HEADER_MISMATCH: {
@@ -301,53 +303,54 @@ export const catalogue = {
     remedy: 'The passport belongs to another engine: build the engine again.',
   },
   TF_STORE_UNWRITABLE: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'The engine store cannot keep an engine: it is read-only or belongs to another user.',
-    remedy: 'Give the engine a place with -o FILE, or another store with --cache-dir or TENSORRT_CACHE_DIR.',
+    remedy:
+      'Pass a path for the engine with -o FILE, or another store with --cache-dir or TENSORRT_CACHE_DIR.',
   },
   TF_REMOTE_ADDRESS_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'The remote store’s address, or what the environment says of it, cannot be understood.',
+    meaning: 'The remote store’s address, or what the environment states of it, is not valid.',
     remedy: 'Write s3://bucket/prefix or http://host:9000/bucket/prefix; keys belong in the environment.',
   },
   TF_REMOTE_UNREACHABLE: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'The remote store does not answer: DNS, refused or cut connections, TLS, time-outs, overload.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'The remote store does not answer: DNS, rejected or cut connections, TLS, time-outs, overload.',
     remedy: 'Check the address and the network; builds go on without the remote store.',
   },
   TF_REMOTE_DENIED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'The remote store refuses: keys, permissions, region or the clock of this machine.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'The remote store denies the request: keys, permissions, region or the clock of this machine.',
     remedy: 'Check the credentials and the bucket’s policy.',
   },
   TF_REMOTE_BUCKET_MISSING: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'The bucket of the remote store does not exist.',
     remedy: 'Create the bucket, or correct its name.',
   },
   TF_REMOTE_NOT_FOUND: {
     exitCode: ExitCode.badInput,
     meaning: 'The remote store has no such object.',
-    remedy: 'List what is there with trtforge cache ls --remote.',
+    remedy: 'List its engines: trtforge cache ls --remote.',
   },
   TF_REMOTE_CONFLICT: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'Another writer changed an object of the remote store at the same moment.',
     remedy: 'Run the command again.',
   },
   TF_REMOTE_FAILED: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'A request to the remote store failed for a reason of its own, which the message quotes.',
     remedy: 'Look at the server’s answer in the details.',
   },
   TF_REMOTE_DAMAGED: {
     exitCode: ExitCode.badInput,
-    meaning: 'What came from the remote store is not what its digest or passport says.',
-    remedy: 'Remove the object there and upload the engine again; nothing of it was kept here.',
+    meaning: 'An object of the remote store does not match its digest or passport.',
+    remedy: 'Remove the object and upload the engine again; nothing of it was kept.',
   },
   TF_KEY_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file given as a signing or trusted key holds no Ed25519 key of that kind.',
+    meaning: 'A file passed as a signing or trusted key has no Ed25519 key of that kind.',
     remedy:
       'Make a pair with trtforge cache keygen; engines are signed with the private half and checked with the public one.',
   },
@@ -359,93 +362,92 @@ export const catalogue = {
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
-    meaning: 'TensorRT’s ONNX parser refused the model; every node it refused is listed.',
+    meaning: 'TensorRT’s ONNX parser rejected the model; the message lists every rejected node.',
     remedy:
       'Change or export the nodes named another way, or use a newer TensorRT; trtforge explain knows common causes.',
   },
   TF_BUILDER_UNAVAILABLE: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
-      'The library loads but cannot create a builder or runtime on this machine; its own lines say why.',
+      'The library loads but cannot create a builder or runtime on this machine; the message has its lines.',
     remedy: 'TensorRT needs an NVIDIA GPU and driver to build; tensorrt-rtx builds without one.',
   },
   TF_BUILD_FAILED: {
     exitCode: ExitCode.badInput,
-    meaning: 'The library parsed the model but could not build a plan; its last error lines are given.',
+    meaning: 'The library parsed the model but could not build a plan; the message has its last error lines.',
     remedy: 'Read the library’s lines; trtforge explain knows common causes.',
   },
   TF_TRTEXEC_NOT_FOUND: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'trtexec was asked for and the toolchain has none, or the file may not be run.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'The request needs trtexec, and the toolchain has none, or the file may not be run.',
     remedy:
       'Put trtexec beside the toolchain (bin/trtexec) or on PATH, or name it in TRTEXEC; it comes with TensorRT’s tar, deb and container, not with its wheels. --builder native and --with trtforge need none.',
   },
   TF_TRTEXEC_VERSION: {
-    exitCode: ExitCode.cannotHere,
-    meaning:
-      'trtexec is of another version than the toolchain it was to be used with; its first line says so.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'trtexec has another version than the toolchain it is used with, by its first line.',
     remedy: 'Use the trtexec that came with the toolchain: trtforge toolchain list shows which is which.',
   },
   TF_TRTEXEC_MISREAD: {
     exitCode: ExitCode.internal,
     meaning:
-      'trtexec echoes other options than it was given, so it built or measured something else; what it made is not used.',
+      'trtexec echoes other options than were passed, so it built or measured something else; its result is not used.',
     remedy: 'Please report it with the log; --builder native and --with trtforge do without trtexec.',
   },
   TF_TRTEXEC_FAILED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'trtexec ended without measuring; its own last words are given.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'trtexec ended without measuring; the message has its last lines.',
     remedy: 'Read its lines; trtforge explain LOG knows common causes.',
   },
   TF_TRTEXEC_EXPORT_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file given as an export of trtexec (times, profile, output) is not one: cut short, or something else.',
+      'A file passed as an export of trtexec (times, profile, output) is not one: cut short, or something else.',
     remedy: 'Write it again with trtexec --exportTimes, --exportProfile or --exportOutput.',
   },
   TF_PLAN_LOAD_FAILED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'The library’s runtime refused a plan; its last error lines are given.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'The library’s runtime rejected a plan; the message has its last error lines.',
     remedy: 'Load the plan with the version and on the GPU architecture it was built for, or build it again.',
   },
   TF_LAYERS_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A text given as the layer information of an engine is none: not JSON, or without the list of layers that IEngineInspector writes.',
+      'A text passed as the layer information of an engine is not valid: not JSON, or without the list of layers that IEngineInspector writes.',
     remedy:
-      'Give what trtexec --exportLayerInfo=FILE wrote, from an engine built with --profilingVerbosity=detailed.',
+      'Pass what trtexec --exportLayerInfo=FILE wrote, from an engine built with --profilingVerbosity=detailed.',
   },
   TF_LAYERS_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file of layer information was given for an engine that it is not of: plan, inputs, outputs or profiles differ.',
+      'A file of layer information belongs to another engine: plan, inputs, outputs or profiles differ.',
     remedy:
       'Export the layers of this engine where it runs: trtforge engine layers ENGINE --json, or trtexec --exportLayerInfo=FILE.',
   },
   TF_LIBRARY_INVALID: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'A file with the name of a shared library is none, is damaged, or is for another processor.',
+    exitCode: ExitCode.machineCannot,
+    meaning: 'A file with the name of a shared library is not one, is damaged, or is for another processor.',
     remedy: 'Install the package that the library came from again.',
   },
   TF_REPORT_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file given as the result of a run is not one: not JSON, cut short, or of another schema.',
-    remedy: 'Give the run root that forge printed, or the report.json in it.',
+    meaning: 'A file passed as the result of a run is not one: not JSON, cut short, or of another schema.',
+    remedy: 'Pass the run root that forge printed, or the report.json in it.',
   },
   TF_GATE_POLICY_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A gate’s policy is not YAML, has a key or value that policies do not have, or contradicts itself; the message says on which line.',
+      'A gate’s policy is not YAML, has a key or value that policies do not have, or contradicts itself; the message names the line.',
     remedy: 'Correct the line named; docs/gate.md lists the keys.',
   },
   TF_GATE_RESULT_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file given to a gate as a result is empty, cut short or no JSON object.',
-    remedy: 'Give what a command wrote with --json; look at that command’s exit code and stderr.',
+    meaning: 'A file passed to a gate as a result is empty, cut short or not a JSON object.',
+    remedy: 'Pass what a command wrote with --json; look at that command’s exit code and stderr.',
   },
   TF_GATE_BASELINE_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file given to a gate as its baseline is none, or is damaged.',
+    meaning: 'A file passed to a gate as its baseline is not one, or is damaged.',
     remedy: 'Write it again with trtforge gate POLICY RESULT… --baseline FILE --update-baseline.',
   },
   TF_EVAL_DATA: {
@@ -472,43 +474,45 @@ export const catalogue = {
     remedy: 'Replace or convert the file, or take it out of the list.',
   },
   TF_IMAGE_DECODER_MISSING: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'Images are read by the optional package sharp, which is not installed.',
     remedy: 'Install it: npm install sharp.',
   },
   TF_ONNXRUNTIME_MISSING: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
-      'ONNX Runtime (the optional package onnxruntime-node), or its CUDA provider where CUDA is asked for, is not installed or cannot be loaded here.',
+      'ONNX Runtime (the optional package onnxruntime-node), or its CUDA provider where CUDA is requested, is not installed or cannot be loaded.',
     remedy: 'Run npm install onnxruntime-node@1.30.0 --ignore-scripts beside trtforge.',
   },
   TF_ONNXRUNTIME_FAILED: {
     exitCode: ExitCode.badInput,
-    meaning: 'ONNX Runtime refused a model or failed while running it; its own words are in the message.',
+    meaning: 'ONNX Runtime rejected a model or failed while running it; the message has its text.',
     remedy: 'Run trtforge inspect on the model: its findings name what is wrong with the file.',
   },
   TF_GPU_UNAVAILABLE: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
-      'Building with TensorRT, running an engine, or a model on CUDA, needs an NVIDIA GPU, and the driver shows none, or not the one asked for, or ONNX Runtime left it unused; the message says why.',
+      'Building with TensorRT, running an engine, or a model on CUDA, needs an NVIDIA GPU, and the driver shows none, or not the requested one, or ONNX Runtime left it unused; the message has the reason.',
     remedy: 'Run trtforge doctor to see what the driver shows; CUDA_VISIBLE_DEVICES may hide a GPU.',
   },
   TF_GPU_MEMORY: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning:
-      'The GPU has no room for an engine, the activations of a context or the buffers of a call, or to build: what is needed and free is given where it is known.',
+      'The GPU has no room for an engine, the activations of a context or the buffers of a call, or to build: the message has what is needed and what is free, where both are known.',
     remedy:
       'End other processes on this GPU, use a smaller batch or fewer contexts, or build the engine with weight streaming.',
   },
   TF_CONTEXT_FAILED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'The library could not make an execution context of an engine; its last error lines are given.',
+    exitCode: ExitCode.machineCannot,
+    meaning:
+      'The library could not make an execution context of an engine; the message has its last error lines.',
     remedy:
       'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.',
   },
   TF_RUN_FAILED: {
-    exitCode: ExitCode.cannotHere,
-    meaning: 'The GPU or the library failed while an engine ran; the text of the driver or library is given.',
+    exitCode: ExitCode.machineCannot,
+    meaning:
+      'The GPU or the library failed while an engine ran; the message has the text of the driver or library.',
     remedy:
       'Run it again alone on the GPU; if it fails again, open the engine anew in a new process (the GPU’s context may be lost).',
   },
@@ -527,78 +531,75 @@ export const catalogue = {
   TF_SESSION_INPUT: {
     exitCode: ExitCode.badInput,
     meaning:
-      'The tensors given to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
+      'The tensors passed to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
     remedy: 'Run trtforge inspect on the model to see its inputs.',
   },
   TF_PROFILE_MISFIT: {
     exitCode: ExitCode.badInput,
     meaning:
-      'Shapes (or values of a shape tensor) given to an engine lie outside every optimization profile it was built with; the valid ranges are named.',
+      'Shapes (or values of a shape tensor) passed to an engine lie outside every optimization profile it was built with; the message has the valid ranges.',
     remedy: 'Use shapes within one profile, or build the engine with a profile that includes these.',
   },
   TF_SESSION_NOT_PREPARED: {
     exitCode: ExitCode.badInput,
-    meaning:
-      'A blocking run was asked for shapes whose buffers are not prepared, which cannot be done while blocking.',
-    remedy: 'Await session.run() once with these shapes, or use the call that session.prepare() gives.',
+    meaning: 'A blocking run has shapes whose buffers are not prepared, and preparing them does not block.',
+    remedy: 'Await session.run() once with these shapes, or use the call that session.prepare() returns.',
   },
   TF_PLAN_FOREIGN_HEADER: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An exporter put its own header in front of a plan. TensorRT ends the whole process on such a file, so it is not given to it.',
+      'An exporter put its own header in front of a plan. TensorRT ends the whole process on such a file, so it is not loaded.',
     remedy: 'Write the plan alone: trtforge engine strip-header FILE -o model.plan',
   },
   TF_ENGINE_GPU_MISMATCH: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'An engine was built for GPUs of another compute capability than the one it should run on.',
     remedy: 'Build the engine on this GPU, or choose another with --device.',
   },
   TF_ENGINE_VERSION_MISMATCH: {
-    exitCode: ExitCode.cannotHere,
+    exitCode: ExitCode.machineCannot,
     meaning: 'An engine was built by another product or version than the TensorRT that should load it.',
     remedy: 'Use the version that built it, or build it again with this one.',
   },
   TF_VERIFY_MISMATCH: {
     exitCode: ExitCode.badInput,
     meaning:
-      'Two models, or two sets of recorded outputs, cannot be held against each other: they have no output in common, or inputs that do not agree.',
-    remedy:
-      'Compare models with the same inputs and outputs, or say with compare --map which output is which.',
+      'Two models, or two sets of recorded outputs, cannot be compared: they have no output in common, or inputs that do not agree.',
+    remedy: 'Compare models with the same inputs and outputs, or pass compare --map, which pairs outputs.',
   },
   TF_PARITY_MISFIT: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A model or engine cannot be run on a reference, or not judged by it: the reference lacks one of its inputs, holds no chunk, or does not record the output that the task is about.',
+      'A model or engine cannot be run on a reference, or not judged by it: the reference lacks one of its inputs, has no chunk, or does not record the output that the task is about.',
     remedy: 'Record a reference of the same model: trtforge stream record MODEL.',
   },
   TF_PARITY_SUMMARY_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A parity summary is not JSON, or lacks what every summary has: its counts of chunks.',
-    remedy: 'Give the JSON that stream verify, or the script that checked parity, wrote.',
+    remedy: 'Pass the JSON that stream verify, or the script that checked parity, wrote.',
   },
   TF_TENSOR_FILE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An npy, npz, safetensors or Polygraphy JSON file is damaged, cut short or not what its name says.',
+      'An npy, npz, safetensors or Polygraphy JSON file is damaged, cut short or not what its name stands for.',
     remedy: 'Write the file again, for example with numpy.save or numpy.savez.',
   },
   TF_CONTRACT_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file given as a streaming contract is none, or says something that cannot be: an unknown type, an impossible shape, state without its tensors.',
+      'A file passed as a streaming contract is not valid: an unknown type, an impossible shape, state without its tensors.',
     remedy: 'Correct the field named, or draft one from the model: trtforge stream draft MODEL -o FILE.',
   },
   TF_CONTRACT_BROKEN: {
     exitCode: ExitCode.failed,
-    meaning:
-      'A step of a guarded session broke its streaming contract: a length, a shape or a type is not what was promised.',
+    meaning: 'A step of a guarded session broke its streaming contract: a length, a shape or a type differs.',
     remedy:
       'Stop this stream and begin it anew; trtforge stream verify shows which of engine, state and contract is wrong.',
   },
   TF_REFERENCE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A recorded reference is damaged, cut short or not one; the line is named. Tensors whose bytes do not fill their shape count as damaged.',
+      'A recorded reference is damaged, cut short or not one; the message names the line. Tensors whose bytes do not fill their shape count as damaged.',
     remedy:
       'Record it again, or write it anew without the damaged lines: trtforge stream convert OLD -o NEW --skip-damaged.',
   },
@@ -609,13 +610,13 @@ export const catalogue = {
   },
   TF_TENSOR_NOT_FOUND: {
     exitCode: ExitCode.badInput,
-    meaning: 'A tensor was asked for by a name that the file does not hold.',
+    meaning: 'The file has no tensor of a requested name.',
     remedy: 'Use one of the names listed.',
   },
   TF_CHILD_DIED: {
     exitCode: ExitCode.internal,
     meaning:
-      'A supervised child process (a library call that can abort) died; the signal and its last lines are given.',
+      'A supervised child process (a library call that can abort) died; the message has the signal and its last lines.',
     remedy: 'Read the last lines; they come from the library that died.',
   },
   TF_CANCELLED: {
@@ -626,8 +627,8 @@ export const catalogue = {
   TF_TIMEOUT: {
     exitCode: ExitCode.inconclusive,
     meaning:
-      'The work took longer than --timeout gives it, and was ended with every process it had started. Nothing half-written is left behind.',
-    remedy: 'Give it more time. A large model may be silent for ten minutes after its last line.',
+      'The work took longer than --timeout allows, and was ended with every process it had started. Nothing half-written is left behind.',
+    remedy: 'Pass a longer time. A large model may be silent for ten minutes after its last line.',
   },
   TF_INTERNAL: {
     exitCode: ExitCode.internal,
@@ -639,14 +640,14 @@ export const catalogue = {
 export type ErrorCode = keyof typeof catalogue;
 
 export interface ErrorDetails {
-  /** Overrides the catalogue's remedy where the place that throws knows a better one. */
+  /** Replaces the catalogue's remedy where the code that throws has a better one. */
   readonly remedy?: string;
   readonly cause?: unknown;
   /** Machine-readable facts about the error; appears in `--json` beside code, message and remedy. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** The only error class that crosses a room's door. `message` is one sentence that names the file, tensor or node. */
+/** The only error class that crosses the interface of a room. `message` is one sentence that names the file, tensor or node. */
 export class TrtforgeError extends Error {
   override readonly name = 'TrtforgeError';
   readonly code: ErrorCode;

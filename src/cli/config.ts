@@ -45,7 +45,7 @@ export async function loadConfig(
     if (spec === undefined)
       throw new TrtforgeError(
         'TF_CONFIG_INVALID',
-        `${path} has the key «${key}»${place}, which is no option.${didYouMean(key, allowed.keys())}`,
+        `${path} has the key "${key}"${place}, which is no option.${didYouMean(key, allowed.keys())}`,
       );
     if (named === undefined && spec.trust) throw notTrusted(path, key);
     if (own.has(key)) values[key] = value;
@@ -58,7 +58,7 @@ export async function loadConfig(
     if (!isRecord(section))
       throw new TrtforgeError(
         'TF_CONFIG_INVALID',
-        `${path}: «${name}» is a command, so it must hold options.`,
+        `${path}: "${name}" is a command, so it must hold options.`,
       );
     if (name !== command) continue;
     for (const [key, value] of Object.entries(section)) take(key, value, own, ` under ${name}`);

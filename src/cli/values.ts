@@ -19,7 +19,7 @@ export function parseShapes(text: string): readonly NamedShape[] {
     const name = unquote(part.slice(0, colon).trim());
     const dims = colon > 0 ? parseDims(part.slice(colon + 1).trim()) : undefined;
     if (dims === undefined || name === '') {
-      throw new TrtforgeError('TF_SHAPE_INVALID', `«${part}» is not a shape.`);
+      throw new TrtforgeError('TF_SHAPE_INVALID', `"${part}" is not a shape.`);
     }
     return { name, dims };
   });
@@ -34,19 +34,12 @@ function parseDims(text: string): readonly number[] | undefined {
   return dims.every((dim) => Number.isSafeInteger(dim)) ? dims : undefined;
 }
 
-/** Reads `pool:size`, the way trtexec's `--memPoolSize` is written: `workspace:32768M`. */
-export function parseNamedSize(text: string): { readonly name: string; readonly bytes: number } {
-  const colon = text.indexOf(':');
-  if (colon <= 0) throw new TrtforgeError('TF_SIZE_INVALID', `«${text}» is not written as pool:size.`);
-  return { name: text.slice(0, colon), bytes: parseSize(text.slice(colon + 1)) };
-}
-
 /** Reads a tolerance for all outputs (`1e-3`) or for one (`out:1e-3`, the last colon separates). `name` is null for all. */
 export function parseTolerance(text: string): { readonly name: string | null; readonly value: number } {
   const colon = text.lastIndexOf(':');
   const value = decimal(text.slice(colon + 1));
   if (value === undefined || value < 0 || colon === 0) {
-    throw new TrtforgeError('TF_USAGE', `«${text}» is not a tolerance.`, {
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not a tolerance.`, {
       remedy: 'Write 1e-3 for all outputs or out:1e-3 for one.',
     });
   }
@@ -57,7 +50,7 @@ export function parseTolerance(text: string): { readonly name: string | null; re
 export function parseNamedFile(text: string): { readonly name: string; readonly path: string } {
   const at = text.lastIndexOf('=@');
   if (at <= 0 || at + 2 === text.length) {
-    throw new TrtforgeError('TF_USAGE', `«${text}» is not written as name=@file.npy.`, {
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not written as name=@file.npy.`, {
       remedy: 'Write name=@file.npy.',
     });
   }
@@ -74,7 +67,7 @@ export function parseValueRange(text: string): {
   const low = decimal(match?.[2] ?? '');
   const high = decimal(match?.[3] ?? '');
   if (low === undefined || high === undefined || low > high) {
-    throw new TrtforgeError('TF_USAGE', `«${text}» is not a range of values.`, {
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not a range of values.`, {
       remedy: 'Write [0,1] for all inputs or x:[0,1] for one.',
     });
   }
@@ -99,7 +92,7 @@ function bounded(minimum: number, maximum: number, what: string, read: (text: st
     if (value !== undefined && value >= minimum && value <= maximum) return value;
     const upper = maximum === Number.MAX_SAFE_INTEGER || maximum === Number.MAX_VALUE ? '' : ` to ${maximum}`;
     const lower = minimum === -Number.MAX_VALUE ? '' : ` from ${minimum}${upper}`;
-    throw new TrtforgeError('TF_USAGE', `«${text}» is not ${what}${lower}.`);
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not ${what}${lower}.`);
   };
 }
 
@@ -108,7 +101,7 @@ export function pattern(text: string): RegExp {
   try {
     return new RegExp(text, 'u');
   } catch (cause) {
-    throw new TrtforgeError('TF_USAGE', `«${text}» is not a regular expression.`, { cause });
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not a regular expression.`, { cause });
   }
 }
 

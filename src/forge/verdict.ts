@@ -62,7 +62,7 @@ const stopOutcomes = {
   [ExitCode.pass]: 'error',
   [ExitCode.failed]: 'fail',
   [ExitCode.badInput]: 'error',
-  [ExitCode.cannotHere]: 'inconclusive',
+  [ExitCode.machineCannot]: 'inconclusive',
   [ExitCode.inconclusive]: 'inconclusive',
   [ExitCode.internal]: 'error',
 } as const;

@@ -142,7 +142,7 @@ describe('the command line', () => {
     writeFileSync('trtforge.config.yaml', 'precison: fp16\n');
     const { exitCode, err } = await run('echo');
     expect(exitCode).toBe(2);
-    expect(err).toContain('«precison», which is no option. Did you mean "precision"?');
+    expect(err).toContain('"precison", which is no option. Did you mean "precision"?');
   });
 
   test.each(['echo', 'box', 'box open'])('help %s shows what %s --help shows', async (command) => {
@@ -188,10 +188,10 @@ describe('the command line', () => {
   test.each([
     ['ecko', 'Did you mean echo?'],
     ['echo --levle 3', 'Did you mean --level?'],
-    ['echo --level 9', '--level: «9» is not a whole number from 0 to 5.'],
+    ['echo --level 9', '--level: "9" is not a whole number from 0 to 5.'],
     ['echo --level', 'argument missing'],
     ['echo --precision fp61', '"fp61" is not one of fp16, bf16'],
-    ['echo --shapes x:1x', '«x:1x» is not a shape'],
+    ['echo --shapes x:1x', '"x:1x" is not a shape'],
     ['box', 'Usage: trtforge box'],
     ['box opne', 'Did you mean open?'],
     ['ecko --help', 'Did you mean echo?'],
@@ -200,7 +200,7 @@ describe('the command line', () => {
     ['help box opne', 'Did you mean open?'],
     ['fail', "Missing required argument 'HOW'"],
     ['fail gate more', 'Too many arguments'],
-  ])('«%s» stops with exit 2', async (line, said) => {
+  ])('"%s" stops with exit 2', async (line, said) => {
     const { exitCode, err, out } = await run(line);
     expect(exitCode).toBe(2);
     expect(err).toContain(said);
@@ -259,9 +259,9 @@ describe('options', () => {
     writeFileSync('trtforge.config.yaml', 'levle: 5\n');
     const { exitCode, err } = await run('fail gate');
     expect(exitCode).toBe(2);
-    expect(err).toContain('has the key «levle»');
+    expect(err).toContain('has the key "levle"');
     writeFileSync('trtforge.config.yaml', 'level: high\n');
-    expect((await run('echo')).err).toContain('trtforge.config.yaml: level: «high» is not a whole number');
+    expect((await run('echo')).err).toContain('trtforge.config.yaml: level: "high" is not a whole number');
     writeFileSync('trtforge.config.yaml', 'level: [\n');
     expect((await run('echo')).err).toContain('TF_CONFIG_INVALID');
   });

@@ -33,7 +33,7 @@ export const command = defineCommand({
   options: {
     baseline: text({
       flags: '--baseline <file>',
-      describe: 'what regression checks are held against',
+      describe: 'what regression checks compare with',
       writes: true,
     }),
     updateBaseline: flag({
@@ -110,7 +110,7 @@ function render(result: GateAnswer, output: TextOutput): void {
   if (result.dropped.length > 0) output.line(dim(droppedText(result)));
   for (const { name, checks } of result.results)
     if (checks === 0) output.line(dim(`No check reads ${name}.`));
-  if (result.baselineUpdated) output.line(`${result.baseline} holds these values now.`);
+  if (result.baselineUpdated) output.line(`${result.baseline} has these values now.`);
   if (result.reasons.includes(BASELINE_LEFT)) output.line(BASELINE_LEFT);
   const verdict = {
     pass: green('pass'),

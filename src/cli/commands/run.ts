@@ -106,7 +106,7 @@ function parseSource(value: string): RunSource {
   if (value === 'random') return { kind: 'random' };
   if (value.includes('=@')) return { kind: 'tensor', ...parseNamedFile(value) };
   if (value.endsWith('.npz')) return { kind: 'archive', path: value };
-  throw new TrtforgeError('TF_USAGE', `«${value}» is no input.`, {
+  throw new TrtforgeError('TF_USAGE', `"${value}" is not a valid input.`, {
     remedy: 'Write name=@file.npy for one input, file.npz for all of them, or --inputs random.',
   });
 }

@@ -156,7 +156,7 @@ export const install = defineCommand({
 
 function parseFullVersion(written: string): string {
   if (isVersion(written) && written.split('.').length === 4) return written;
-  throw new TrtforgeError('TF_USAGE', `«${written}» is not a version.`, {
+  throw new TrtforgeError('TF_USAGE', `"${written}" is not a version.`, {
     remedy: 'Write all four parts, as 1.7.1.116.',
   });
 }
@@ -168,7 +168,7 @@ function rejectProduct(product: string): void {
     'TF_USAGE',
     isFull
       ? 'trtforge installs tensorrt-rtx only; the full TensorRT comes from NVIDIA.'
-      : `trtforge knows no toolchain «${product}» to install.`,
+      : `trtforge knows no toolchain "${product}" to install.`,
     {
       remedy: isFull
         ? 'Install its Debian packages, its archive or an NGC container, set TENSORRT_HOME to its folder and look at trtforge toolchain list.'

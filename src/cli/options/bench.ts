@@ -165,7 +165,7 @@ const MODE_WORDS_REMEDY = `Words are ${Object.keys(modeWords).join(', ')} and st
 function parseModeWords(list: string): ModeChange {
   const changes = splitAtCommas(list).map(modeChange);
   if (changes.length > 0) return Object.assign({}, ...changes) as ModeChange;
-  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of modes of measuring.`, {
+  throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of modes of measuring.`, {
     remedy: MODE_WORDS_REMEDY,
   });
 }
@@ -173,7 +173,7 @@ function parseModeWords(list: string): ModeChange {
 /** What another ending would hold is anyone's guess. */
 function parseSamplesPath(path: string): string {
   if (/\.(npz|json)$/i.test(path)) return path;
-  throw new TrtforgeError('TF_USAGE', `«${path}» ends neither in .npz nor in .json.`, {
+  throw new TrtforgeError('TF_USAGE', `"${path}" ends neither in .npz nor in .json.`, {
     remedy: 'Write samples.npz or samples.json.',
   });
 }
@@ -183,7 +183,7 @@ function modeChange(word: string): ModeChange {
   if (known !== undefined) return known;
   const streams = /^streams=(.+)$/.exec(word)?.[1];
   if (streams !== undefined) return { streams: integer(1, 256)(streams) };
-  throw new TrtforgeError('TF_USAGE', `«${word}» is not a mode of measuring.`, {
+  throw new TrtforgeError('TF_USAGE', `"${word}" is not a mode of measuring.`, {
     remedy: MODE_WORDS_REMEDY,
   });
 }
@@ -191,7 +191,7 @@ function modeChange(word: string): ModeChange {
 function parseBatches(list: string): readonly number[] {
   const batches = splitAtCommas(list).map(integer(1));
   if (batches.length > 0) return [...new Set(batches)];
-  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of batches.`, { remedy: 'Write 1,8,64.' });
+  throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of batches.`, { remedy: 'Write 1,8,64.' });
 }
 
 /** The options as the bench room takes them. Throws TF_USAGE for options that contradict each other. */

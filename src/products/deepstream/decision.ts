@@ -18,12 +18,12 @@ export interface StreamsLimits {
 /** Throws TF_USAGE for limits that contradict each other, or that no doubling would ever meet. */
 export function checkLimits({ fps, firstMaxBatch, maxBatchLimit }: StreamsLimits): void {
   if (fps.length === 0 || fps.some((each) => !(each > 0 && Number.isFinite(each))))
-    throw new TrtforgeError('TF_USAGE', `«${fps.join(', ')}» are no frame rates to size streams for.`, {
+    throw new TrtforgeError('TF_USAGE', `"${fps.join(', ')}" are no frame rates to size streams for.`, {
       remedy: 'Give at least one frame rate above 0: 30.',
     });
   const wrong = [firstMaxBatch, maxBatchLimit].find((batch) => !Number.isSafeInteger(batch) || batch < 1);
   if (wrong !== undefined)
-    throw new TrtforgeError('TF_USAGE', `«${wrong}» is no batch to begin or to end with.`, {
+    throw new TrtforgeError('TF_USAGE', `"${wrong}" is no batch to begin or to end with.`, {
       remedy: 'Give whole numbers from 1 on.',
     });
   if (firstMaxBatch > maxBatchLimit)

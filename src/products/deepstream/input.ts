@@ -63,7 +63,7 @@ export function streamsInputs(
         ? notes
         : [
             ...notes,
-            `Inputs besides «${image.name}» follow the batch: ${others.map(({ name }) => name).join(', ')}.`,
+            `Inputs besides "${image.name}" follow the batch: ${others.map(({ name }) => name).join(', ')}.`,
           ],
   };
 }
@@ -82,7 +82,7 @@ function imageInput(file: string, inputs: readonly ValueFacts[], name: string | 
   if (name !== undefined) {
     const named = inputs.find((input) => input.name === name);
     if (named !== undefined) return named;
-    throw new TrtforgeError('TF_PROFILE_INVALID', `${file} has no input «${name}».`, {
+    throw new TrtforgeError('TF_PROFILE_INVALID', `${file} has no input "${name}".`, {
       remedy: `Its inputs are ${inputs.map((input) => input.name).join(', ')}.`,
     });
   }
@@ -98,7 +98,7 @@ function imageInput(file: string, inputs: readonly ValueFacts[], name: string | 
 
 function imageShape(file: string, { name, shape }: ValueFacts, { height, width }: StreamsInputOptions) {
   if (shape === null || shape.length === 0) {
-    throw new TrtforgeError('TF_PROFILE_INVALID', `Input «${name}» of ${file} declares no dimensions.`);
+    throw new TrtforgeError('TF_PROFILE_INVALID', `Input "${name}" of ${file} declares no dimensions.`);
   }
   const [first, ...rest] = shape;
   if (typeof first === 'number' && first > 0) throw fixedBatch(file, name, first);
@@ -109,10 +109,10 @@ function imageShape(file: string, { name, shape }: ValueFacts, { height, width }
   const [channel, high, wide] = [shape[axes.channels], shape[axes.height], shape[axes.width]];
   const notes: string[] = [];
   if (isLast)
-    notes.push(`Input «${name}» is NHWC: height and width are its dimensions 1 and 2, not 2 and 3.`);
+    notes.push(`Input "${name}" is NHWC: height and width are its dimensions 1 and 2, not 2 and 3.`);
   const channels = fixed(channel) ?? COLOUR;
   if (fixed(channel) === undefined)
-    notes.push(`Input «${name}» leaves its channels open; ${COLOUR} are assumed.`);
+    notes.push(`Input "${name}" leaves its channels open; ${COLOUR} are assumed.`);
   const size = {
     height: sized(file, name, 'height', fixed(high), height),
     width: sized(file, name, 'width', fixed(wide), width),
@@ -136,14 +136,14 @@ function plainShape(
   if (height !== undefined || width !== undefined) {
     throw new TrtforgeError(
       'TF_PROFILE_INVALID',
-      `Input «${name}» of ${file} has ${rest.length + 1} dimensions, so it has no height and width to set.`,
+      `Input "${name}" of ${file} has ${rest.length + 1} dimensions, so it has no height and width to set.`,
       { remedy: 'Leave out --height and --width.' },
     );
   }
   const dims = rest.map((dim) => fixed(dim));
   if (dims.some((dim) => dim === undefined)) throw openBeyondBatch(file, name);
   const notes = [
-    `Input «${name}» has ${rest.length + 1} dimensions, not the four of an image; its first is the batch.`,
+    `Input "${name}" has ${rest.length + 1} dimensions, not the four of an image; its first is the batch.`,
   ];
   return {
     layout: 'other' as const,
@@ -162,7 +162,7 @@ function sized(
   if (own !== undefined && asked !== undefined && own !== asked) {
     throw new TrtforgeError(
       'TF_PROFILE_INVALID',
-      `Input «${name}» of ${file} has the ${what} ${own}, not ${asked}.`,
+      `Input "${name}" of ${file} has the ${what} ${own}, not ${asked}.`,
       {
         remedy: `Leave out --${what}: the model fixes it.`,
       },
@@ -170,7 +170,7 @@ function sized(
   }
   const size = own ?? asked;
   if (size !== undefined) return size;
-  throw new TrtforgeError('TF_PROFILE_MISSING', `Input «${name}» of ${file} leaves its ${what} open.`, {
+  throw new TrtforgeError('TF_PROFILE_MISSING', `Input "${name}" of ${file} leaves its ${what} open.`, {
     remedy: `Give the resolution the model is used with: --height H --width W.`,
   });
 }
@@ -187,11 +187,11 @@ function otherInput(file: string, { name, shape }: ValueFacts, image: string): S
 const openBeyondBatch = (file: string, name: string, image?: string) =>
   new TrtforgeError(
     'TF_PROFILE_INVALID',
-    `Input «${name}» of ${file} leaves open more than its first dimension${image === undefined ? '' : `, and only «${image}» is a batch of images`}.`,
+    `Input "${name}" of ${file} leaves open more than its first dimension${image === undefined ? '' : `, and only "${image}" is a batch of images`}.`,
     { remedy: 'Export the model with these dimensions fixed.' },
   );
 
 const fixedBatch = (file: string, name: string, batch: number) =>
-  new TrtforgeError('TF_PROFILE_INVALID', `Input «${name}» of ${file} fixes its batch at ${batch}.`, {
+  new TrtforgeError('TF_PROFILE_INVALID', `Input "${name}" of ${file} fixes its batch at ${batch}.`, {
     remedy: 'Export the model with an open batch dimension; one engine must serve batch 1 and the largest.',
   });

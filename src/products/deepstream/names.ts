@@ -31,7 +31,7 @@ export function streamsNames(
   if (requested.name !== undefined && !/^(?!\.{1,2}$)[^/\0]+$/.test(requested.name))
     throw new TrtforgeError(
       'TF_USAGE',
-      `«${requested.name}» cannot be the folder of a model below models/.`,
+      `"${requested.name}" cannot be the folder of a model below models/.`,
       {
         remedy: 'Give a plain name, without slashes.',
       },
@@ -44,11 +44,11 @@ export function streamsNames(
   const notes: string[] = [];
   if (theirs !== modelName && requested.name === undefined) {
     notes.push(
-      `The model is called «${modelName}»; the sed of DeepStream's skill makes «${theirs}» of this path.`,
+      `The model is called "${modelName}"; the sed of DeepStream's skill makes "${theirs}" of this path.`,
     );
   }
   if (basename(onnxPath, '.onnx') !== modelFile) {
-    notes.push(`The file is called «${modelFile}»; basename PATH .onnx keeps an ending in capitals.`);
+    notes.push(`The file is called "${modelFile}"; basename PATH .onnx keeps an ending in capitals.`);
   }
   return { modelName, modelFile, root, notes };
 }

@@ -25,7 +25,7 @@ export function shapeCases(inputs: readonly EngineBinding[], wish: ShapeRequest)
     if (inputs.some((input) => input.name === name)) continue;
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
-      `There is no input «${name}»; the inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+      `There is no input "${name}"; the inputs are ${inputs.map((input) => input.name).join(', ')}.`,
     );
   }
   return [inFirstProfile(inputs, (input, profile) => asked.get(input.name) ?? optimum(input, profile))];

@@ -11,7 +11,7 @@ import { listedToolchainSchema } from './toolchain-list.js';
 
 export const doctorSchema = z.object({
   schema: z.literal('trtforge.doctor/1'),
-  exitCode: z.union([z.literal(ExitCode.pass), z.literal(ExitCode.cannotHere)]),
+  exitCode: z.union([z.literal(ExitCode.pass), z.literal(ExitCode.machineCannot)]),
   findings: z.array(findingSchema),
   gpus: z.array(
     z.object({
@@ -63,7 +63,7 @@ export async function examine(
   const isUnusable = findings.some(({ severity }) => severity === 'problem');
   return {
     schema: 'trtforge.doctor/1',
-    exitCode: isUnusable ? ExitCode.cannotHere : ExitCode.pass,
+    exitCode: isUnusable ? ExitCode.machineCannot : ExitCode.pass,
     findings: [...findings],
     gpus: gpus.map((gpu) => ({ ...gpu })),
     driverVersion: facts.gpus?.driverVersion ?? null,

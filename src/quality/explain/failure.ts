@@ -198,7 +198,7 @@ function deathIssue({ details, remedy }: TrtforgeError, lastLines: readonly stri
   return {
     id: 'process-died',
     severity: 'error',
-    cause: `The process ${how}${signal === null ? '' : `, ${SIGNALS[signal] ?? 'a signal'}`}.${last === undefined ? '' : ` The last it said is «${last.trim()}».`}`,
+    cause: `The process ${how}${signal === null ? '' : `, ${SIGNALS[signal] ?? 'a signal'}`}.${last === undefined ? '' : ` The last it said is "${last.trim()}".`}`,
     remedy,
     versions: 'all',
     source: 'measured',

@@ -129,7 +129,7 @@ function died(lastLine: string, command: string | null): ExplainedIssue {
   return {
     id: 'process-died',
     severity: 'error',
-    cause: `The log stops without a verdict: the process was killed or aborted. Its last line is «${lastLine.trim()}».`,
+    cause: `The log stops without a verdict: the process was killed or aborted. Its last line is "${lastLine.trim()}".`,
     remedy: loading
       ? 'While loading an engine this is nearly always a file that is no plan: `trtforge engine inspect` names foreign headers, and `trtforge engine strip-header` removes them.'
       : `${silent}${LOOK}`,

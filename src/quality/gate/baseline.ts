@@ -40,7 +40,7 @@ export function readBaseline(path: string): Baseline {
   if (checked.success) return checked.data;
   throw new TrtforgeError(
     'TF_GATE_BASELINE_INVALID',
-    `${path} is no baseline of a gate: ${faultText(checked.error)}.`,
+    `${path} is not a valid baseline of a gate: ${faultText(checked.error)}.`,
     { cause: checked.error },
   );
 }
@@ -67,6 +67,6 @@ export function mergeBaseline(
   return { schema: 'trtforge.gate-baseline/1', values };
 }
 
-/** Writes a baseline whole or not at all; the same values give the same bytes. Errors: TF_WRITE_FAILED. */
+/** Writes a baseline whole or not at all; the same values make the same bytes. Errors: TF_WRITE_FAILED. */
 export const writeBaseline = (path: string, baseline: Baseline): void =>
   publishFile(path, `${JSON.stringify(baseline, null, 2)}\n`);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';
-import { type GivenResult, readGivenResults } from './gate-input.js';
+import { type GateInput, readResults } from './gate-input.js';
 import { OWN_OUTCOME } from './gate-result.js';
 import { numberOf } from './limit.js';
 import { ownOutcome } from './own-outcome.js';
 
-/** What `gate init` gives: a policy to begin with. */
+/** The result of `gate init`: a policy to begin with. */
 export const draftedPolicySchema = z.object({
   schema: z.literal('trtforge.gate-init/1'),
   /** The YAML file's content. */
@@ -58,8 +58,8 @@ const MEASURES: readonly Measure[] = [
  * A commented policy whose limits are what these results measured: they pass it as far as their own outcome is a pass. Errors: TF_GATE_RESULT_INVALID,
  * TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE.
  */
-export function draftPolicy(given: readonly string[]): DraftedPolicy {
-  const results = readGivenResults(given);
+export function draftPolicy(files: readonly string[]): DraftedPolicy {
+  const results = readResults(files);
   const ids = new Set<string>();
   const checks = results.flatMap((result) =>
     measuresOf(result).flatMap((measure) =>
@@ -94,7 +94,7 @@ export function draftPolicy(given: readonly string[]): DraftedPolicy {
 }
 
 /** One of its schema is known by it wherever its file lies; several are distinguished by name. */
-function selectionLines(result: GivenResult, results: readonly GivenResult[]): readonly string[] {
+function selectionLines(result: GateInput, results: readonly GateInput[]): readonly string[] {
   const { name, schema } = result;
   const findings = ownOutcome(result).map(({ finding }) => finding);
   const error = findings.find(({ rule }) => rule === 'error-result');
@@ -117,7 +117,7 @@ function selectionLines(result: GivenResult, results: readonly GivenResult[]): r
 }
 
 /** The measures that a result has, and what each check of `verify` and `compare` decided by, over all outputs. */
-function measuresOf({ content }: GivenResult): readonly Measure[] {
+function measuresOf({ content }: GateInput): readonly Measure[] {
   const checks = valuesAt(content, 'outputs[*].checks[*]').map(({ value }) => value);
   const statistics = new Map<string, Measure>();
   for (const check of checks) {
@@ -126,16 +126,16 @@ function measuresOf({ content }: GivenResult): readonly Measure[] {
     const isLeast = valuesAt(check, 'bound')[0]?.value === 'at-least';
     statistics.set(statistic, {
       field: `outputs[*].checks[statistic='${statistic}'].measured`,
-      why: `The check «${statistic}» of every output.`,
+      why: `The check "${statistic}" of every output.`,
       ...(isLeast ? { better: 'higher' } : {}),
     });
   }
   return [...statistics.values(), ...MEASURES];
 }
 
-/** Nothing where the result has no such field, or something in it is no finite number: that never passes. */
+/** Nothing where the result has no such field, or a value of it is not a finite number: that never passes. */
 function checkLines(
-  { name, content }: GivenResult,
+  { name, content }: GateInput,
   { field, why, unit, better }: Measure,
   prefix: string,
   ids: Set<string>,

@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { matchesStars } from './glob.js';
+import { matchesGlob } from './glob.js';
 
 /** One step of a path: a key, an index (from the end where negative), every element, or the elements whose field has a value. */
 type Step =
@@ -21,12 +21,12 @@ export const isFieldPath = (path: string): boolean => parse(path) !== undefined;
 
 /**
  * Every value a path leads to: `a.b`, `a['a name']`, `a[0]`, `a[-1]`, `a[*]`, `a[name=logits]` and `a[name=cache_*]`; `length` of a list is its length.
- * A list whose filter fits nothing, and a key that is not there, lead nowhere: the result is then empty. Errors: TF_GATE_POLICY_INVALID for what is no path.
+ * A list whose filter matches nothing and a missing key give an empty result. Errors: TF_GATE_POLICY_INVALID for an invalid path.
  */
 export function valuesAt(root: unknown, path: string): readonly Found[] {
   const steps = parse(path);
   if (steps === undefined)
-    throw new TrtforgeError('TF_GATE_POLICY_INVALID', `«${path}» is not a path to a field.`);
+    throw new TrtforgeError('TF_GATE_POLICY_INVALID', `"${path}" is not a path to a field.`);
   let found: readonly Found[] = [{ at: '', value: root }];
   for (const step of steps) found = found.flatMap((each) => take(each, step));
   return found.filter(({ value }) => value !== undefined);
@@ -65,14 +65,14 @@ function take({ at, value }: Found, step: Step): readonly Found[] {
   if (step.kind === 'index') return [elements.at(step.index)].filter((each) => each !== undefined);
   return elements.filter(({ value: element }) => {
     const own = isRecord(element) && Object.hasOwn(element, step.key) ? element[step.key] : undefined;
-    return own !== undefined && matchesStars(String(own), step.pattern);
+    return own !== undefined && matchesGlob(String(own), step.pattern);
   });
 }
 
 function takeKey(at: string, value: unknown, key: string): readonly Found[] {
-  const here = at === '' ? key : `${at}.${key}`;
-  if (Array.isArray(value)) return key === 'length' ? [{ at: here, value: value.length }] : [];
-  return isRecord(value) && Object.hasOwn(value, key) ? [{ at: here, value: value[key] }] : [];
+  const place = at === '' ? key : `${at}.${key}`;
+  if (Array.isArray(value)) return key === 'length' ? [{ at: place, value: value.length }] : [];
+  return isRecord(value) && Object.hasOwn(value, key) ? [{ at: place, value: value[key] }] : [];
 }
 
 /** What results call the elements of their lists: outputs are called by their tensors. */

@@ -4,11 +4,11 @@ import { readText } from '../../base/files/files.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';
-import { matchesStars } from './glob.js';
+import { matchesGlob } from './glob.js';
 import type { Selector } from './policy-schema.js';
 
 /** A result that the gate was passed. */
-export interface GivenResult {
+export interface GateInput {
   readonly name: string;
   readonly path: string;
   /** `trtforge.bench/1`; null for JSON without a schema, which only its name can select. */
@@ -20,15 +20,15 @@ export interface GivenResult {
 const LARGEST_BYTES = 256 << 20;
 
 /**
- * Reads results from `FILE` or `NAME=FILE`; the name is that of the file without `.json` unless given. Bare NaN and Infinity, as Python writes them, are
+ * Reads results from `FILE` or `NAME=FILE`; the default name is the file's without `.json`. Bare NaN and Infinity, as Python writes them, are
  * numbers. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_GATE_RESULT_INVALID, TF_USAGE for two results of one name.
  */
-export function readGivenResults(given: readonly string[]): readonly GivenResult[] {
-  const results = given.map(readGiven);
+export function readResults(files: readonly string[]): readonly GateInput[] {
+  const results = files.map(readResult);
   const names = new Set<string>();
   for (const { name, path } of results) {
     if (names.has(name))
-      throw new TrtforgeError('TF_USAGE', `Two results are called «${name}»; the second is ${path}.`, {
+      throw new TrtforgeError('TF_USAGE', `Two results are called "${name}"; the second is ${path}.`, {
         remedy: `Give each a name of its own: ${name}-2=${path}.`,
       });
     names.add(name);
@@ -36,9 +36,9 @@ export function readGivenResults(given: readonly string[]): readonly GivenResult
   return results;
 }
 
-function readGiven(given: string): GivenResult {
-  const named = existsSync(given) ? null : /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(given);
-  const path = named?.[2] ?? given;
+function readResult(text: string): GateInput {
+  const named = existsSync(text) ? null : /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(text);
+  const path = named?.[2] ?? text;
   const content = parseResult(readText(path, LARGEST_BYTES, 'TF_GATE_RESULT_INVALID'), path);
   const name = named?.[1] ?? basename(path).replace(/\.json$/i, '');
   return { name, path, schema: typeof content.schema === 'string' ? content.schema : null, content };
@@ -61,10 +61,10 @@ function parseResult(text: string, path: string): Readonly<Record<string, unknow
 }
 
 /** Whether a selector means this result. */
-export function isSelected({ name, schema, content }: GivenResult, selector: Selector): boolean {
-  if (selector.schema !== undefined && !(schema !== null && matchesStars(schema, selector.schema)))
+export function isSelected({ name, schema, content }: GateInput, selector: Selector): boolean {
+  if (selector.schema !== undefined && !(schema !== null && matchesGlob(schema, selector.schema)))
     return false;
-  if (selector.name !== undefined && !matchesStars(name, selector.name)) return false;
+  if (selector.name !== undefined && !matchesGlob(name, selector.name)) return false;
   return Object.entries(selector.where ?? {}).every(([path, wanted]) =>
     valuesAt(content, path).some(({ value }) => value === wanted),
   );

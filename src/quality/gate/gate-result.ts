@@ -72,7 +72,7 @@ export const gateResultSchema = z.object({
   /** Ids of checks of those that the policy takes out. */
   dropped: z.array(z.string()),
   baseline: z.string().nullable(),
-  /** Whether the baseline now holds the values of this run. */
+  /** Whether the baseline now has the values of this run. */
   baselineUpdated: z.boolean(),
   /** The day that waivers were judged by, UTC. */
   day: z.string(),

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
 import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBaseline } from './baseline.js';
-import { type GivenResult, readGivenResults } from './gate-input.js';
+import { type GateInput, readResults } from './gate-input.js';
 import {
   type GateFinding,
   type GateOutcome,
@@ -33,7 +33,7 @@ export interface GateRequest {
  */
 export function runGate(request: GateRequest): GateResult {
   const policy = loadPolicy(request.policy);
-  const results = readGivenResults(request.results);
+  const results = readResults(request.results);
   const updating = request.updateBaseline === true;
   const baseline = openBaseline(request.baseline, updating);
   const judged = judge(policy, results, { baseline, updating, day: request.day });
@@ -83,7 +83,7 @@ interface Judgement extends Pick<GateResult, 'findings' | 'waivers' | 'counts' |
 
 function judge(
   policy: Policy,
-  results: readonly GivenResult[],
+  results: readonly GateInput[],
   { baseline, updating, day }: { baseline: Baseline | null; updating: boolean; day: string },
 ): Judgement {
   const checks = policy.checks.map((check) => judgeCheck(check, { results, baseline, updating }));
@@ -116,7 +116,7 @@ function judge(
 function worstOf(findings: readonly GateFinding[], waivers: readonly GateWaiver[]): GateOutcome {
   const outcomes = new Set([...findings, ...waivers].map(({ outcome }) => outcome));
   for (const outcome of ['fail', 'inconclusive', 'warn'] as const) if (outcomes.has(outcome)) return outcome;
-  // Where all that the policy asks was skipped nothing was judged, and that is no pass.
+  // Where all that the policy asks was skipped nothing was judged, and that is not a pass.
   const asked = findings.filter(({ check }) => check !== OWN_OUTCOME);
   return (asked.length > 0 ? asked : findings).every(({ outcome }) => outcome === 'skipped')
     ? 'inconclusive'
@@ -129,7 +129,7 @@ function reasonsOf(
   outcome: GateOutcome,
   findings: readonly GateFinding[],
   waivers: readonly GateWaiver[],
-  refused: boolean,
+  isBaselineLeft: boolean,
 ): string[] {
   const decided = [
     ...findings
@@ -138,13 +138,13 @@ function reasonsOf(
     ...waivers.filter((each) => each.outcome === outcome && outcome !== 'pass').map(({ message }) => message),
   ];
   const judged = findings.filter((each) => each.outcome !== 'skipped');
-  const said =
+  const counts =
     outcome === 'pass'
       ? [`All ${judged.length} values are within their limits${waivedText(findings)}.`]
       : decided.length > 0
         ? decided
         : ['Every check was skipped, so nothing was judged.'];
-  return refused ? [...said, BASELINE_LEFT] : said;
+  return isBaselineLeft ? [...counts, BASELINE_LEFT] : counts;
 }
 
 function waivedText(findings: readonly GateFinding[]): string {

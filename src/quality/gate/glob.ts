@@ -1,5 +1,5 @@
 /** Whether a text fits a pattern in which a star stands for any run of characters; time grows with the product of their lengths at most. */
-export function matchesStars(text: string, pattern: string): boolean {
+export function matchesGlob(text: string, pattern: string): boolean {
   let at = 0;
   let star = -1;
   let retry = 0;

@@ -1,7 +1,7 @@
 import { measure } from '../verify/result.js';
 import { type Baseline, type BaselineValue, baselineValue } from './baseline.js';
 import { type Found, valuesAt } from './field-path.js';
-import { type GivenResult, isSelected } from './gate-input.js';
+import { type GateInput, isSelected } from './gate-input.js';
 import type { FindingOutcome, GateFinding } from './gate-result.js';
 import { breachOf, misfit, numberOf, readable, speaksOfNull, text } from './limit.js';
 import type { PolicyCheck } from './policy.js';
@@ -12,7 +12,7 @@ import type { JudgedFinding } from './waivers.js';
 interface Slip {
   readonly level: 'fail' | 'warn';
   /** "12.5 % worse than 20 (allowed 10%)". */
-  readonly said: string;
+  readonly text: string;
   readonly worse: 'higher' | 'lower';
 }
 
@@ -29,7 +29,7 @@ function slipOf(value: number, baseline: number, rule: Regression): Slip | null 
     return {
       level,
       worse,
-      said: `${lossText(loss, baseline)} worse than ${readable(baseline)} (allowed ${marginText(margin)})`,
+      text: `${lossText(loss, baseline)} worse than ${readable(baseline)} (allowed ${marginText(margin)})`,
     };
   }
   return null;
@@ -54,7 +54,7 @@ const lossText = (loss: number, baseline: number): string =>
 
 /** What checks are judged against. */
 export interface Evidence {
-  readonly results: readonly GivenResult[];
+  readonly results: readonly GateInput[];
   /** null: none was passed. */
   readonly baseline: Baseline | null;
   /** The values of this run become the baseline: nothing is compared with the old one. */
@@ -65,7 +65,7 @@ export interface JudgedCheck {
   readonly findings: readonly JudgedFinding[];
   /** Names of the results it read. */
   readonly read: readonly string[];
-  /** What a baseline made now would hold of it. */
+  /** What a baseline made now would have of it. */
   readonly measured: readonly BaselineValue[];
 }
 
@@ -80,7 +80,7 @@ const LEVELS = ['fail', 'inconclusive', 'warn'] as const;
 export function judgeCheck(check: PolicyCheck, evidence: Evidence): JudgedCheck {
   const selected = evidence.results.filter((result) => isSelected(result, check.select));
   if (selected.length === 0) {
-    const message = `No result given is ${selectorText(check)}.`;
+    const message = `No result is ${selectorText(check)}.`;
     return {
       read: [],
       measured: [],
@@ -97,7 +97,7 @@ export function judgeCheck(check: PolicyCheck, evidence: Evidence): JudgedCheck 
   };
 }
 
-function judgeResult(check: PolicyCheck, result: GivenResult, evidence: Evidence): Omit<JudgedCheck, 'read'> {
+function judgeResult(check: PolicyCheck, result: GateInput, evidence: Evidence): Omit<JudgedCheck, 'read'> {
   const nullCounts = LEVELS.some((level) => speaksOfNull(check[level]));
   const found = valuesAt(result.content, check.field);
   const present = found.filter(({ value }) => value !== null || nullCounts);
@@ -126,7 +126,7 @@ function judgeResult(check: PolicyCheck, result: GivenResult, evidence: Evidence
 
 function judgeValue(
   check: PolicyCheck,
-  result: GivenResult,
+  result: GateInput,
   { at, value }: Found,
   same: Readonly<Record<string, Scalar>>,
   evidence: Evidence,
@@ -150,14 +150,14 @@ function limitVerdict(check: PolicyCheck, value: Scalar, is: string): Verdict | 
   for (const level of LEVELS) {
     const breach = check[level] === undefined ? null : breachOf(value, check[level]);
     if (breach !== null)
-      return { rule: 'limit', outcome: level, message: `${is}, ${breach.said}.`, worse: breach.worse };
+      return { rule: 'limit', outcome: level, message: `${is}, ${breach.text}.`, worse: breach.worse };
   }
   return null;
 }
 
 function regressionVerdict(
   check: PolicyCheck,
-  result: GivenResult,
+  result: GateInput,
   at: string,
   value: unknown,
   is: string,
@@ -171,7 +171,7 @@ function regressionVerdict(
     return {
       rule: 'wrong-type',
       outcome: 'fail',
-      message: `${is}, which is no number to hold against a baseline.`,
+      message: `${is}, which is not a number: it cannot be compared with a baseline.`,
     };
   if (updating)
     return Number.isFinite(number)
@@ -180,7 +180,7 @@ function regressionVerdict(
   const place = { check: check.id, result: result.name, field: check.field, at };
   const before = baseline === null ? undefined : baselineValue(baseline, place);
   if (before === undefined) {
-    const why = baseline === null ? 'no baseline was given' : 'the baseline does not have it';
+    const why = baseline === null ? 'there is no baseline' : 'the baseline does not have it';
     const outcome = absence(rule['missing-baseline']);
     return outcome === 'skipped'
       ? null
@@ -205,7 +205,7 @@ function regressionVerdict(
   return {
     rule: 'regression',
     outcome: slip.level,
-    message: `${is}, ${slip.said}.`,
+    message: `${is}, ${slip.text}.`,
     worse: slip.worse,
     baseline: before.value,
   };
@@ -218,7 +218,7 @@ export const severity = (outcome: FindingOutcome): number => SEVERITY.indexOf(ou
 const bySeverity = (a: Verdict, b: Verdict): number => severity(a.outcome) - severity(b.outcome);
 
 /** The fields that make a baseline comparable, as they are now; null where the result has none. */
-function sameFields(check: PolicyCheck, { content }: GivenResult): Readonly<Record<string, Scalar>> {
+function sameFields(check: PolicyCheck, { content }: GateInput): Readonly<Record<string, Scalar>> {
   return Object.fromEntries(
     (check.regression?.same ?? []).map((path) => {
       const value = valuesAt(content, path)[0]?.value ?? null;
@@ -229,7 +229,7 @@ function sameFields(check: PolicyCheck, { content }: GivenResult): Readonly<Reco
 
 function finding(
   check: PolicyCheck,
-  result: GivenResult | null,
+  result: GateInput | null,
   found: Found | null,
   verdict: Verdict,
 ): JudgedFinding {
@@ -280,5 +280,5 @@ function selectorText({ resultName, select }: PolicyCheck): string {
     name && `called ${name}`,
     ...Object.entries(where ?? {}).map(([path, value]) => `with ${path} ${text(value)}`),
   ].filter((part) => typeof part === 'string');
-  return `${resultName === null ? '' : `«${resultName}», `}${parts.join(', ')}`;
+  return `${resultName === null ? '' : `"${resultName}", `}${parts.join(', ')}`;
 }

@@ -2,7 +2,7 @@ import type { GateFinding, GateResult, GateWaiver } from './gate-result.js';
 
 /**
  * The gate as JUnit XML, as GitLab, Jenkins and others read it: one test case a value, failed, in error (inconclusive), skipped (waived, or allowed to be
- * absent) or passed; warnings pass and say so in `system-out`. Waivers that ended fail as cases of their own.
+ * absent) or passed; warnings pass, and are stated in `system-out`. Waivers that ended fail as cases of their own.
  */
 export function junitXml(result: GateResult): string {
   const cases = [...result.findings.map(findingCase), ...result.waivers.map(waiverCase)];
@@ -22,8 +22,8 @@ export function junitXml(result: GateResult): string {
 function findingCase(finding: GateFinding): string {
   const { check, result, at, field, message, outcome, rule, waiver } = finding;
   const name = `${check ?? 'result'}: ${at ?? field ?? rule}`;
-  const said = waiver === null ? message : `${message} Waived until ${waiver.expires}: ${waiver.reason}`;
-  return testCase(result ?? 'no result', name, outcome, rule, said);
+  const text = waiver === null ? message : `${message} Waived until ${waiver.expires}: ${waiver.reason}`;
+  return testCase(result ?? 'no result', name, outcome, rule, text);
 }
 
 const waiverCase = ({ check, outcome, state, message }: GateWaiver): string =>
@@ -41,7 +41,7 @@ function testCase(group: string, name: string, outcome: string, kind: string, me
   return body === undefined ? `${head}/>` : `${head}>\n      ${body}\n    </testcase>`;
 }
 
-/** Text between tags. Characters that XML 1.0 cannot hold become U+FFFD; `>` is escaped too, so that `]]>` cannot occur. */
+/** Text between tags. Characters that XML 1.0 cannot have become U+FFFD; `>` is escaped too, so that `]]>` cannot occur. */
 const content = (text: string): string =>
   text
     .replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, '\uFFFD')

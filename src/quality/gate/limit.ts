@@ -1,6 +1,6 @@
 import type { Limit, Scalar } from './policy-schema.js';
 
-/** Numbers that JSON cannot hold travel by name. */
+/** Numbers that JSON cannot represent are written by name. */
 const NAMED_NUMBERS: Readonly<Record<string, number>> = {
   NaN: Number.NaN,
   Infinity: Number.POSITIVE_INFINITY,
@@ -27,7 +27,7 @@ const words: Readonly<Record<Bound, string>> = {
 /** A limit that a value breaks. */
 export interface Breach {
   /** "above 0.001". */
-  readonly said: string;
+  readonly text: string;
   /** Which way is worse; null for a limit that names values. */
   readonly worse: 'higher' | 'lower' | null;
 }
@@ -45,32 +45,32 @@ export function breachOf(value: Scalar, limit: Limit): Breach | null {
     const at = limit[bound];
     if (at === undefined || number === undefined || !BOUNDS[bound](number, at)) continue;
     return {
-      said: `${words[bound]} ${at}`,
+      text: `${words[bound]} ${at}`,
       worse: bound === 'above' || bound === 'at-least' ? 'higher' : 'lower',
     };
   }
-  const says = (said: string): Breach => ({ said, worse: null });
-  if (limit.is !== undefined && value === limit.is) return says(`which must not be ${text(limit.is)}`);
+  const breach = (reason: string): Breach => ({ text: reason, worse: null });
+  if (limit.is !== undefined && value === limit.is) return breach(`which must not be ${text(limit.is)}`);
   if (limit['is-not'] !== undefined && value !== limit['is-not'])
-    return says(`which must be ${text(limit['is-not'])}`);
+    return breach(`which must be ${text(limit['is-not'])}`);
   if (limit['one-of']?.includes(value))
-    return says(`which must be none of ${limit['one-of'].map(text).join(', ')}`);
+    return breach(`which must be none of ${limit['one-of'].map(text).join(', ')}`);
   if (limit['none-of'] !== undefined && !limit['none-of'].includes(value))
-    return says(`which must be one of ${limit['none-of'].map(text).join(', ')}`);
+    return breach(`which must be one of ${limit['none-of'].map(text).join(', ')}`);
   return null;
 }
 
 /** Why a value cannot be compared with a limit, so that a field of another type never passes; null when it can. */
 export function misfit(value: unknown, limit: Limit): string | null {
   if (bounds.some((bound) => limit[bound] !== undefined) && numberOf(value) === undefined)
-    return 'is no number';
+    return 'is not a number';
   const named = namedValues(limit);
   return named.length > 0 && !named.some((each) => typeName(each) === typeName(value))
     ? `is ${withArticle(typeName(value))}, not ${withArticle(typeName(named[0]))}`
     : null;
 }
 
-/** Whether a limit speaks of null, which otherwise counts as missing. */
+/** Whether a limit is about null, which otherwise counts as missing. */
 export const speaksOfNull = (limit: Limit | undefined): boolean =>
   limit !== undefined && namedValues(limit).includes(null);
 
@@ -96,4 +96,4 @@ export function readable(value: number, limits: readonly unknown[] = []): number
 
 /** A value as a sentence has it: texts in quotation marks. */
 export const text = (value: unknown): string =>
-  typeof value === 'string' ? `«${value}»` : JSON.stringify(value);
+  typeof value === 'string' ? `"${value}"` : JSON.stringify(value);

@@ -28,7 +28,7 @@ export function renderGateMarkdown(result: GateResult): string {
     findingsTable(result.findings),
     waiversTable(result.waivers),
     result.baselineUpdated && result.baseline !== null
-      ? `The baseline ${code(result.baseline)} holds these values now.`
+      ? `The baseline ${code(result.baseline)} has these values now.`
       : null,
     result.dropped.length === 0 ? null : text(droppedText(result)),
     unreadText(result),
@@ -56,7 +56,7 @@ export function countsText({ counts, waivers }: GateResult): string {
     [counts.skipped, `${counts.skipped} skipped`],
     [counts.pass, `${counts.pass} passed`],
   ] as const;
-  const some = parts.filter(([count]) => count > 0).map(([, said]) => said);
+  const some = parts.filter(([count]) => count > 0).map(([, text]) => text);
   return some.length === 0 ? 'nothing judged' : some.join(', ');
 }
 

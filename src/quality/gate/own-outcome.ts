@@ -1,5 +1,5 @@
 import { valuesAt } from './field-path.js';
-import type { GivenResult } from './gate-input.js';
+import type { GateInput } from './gate-input.js';
 import { type GateFinding, OWN_OUTCOME } from './gate-result.js';
 import { severity } from './judge-check.js';
 import type { JudgedFinding } from './waivers.js';
@@ -24,10 +24,10 @@ interface Statement {
 }
 
 /**
- * One finding for each verdict that is no pass, so that a waiver can name it by its place; one for the whole where no verdict is as bad. A result that
+ * One finding for each verdict that is not a pass, so that a waiver can name it by its place; one for the whole where no verdict is as bad. A result that
  * reports nothing of itself has none.
  */
-export function ownOutcome(result: GivenResult): readonly JudgedFinding[] {
+export function ownOutcome(result: GateInput): readonly JudgedFinding[] {
   const { content } = result;
   if (result.schema?.startsWith('trtforge.error/') === true) return [errorFinding(result)];
   const parts = Object.entries(content.verdicts ?? {})
@@ -52,15 +52,15 @@ function stated(at: string, value: unknown): readonly Statement[] {
 }
 
 /** What the command ended with; `ok` is for results that have no exit code, since inconclusive is not ok either. */
-function endOf({ exitCode, ok }: GivenResult['content']): readonly Statement[] {
+function endOf({ exitCode, ok }: GateInput['content']): readonly Statement[] {
   if (typeof exitCode === 'number')
     return [{ at: 'exitCode', outcome: exitCode === 0 ? 'pass' : exitCode === 4 ? 'inconclusive' : 'fail' }];
   return typeof ok === 'boolean' ? [{ at: 'ok', outcome: ok ? 'pass' : 'fail' }] : [];
 }
 
-const fieldOf = ({ content }: GivenResult, path: string): unknown => valuesAt(content, path)[0]?.value;
+const fieldOf = ({ content }: GateInput, path: string): unknown => valuesAt(content, path)[0]?.value;
 
-function ownFinding(result: GivenResult, { at, outcome }: Statement): JudgedFinding {
+function ownFinding(result: GateInput, { at, outcome }: Statement): JudgedFinding {
   const reason = fieldOf(result, 'reasons[0]') ?? fieldOf(result, 'verdict.reasons[0]');
   return finding({
     check: OWN_OUTCOME,
@@ -75,8 +75,8 @@ function ownFinding(result: GivenResult, { at, outcome }: Statement): JudgedFind
 }
 
 /** A command that ended in an error has no result: that fails, and no waiver excuses it. */
-function errorFinding(result: GivenResult): JudgedFinding {
-  const said = [fieldOf(result, 'error.code'), fieldOf(result, 'error.message')];
+function errorFinding(result: GateInput): JudgedFinding {
+  const texts = [fieldOf(result, 'error.code'), fieldOf(result, 'error.message')];
   return finding({
     check: null,
     why: null,
@@ -85,7 +85,7 @@ function errorFinding(result: GivenResult): JudgedFinding {
     at: null,
     rule: 'error-result',
     outcome: 'fail',
-    message: `${result.name} is no result but an error: ${said.filter((each) => typeof each === 'string').join(' ')}`,
+    message: `${result.name} is an error, not a result: ${texts.filter((each) => typeof each === 'string').join(' ')}`,
   });
 }
 

@@ -6,7 +6,7 @@ const finite = z.number().refine(Number.isFinite, 'must be a finite number');
 const word = z.string().min(1);
 const fieldPath = word.refine(
   isFieldPath,
-  'is no path, such as verdicts.contract or outputs[name=y].checks[0].measured',
+  'is not a path such as verdicts.contract or outputs[name=y].checks[0].measured',
 );
 
 /** What a limit forbids. Several operators in one limit: any of them is enough. */
@@ -38,7 +38,7 @@ export const regressionSchema = z
     better: z.enum(['lower', 'higher']),
     fail: marginSchema.optional(),
     warn: marginSchema.optional(),
-    /** Fields of the result that must be what they were when the baseline was made: `gpu.name`; else nothing can be said. */
+    /** Fields of the result that must be what they were when the baseline was made: `gpu.name`; else the check is inconclusive. */
     same: z.array(fieldPath).optional(),
     'missing-baseline': z.enum(['fail', 'inconclusive', 'warn', 'skip']).optional(),
   })
@@ -47,9 +47,9 @@ export const regressionSchema = z
 /** Which results are meant: all that is passed must fit. */
 export const selectorSchema = z
   .strictObject({
-    /** `trtforge.bench/1`; a star stands for anything: `trtforge.stream-verify/*`. */
+    /** `trtforge.bench/1`; a star matches anything: `trtforge.stream-verify/*`. */
     schema: word.optional(),
-    /** The name given on the command line (`NAME=FILE`), or the file's name without `.json`; stars too. */
+    /** The name on the command line (`NAME=FILE`), or the file's name without `.json`; a pattern too. */
     name: word.optional(),
     /** Fields and the values they must have. */
     where: z.record(fieldPath, scalar).optional(),
@@ -67,7 +67,7 @@ const checkFields = {
   inconclusive: limitSchema.optional(),
   warn: limitSchema.optional(),
   regression: regressionSchema.optional(),
-  /** What a result or field that is not there means; fail unless said otherwise. */
+  /** What a missing result or field means; default fail. */
   missing: z.enum(['fail', 'inconclusive', 'warn', 'skip']).optional(),
 };
 
@@ -89,7 +89,7 @@ export const waiverSchema = z.strictObject({
   at: word.optional(),
   /** Waives nothing worse than this number. */
   'up-to': finite.optional(),
-  reason: z.string().trim().min(1, 'must say why'),
+  reason: z.string().trim().min(1, 'must be a reason'),
   /** The last day it contains, in UTC. */
   expires: z.string().refine(isDate, 'must be a day of the calendar, as 2027-01-31'),
   owner: word.optional(),
@@ -101,10 +101,10 @@ export const policyFileSchema = z.strictObject({
   extends: z.union([word, z.array(word)]).optional(),
   results: z.record(word, selectorSchema).optional(),
   checks: z.array(writtenCheckSchema).optional(),
-  /** Ids of checks of extended policies that do not apply here. */
+  /** Ids of checks of extended policies that do not apply. */
   without: z.array(word).optional(),
   waivers: z.array(waiverSchema).optional(),
-  /** A waiver that ends within so many days is a warning; 14 unless said otherwise. */
+  /** A waiver that ends within so many days is a warning; default 14. */
   'expires-soon-days': z.int().nonnegative().optional(),
 });
 

@@ -2,7 +2,7 @@ import { dirname, isAbsolute, join } from 'node:path';
 import type { z } from 'zod';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
-import { parseYaml, readYaml, type YamlFile } from '../../base/text/yaml.js';
+import { readYaml } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
 import { OWN_OUTCOME } from './gate-result.js';
 import {
@@ -27,13 +27,8 @@ interface PolicyText {
 }
 
 /** Reads and checks one policy file. Errors: TF_GATE_POLICY_INVALID (with the line), TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
-const readPolicyText = (path: string): PolicyText => checked(readYaml(path, 'TF_GATE_POLICY_INVALID'), path);
-
-/** The same of a text; `path` is for messages. */
-export const parsePolicyText = (text: string, path: string): PolicyText =>
-  checked(parseYaml(text, path, 'TF_GATE_POLICY_INVALID'), path);
-
-function checked({ content, lineOf }: YamlFile, path: string): PolicyText {
+function readPolicyText(path: string): PolicyText {
+  const { content, lineOf } = readYaml(path, 'TF_GATE_POLICY_INVALID');
   const parsed = policyFileSchema.safeParse(content);
   if (!parsed.success) throw firstProblem(parsed.error, path, lineOf);
   return { policy: parsed.data, lineOf: (kind, index) => lineOf([kind, index]) };
@@ -66,7 +61,7 @@ function keysAt(place: readonly PropertyKey[]): readonly string[] {
 
 /** A check with its selection resolved, and where it stands. */
 export interface PolicyCheck extends Omit<Check, 'result'> {
-  /** The name the policy gives the selection, for messages; null for one written in place. */
+  /** The selection's name in the policy, for messages; null for one written in place. */
   readonly resultName: string | null;
   readonly select: Selector;
   /** Line of the policy file that was passed; null where the check comes from what it extends. */
@@ -105,7 +100,7 @@ interface Draft {
 
 /**
  * Reads a policy file and what it extends: ready rules by name (`streaming-parity`), other files by path, relative to the file that names them. A check
- * with an id that an extended policy has changes the parts it gives; new checks follow. Errors: TF_GATE_POLICY_INVALID, TF_FILE_NOT_FOUND,
+ * with an id that an extended policy has changes the parts it has; new checks follow. Errors: TF_GATE_POLICY_INVALID, TF_FILE_NOT_FOUND,
  * TF_FILE_UNREADABLE.
  */
 export function loadPolicy(path: string): Policy {
@@ -124,7 +119,7 @@ export function loadPolicy(path: string): Policy {
     if (!ids.includes(waiver.check))
       throw invalid(
         path,
-        `a waiver is for the check «${waiver.check}», which is not there`,
+        `a waiver is for the check "${waiver.check}", which is not there`,
         didYouMean(waiver.check, ids),
       );
   }
@@ -155,7 +150,7 @@ function add(
     if (!draft.checks.delete(id))
       throw invalid(
         path,
-        `«without» names the check «${id}», which nothing it extends has`,
+        `"without" names the check "${id}", which nothing it extends has`,
         didYouMean(id, draft.checks.keys()),
       );
     draft.dropped.add(id);
@@ -166,9 +161,9 @@ function add(
     if (check.id === OWN_OUTCOME)
       throw invalid(
         path,
-        `«${OWN_OUTCOME}» is the id of the check that every policy has, and no other may have it`,
+        `"${OWN_OUTCOME}" is the id of the check that every policy has, and no other may have it`,
       );
-    if (seen.has(check.id)) throw invalid(path, `two checks have the id «${check.id}»`);
+    if (seen.has(check.id)) throw invalid(path, `two checks have the id "${check.id}"`);
     seen.add(check.id);
     draft.checks.set(check.id, { ...draft.checks.get(check.id), ...check, line: lineOf('checks', index) });
   }
@@ -184,7 +179,7 @@ function extend(draft: Draft, base: string, from: string, chain: readonly string
     const names = Object.keys(presets);
     throw invalid(
       from,
-      `it extends «${base}», which is neither ready rules nor a .yaml file`,
+      `it extends "${base}", which is neither ready rules nor a .yaml file`,
       didYouMean(base, names) || ` Ready rules are ${names.join(', ')}.`,
     );
   }
@@ -196,23 +191,20 @@ function extend(draft: Draft, base: string, from: string, chain: readonly string
 
 function resolveCheck({ line, ...written }: WrittenCheck, draft: Draft, path: string): PolicyCheck {
   const whole = checkSchema.safeParse(written);
-  if (!whole.success) throw invalid(path, `check «${written.id}»: ${faultText(whole.error)}`);
+  if (!whole.success) throw invalid(path, `check "${written.id}": ${faultText(whole.error)}`);
   const { result, ...check } = whole.data;
   if ([check.fail, check.inconclusive, check.warn, check.regression].every((rule) => rule === undefined))
-    throw invalid(
-      path,
-      `check «${check.id}» forbids nothing: give it fail, warn, inconclusive or regression`,
-    );
+    throw invalid(path, `check "${check.id}" forbids nothing: add fail, warn, inconclusive or regression`);
   if (typeof result !== 'string') return { ...check, select: result, resultName: null, line };
   const select = draft.results.get(result);
   if (select === undefined)
     throw invalid(
       path,
-      `check «${check.id}» is for the result «${result}», which «results» does not describe`,
+      `check "${check.id}" is for the result "${result}", which "results" does not describe`,
       didYouMean(result, draft.results.keys()),
     );
   return { ...check, select, resultName: result, line };
 }
 
 const invalid = (path: string, what: string, hint = ''): TrtforgeError =>
-  new TrtforgeError('TF_GATE_POLICY_INVALID', `${path} is no policy: ${what}.${hint}`);
+  new TrtforgeError('TF_GATE_POLICY_INVALID', `${path} is not a valid policy: ${what}.${hint}`);

@@ -3,10 +3,10 @@ import type { PolicyFile } from './policy-schema.js';
 /** What `stream verify` writes. */
 const stream = { schema: 'trtforge.stream-verify/*' };
 
-/** Says no to "fail", and inconclusive to everything else that is not "pass". */
+/** Fails for "fail", and is inconclusive for everything else that is not "pass". */
 const mustPass = { fail: { is: 'fail' }, inconclusive: { 'is-not': 'pass' } };
 
-/** The rules that a streaming encoder's continuous integration was asked for: fail on a broken contract and above 1e-3, warn above 5e-4. */
+/** Rules for the continuous integration of a streaming encoder: fail on a broken contract and above 1e-3, warn above 5e-4. */
 const streamingParity: PolicyFile = {
   schema: 'trtforge.gate-policy/1',
   results: { stream },
@@ -35,7 +35,7 @@ const streamingParity: PolicyFile = {
     },
     {
       id: 'task',
-      why: 'Whether both streams lead to the same decisions; judged where verify was given a decoder or class scores.',
+      why: 'Whether both streams lead to the same decisions; judged where stream verify has a decoder or class scores.',
       result: 'stream',
       field: 'verdicts.task',
       fail: { is: 'fail' },
@@ -65,7 +65,7 @@ const streamingAcceptance: PolicyFile = {
     },
     {
       id: 'error-growth',
-      why: 'Whether errors add up from chunk to chunk; one bad chunk is no growth.',
+      why: 'Whether errors add up from chunk to chunk; one bad chunk is not growth.',
       result: 'stream',
       field: 'drift.shape',
       fail: { is: 'growing' },

@@ -1,5 +1,5 @@
 import { type GateFinding, type GateWaiver, OWN_OUTCOME } from './gate-result.js';
-import { matchesStars } from './glob.js';
+import { matchesGlob } from './glob.js';
 import { numberOf, readable } from './limit.js';
 import type { Policy, PolicyWaiver } from './policy.js';
 
@@ -16,7 +16,7 @@ export interface JudgedFinding {
 }
 
 /**
- * Applies the policy's waivers on a day (`2026-11-21`, UTC; a waiver holds through its last day). An expired waiver excuses nothing and fails by itself;
+ * Applies the policy's waivers on a day (`2026-11-21`, UTC; a waiver is valid through its last day). An expired waiver excuses nothing and fails by itself;
  * one that ends soon, that nothing needs any more, or that a miss goes beyond, is a warning.
  */
 export function applyWaivers(
@@ -55,18 +55,19 @@ export function applyWaivers(
 const isFor = (waiver: PolicyWaiver, finding: GateFinding): boolean =>
   waiver.check === finding.check &&
   MISSES.has(finding.outcome) &&
-  (waiver.result === undefined || matchesStars(finding.result ?? '', waiver.result)) &&
-  (waiver.at === undefined || matchesStars(finding.at ?? '', waiver.at));
+  (waiver.result === undefined || matchesGlob(finding.result ?? '', waiver.result)) &&
+  (waiver.at === undefined || matchesGlob(finding.at ?? '', waiver.at));
 
 /** Why a waiver does not excuse a miss that it is for; null where it does. */
 function shortfall({ 'up-to': bound }: PolicyWaiver, { finding, worse }: JudgedFinding): string | null {
   const { at, result, rule } = finding;
   const place = `${at ?? finding.field ?? 'the value'} of ${result ?? 'the results'}`;
-  if (!EXCUSABLE.has(rule)) return `${place} is no measured miss (${rule}), and nothing else can be waived`;
+  if (!EXCUSABLE.has(rule))
+    return `${place} is not a measured miss (${rule}), and nothing else can be waived`;
   if (bound === undefined) return null;
   const value = numberOf(finding.value);
   if (value === undefined || worse === null)
-    return `it reaches up to ${bound}, and ${place} is judged by what it says, not by its size`;
+    return `it reaches up to ${bound}, and ${place} is judged by its text, not by its size`;
   const isWithin = worse === 'higher' ? value <= bound : value >= bound;
   return isWithin ? null : `it reaches up to ${bound}, and ${place} is ${readable(value, [bound])}`;
 }
@@ -85,28 +86,28 @@ function judgeWaiver(
       ...about,
       state: 'expired',
       outcome: 'fail',
-      message: `The waiver for ${check} ended on ${expires}: remove it, or renew it with a reason. It was for «${reason}».`,
+      message: `The waiver for ${check} ended on ${expires}: remove it, or renew it with a reason. It was for "${reason}".`,
     };
   if (tooWeak !== null)
     return {
       ...about,
       state: 'too-weak',
       outcome: 'warn',
-      message: `The waiver for ${check} does not excuse every miss: ${tooWeak}. It is for «${reason}».`,
+      message: `The waiver for ${check} does not excuse every miss: ${tooWeak}. It is for "${reason}".`,
     };
   if (!isUsed)
     return {
       ...about,
       state: 'unused',
       outcome: 'warn',
-      message: `Nothing needs the waiver for ${check} in this run: remove it, or correct what it is for («${reason}»).`,
+      message: `Nothing needs the waiver for ${check} in this run: remove it, or correct what it is for ("${reason}").`,
     };
   if (left <= soonDays)
     return {
       ...about,
       state: 'expiring',
       outcome: 'warn',
-      message: `The waiver for ${check} ends on ${expires}, ${inDays(left)}; from then on ${check} counts again («${reason}»).`,
+      message: `The waiver for ${check} ends on ${expires}, ${inDays(left)}; from then on ${check} counts again ("${reason}").`,
     };
   return {
     ...about,

@@ -87,7 +87,7 @@ export function parseCheck(text: string): AskedCheck {
   const takesNumber = kind === 'quantile' || (kind !== undefined && kind in similarities);
   const isNumber = threshold === null || (given?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
   if (kind === undefined || !isNumber || !isPossible(kind, threshold)) {
-    throw new TrtforgeError('TF_USAGE', `«${text}» is not a check.`, {
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not a check.`, {
       remedy: `Checks are ${checkKinds.join(', ')}; quantile, l2, cosine, psnr and snr take a number: cosine=0.99, quantile=0.95; logits:cosine=0.99 is for one output. The limits of the others are --atol and --rtol.`,
     });
   }

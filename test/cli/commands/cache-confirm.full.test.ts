@@ -83,7 +83,7 @@ describe('trtforge cache clear', () => {
     ['yellow', false],
     ['y', true],
     [' Yes ', true],
-  ])('answered «%s» on a terminal', async (answer, goes) => {
+  ])('answered "%s" on a terminal', async (answer, goes) => {
     const { exitCode, error, asked } = await cache(['clear'], answer);
     expect([exitCode, error?.code, asked]).toEqual(goes ? [0, undefined, 1] : [4, 'TF_CANCELLED', 1]);
     expect(await count()).toBe(goes ? 0 : 2);

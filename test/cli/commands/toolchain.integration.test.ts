@@ -93,8 +93,8 @@ describe.skipIf(!isServed)('a toolchain from installation to removal', () => {
 describe('what is refused before any work', () => {
   const refused: readonly [readonly string[], number, RegExp][] = [
     [['toolchain', 'install', 'tensorrt'], 2, /the full TensorRT comes from NVIDIA/],
-    [['toolchain', 'install', 'cuda'], 2, /knows no toolchain «cuda»/],
-    [['toolchain', 'install', 'tensorrt-rtx', '--version', '1.7'], 2, /«1\.7» is not a version/],
+    [['toolchain', 'install', 'cuda'], 2, /knows no toolchain "cuda"/],
+    [['toolchain', 'install', 'tensorrt-rtx', '--version', '1.7'], 2, /"1\.7" is not a version/],
     [['toolchain', 'install'], 2, /PRODUCT/],
     [['toolchain', 'env', 'nothing'], 3, /There is no toolchain named nothing/],
     [['toolchain', 'env', 'nothing', '--format', 'fish'], 2, /fish/],

@@ -70,8 +70,8 @@ describe('the image input', () => {
 
 describe('what cannot be sized is refused by name', () => {
   test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsInputOptions, string, RegExp]>([
-    ['a fixed batch', model(['x', [1, 3, 8, 8]]), {}, 'TF_PROFILE_INVALID', /«x» .* batch at 1/],
-    ['open height', model(['x', ['N', 3, 'h', 8]]), {}, 'TF_PROFILE_MISSING', /«x» .* height open/],
+    ['a fixed batch', model(['x', [1, 3, 8, 8]]), {}, 'TF_PROFILE_INVALID', /"x" .* batch at 1/],
+    ['open height', model(['x', ['N', 3, 'h', 8]]), {}, 'TF_PROFILE_MISSING', /"x" .* height open/],
     ['open width', model(['x', ['N', 3, 8, null]]), { height: 8 }, 'TF_PROFILE_MISSING', /width open/],
     [
       'another height than the model has',
@@ -100,7 +100,7 @@ describe('what cannot be sized is refused by name', () => {
       model(['a', ['N', 8]]),
       { input: 'b' },
       'TF_PROFILE_INVALID',
-      /no input «b»/,
+      /no input "b"/,
     ],
     ['no declared shape', model(['a', null]), {}, 'TF_PROFILE_INVALID', /declares no dimensions/],
     [
@@ -108,14 +108,14 @@ describe('what cannot be sized is refused by name', () => {
       model(['ids', ['N', 'length']]),
       {},
       'TF_PROFILE_INVALID',
-      /«ids» .* more than its first/,
+      /"ids" .* more than its first/,
     ],
     [
       'a second input of open length',
       model(['x', ['N', 3, 8, 8]], ['boxes', ['N', 'count', 4]]),
       {},
       'TF_PROFILE_INVALID',
-      /«boxes» .* only «x»/,
+      /"boxes" .* only "x"/,
     ],
     [
       'a height for what is no picture',

@@ -44,7 +44,7 @@ describe('names of other paths are corrected, and that is said', () => {
     const names = streamsNames(path, {}, '/home/me');
     expect(names).toMatchObject({ modelName, modelFile, root });
     expect(theirs(path).name).toBe(sedName(path));
-    expect(names.notes.join()).toContain(`«${theirs(path).name}»`);
+    expect(names.notes.join()).toContain(`"${theirs(path).name}"`);
   });
 
   test('an ending in capitals', () => {

@@ -212,7 +212,7 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
   );
 
   test.each(['{"engine": ', '[1, 2]'])(
-    'a data file that holds «%s» is written anew, and that is told',
+    'a data file that holds "%s" is written anew, and that is told',
     async (text) => {
       const plan = planStreams(request());
       mkdirSync(dirname(plan.paths.data), { recursive: true });
@@ -225,10 +225,10 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
 
   test.each<[string, Partial<StreamsRequest['limits']>, RegExp]>([
     ['no frame rate', { fps: [] }, /no frame rates/],
-    ['a frame rate of 0', { fps: [30, 0] }, /«30, 0»/],
+    ['a frame rate of 0', { fps: [30, 0] }, /"30, 0"/],
     ['a frame rate that is none', { fps: [Number.NaN] }, /no frame rates/],
-    ['a batch of 0, which never doubles', { firstMaxBatch: 0 }, /«0» is no batch/],
-    ['half a batch', { firstMaxBatch: 1.5 }, /«1.5» is no batch/],
+    ['a batch of 0, which never doubles', { firstMaxBatch: 0 }, /"0" is no batch/],
+    ['half a batch', { firstMaxBatch: 1.5 }, /"1.5" is no batch/],
     ['a limit below the first batch', { maxBatchLimit: 32 }, /64 is above the limit of 32/],
   ])('%s is refused before anything is read', (_what, wrong, message) => {
     const limits = { ...request().limits, ...wrong };
@@ -347,7 +347,7 @@ describe('resuming', () => {
   );
 
   test.each(deaths)(
-    'killed $when «$deed»: the next call does the rest and comes to the same',
+    'killed $when "$deed": the next call does the rest and comes to the same',
     async ({ at, when }) => {
       const plan = planStreams(request());
       const first = new PaperGpu(plan.paths, mid);

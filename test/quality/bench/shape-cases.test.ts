@@ -138,7 +138,7 @@ describe('shapes to measure', () => {
       'an unknown input',
       [fixed],
       { kind: 'shapes', shapes: new Map([['z', [1]]]) },
-      /no input «z»; the inputs are x/,
+      /no input "z"; the inputs are x/,
     ],
     ['another rank', [fixed], { kind: 'shapes', shapes: new Map([['x', [2]]]) }, /x is \[2\]/],
   ] as const)('refuse %s', (_, inputs, wish, message) => {

@@ -115,7 +115,7 @@ describe('a child that died', () => {
         lines: [{ line: 1, text: 'Loaded engine size: 5 MiB' }],
       },
     ]);
-    expect(issuesOf(error)[0]?.cause).toContain('«Loaded engine size: 5 MiB»');
+    expect(issuesOf(error)[0]?.cause).toContain('"Loaded engine size: 5 MiB"');
     expect(error.code).toBe('TF_CHILD_DIED');
   });
 

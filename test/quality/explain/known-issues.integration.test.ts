@@ -219,7 +219,7 @@ describe('every known issue', () => {
     ],
     ['[E] Error[4]: Not a valid plan stream.', 'plan-corrupt'],
     ['[E] Error[1]: read 999968 out of 52703540 bytes', 'plan-corrupt'],
-  ])('«%s» is %s', (line, id) => {
+  ])('"%s" is %s', (line, id) => {
     const { issues } = explained(line, '&&&& PASSED TensorRT.trtexec [TensorRT v100600] # x');
     expect(issues.map((issue) => issue.id)).toEqual([id]);
   });
@@ -241,7 +241,7 @@ describe('every known issue', () => {
     ['IShuffleLayer /l.0/Reshape_4: reshaping failed', 'the node /l.0/Reshape_4 cannot work'],
     ['embeddings.add: dimensions not compatible for elementwise.', 'the node embeddings.add cannot work'],
     ['', 'the node cannot work'],
-  ])('a profile that contradicts itself, «%s», names the node where the line does', (rest, said) => {
+  ])('a profile that contradicts itself, "%s", names the node where the line does', (rest, said) => {
     const line = `[W] [TRT] Profile kMAX values are not self-consistent. ${rest}`;
     expect(explained(line).issues[0]?.cause).toContain(said);
   });

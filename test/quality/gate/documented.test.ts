@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { longName } from '../../../src/cli/option.js';
@@ -6,9 +7,11 @@ import { catalogue } from '../../../src/errors.js';
 import * as library from '../../../src/index.js';
 import * as streaming from '../../../src/products/streaming/index.js';
 import { parityResultSchema } from '../../../src/products/streaming/verify/result.js';
-import { parsePolicyText } from '../../../src/quality/gate/policy.js';
+import { loadPolicy } from '../../../src/quality/gate/policy.js';
+import { policyFileSchema } from '../../../src/quality/gate/policy-schema.js';
 import { presets } from '../../../src/quality/gate/presets.js';
 import { everyVerb } from '../../support/trtforge.js';
+import { folderOf } from './gate-case.js';
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
 const page = pageOf('gate.md');
@@ -55,7 +58,10 @@ function unknownWords(shell: string): readonly string[] {
 
 describe('docs/gate.md', () => {
   it('shows a policy that the gate takes', () => {
-    expect(parsePolicyText(policy, 'docs/gate.md').policy.checks).toHaveLength(2);
+    const own = policyFileSchema.parse(parse(policy)).checks?.map(({ id }) => id) ?? [];
+    expect(own).toHaveLength(2);
+    const { checks } = loadPolicy(join(folderOf({ 'gate.yaml': policy }), 'gate.yaml'));
+    expect(checks.map(({ id }) => id)).toEqual(expect.arrayContaining(own));
   });
 
   it('shows a workflow of jobs with steps', () => {

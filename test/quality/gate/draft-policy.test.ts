@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { draftedPolicySchema, draftPolicy } from '../../../src/quality/gate/draft-policy.js';
-import { parsePolicyText } from '../../../src/quality/gate/policy.js';
+import { policyFileSchema } from '../../../src/quality/gate/policy-schema.js';
 import { refusal } from '../../support/refusal.js';
 import { folderOf, gate } from './gate-case.js';
 
@@ -50,7 +51,7 @@ function drafted(
   const folder = folderOf(files);
   const draft = draftPolicy(Object.keys(files).map((name) => join(folder, name)));
   expect(draftedPolicySchema.parse(draft)).toEqual(draft);
-  const { policy } = parsePolicyText(draft.policy, 'policy.yaml');
+  const policy = policyFileSchema.parse(parse(draft.policy));
   expect(policy.checks).toHaveLength(draft.checks);
   return { policy, text: draft.policy, gate: () => gate({ 'policy.yaml': draft.policy, ...changed }) };
 }

@@ -84,7 +84,7 @@ describe('regression against a baseline', () => {
       { baseline: 'b.json' },
     );
     expect(result.outcome).toBe('inconclusive');
-    expect(result.reasons[0]).toContain('another gpu.name: «H200», now «L4»');
+    expect(result.reasons[0]).toContain('another gpu.name: "H200", now "L4"');
   });
 });
 

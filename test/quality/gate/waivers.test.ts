@@ -98,7 +98,7 @@ describe('waivers', () => {
     const result = waived(3.1e-3, { 'up-to': 3e-3 });
     expect(result.waivers).toMatchObject([{ state: 'too-weak', outcome: 'warn' }]);
     expect(result.waivers[0]?.message).toMatch(/up to 0\.003, and error of r is 0\.0031\./);
-    expect(waived('NaN').waivers[0]?.message).toMatch(/no measured miss \(not-a-number\)/);
+    expect(waived('NaN').waivers[0]?.message).toMatch(/not a measured miss \(not-a-number\)/);
   });
 
   it('that excuse one result and not another say which they do not', () => {

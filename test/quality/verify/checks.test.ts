@@ -102,7 +102,7 @@ describe('checks', () => {
   });
 
   it.each(['', 'cos', 'max=3', 'quantile=2', 'cosine=', 'cosine=x', ':max', 'l2=1e999'])(
-    '«%s» is refused, with the checks there are',
+    '"%s" is refused, with the checks there are',
     (text) => {
       expect(() => parseCheck(text)).toThrow(/is not a check/);
     },

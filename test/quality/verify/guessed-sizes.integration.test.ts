@@ -315,7 +315,7 @@ describe('shapes as files declare them', () => {
     expect(outputs[0]?.shape).toEqual([2, 5]);
   });
 
-  it.each(['?', 'None', 'unk__7'])('axes that are all called «%s» are not one dimension', async (name) => {
+  it.each(['?', 'None', 'unk__7'])('axes that are all called "%s" are not one dimension', async (name) => {
     const placeholders: Describe = (graph) => {
       graph.input('x', 'float32', [name, 3, name, name]);
       graph.node('Relu', { inputs: ['x'], outputs: ['y'] });

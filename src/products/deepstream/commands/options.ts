@@ -147,7 +147,7 @@ export type SizeOptionValues = OptionValues<typeof sizeOptions>;
 function parseRates(list: string): readonly number[] {
   const rates = splitAtCommas(list).map(number(0.001, 1_000_000));
   if (rates.length > 0) return [...new Set(rates)];
-  throw new TrtforgeError('TF_USAGE', `«${list}» is not a list of frame rates.`, {
+  throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of frame rates.`, {
     remedy: 'Write 30 or 30,15.',
   });
 }

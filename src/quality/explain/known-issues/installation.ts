@@ -190,7 +190,7 @@ export const installationIssues: readonly KnownIssue[] = [
     severity: 'note',
     pattern: /(?:Collecting|Preparing metadata for|Downloading) tensorrt[-_]cu1\d[-_]libs/,
     cause:
-      'The package on PyPI is a stub that downloads several GB from another index while pip says only «Preparing metadata».',
+      'The package on PyPI is a stub that downloads several GB from another index while pip says only "Preparing metadata".',
     remedy: 'Wait, or name the index: --extra-index-url https://pypi.nvidia.com.',
     versions: '10.0 and later',
     source: 'https://github.com/NVIDIA/TensorRT-LLM/issues/10050',

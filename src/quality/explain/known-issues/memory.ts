@@ -7,7 +7,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     hiddenBySuccess: true,
     pattern: /Memory Pools: workspace: (?<size>0(?:\.\d+)?|[\d.]+e-\d+) MiB/,
     cause:
-      'The workspace limit is {size} MiB. From TensorRT 10 on only the last character of --memPoolSize is the unit, so «32768MiB» means 32768 bytes, and nothing warns.',
+      'The workspace limit is {size} MiB. From TensorRT 10 on only the last character of --memPoolSize is the unit, so "32768MiB" means 32768 bytes, and nothing warns.',
     remedy:
       'Give trtexec the bare number of MiB (workspace:32768), or let trtforge do it: it takes 32G, 32GiB and 32768M and passes the right number.',
     versions: '10.0 and later',
@@ -21,7 +21,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     majors: [10, 99],
     unless: /Memory Pools: workspace: (?:0(?:\.\d+)?|[\d.]+e-\d+) MiB/,
     cause:
-      'The size {number}{suffix} is read as {number} bytes: from TensorRT 10 on only the last character is the unit, and nothing warns. The line «Memory Pools» says what was used.',
+      'The size {number}{suffix} is read as {number} bytes: from TensorRT 10 on only the last character is the unit, and nothing warns. The line "Memory Pools" says what was used.',
     remedy: 'Write the bare number of MiB, which every version reads alike.',
     versions: '10.0 and later',
     source: 'measured',
@@ -34,7 +34,7 @@ export const memoryIssues: readonly KnownIssue[] = [
       /^&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>(?:[KkGg]i?)?[Bb]|[KkGg])(?=[\s,]|$)/,
     majors: [8, 9],
     cause:
-      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. The line «Memory Pools» says what was used.',
+      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. The line "Memory Pools" says what was used.',
     remedy: 'Write the bare number of MiB, which every version reads alike.',
     versions: '8.6 to 9.3',
     source: 'measured',

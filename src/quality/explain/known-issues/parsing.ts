@@ -50,7 +50,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     pattern:
       /^(?:Uncaught exception detected: )?(?<what>sto[ifd](?: conversion failure: .{1,300})?$|Unknown (?:memory pool|sparsity mode|precision constraints|profilingVerbosity|tactic source|hardwareCompatibilityLevel|preview feature|useRuntime|runtime platform|allocationStrategy|accuracyAlgorithm|tuning search algorithm): .{1,300}|Invalid (?:DataType|TensorFormat|IOFormat|Device Type) .{1,200}|Error parsing ".{1,300}|Negative memory pool size: .{1,50}|Percentile .{1,50}is not in \[0,100\]|Found invalid number of 's when parsing .{1,300}|(?:Tactic source|Preview features) must be prefixed .{1,200})/,
     cause:
-      'trtexec could not read a value on its command line: «{what}». A bare «stoi», «stof» or «stod» means that it expected a number: in a shape such as x:1x3x224x224, a count, a time, a size.',
+      'trtexec could not read a value on its command line: "{what}". A bare "stoi", "stof" or "stod" means that it expected a number: in a shape such as x:1x3x224x224, a count, a time, a size.',
     remedy: 'Correct the value on the command line, which the first line of the log repeats.',
     versions: '8.6 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleOptions.cpp',
@@ -225,7 +225,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'int64-clamped',
     severity: 'note',
     pattern: /One or more weights outside the range of INT32 was clamped/,
-    cause: 'An INT64 constant does not fit INT32; it is nearly always the «to the end» of a Slice.',
+    cause: 'An INT64 constant does not fit INT32; it is nearly always the "to the end" of a Slice.',
     remedy: 'Check that it is a Slice end: `trtforge inspect` names the constants.',
     versions: 'before 10.0',
     source: tensorrtIssue(2721),

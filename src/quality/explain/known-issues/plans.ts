@@ -72,7 +72,7 @@ export const planIssues: readonly KnownIssue[] = [
     hiddenBySuccess: true,
     pattern: /Attempting to access an empty engine|Created engine with size: 0 MiB/,
     cause:
-      'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says «Engine built».',
+      'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says "Engine built".',
     remedy: 'Read the errors before it, and delete the file: it is no engine.',
     versions: '10.13 and later',
     source: SAMPLE_ENGINES,
@@ -101,7 +101,7 @@ export const planIssues: readonly KnownIssue[] = [
     severity: 'warning',
     pattern: /Detected invalid timing cache|timing cache will not be used/i,
     cause:
-      'TensorRT refused the timing cache: it was made by another version or for another GPU, and the build takes its full time. 8.6 says so too of a cache of its own when only the part of its compiler (a line «myelinCache») cannot be read back, and still uses the rest.',
+      'TensorRT refused the timing cache: it was made by another version or for another GPU, and the build takes its full time. 8.6 says so too of a cache of its own when only the part of its compiler (a line "myelinCache") cannot be read back, and still uses the rest.',
     remedy:
       'Keep one cache file per version and GPU, as trtforge does; the time of the build shows whether it was used.',
     versions: 'all',

@@ -38,12 +38,12 @@ describe('trtforge deepstream size rejects before any work', () => {
   test.each<[string, readonly string[], number, string, RegExp]>([
     ['no model', [], 2, 'TF_USAGE', /MODEL|argument/i],
     ['a model that is not there', ['no.onnx'], 2, 'TF_FILE_NOT_FOUND', /no\.onnx/],
-    ['a fixed batch', ['fixed.onnx'], 2, 'TF_PROFILE_INVALID', /«x» .* batch at 4/],
+    ['a fixed batch', ['fixed.onnx'], 2, 'TF_PROFILE_INVALID', /"x" .* batch at 4/],
     ['another height than the model has', ['@', '--height', '640'], 2, 'TF_PROFILE_INVALID', /64, not 640/],
-    ['an input that is not there', ['@', '--input', 'data'], 2, 'TF_PROFILE_INVALID', /no input «data»/],
-    ['a rate of nothing', ['@', '--fps', '0'], 2, 'TF_USAGE', /«0»/],
+    ['an input that is not there', ['@', '--input', 'data'], 2, 'TF_PROFILE_INVALID', /no input "data"/],
+    ['a rate of nothing', ['@', '--fps', '0'], 2, 'TF_USAGE', /"0"/],
     ['no rate', ['@', '--fps', ','], 2, 'TF_USAGE', /frame rates/],
-    ['a batch of nothing', ['@', '--max-batch', '0'], 2, 'TF_USAGE', /«0»/],
+    ['a batch of nothing', ['@', '--max-batch', '0'], 2, 'TF_USAGE', /"0"/],
     [
       'a first batch above the limit',
       ['@', '--max-batch', '64', '--max-batch-limit', '32'],
@@ -51,7 +51,7 @@ describe('trtforge deepstream size rejects before any work', () => {
       'TF_USAGE',
       /64 is above/,
     ],
-    ['a name that leads elsewhere', ['@', '--name', '../../x'], 2, 'TF_USAGE', /«\.\.\/\.\.\/x» cannot be/],
+    ['a name that leads elsewhere', ['@', '--name', '../../x'], 2, 'TF_USAGE', /"\.\.\/\.\.\/x" cannot be/],
     ['a misspelt option', ['@', '--time-limt', '5'], 2, 'TF_USAGE', /time-limt/],
     ['a machine without GPU', ['@'], 3, 'TF_GPU_UNAVAILABLE', /needs an NVIDIA GPU/],
     [
@@ -90,7 +90,7 @@ describe('trtforge deepstream repair needs no GPU', () => {
   });
 
   test.each<[string, readonly string[], string, RegExp]>([
-    ['no name', ['@', '--name', ''], 'TF_USAGE', /«» cannot be the folder/],
+    ['no name', ['@', '--name', ''], 'TF_USAGE', /"" cannot be the folder/],
     ['a folder without engines', ['models/none'], 'TF_USAGE', /no engine/],
     ['no logs', ['@'], 'TF_FILE_NOT_FOUND', /no whole log/],
     ['an option of measuring', ['@', '--with', 'trtexec'], 'TF_USAGE', /--with/],
