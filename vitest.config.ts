@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -27,8 +28,8 @@ export default defineConfig({
     testTimeout: 60_000,
     // A hook may compile the addon, behind others that wait for the same, on a slow machine.
     hookTimeout: 600_000,
-    // Vitest leaves one core free, which is half of a machine with two.
-    maxWorkers: '100%',
+    // One more than there are cores: many tests wait, for children and for measurements of some length.
+    maxWorkers: availableParallelism() + 1,
     projects: [
       {
         extends: true,
