@@ -29,13 +29,25 @@ import {
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-parity-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+/** A model of each kind and its session, which keeps nothing between runs. */
+const opened = new Map<string, Promise<{ readonly candidate: string; readonly session: Session }>>();
+const tiny = (faults: TinyFaults) => {
+  const key = JSON.stringify(faults, (_name, value) => (Number.isNaN(value) ? 'NaN' : value));
+  const open = async () => {
+    const candidate = await tinyModel(faults);
+    return { candidate, session: await openOrtSession(candidate, { threads: 1 }) };
+  };
+  return opened.get(key) ?? opened.set(key, open()).get(key)!;
+};
+afterAll(async () => {
+  for (const { session } of await Promise.all(opened.values())) await session.close();
+});
+
 let recorded: readonly ReferenceChunk[];
 let contract: Contract;
 beforeAll(async () => {
   recorded = await recordTiny(40);
-  const session = await openOrtSession(await tinyModel(), { threads: 1 });
-  contract = contractOfSession(session);
-  await session.close();
+  contract = contractOfSession((await tiny({})).session);
 });
 
 async function parity(
@@ -44,29 +56,24 @@ async function parity(
   chunks: readonly ReferenceChunk[] = recorded,
   runnerOf: (session: Session) => ChunkRunner = sessionRunner,
 ): Promise<ParityResult> {
-  const candidate = await tinyModel(faults);
-  const session = await openOrtSession(candidate, { threads: 1 });
-  try {
-    const request: ParityRequest = { candidate, reference: 'memory', mode: 'closed-loop', contract, ...more };
-    const result = await runParity(
-      request,
-      {
-        backend: session.backend,
-        inputs: session.inputs,
-        outputs: session.outputs,
-        isFullFloat32: true,
-        modelDigest: null,
-        built: null,
-        runner: () => runnerOf(session),
-      },
-      referenceOf(chunks),
-    );
-    expect(parityResultSchema.parse(JSON.parse(JSON.stringify(result)))).toEqual(result);
-    expect(result.passed + result.failed).toBe(result.chunks);
-    return result;
-  } finally {
-    await session.close();
-  }
+  const { candidate, session } = await tiny(faults);
+  const request: ParityRequest = { candidate, reference: 'memory', mode: 'closed-loop', contract, ...more };
+  const result = await runParity(
+    request,
+    {
+      backend: session.backend,
+      inputs: session.inputs,
+      outputs: session.outputs,
+      isFullFloat32: true,
+      modelDigest: null,
+      built: null,
+      runner: () => runnerOf(session),
+    },
+    referenceOf(chunks),
+  );
+  expect(parityResultSchema.parse(JSON.parse(JSON.stringify(result)))).toEqual(result);
+  expect(result.passed + result.failed).toBe(result.chunks);
+  return result;
 }
 
 /** The reference in which one chunk begins with another cache. */
