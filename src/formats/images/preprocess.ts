@@ -4,6 +4,8 @@ import { resizeBilinear, roundHalfEven } from './resize.js';
 
 /** How an image becomes the input of a network: part of what makes two scores comparable. */
 export interface Preprocessing {
+  /** For help texts. */
+  readonly summary: string;
   readonly width: number;
   readonly height: number;
   /** `letterbox`: whole, proportions kept, padded; `stretch`: whole, proportions lost; `crop`: the shorter side to `shorterSide`, then the middle. */
@@ -23,12 +25,13 @@ const plain = { mean: [0, 0, 0], std: [1, 1, 1], channels: 'rgb', pad: 114 } as 
 /** Known ways, by the value of `--preprocess`; sizes are for models whose input leaves them open. */
 export const preprocessings: Readonly<Record<string, Preprocessing>> = {
   /** Ultralytics' predict and the seed projects' evaluators: letterbox on 114, divided by 255. */
-  yolo: { ...plain, fit: 'letterbox', width: 640, height: 640 },
+  yolo: { ...plain, summary: 'letterbox on 114, divided by 255', fit: 'letterbox', width: 640, height: 640 },
   /** RT-DETR: stretched, divided by 255. */
-  'rt-detr': { ...plain, fit: 'stretch', width: 640, height: 640 },
+  'rt-detr': { ...plain, summary: 'stretched, divided by 255', fit: 'stretch', width: 640, height: 640 },
   /** torchvision's classification: shorter side 256, the middle 224, ImageNet's mean and deviation. Bilinear without antialiasing. */
   imagenet: {
     ...plain,
+    summary: "shorter side 256, the middle 224, ImageNet's mean and deviation",
     fit: 'crop',
     width: 224,
     height: 224,
@@ -37,7 +40,15 @@ export const preprocessings: Readonly<Record<string, Preprocessing>> = {
     std: [0.229, 0.224, 0.225],
   },
   /** InsightFace's ArcFace on aligned faces: (level - 127.5) / 127.5. */
-  arcface: { ...plain, fit: 'stretch', width: 112, height: 112, mean: [0.5, 0.5, 0.5], std: [0.5, 0.5, 0.5] },
+  arcface: {
+    ...plain,
+    summary: 'stretched, (level - 127.5) / 127.5',
+    fit: 'stretch',
+    width: 112,
+    height: 112,
+    mean: [0.5, 0.5, 0.5],
+    std: [0.5, 0.5, 0.5],
+  },
 };
 
 /** Where the image lies on the canvas: canvas = image * scale + offset. */

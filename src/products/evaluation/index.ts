@@ -1,5 +1,7 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
+export type { ClassificationResult } from './classification/classification-result.js';
+export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
 export { type CocoRequest, evaluateCoco } from './detection/coco.js';
 export { type Detections, readDetections } from './detection/detections.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
@@ -8,6 +10,8 @@ export { type Finding, Findings } from './detection/findings.js';
 export { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './detection/instances.js';
 export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './detection/result.js';
 export { scoreDetections } from './detection/score.js';
+export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
+export { type EmbeddingsRequest, evaluateEmbeddings } from './embeddings/evaluate-embeddings.js';
 export { type EvaluateRecogniserRequest, evaluateRecogniser } from './speech/evaluate-recogniser.js';
 export type { RecogniserResult } from './speech/recogniser-result.js';
 export { scoreTranscripts, type WerRequest } from './speech/wer.js';

@@ -18,6 +18,18 @@ export const evaluation: Product = {
       load: async () => (await import('./commands/detector.js')).command,
     },
     {
+      path: 'eval classify',
+      group: 'Products',
+      summary: 'top-1 and top-5 of a classifier, run over labelled images',
+      load: async () => (await import('./commands/classify.js')).command,
+    },
+    {
+      path: 'eval embeddings',
+      group: 'Products',
+      summary: 'cosine and distance between the embeddings of two networks',
+      load: async () => (await import('./commands/embeddings.js')).command,
+    },
+    {
       path: 'eval recogniser',
       group: 'Products',
       summary: 'word error rate of a bundle, run over audio',

@@ -1,13 +1,13 @@
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { choice, flag, option, text } from '../../../cli/option.js';
+import { flag, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer, number } from '../../../cli/values.js';
-import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
 import { renderScores } from './coco.js';
+import { imageOptions, preprocessOption, sizeOf } from './image-options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a detector: an ONNX model or a TensorRT engine' }],
@@ -16,15 +16,11 @@ export const command = defineCommand({
     'trtforge eval detector yolo.engine --labels coco.yaml --instances instances_val2017.json --images val2017/ --warmup-runs 10',
   ],
   options: {
+    ...imageOptions,
     instances: text({
       flags: '--instances <file>',
       describe: 'the annotations: a file of COCO instances',
       required: '--instances FILE',
-    }),
-    images: text({
-      flags: '--images <folder>',
-      describe: 'the folder of the images, JPEG, PNG or WebP',
-      required: '--images FOLDER',
     }),
     labels: text({
       flags: '--labels <file>',
@@ -51,18 +47,7 @@ export const command = defineCommand({
       parse: integer(0),
       default: 0,
     }),
-    preprocess: choice({
-      flags: '--preprocess <name>',
-      describe: 'how images are prepared: yolo (letterbox) or rt-detr (stretched), both divided by 255',
-      choices: Object.keys(preprocessings),
-      default: 'yolo',
-    }),
-    imgsz: option({
-      flags: '--imgsz <pixels>',
-      describe: 'width and height where the model leaves them open',
-      parse: integer(32, 8192),
-      default: 640,
-    }),
+    preprocess: preprocessOption(['yolo', 'rt-detr'], 'yolo'),
     conf: option({
       flags: '--conf <score>',
       describe: 'detections of this score or less are dropped',
@@ -91,12 +76,6 @@ export const command = defineCommand({
       flags: '--agnostic-nms',
       describe: 'boxes of different classes suppress one another, too',
     }),
-    warmupRuns: option({
-      flags: '--warmup-runs <n>',
-      describe: 'untimed runs of the first image before the others',
-      parse: integer(0, 10_000),
-      default: 1,
-    }),
     skipLatency: option({
       flags: '--skip-latency <n>',
       describe: 'leave so many of the first times out of the latency',
@@ -113,6 +92,7 @@ export const command = defineCommand({
         ...options,
         model,
         imagesDir: options.images,
+        imgsz: sizeOf(options.imgsz, options.preprocess),
         open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
       },
       { emit, signal },

@@ -6,6 +6,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
+import { labelsOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import { imageInput, runImages } from '../run/images.js';
 import type { Detections } from './detections.js';
@@ -13,7 +14,6 @@ import type { DetectorRun } from './detector-result.js';
 import type { Findings } from './findings.js';
 import { decode, type Head, recogniseHead } from './heads.js';
 import type { DetectionTruth } from './instances.js';
-import { labelsOfMetadata, readLabels } from './labels.js';
 import { strongest, suppress } from './nms.js';
 
 /** How outputs become detections; names and defaults as the seed projects' evaluators have them. */

@@ -1,6 +1,6 @@
-import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
-import { readYaml } from '../../../base/text/yaml.js';
-import { TrtforgeError } from '../../../errors.js';
+import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
+import { readYaml } from '../../base/text/yaml.js';
+import { TrtforgeError } from '../../errors.js';
 
 /**
  * Names of a detector's classes by index, from a file: a name a line, or YAML or JSON with `names` as a list or by number (Ultralytics' coco.yaml).

@@ -1,0 +1,221 @@
+import { join } from 'node:path';
+import { sha256 } from '../../../base/files/digest.js';
+import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
+import { plural } from '../../../base/text/quantity.js';
+import type { OpenOptions } from '../../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
+import { preprocessings } from '../../../formats/images/preprocess.js';
+import { float32Values } from '../../../formats/tensor/values.js';
+import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { readLabels } from '../labels.js';
+import { withCandidate } from '../run/candidate.js';
+import { imageInput, runImages } from '../run/images.js';
+import type { ClassificationResult } from './classification-result.js';
+
+export interface ClassifierRequest {
+  readonly model: string;
+  readonly imagesDir: string;
+  /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */
+  readonly truth: string;
+  /** Names of the classes by index. */
+  readonly labels?: string | undefined;
+  readonly preprocess: string;
+  readonly imgsz: number;
+  /** So many images of the truth may have no file; they are left out. */
+  readonly allowMissing?: number | undefined;
+  readonly warmupRuns: number;
+  readonly skipLatency: number;
+  readonly open: OpenOptions;
+}
+
+const TASK = { id: 'classify', revision: 1 } as const;
+const MOST_CONFUSIONS = 50;
+
+interface Labelled {
+  readonly id: string;
+  readonly path: string;
+  readonly label: number;
+}
+
+/**
+ * Runs a classifier over labelled images: top-1, top-5 and what was taken for what. Errors: TF_EVAL_DATA (truth, labels beyond the classes, missing images),
+ * TF_EVAL_HEAD (an output that is not one score a class, scores that are no numbers), TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
+ */
+export async function evaluateClassifier(
+  request: ClassifierRequest,
+  { emit = ignoreEvents, signal }: TaskContext = {},
+): Promise<ClassificationResult> {
+  const names = request.labels === undefined ? undefined : readLabels(request.labels);
+  const { images, missing } = labelledImages(request, names);
+  const best: Int32Array[] = [];
+  const { candidate, result } = await inPhase('run images', emit, () =>
+    withCandidate(
+      request.model,
+      request.open,
+      { emit, ...(signal === undefined ? {} : { signal }) },
+      (session) => {
+        const input = imageInput(session);
+        const how = preprocessings[request.preprocess]!;
+        const size = { width: input.width ?? request.imgsz, height: input.height ?? request.imgsz };
+        // The shorter side keeps its ratio to the cut, 256 to 224.
+        const shorterSide = Math.round((Math.min(size.width, size.height) * 8) / 7);
+        const preprocessing = { ...how, ...size, ...(how.fit === 'crop' ? { shorterSide } : {}) };
+        const { warmupRuns, skipLatency } = request;
+        return runImages(
+          session,
+          images,
+          { preprocessing, warmUpRuns: warmupRuns, skipLatency },
+          { emit, signal },
+          ({ outputs }) => {
+            best.push(fiveBest(scoresOf(outputs, names?.length)));
+          },
+        );
+      },
+    ),
+  );
+  const classes = best[0]?.[0] ?? 0;
+  const outside = images.find(({ label }) => label >= classes);
+  if (outside !== undefined)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${request.truth} has the label ${outside.label} (${outside.id}); the model has ${classes} classes.`,
+      { remedy: 'Use the truth of the data set that the model was trained for.' },
+    );
+  const hits = (count: number) =>
+    images.filter(({ label }, at) => best[at]!.subarray(1, 1 + count).includes(label)).length / images.length;
+  const [top1, top5] = [hits(1), hits(5)];
+  const dataDigest = sha256(images.map(({ id, label }) => `${id}\t${label}\n`).join(''));
+  const settings = {
+    preprocess: request.preprocess,
+    width: result.preprocessing.width,
+    height: result.preprocessing.height,
+  };
+  const nameOf = (label: number) => names?.[label] ?? String(label);
+  return {
+    schema: 'trtforge.eval-classify/1',
+    truth: request.truth,
+    imagesDir: request.imagesDir,
+    top1,
+    top5,
+    images: images.length,
+    classes,
+    perClass: perClassOf(images, best, nameOf),
+    confusion: confusionOf(images, best, nameOf),
+    dataDigest,
+    comparabilityKey: taskIdentity(TASK, settings, images.length, dataDigest).comparabilityKey,
+    metrics: [
+      { name: 'top1', value: top1, unit: 'share', higherIsBetter: true },
+      { name: 'top5', value: top5, unit: 'share', higherIsBetter: true },
+    ],
+    candidate,
+    preprocess: request.preprocess,
+    run: result,
+    warnings:
+      missing > 0 ? [`${plural(missing, 'image')} of ${request.truth} have no file and were left out.`] : [],
+  };
+}
+
+function labelledImages(
+  { truth, imagesDir, allowMissing = 0 }: ClassifierRequest,
+  names: readonly string[] | undefined,
+): { readonly images: readonly Labelled[]; readonly missing: number } {
+  const present = new Set(listFolder(imagesDir));
+  const byName = new Map(names?.map((name, index) => [name, index]));
+  const missing: string[] = [];
+  const seen = new Set<string>();
+  const reject = (line: number, why: string) =>
+    new TrtforgeError('TF_EVAL_DATA', `Line ${line} of ${truth} ${why}.`, {
+      remedy:
+        'Write a file name, a tab and a label a line; a label is the number of a class, or a name with --labels.',
+    });
+  const images = readText(truth, LARGEST_DOCUMENT, 'TF_EVAL_DATA')
+    .split(/\r?\n/)
+    .flatMap((line, at): readonly Labelled[] => {
+      if (line.trim() === '') return [];
+      const [id = '', text, ...more] = line.split('\t');
+      if (text === undefined || more.length > 0) throw reject(at + 1, 'does not have two columns');
+      const label = byName.get(text) ?? (/^\d+$/.test(text) ? Number(text) : undefined);
+      if (label === undefined) throw reject(at + 1, `has the label "${text}", which is no class`);
+      if (seen.has(id)) throw reject(at + 1, `has the image "${id}" a second time`);
+      seen.add(id);
+      if (present.has(id)) return [{ id, path: join(imagesDir, id), label }];
+      missing.push(id);
+      return [];
+    });
+  if (missing.length > allowMissing)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${imagesDir} lacks ${plural(missing.length, 'image')} of ${truth}, the first "${missing[0]}".`,
+      {
+        remedy: `Add them, or pass --allow-missing ${missing.length} to leave them out.`,
+        details: { missing: missing.slice(0, 10), count: missing.length },
+      },
+    );
+  if (images.length === 0)
+    throw new TrtforgeError('TF_EVAL_DATA', `${truth} names no image of ${imagesDir}.`);
+  return { images, missing: missing.length };
+}
+
+function scoresOf(
+  outputs: ReadonlyMap<string, Parameters<typeof float32Values>[0]>,
+  labels: number | undefined,
+): Float32Array {
+  const [entry, ...others] = [...outputs];
+  const shape = entry?.[1].shape.filter((size) => size !== 1) ?? [];
+  if (entry === undefined || others.length > 0 || shape.length !== 1)
+    throw new TrtforgeError('TF_EVAL_HEAD', 'A classifier has one output with a score a class.', {
+      details: { outputs: [...outputs].map(([name, { shape: dims }]) => ({ name, shape: dims })) },
+    });
+  const scores = float32Values(entry[1], entry[0]);
+  if (labels !== undefined && labels !== scores.length)
+    throw new TrtforgeError(
+      'TF_EVAL_HEAD',
+      `The model has ${scores.length} classes and --labels ${labels} names.`,
+    );
+  if (scores.some(Number.isNaN)) throw new TrtforgeError('TF_EVAL_HEAD', 'A score is not a number.');
+  return scores;
+}
+
+/** The number of classes, then the indices of the five highest scores; equal ones in their order. */
+function fiveBest(scores: Float32Array): Int32Array {
+  const order = Array.from(scores.keys()).sort((a, b) => scores[b]! - scores[a]! || a - b);
+  return Int32Array.of(scores.length, ...order.slice(0, 5));
+}
+
+function perClassOf(
+  images: readonly Labelled[],
+  best: readonly Int32Array[],
+  nameOf: (label: number) => string,
+) {
+  const counts = new Map<number, { images: number; hits: number }>();
+  images.forEach(({ label }, at) => {
+    const count = counts.get(label) ?? { images: 0, hits: 0 };
+    counts.set(label, count);
+    count.images++;
+    if (best[at]![1] === label) count.hits++;
+  });
+  return [...counts]
+    .sort(([a], [b]) => a - b)
+    .map(([label, count]) => ({
+      label: nameOf(label),
+      images: count.images,
+      top1: count.hits / count.images,
+    }));
+}
+
+function confusionOf(
+  images: readonly Labelled[],
+  best: readonly Int32Array[],
+  nameOf: (label: number) => string,
+) {
+  const pairs = new Map<string, { label: string; taken: string; count: number }>();
+  images.forEach(({ label }, at) => {
+    const taken = best[at]![1]!;
+    if (taken === label) return;
+    const pair = pairs.get(`${label} ${taken}`) ?? { label: nameOf(label), taken: nameOf(taken), count: 0 };
+    pairs.set(`${label} ${taken}`, pair);
+    pair.count++;
+  });
+  return [...pairs.values()].sort((a, b) => b.count - a.count).slice(0, MOST_CONFUSIONS);
+}

@@ -1,0 +1,70 @@
+import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
+import { defineCommand } from '../../../cli/command.js';
+import { option, text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { integer } from '../../../cli/values.js';
+import type { ClassificationResult } from '../classification/classification-result.js';
+import { evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { imageOptions, preprocessOption, sizeOf } from './image-options.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'MODEL', describe: 'a classifier: an ONNX model or a TensorRT engine' }],
+  examples: [
+    'trtforge eval classify resnet50.onnx --images val/ --truth val.tsv --json',
+    'trtforge eval classify resnet50.engine --images val/ --truth val.tsv --labels imagenet.txt',
+  ],
+  options: {
+    ...imageOptions,
+    truth: text({
+      flags: '--truth <file>',
+      describe: 'TSV of file name and label: the number of a class, or its name with --labels',
+      required: '--truth FILE',
+    }),
+    labels: text({
+      flags: '--labels <file>',
+      describe: 'names of the classes: one a line, or YAML with "names"',
+    }),
+    allowMissing: option({
+      flags: '--allow-missing <n>',
+      describe: 'so many images may have no file; they are left out',
+      parse: integer(0),
+      default: 0,
+    }),
+    preprocess: preprocessOption(['imagenet', 'yolo', 'rt-detr', 'arcface'], 'imagenet'),
+    skipLatency: option({
+      flags: '--skip-latency <n>',
+      describe: 'leave so many of the first times out of the latency',
+      parse: integer(0),
+      default: 0,
+    }),
+    ...placeOptions,
+    ...engineOptions,
+  },
+  schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
+  run: async ([model = ''], options, { emit, signal }): Promise<ClassificationResult> =>
+    evaluateClassifier(
+      {
+        ...options,
+        model,
+        imagesDir: options.images,
+        imgsz: sizeOf(options.imgsz, options.preprocess),
+        open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+      },
+      { emit, signal },
+    ),
+  render: (result: ClassificationResult, output) => {
+    const { bold, dim, yellow } = output.colors;
+    output.line(bold(`${result.candidate.file} on ${result.truth}`));
+    output.line(dim(`  ${result.candidate.backend}, ${result.preprocess}`));
+    output.line(
+      `  top-1 ${bold(formatShare(result.top1))}  top-5 ${formatShare(result.top5)}  ${dim(`${formatCount(result.images)} images, ${formatCount(result.classes)} classes`)}`,
+    );
+    for (const { label, taken, count } of result.confusion.slice(0, 5))
+      output.line(`  ${formatCount(count)} times ${label} was taken for ${taken}`);
+    const { latency } = result.run;
+    if (latency !== null)
+      output.line(`  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90`);
+    for (const warning of result.warnings) output.line(yellow(warning));
+  },
+});

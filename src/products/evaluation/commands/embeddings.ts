@@ -1,0 +1,78 @@
+import { formatMs, plural } from '../../../base/text/quantity.js';
+import { defineCommand } from '../../../cli/command.js';
+import { option, text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { integer, number } from '../../../cli/values.js';
+import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
+import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
+import { imageOptions, preprocessOption, sizeOf } from './image-options.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'CANDIDATE', describe: 'an embedding network: an engine, or an ONNX model' }],
+  examples: ['trtforge eval embeddings arcface.engine --against arcface.onnx --images faces/'],
+  options: {
+    ...imageOptions,
+    against: text({
+      flags: '--against <model>',
+      describe: 'the reference: usually the FP32 model with the same weights',
+      required: '--against MODEL',
+    }),
+    preprocess: preprocessOption(['arcface', 'imagenet', 'yolo', 'rt-detr'], 'arcface'),
+    maxImages: option({
+      flags: '--max-images <n>',
+      describe: 'run only so many images, the first by name (default: all)',
+      parse: integer(1),
+    }),
+    minMeanCosine: option({
+      flags: '--min-mean-cosine <value>',
+      describe: 'the mean cosine similarity must not be lower',
+      parse: number(-1, 1),
+      default: 0.995,
+    }),
+    minCosine: option({
+      flags: '--min-cosine <value>',
+      describe: 'no cosine similarity may be lower',
+      parse: number(-1, 1),
+      default: 0.99,
+    }),
+    maxMeanL2: option({
+      flags: '--max-mean-l2 <value>',
+      describe: 'the mean distance of vectors of length 1 must not be higher',
+      parse: number(0, 2),
+      default: 0.1,
+    }),
+    ...placeOptions,
+    ...engineOptions,
+  },
+  schema: async () => (await import('../embeddings/embeddings-result.js')).embeddingsResultSchema,
+  run: async ([candidate = ''], options, { emit, signal }): Promise<EmbeddingsResult> =>
+    evaluateEmbeddings(
+      {
+        ...options,
+        candidate,
+        reference: options.against,
+        imagesDir: options.images,
+        imgsz: sizeOf(options.imgsz, options.preprocess),
+        open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+      },
+      { emit, signal },
+    ),
+  render: (result: EmbeddingsResult, output) => {
+    const { bold, dim, green, red, yellow } = output.colors;
+    const { cosine_similarity: cosine, l2_distance: distance, timing, validation } = result;
+    output.line(`${bold(result.candidate.file)} against ${bold(result.reference.file)}`);
+    output.line(
+      dim(`  ${plural(result.n_samples, 'image')}, ${result.dimensions} values each, ${result.preprocess}`),
+    );
+    output.line(
+      `  cosine mean ${cosine.mean.toFixed(6)}, lowest ${cosine.min.toFixed(6)}; L2 mean ${distance.mean.toFixed(6)}, highest ${distance.max.toFixed(6)}`,
+    );
+    if (timing.reference_ms !== null && timing.candidate_ms !== null)
+      output.line(
+        `  run ${formatMs(timing.candidate_ms)}, reference ${formatMs(timing.reference_ms)} (medians)`,
+      );
+    for (const warning of result.warnings) output.line(yellow(warning));
+    output.line(validation.passed ? green('pass') : `${red('FAIL')}  ${validation.failure_reason ?? ''}`);
+  },
+});

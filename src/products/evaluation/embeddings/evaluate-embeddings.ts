@@ -1,0 +1,209 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { listFolder } from '../../../base/files/files.js';
+import { meanOf } from '../../../base/statistics.js';
+import type { OpenOptions } from '../../../engines/runtime/back-end.js';
+import { ExitCode, TrtforgeError } from '../../../errors.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
+import { preprocessings } from '../../../formats/images/preprocess.js';
+import { float32Values } from '../../../formats/tensor/values.js';
+import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { withCandidate } from '../run/candidate.js';
+import { type ImageFile, imageInput, runImages } from '../run/images.js';
+import type { EmbeddingsResult } from './embeddings-result.js';
+
+export interface EmbeddingsRequest {
+  readonly candidate: string;
+  readonly reference: string;
+  readonly imagesDir: string;
+  readonly preprocess: string;
+  readonly imgsz: number;
+  /** Limits; the first and the last are one for vectors of length 1, both are kept because users state either. */
+  readonly minMeanCosine: number;
+  readonly minCosine: number;
+  readonly maxMeanL2: number;
+  readonly maxImages?: number | undefined;
+  readonly warmupRuns: number;
+  readonly open: OpenOptions;
+}
+
+const TASK = { id: 'embeddings', revision: 1 } as const;
+/** Below it two networks do not agree at all: rounding never does that. */
+const UNRELATED = 0.5;
+/** Of a length from 1, for a vector that the network normalised. */
+const UNIT = 0.01;
+
+/**
+ * Runs two networks over the same images and compares their embeddings. Errors: TF_EVAL_DATA (no image), TF_EVAL_HEAD (an output that is not one vector,
+ * vectors of different length, of zeros or without numbers), TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
+ */
+export async function evaluateEmbeddings(
+  request: EmbeddingsRequest,
+  { emit = ignoreEvents, signal }: TaskContext = {},
+): Promise<EmbeddingsResult> {
+  const images = imagesIn(request.imagesDir).slice(0, request.maxImages);
+  if (images.length === 0)
+    throw new TrtforgeError('TF_EVAL_DATA', `${request.imagesDir} has no JPEG, PNG or WebP image.`);
+  const embed = (file: string, role: string, open: OpenOptions) =>
+    inPhase(`run ${role}`, emit, () =>
+      withCandidate(file, open, { emit, ...(signal === undefined ? {} : { signal }) }, async (session) => {
+        const input = imageInput(session);
+        const how = preprocessings[request.preprocess]!;
+        const preprocessing = {
+          ...how,
+          width: input.width ?? request.imgsz,
+          height: input.height ?? request.imgsz,
+        };
+        const vectors: Float32Array[] = [];
+        const run = await runImages(
+          session,
+          images,
+          { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: 0 },
+          { emit, signal },
+          ({ outputs, image }) => {
+            vectors.push(vectorOf(outputs, image, file));
+          },
+        );
+        return { run, vectors, size: `${preprocessing.width}x${preprocessing.height}` };
+      }),
+    );
+  // Options of engines are the candidate's; the reference is a model as a rule, which has none of them.
+  const reference = await embed(request.reference, 'reference', {});
+  const candidate = await embed(request.candidate, 'candidate', request.open);
+  const [expected, found] = [reference.result, candidate.result];
+  if (expected.size !== found.size || expected.vectors[0]!.length !== found.vectors[0]!.length)
+    throw new TrtforgeError(
+      'TF_EVAL_HEAD',
+      `${request.reference} makes vectors of ${expected.vectors[0]!.length} from ${expected.size}, ${request.candidate} of ${found.vectors[0]!.length} from ${found.size}.`,
+      { remedy: 'Compare networks with the same input and output.' },
+    );
+  const norms = { reference: expected.vectors.map(lengthOf), candidate: found.vectors.map(lengthOf) };
+  const cosines = images.map((_, at) =>
+    Math.min(
+      1,
+      dot(expected.vectors[at]!, found.vectors[at]!) / (norms.reference[at]! * norms.candidate[at]!),
+    ),
+  );
+  const distances = cosines.map((cosine) => Math.sqrt(Math.max(0, 2 * (1 - cosine))));
+  const [cosine, distance] = [spreadOf(cosines), spreadOf(distances)];
+  const [referenceNorms, candidateNorms] = [spreadOf(norms.reference), spreadOf(norms.candidate)];
+  const reason = failureOf(request, cosine, distance);
+  const dataDigest = createHash('sha256')
+    .update(images.map(({ id }) => `${id}\n`).join(''))
+    .update(expected.run.firstInput.sha256)
+    .digest('hex');
+  const settings = {
+    preprocess: request.preprocess,
+    size: found.size,
+    reference: reference.candidate.sha256,
+  };
+  const [referenceMs, candidateMs] = [
+    expected.run.latency?.median_ms ?? null,
+    found.run.latency?.median_ms ?? null,
+  ];
+  return {
+    schema: 'trtforge.eval-embeddings/1',
+    n_samples: images.length,
+    cosine_similarity: cosine,
+    l2_distance: distance,
+    norms: { reference: referenceNorms, candidate: candidateNorms },
+    timing: {
+      reference_ms: referenceMs,
+      candidate_ms: candidateMs,
+      speedup: referenceMs === null || candidateMs === null ? null : referenceMs / candidateMs,
+    },
+    validation: { passed: reason === null, failure_reason: reason },
+    dimensions: expected.vectors[0]!.length,
+    worst: images
+      .map(({ id }, at) => ({ image: String(id), cosine: cosines[at]! }))
+      .sort((a, b) => a.cosine - b.cosine)
+      .slice(0, 5),
+    limits: {
+      minMeanCosine: request.minMeanCosine,
+      minCosine: request.minCosine,
+      maxMeanL2: request.maxMeanL2,
+    },
+    dataDigest,
+    comparabilityKey: taskIdentity(TASK, settings, images.length, dataDigest).comparabilityKey,
+    metrics: [
+      { name: 'meanCosine', value: cosine.mean, unit: 'cosine', higherIsBetter: true },
+      { name: 'minCosine', value: cosine.min, unit: 'cosine', higherIsBetter: true },
+      { name: 'meanL2', value: distance.mean, unit: 'distance', higherIsBetter: false },
+    ],
+    reference: reference.candidate,
+    candidate: candidate.candidate,
+    preprocess: request.preprocess,
+    runs: { reference: expected.run, candidate: found.run },
+    warnings:
+      isUnit(referenceNorms) === isUnit(candidateNorms) ? [] : [normWarning(referenceNorms, candidateNorms)],
+    exitCode: reason === null ? ExitCode.pass : ExitCode.failed,
+  };
+}
+
+/** Images of a folder by name, in the order of their names. */
+function imagesIn(folder: string): readonly ImageFile[] {
+  return listFolder(folder)
+    .filter((name) => /\.(?:jpe?g|png|webp)$/i.test(name))
+    .sort()
+    .map((name) => ({ id: name, path: join(folder, name) }));
+}
+
+function vectorOf(
+  outputs: ReadonlyMap<string, Parameters<typeof float32Values>[0]>,
+  { id }: ImageFile,
+  file: string,
+): Float32Array {
+  const [entry, ...others] = [...outputs];
+  if (entry === undefined || others.length > 0 || entry[1].shape.filter((size) => size !== 1).length !== 1)
+    throw new TrtforgeError('TF_EVAL_HEAD', `${file} does not have one output with one vector.`, {
+      details: { outputs: [...outputs].map(([name, { shape }]) => ({ name, shape })) },
+    });
+  const vector = Float32Array.from(float32Values(entry[1], entry[0]));
+  const length = lengthOf(vector);
+  if (length > 0 && Number.isFinite(length)) return vector;
+  throw new TrtforgeError(
+    'TF_EVAL_HEAD',
+    `${file} makes ${length === 0 ? 'a vector of zeros' : 'values that are no numbers'} of ${id}: it cannot be compared.`,
+    { remedy: 'Look for overflow with `trtforge verify`, and at the preparation of images (--preprocess).' },
+  );
+}
+
+function dot(a: Float32Array, b: Float32Array): number {
+  let sum = 0;
+  for (let at = 0; at < a.length; at++) sum += a[at]! * b[at]!;
+  return sum;
+}
+
+const lengthOf = (vector: Float32Array): number => Math.sqrt(dot(vector, vector));
+
+const spreadOf = (values: readonly number[]) => {
+  const mean = meanOf(values);
+  return {
+    mean,
+    std: Math.sqrt(meanOf(values.map((value) => (value - mean) ** 2))),
+    min: values.reduce((a, b) => Math.min(a, b)),
+    max: values.reduce((a, b) => Math.max(a, b)),
+  };
+};
+
+type Spread = ReturnType<typeof spreadOf>;
+
+const isUnit = ({ min, max }: Spread): boolean => Math.abs(min - 1) < UNIT && Math.abs(max - 1) < UNIT;
+
+const normWarning = (reference: Spread, candidate: Spread): string =>
+  `One network normalises its embeddings and the other does not: lengths ${reference.mean.toPrecision(3)} and ${candidate.mean.toPrecision(3)}. Distances are of vectors made length 1.`;
+
+function failureOf(
+  { minMeanCosine, minCosine, maxMeanL2 }: EmbeddingsRequest,
+  cosine: Spread,
+  distance: Spread,
+): string | null {
+  const over: string[] = [];
+  if (cosine.mean < minMeanCosine)
+    over.push(`mean cosine ${cosine.mean.toFixed(6)} is below ${minMeanCosine}`);
+  if (cosine.min < minCosine) over.push(`lowest cosine ${cosine.min.toFixed(6)} is below ${minCosine}`);
+  if (distance.mean > maxMeanL2) over.push(`mean L2 ${distance.mean.toFixed(6)} is above ${maxMeanL2}`);
+  if (over.length === 0) return null;
+  const unrelated = 'rounding does not cause that: compare weights (`sha256`) and preparation (--preprocess)';
+  return cosine.mean < UNRELATED ? `${over.join('; ')}; ${unrelated}` : over.join('; ');
+}

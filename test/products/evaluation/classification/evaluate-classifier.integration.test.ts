@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TrtforgeError } from '../../../../src/errors.js';
+import { classificationResultSchema } from '../../../../src/products/evaluation/classification/classification-result.js';
+import {
+  type ClassifierRequest,
+  evaluateClassifier,
+} from '../../../../src/products/evaluation/classification/evaluate-classifier.js';
+import { channelMeans, paint } from '../image-networks.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-classify-'));
+const at = (name: string) => join(folder, name);
+const truth = (name: string, text: string) => {
+  writeFileSync(at(name), text);
+  return at(name);
+};
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let request: ClassifierRequest;
+beforeAll(async () => {
+  await paint(at('images'), {
+    'a.png': [250, 10, 10],
+    'b.png': [10, 250, 10],
+    'c.png': [10, 20, 250],
+    'd.png': [200, 30, 10],
+  });
+  writeFileSync(at('labels.txt'), 'red\ngreen\nblue\n');
+  request = {
+    model: await channelMeans(),
+    imagesDir: at('images'),
+    truth: truth('truth.tsv', 'a.png\tred\nb.png\tgreen\nc.png\tblue\nd.png\tgreen\n'),
+    labels: at('labels.txt'),
+    preprocess: 'rt-detr',
+    imgsz: 640,
+    warmupRuns: 0,
+    skipLatency: 0,
+    open: {},
+  };
+});
+const codeOf = (change: Partial<ClassifierRequest>) =>
+  evaluateClassifier({ ...request, ...change }).then(
+    () => 'no error',
+    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
+  );
+
+it('counts what is at the top, among the five best, and what was taken for what', async () => {
+  const result = await evaluateClassifier(request);
+  expect(classificationResultSchema.parse(result)).toEqual(result);
+  expect(result).toMatchObject({
+    top1: 0.75,
+    top5: 1,
+    images: 4,
+    classes: 3,
+    confusion: [{ label: 'green', taken: 'red', count: 1 }],
+    run: { latency: { count: 4 } },
+  });
+  expect(result.perClass).toEqual([
+    { label: 'red', images: 1, top1: 1 },
+    { label: 'green', images: 2, top1: 0.5 },
+    { label: 'blue', images: 1, top1: 1 },
+  ]);
+});
+
+it('takes numbers for labels, and a key that covers preparation and data alone', async () => {
+  const numbers = truth('numbers.tsv', 'a.png\t0\nb.png\t1\nc.png\t2\nd.png\t1\n');
+  const byNumber = await evaluateClassifier({
+    ...request,
+    truth: numbers,
+    labels: undefined,
+    model: await channelMeans([2, 2, 2]),
+  });
+  const byName = await evaluateClassifier(request);
+  expect(byNumber.top1).toBe(0.75);
+  expect(byNumber.comparabilityKey).toBe(byName.comparabilityKey);
+  const otherwise = await evaluateClassifier({ ...request, preprocess: 'imagenet' });
+  expect(otherwise.comparabilityKey).not.toBe(byName.comparabilityKey);
+});
+
+it('leaves out so many missing images as are allowed', async () => {
+  const more = truth('more.tsv', 'a.png\tred\nz.png\tred\n');
+  expect(await codeOf({ truth: more })).toBe('TF_EVAL_DATA');
+  expect(await evaluateClassifier({ ...request, truth: more, allowMissing: 1 })).toMatchObject({
+    images: 1,
+    warnings: { length: 1 },
+  });
+});
+
+it.each([
+  ['one column', 'a.png\n'],
+  ['an unknown label', 'a.png\tcyan\n'],
+  ['an image twice', 'a.png\tred\na.png\tred\n'],
+  ['a label beyond the classes', 'a.png\t7\n'],
+  ['nothing', ''],
+])('a truth of %s is TF_EVAL_DATA', async (name, text) => {
+  expect(await codeOf({ truth: truth(`${name}.tsv`, text) })).toBe('TF_EVAL_DATA');
+});
+
+it('two outputs, and another number of labels, are TF_EVAL_HEAD', async () => {
+  expect(await codeOf({ model: await channelMeans([1, 1, 1], 2) })).toBe('TF_EVAL_HEAD');
+  writeFileSync(at('four.txt'), 'red\ngreen\nblue\ncyan\n');
+  expect(await codeOf({ labels: at('four.txt') })).toBe('TF_EVAL_HEAD');
+});

@@ -1,0 +1,45 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { attribute } from '../../../src/formats/onnx/index.js';
+import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+
+/** Pictures of one colour, by name; levels are 0 to 255. */
+export async function paint(
+  folder: string,
+  pictures: Readonly<Record<string, readonly [number, number, number]>>,
+) {
+  mkdirSync(folder, { recursive: true });
+  for (const [name, [r, g, b]] of Object.entries(pictures))
+    await sharp({ create: { width: 20, height: 16, channels: 3, background: { r, g, b } } })
+      .png()
+      .toFile(join(folder, name));
+}
+
+/** A network of 16 by 16 pixels whose output is the mean of each channel, times a factor, in the shape [1,3]. */
+export const channelMeans = (factors: readonly [number, number, number] = [1, 1, 1], outputs = 1) =>
+  modelFile((graph) => {
+    graph.input('image', 'float32', [1, 3, 16, 16]);
+    graph.initializer('factors', floats('float32', [1, 3], factors));
+    graph.initializer('shape', ids([2], [1, 3]));
+    graph.node('GlobalAveragePool', { inputs: ['image'], outputs: ['pooled'] });
+    graph.node('Reshape', { inputs: ['pooled', 'shape'], outputs: ['means'] });
+    graph.node('Mul', { inputs: ['means', 'factors'], outputs: ['scores'] });
+    graph.output('scores', 'float32', [1, 3]);
+    if (outputs > 1) graph.output('means', 'float32', [1, 3]);
+  });
+
+/** The same, made length 1. */
+export const unitMeans = () =>
+  modelFile((graph) => {
+    graph.input('image', 'float32', [1, 3, 16, 16]);
+    graph.initializer('shape', ids([2], [1, 3]));
+    graph.node('GlobalAveragePool', { inputs: ['image'], outputs: ['pooled'] });
+    graph.node('Reshape', { inputs: ['pooled', 'shape'], outputs: ['means'] });
+    graph.node('LpNormalization', {
+      inputs: ['means'],
+      outputs: ['unit'],
+      attributes: { axis: attribute.int(1), p: attribute.int(2) },
+    });
+    graph.output('unit', 'float32', [1, 3]);
+  });
