@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import nodeModule from 'node:module';
 
-// Before anything is loaded: whoever stops the command meanwhile gets the same answer as later. A second signal ends the process at once.
+// Before anything is loaded: a command that is stopped meanwhile answers as it does later. A second signal ends the process at once.
 const interrupt = new AbortController();
 const stop = () => interrupt.abort();
 process.once('SIGINT', stop).once('SIGTERM', stop);

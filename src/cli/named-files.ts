@@ -37,9 +37,9 @@ const namedByArguments = ({ arguments: declared = [] }: Command, inputs: readonl
   inputs.map((text, at) => ({ text, writes: (declared[at] ?? declared.at(-1))?.writes }));
 
 /** Options whose value is a name name no file, though one may be called so, and no more does a default. */
-function namedByOptions({ options }: Command, given: Readonly<Record<string, unknown>>): Named[] {
+function namedByOptions({ options }: Command, passed: Readonly<Record<string, unknown>>): Named[] {
   const specs = new Map(Object.values(options).map((spec) => [longName(spec), spec]));
-  return Object.entries(given).flatMap(([option, value]) => {
+  return Object.entries(passed).flatMap(([option, value]) => {
     const spec = specs.get(option);
     const texts = [value].flat().filter((text) => typeof text === 'string');
     return /<names?>/.test(spec?.flags ?? '')

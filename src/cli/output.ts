@@ -52,14 +52,13 @@ export function reportError(error: unknown, view: View, console: Console): ExitC
   const known = error instanceof TrtforgeError ? error : internal(error);
   const { code, message, remedy, exitCode, details } = known;
   if (view.json) {
-    const more = details === undefined ? {} : { details };
     console.out(
       toJson({
         schema: 'trtforge.error/1',
         ok: false,
         exitCode,
         command: view.command,
-        error: { code, message, remedy, ...more },
+        error: { code, message, remedy, details },
       }),
     );
   }

@@ -300,8 +300,8 @@ function usageError(error: unknown, path = '', command?: Command): unknown {
 
 /** The option of every command that commander did not expect, which happens before a command only. */
 function globalOption(complaint: string): string | undefined {
-  const given = /'(--?[a-z-]+)(?:=.*)?'/.exec(complaint)?.[1];
-  return globalOptions.some(([flags]) => flags.split(/,? /).includes(given ?? '')) ? given : undefined;
+  const option = /'(--?[a-z-]+)(?:=.*)?'/.exec(complaint)?.[1];
+  return globalOptions.some(([flags]) => flags.split(/,? /).includes(option ?? '')) ? option : undefined;
 }
 
 /** Makes commander throw instead of printing and exiting, and sends its help to our console. */

@@ -50,7 +50,7 @@ export const command = defineCommand({
     const { output } = options;
     assertNoFolder(output);
     const { result, issues } = await explaining(
-      (heard) =>
+      (listener) =>
         buildOrLoad(
           {
             ...buildRequest(model, options),
@@ -60,7 +60,7 @@ export const command = defineCommand({
             builder: options.builder,
             verbose: context.verbose ?? false,
           },
-          { emit: heard, signal, environment },
+          { emit: listener, signal, environment },
         ),
       {
         emit,

@@ -25,7 +25,7 @@ export const keygen = defineCommand({
       `private  ${result.privateKey}  ${colors.dim('signs: --sign-key, TRTFORGE_SIGNING_KEY; keep it secret')}`,
     );
     line(
-      `public   ${result.publicKey}  ${colors.dim('checks: --trust-key, TRTFORGE_TRUSTED_KEYS; give it away')}`,
+      `public   ${result.publicKey}  ${colors.dim('checks: --trust-key, TRTFORGE_TRUSTED_KEYS; may be published')}`,
     );
     line(`key id   ${result.keyId}`);
   },
@@ -46,8 +46,8 @@ export const sign = defineCommand({
   run: async (names, options, { environment, emit, signal }): Promise<CacheSigning> => {
     const { signingKey } = openTrust({ signKey: options.signKey, requireSignature: false }, environment);
     if (signingKey === null) {
-      throw new TrtforgeError('TF_USAGE', 'No key to sign with was given.', {
-        remedy: 'Give --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
+      throw new TrtforgeError('TF_USAGE', 'There is no key to sign with.', {
+        remedy: 'Pass --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
       });
     }
     const { signEngines } = await import('../../engines/store/sign-engines.js');

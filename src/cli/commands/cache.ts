@@ -83,7 +83,9 @@ export const why = defineCommand({
     if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
     for (const miss of result.why) for (const each of missLines(miss)) line(each);
     for (const { name, serves, rule, reason } of result.others)
-      line(`  ${serves ? 'may serve' : 'may not serve'}  ${name}  ${colors.dim(`${rule}: ${reason}`)}`);
+      line(
+        `  ${serves ? 'can be reused' : 'cannot be reused'}  ${name}  ${colors.dim(`${rule}: ${reason}`)}`,
+      );
   },
 });
 

@@ -28,7 +28,7 @@ export const command = defineCommand({
   options: {
     precision: choice({
       flags: '--precision <type>',
-      describe: 'whose usual limits to use when neither tolerances nor checks are given',
+      describe: 'whose usual limits to use without tolerances and checks',
       choices: ['fp32', ...formatIds],
       default: 'fp32',
     }),

@@ -60,7 +60,7 @@ export const command = defineCommand({
       results,
       updateBaseline: options.updateBaseline,
       day: new Date().toISOString().slice(0, 10),
-      ...(baseline === undefined ? {} : { baseline }),
+      baseline,
     });
     const result = { ...judged, repeat: commandLine };
     const answer: GateAnswer = {

@@ -31,7 +31,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <place>',
       describe:
-        'where outputs go: a folder (one npy each) or a file.npz (default: only what is in them is said)',
+        'where outputs go: a folder (one npy each) or a file.npz (default: only their statistics are printed)',
       writes: true,
     }),
     inputs: option({

@@ -119,8 +119,8 @@ export const install = defineCommand({
         acceptLicense,
         folder: resolve(folder),
         command: commandText(options),
-        ...(version === undefined ? {} : { version }),
-        ...(wheel === undefined ? {} : { wheel }),
+        version,
+        wheel,
       },
       {
         wheels: pipWheelSource(context.environment),
@@ -182,11 +182,11 @@ function commandText(options: {
   readonly wheel: string | undefined;
   readonly folder: string | undefined;
 }): string {
-  const given = (['version', 'wheel', 'folder'] as const).flatMap((name) => {
+  const passed = (['version', 'wheel', 'folder'] as const).flatMap((name) => {
     const value = options[name];
     return value === undefined ? [] : [`--${name} ${value}`];
   });
-  return ['trtforge toolchain install tensorrt-rtx', ...given].join(' ');
+  return ['trtforge toolchain install tensorrt-rtx', ...passed].join(' ');
 }
 
 export const remove = defineCommand({

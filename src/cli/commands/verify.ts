@@ -62,7 +62,7 @@ export const command = defineCommand({
             reference: against,
             shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
             ...comparisonOptionsOf(options),
-            ...(precision === undefined ? {} : { precision }),
+            precision,
             device: options.device,
             ...engineOptionsOf(options),
           },

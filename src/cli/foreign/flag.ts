@@ -38,7 +38,7 @@ export function rowsOf(of: Tool) {
         (flag): ForeignFlag => ({
           flag,
           of,
-          ...(takesValue === undefined ? {} : { takesValue }),
+          takesValue,
           ours: ours === null ? [] : [ours].flat(),
           why,
           ...facts,

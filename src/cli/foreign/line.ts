@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import type { ForeignFlag, Tool } from './flag.js';
 
-export interface GivenFlag {
+export interface ReadFlag {
   readonly flag: string;
   readonly row: ForeignFlag | undefined;
   readonly values: readonly string[];
@@ -14,7 +14,7 @@ export interface ForeignLine {
   /** Polygraphy's: `run`, `inspect model`. */
   readonly verb: string;
   readonly inputs: readonly string[];
-  readonly flags: readonly GivenFlag[];
+  readonly flags: readonly ReadFlag[];
 }
 
 /**
@@ -100,7 +100,7 @@ function readArguments(
   rows: readonly ForeignFlag[],
 ): Pick<ForeignLine, 'inputs' | 'flags'> {
   const inputs: string[] = [];
-  const flags: GivenFlag[] = [];
+  const flags: ReadFlag[] = [];
   for (let i = 0; i < words.length; i++) {
     const word = words[i]!;
     if (!word.startsWith('-')) {

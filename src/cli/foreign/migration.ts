@@ -2,7 +2,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Product } from '../command.js';
 import type { OptionTable } from '../option.js';
 import type { ForeignFlag } from './flag.js';
-import type { ForeignLine, GivenFlag } from './line.js';
+import type { ForeignLine, ReadFlag } from './line.js';
 import { oursFor } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
 import { conversionOf, has, stepsOf } from './steps.js';
@@ -44,8 +44,8 @@ export async function migrate(
   }
   // Both tools drop types that are asked for beside it.
   const isTyped = has(line, '--stronglyTyped', '--strongly-typed');
-  const flags = line.flags.map((given): MigratedFlag => {
-    const { flag, row, values } = given;
+  const flags = line.flags.map((read): MigratedFlag => {
+    const { flag, row, values } = read;
     const written = [flag, values.join(' ')]
       .filter((text) => text !== '')
       .join(line.tool === 'trtexec' ? '=' : ' ');
@@ -59,7 +59,7 @@ export async function migrate(
         )}`,
       };
     if (structural.has(flag) || isProfileFlag(flag))
-      return { flag: written, ours: placed(given, lines), why: row.why };
+      return { flag: written, ours: placed(read, lines), why: row.why };
     let ours: readonly string[] | undefined;
     for (const each of lines) {
       if (row.removed && (isTyped || !typed.has(each.path))) continue;
@@ -102,10 +102,7 @@ function addTo(
 }
 
 /** Where the plan of the line put a flag: its value in one of the lines. */
-function placed(
-  { values, flag }: GivenFlag,
-  lines: readonly { readonly words: readonly string[] }[],
-): string {
+function placed({ values, flag }: ReadFlag, lines: readonly { readonly words: readonly string[] }[]): string {
   const all = lines.flatMap(({ words }) => words);
   if (isProfileFlag(flag)) {
     const profiles = all.flatMap((word, i) => (word === '--profile' ? [`--profile ${all[i + 1]}`] : []));

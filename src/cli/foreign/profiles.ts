@@ -1,5 +1,5 @@
 import { splitAtCommas } from '../values.js';
-import type { GivenFlag } from './line.js';
+import type { ReadFlag } from './line.js';
 
 /** Flags that describe optimization profiles, by the end of the range that they set. */
 const ends: Readonly<Record<string, 'min' | 'opt' | 'max'>> = {
@@ -19,7 +19,7 @@ type Range = Partial<Record<'min' | 'opt' | 'max', string>>;
  * The optimization profiles of a line, as `--profile` takes them: x:MIN/OPT/MAX. An end that is not there is the one beside it, as trtexec and Polygraphy
  * have it. Without any end, `shapes` are the profile.
  */
-export function profilesOf(flags: readonly GivenFlag[], shapes: readonly string[]): readonly string[] {
+export function profilesOf(flags: readonly ReadFlag[], shapes: readonly string[]): readonly string[] {
   const profiles: Map<string, Range>[] = [];
   let open = new Set<string>();
   let current: Map<string, Range> | undefined;

@@ -94,6 +94,6 @@ export function comparisonOptionsOf(
     files: inputs,
     atol: atol.flat(),
     rtol: rtol.flat(),
-    ...(threads === undefined ? {} : { threads }),
+    threads,
   };
 }

@@ -141,11 +141,11 @@ function earlierData(path: string): { readonly before: EarlierData | null; reado
 export function finishResult(paths: StreamsPaths, body: StreamsBody): StreamsResult {
   if (body.engine === null) return { ...body, data: null, summary: summaryBlock(body, paths.shownModel()) };
   const { before, spoilt } = earlierData(paths.data);
-  const told = { ...body, warnings: [...spoilt, ...droppedRuns(before, body.engine), ...body.warnings] };
-  writeBenchmarkData(paths.data, benchmarkData(told, before));
+  const checked = { ...body, warnings: [...spoilt, ...droppedRuns(before, body.engine), ...body.warnings] };
+  writeBenchmarkData(paths.data, benchmarkData(checked, before));
   return {
-    ...told,
+    ...checked,
     data: paths.data,
-    summary: summaryBlock(told, paths.shownModel()),
+    summary: summaryBlock(checked, paths.shownModel()),
   };
 }

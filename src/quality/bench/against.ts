@@ -131,7 +131,7 @@ function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefine
   const several = streams > 1 || b.request.mode.streams > 1;
   const metric = several ? 'time-per-inference' : withCopies ? 'endToEndMs' : 'gpuMs';
   const decisive = ratios[metric] ?? ratios.gpuMs;
-  const [candidate, reference] = [told(a), told(b)];
+  const [candidate, reference] = [sideResult(a), sideResult(b)];
   return {
     schema: 'trtforge.bench-compare/1',
     candidate,
@@ -147,7 +147,7 @@ function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefine
   };
 }
 
-function told({ request, subject, shapeCase, rounds }: Side): AgainstSide {
+function sideResult({ request, subject, shapeCase, rounds }: Side): AgainstSide {
   const together = (column: 'computeMs' | 'latencyMs') =>
     spreadOf(Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column])))) ?? null;
   const qps = rounds.reduce((sum, { run }) => sum + run.qps, 0) / rounds.length;
@@ -194,14 +194,14 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
     .map(({ request }) => noPassport(request.engine));
   const lease = a.subject.leaseWarning === null ? [] : [a.subject.leaseWarning];
   const doubts = sides.flatMap(({ subject, doubts: list }) => distrust(subject.path, list));
-  const refusals = sides.flatMap(({ subject, mode: { graphFallback } }) =>
+  const fallbacks = sides.flatMap(({ subject, mode: { graphFallback } }) =>
     graphFallback === null ? [] : [`${subject.path} ran without a CUDA graph: ${graphFallback}`],
   );
-  return [...new Set([...batches, ...unknown, ...lease, ...refusals, ...doubts])];
+  return [...new Set([...batches, ...unknown, ...lease, ...fallbacks, ...doubts])];
 }
 
 /**
- * Rejects a comparison that gives no ratio of engines, before the first of them is opened: the second is opened when the GPU is in use already. Throws
+ * Rejects a comparison without a ratio of engines, before the first of them is opened: the second is opened when the GPU is in use already. Throws
  * TF_USAGE and what `checkRequest` throws.
  */
 export function checkAgainst({ candidate, reference, rounds, failAbove }: AgainstRequest): void {
@@ -216,8 +216,8 @@ export function checkAgainst({ candidate, reference, rounds, failAbove }: Agains
   if (candidate.device === reference.device) return;
   throw new TrtforgeError(
     'TF_USAGE',
-    `${candidate.engine} is to be measured on GPU ${candidate.device} and ${reference.engine} on GPU ${reference.device}: a ratio across two GPUs says nothing of the engines.`,
-    { remedy: 'Give both the same device; to compare GPUs, measure one engine on each.' },
+    `${candidate.engine} would be measured on GPU ${candidate.device} and ${reference.engine} on GPU ${reference.device}: a ratio across two GPUs compares the GPUs too.`,
+    { remedy: 'Pass the same device for both; to compare GPUs, measure one engine on each.' },
   );
 }
 
@@ -229,7 +229,7 @@ function rejectViews({ layers, samples, shapes }: BenchRequest): void {
   throw new TrtforgeError(
     'TF_USAGE',
     isList
-      ? 'A comparison of two engines measures one batch; a list of them is given.'
+      ? 'A comparison of two engines measures one batch, not a list of them.'
       : `A comparison of two engines cannot honour ${without.join(' and ')}.`,
     { remedy: 'Leave it out here and measure each engine with it.' },
   );

@@ -176,14 +176,14 @@ export const gpuOf = ({ gpu, driver }: GpuFound): BenchResult['gpu'] => ({
 });
 
 export const noPassport = (engine: string): string =>
-  `${engine} has no passport: nothing says what it was built from.`;
+  `${engine} has no passport: its model, recipe and target are unknown.`;
 
 function warningsOf(
   { engine, mode }: BenchRequest,
   { opened, leaseWarning }: OpenSubject,
   runs: readonly BenchRun[],
 ): string[] {
-  const refusals = runs.flatMap(({ mode: { graph, graphFallback } }) =>
+  const fallbacks = runs.flatMap(({ mode: { graph, graphFallback } }) =>
     mode.graph && graph !== true
       ? [`There is no CUDA graph: ${graphFallback ?? 'the library gave no reason'}`]
       : [],
@@ -193,7 +193,7 @@ function warningsOf(
     ...new Set([
       ...(opened.passport === null ? [noPassport(engine)] : []),
       ...(leaseWarning === null ? [] : [leaseWarning]),
-      ...refusals,
+      ...fallbacks,
       ...doubts,
     ]),
   ];

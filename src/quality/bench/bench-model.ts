@@ -188,8 +188,8 @@ interface Measured {
 /** What the times of a provider are, and are not. */
 const meaningOf = (backend: string): string =>
   providerInBackend(backend) === 'CUDA'
-    ? `These are host times of ${backend}, whole calls on the host's clock with every input's way to the GPU and every output's way back: they say nothing of an engine.`
-    : `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they say nothing of an engine.`;
+    ? `These are host times of ${backend}, whole calls on the host's clock with every input's way to the GPU and every output's way back: they do not compare with those of an engine.`
+    : `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they do not compare with those of an engine.`;
 
 function resultOf(
   path: string,

@@ -37,7 +37,7 @@ export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; 
     endToEndMs: transferred(times.latencyMs),
     qps,
     itemsPerSecond: qps * shapeCase.batch,
-    mode: modeTold(mode, measurement),
+    mode: modeOf(mode, measurement),
     inputMs: transferred(times.inputMs),
     outputMs: transferred(times.outputMs),
     enqueueMs: spreadOf(times.enqueueMs) ?? null,
@@ -60,7 +60,7 @@ export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; 
   return { run, times };
 }
 
-const modeTold = (
+const modeOf = (
   mode: ModeRequest,
   measured: { readonly graph: boolean; readonly graphRefusal: string | null },
 ): BenchMode => ({

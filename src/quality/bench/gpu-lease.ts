@@ -17,15 +17,15 @@ export async function leaseGpu(uuid: string, wait: boolean, context: BenchContex
   const { emit, signal, environment } = context;
   const folder = new LeaseFolder(join(cacheFolder(environment), 'gpu-leases'));
   const name = uuid.replace(/[^\w-]/g, '_');
-  for (let told = false; ; ) {
+  for (let isReported = false; ; ) {
     const attempt = folder.tryAcquire(name);
     if (attempt.lease !== null) return held(attempt.lease);
     if (!wait) {
       const warning = `Another bench measures on this GPU (${attempt.holder}), so neither has it alone: --wait takes turns.`;
       return { warning, release: () => {} };
     }
-    if (!told) emit({ type: 'phase-start', phase: 'wait for the GPU', detail: attempt.holder });
-    told = true;
+    if (!isReported) emit({ type: 'phase-start', phase: 'wait for the GPU', detail: attempt.holder });
+    isReported = true;
     await sleep(LOOK_MS, signal, 'waiting for another bench on the GPU');
   }
 }

@@ -1,13 +1,13 @@
 import { serveSession } from '../../base/process/supervised-child.js';
 import type { EventListener } from '../../events.js';
 import { loadAddon } from '../../tensorrt/addon/addon.js';
-import { measureHere } from './measure-here.js';
+import { inProcessMeasurer } from './in-process-measurer.js';
 import type { Measurer, MeasurerCall } from './measurer.js';
 
 let measurer: Measurer | undefined;
 
 serveSession(async (message, emit: EventListener) => {
-  measurer ??= measureHere(loadAddon(), emit);
+  measurer ??= inProcessMeasurer(loadAddon(), emit);
   const { call, request } = message as MeasurerCall;
   switch (call) {
     case 'gpu':

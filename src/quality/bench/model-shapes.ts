@@ -25,11 +25,11 @@ export interface Guess {
  */
 export function modelCases(
   inputs: readonly Binding[],
-  wish: ShapeRequest,
+  request: ShapeRequest,
   guess: Guess = {},
 ): readonly ModelCase[] {
-  if (wish.kind === 'batches') return wish.batches.map((batch) => batchCase(inputs, batch, guess));
-  return [caseOf(inputs, wish.kind === 'shapes' ? wish.shapes : new Map(), guess)];
+  if (request.kind === 'batches') return request.batches.map((batch) => batchCase(inputs, batch, guess));
+  return [caseOf(inputs, request.kind === 'shapes' ? request.shapes : new Map(), guess)];
 }
 
 function caseOf(

@@ -16,17 +16,17 @@ export function verdictOf({ low, high }: Ratio): BenchAgainst['verdict'] {
 
 /** Fails only when the whole interval is above the limit, passes only when none of it is. */
 export function gateOf(ratio: Ratio, limit: number): NonNullable<BenchAgainst['gate']> {
-  const told = `the ratio is ${told4(ratio.ratio)} (${told4(ratio.low)} to ${told4(ratio.high)})`;
-  if (ratio.low > limit) return { limit, outcome: 'fail', reason: `${told}, above ${limit}` };
-  if (ratio.high <= limit) return { limit, outcome: 'pass', reason: `${told}, within ${limit}` };
+  const range = `the ratio is ${fourDigits(ratio.ratio)} (${fourDigits(ratio.low)} to ${fourDigits(ratio.high)})`;
+  if (ratio.low > limit) return { limit, outcome: 'fail', reason: `${range}, above ${limit}` };
+  if (ratio.high <= limit) return { limit, outcome: 'pass', reason: `${range}, within ${limit}` };
   return {
     limit,
     outcome: 'inconclusive',
-    reason: `${told}, which holds the limit ${limit}: measure more rounds or longer`,
+    reason: `${range}, which includes the limit ${limit}: measure more rounds or longer`,
   };
 }
 
-const told4 = (value: number): string => String(Number(value.toPrecision(4)));
+const fourDigits = (value: number): string => String(Number(value.toPrecision(4)));
 
 /** A ratio with the interval that holds the true one in 95 of 100 such comparisons. */
 export interface Ratio {

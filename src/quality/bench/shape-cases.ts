@@ -18,9 +18,9 @@ export interface ShapeCase {
  * where the profile leaves it open, and into other axes with the same range (`[layers, batch, …]`); the rest is at its optimum.
  * Throws TF_SESSION_INPUT for an input that is not there, TF_PROFILE_MISFIT where no profile takes the shapes.
  */
-export function shapeCases(inputs: readonly EngineBinding[], wish: ShapeRequest): readonly ShapeCase[] {
-  if (wish.kind === 'batches') return wish.batches.map((batch) => batchCase(inputs, batch));
-  const asked = wish.kind === 'shapes' ? wish.shapes : new Map<string, readonly number[]>();
+export function shapeCases(inputs: readonly EngineBinding[], request: ShapeRequest): readonly ShapeCase[] {
+  if (request.kind === 'batches') return request.batches.map((batch) => batchCase(inputs, batch));
+  const asked = request.kind === 'shapes' ? request.shapes : new Map<string, readonly number[]>();
   for (const name of asked.keys()) {
     if (inputs.some((input) => input.name === name)) continue;
     throw new TrtforgeError(
@@ -105,8 +105,8 @@ function misfitOf(input: EngineBinding, profile: number, chosen: readonly number
     chosen.length === min.length &&
     chosen.every((size, axis) => size >= (min[axis] ?? 0) && size <= (max[axis] ?? 0));
   if (fits) return undefined;
-  const told = (dims: readonly number[]) => `[${dims.join(', ')}]`;
-  return `${input.name} is ${told(chosen)}, profile ${profile} takes ${told(min)} to ${told(max)}`;
+  const text = (dims: readonly number[]) => `[${dims.join(', ')}]`;
+  return `${input.name} is ${text(chosen)}, profile ${profile} takes ${text(min)} to ${text(max)}`;
 }
 
 /**
@@ -117,19 +117,19 @@ export function withFileShapes(
   bindings: readonly EngineBinding[],
   { shapes, inputs: { files } }: Pick<BenchRequest, 'shapes' | 'inputs'>,
 ): ShapeRequest {
-  const given = files.flatMap((file) => bindings.find(({ name }) => name === file.name) ?? []);
+  const named = files.flatMap((file) => bindings.find(({ name }) => name === file.name) ?? []);
   if (shapes.kind === 'batches') {
-    const values = given.find(({ hostValues }) => hostValues);
+    const values = named.find(({ hostValues }) => hostValues);
     if (values === undefined) return shapes;
     throw new TrtforgeError(
       'TF_USAGE',
-      `A list of batches takes the values of ${values.name}, which decide shapes, from the profile; they are given by a file as well.`,
-      { remedy: 'Give --shapes in place of --batch, or leave the file out.' },
+      `A list of batches takes the values of ${values.name}, which decide shapes, from the profile; a file has them as well.`,
+      { remedy: 'Pass --shapes in place of --batch, or leave the file out.' },
     );
   }
   const asked = new Map(shapes.kind === 'shapes' ? shapes.shapes : []);
   for (const { name, path } of files) {
-    const binding = given.find((each) => each.name === name);
+    const binding = named.find((each) => each.name === name);
     if (binding === undefined || asked.has(name)) continue;
     asked.set(
       name,

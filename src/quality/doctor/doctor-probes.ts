@@ -50,7 +50,7 @@ function lookAtMachine({ root }: Host): MachineFacts {
   };
 }
 
-/** What Linux would give without swapping; `freemem` counts the file cache as used. */
+/** What Linux can allocate without swapping; `freemem` counts the file cache as used. */
 function availableMemory(root: string): number | undefined {
   try {
     const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync(`${root}/proc/meminfo`, 'utf8'))?.[1];
@@ -90,13 +90,13 @@ async function askOnnxRuntime(): Promise<OnnxRuntimeFacts | null> {
 export function lookAtStore(folder: string): StoreFacts {
   const nearest = nearestExisting(folder);
   const { bavail, bsize } = statfsSync(nearest);
-  const held = measured(folder);
+  const stored = measured(folder);
   return {
     folder,
     exists: nearest === folder,
     isWritable: isWritable(nearest),
-    engines: held.plans,
-    bytes: held.bytes,
+    engines: stored.plans,
+    bytes: stored.bytes,
     freeBytes: bavail * bsize,
   };
 }

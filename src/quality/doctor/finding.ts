@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * One thing `doctor` has to say. `problem` is kept for what makes trtforge itself unusable; what only keeps some command from
+ * One thing `doctor` reports. `problem` is kept for what makes trtforge itself unusable; what only keeps some command from
  * working is a `warning`; what is merely absent is `info`.
  */
 export const findingSchema = z.object({
@@ -17,7 +17,7 @@ export type Topic = Finding['topic'];
 
 /** Makes the findings of one topic. */
 export function findingsOf(topic: Topic) {
-  const say =
+  const finding =
     (severity: Finding['severity']) =>
     (id: string, what: string, remedy: string | null = null): Finding => ({
       id: `${topic}.${id}`,
@@ -26,7 +26,12 @@ export function findingsOf(topic: Topic) {
       what,
       remedy,
     });
-  return { ok: say('ok'), info: say('info'), warning: say('warning'), problem: say('problem') };
+  return {
+    ok: finding('ok'),
+    info: finding('info'),
+    warning: finding('warning'),
+    problem: finding('problem'),
+  };
 }
 
 /** Bytes as findings write them: `23.4 GiB`, `7.8 MiB`. */

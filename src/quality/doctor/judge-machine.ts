@@ -65,7 +65,7 @@ function judgeTools({ addon, compiler, pip }: ToolFacts, platform: string): read
       ? machine.info(
           'pip',
           'python3 with pip is not installed; toolchain install needs it, or a wheel.',
-          'Install python3-pip, or give trtforge toolchain install a wheel with --wheel FILE.',
+          'Install python3-pip, or pass a wheel: trtforge toolchain install tensorrt-rtx --wheel FILE.',
         )
       : machine.ok('pip', pip);
   if (addon.isBuilt) return [machine.ok('addon', 'The addon that drives TensorRT is compiled.'), pipFinding];
@@ -120,10 +120,10 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
       ),
     ];
   }
-  const held = exists
+  const content = exists
     ? `${engines} ${engines === 1 ? 'engine' : 'engines'}, ${gibibytes(bytes)}`
     : 'not made yet';
-  const what = `${folder}: ${held}; ${gibibytes(freeBytes)} free on its disk`;
+  const what = `${folder}: ${content}; ${gibibytes(freeBytes)} free on its disk`;
   if (freeBytes >= DISK_FOR_ENGINES_BYTES) return [store.ok('folder', what)];
   return [
     store.warning(

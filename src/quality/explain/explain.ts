@@ -29,7 +29,7 @@ export const explainResultSchema = z.object({
 
 export type ExplainResult = z.infer<typeof explainResultSchema>;
 
-/** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is no text. */
+/** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is not text. */
 export function explainLog(path: string, means?: ExplainMeans): ExplainResult {
   const file = openFile(path);
   try {
@@ -55,7 +55,7 @@ export const explanation = (log: string, reading: LogReading): ExplainResult => 
   ...reading.result(),
 });
 
-/** So many bytes say whether a file is text. */
+/** So many bytes decide whether a file is text. */
 export const FIRST_BYTES = 512;
 
 /** Control characters that no text has, as a share of the first bytes: none in recorded logs, 8 % and more in models, plans and archives. */
@@ -63,7 +63,7 @@ const MOST_CONTROLS = 0.03;
 
 const fromUtf16 = 'iconv -f utf-16 -t utf-8 FILE | trtforge explain -';
 
-/** What is often given in place of a log, by its first bytes, and how to make one of it. */
+/** What is often passed in place of a log, by its first bytes, and how to make one of it. */
 const KINDS: readonly { readonly magic: readonly number[]; readonly is: string; readonly with: string }[] = [
   { magic: [0x1f, 0x8b], is: 'compressed by gzip', with: 'gzip -dc FILE | trtforge explain -' },
   { magic: [0x28, 0xb5, 0x2f, 0xfd], is: 'compressed by zstd', with: 'zstd -dc FILE | trtforge explain -' },
@@ -83,7 +83,7 @@ export function rejectBinary(name: string, start: Uint8Array): void {
     });
   const controls = start.filter((byte) => byte < 0x20 && byte !== 0x1b && (byte < 0x08 || byte > 0x0d));
   if (controls.length <= start.length * MOST_CONTROLS) return;
-  throw new TrtforgeError('TF_USAGE', `${name} is no text, so it is no log.`, {
+  throw new TrtforgeError('TF_USAGE', `${name} is not text, so it is not a log.`, {
     remedy:
       'Give what TensorRT or trtexec printed; a log in UTF-16 becomes readable with iconv -f utf-16 -t utf-8.',
   });

@@ -11,8 +11,8 @@ const LARGEST_RESULT = 64 << 20;
 const DEEPEST = 12;
 
 /**
- * What is no log file but can be explained as one: `-` is standard input, read to its end, and a JSON document (a result or error of trtforge, a report)
- * is the lines of its texts. Undefined for anything else. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is no text.
+ * What is not a log file but can be explained as one: `-` is standard input, read to its end, and a JSON document (a result or error of trtforge, a report)
+ * is the lines of its texts. Undefined for anything else. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is not text.
  */
 export async function readExplainable(
   path: string,

@@ -20,7 +20,7 @@ const modelNodeSchema = z.object({
   outputs: z.array(valueSchema),
 });
 
-/** What of the model an issue's lines speak of. */
+/** What of the model an issue's lines name. */
 export const modelPlaceSchema = z.object({
   /** `name`: the lines name the nodes. `path`: all that lies between the first and last node they name. `order`: no path joins these two; all nodes that stand between them in the file. */
   found: z.enum(['name', 'path', 'order']),

@@ -28,7 +28,7 @@ export interface ExplainingOptions<T = unknown> {
 }
 
 /**
- * Runs work that calls TensorRT or trtexec and holds what they say against the known issues. A failure comes back as the same error with `details.issues`,
+ * Runs work that calls TensorRT or trtexec and looks its lines up among the known issues. A failure comes back as the same error with `details.issues`,
  * and with a remedy that states what is known to help. This is the one place where failures meet the known issues.
  *
  * ```ts
@@ -42,7 +42,7 @@ export async function explaining<T>(
   const listener = new IssueListener(options.version ?? null, options.knownIssues);
   try {
     const result = await work((event) => {
-      listener.hear(event);
+      listener.take(event);
       options.emit(event);
     });
     const issues = await listener.issues(options.model, true);
@@ -69,7 +69,7 @@ const REMEMBERED = 1000;
  */
 class IssueListener {
   readonly #version: string | null;
-  readonly #heard = new Set<string>();
+  readonly #seen = new Set<string>();
   #waiting: FinderLine[] = [];
   #number = 0;
   #finder: IssueFinder | undefined;
@@ -82,7 +82,7 @@ class IssueListener {
     this.#more = more ?? (async () => []);
   }
 
-  hear(event: WorkEvent): void {
+  take(event: WorkEvent): void {
     if (event.type !== 'log' || event.severity === 'verbose' || event.source === 'trtforge') return;
     this.#take(event.message, severityLetters[event.severity]);
   }
@@ -91,7 +91,7 @@ class IssueListener {
   read(text: string): void {
     for (const line of text.split('\n')) {
       const isKnown =
-        this.#heard.has(line) || parseLine(line, 1).every(({ message }) => this.#heard.has(message));
+        this.#seen.has(line) || parseLine(line, 1).every(({ message }) => this.#seen.has(message));
       if (!isKnown) this.#take(line, 'E');
     }
   }
@@ -101,7 +101,7 @@ class IssueListener {
     if (this.#number === 0) return [];
     const finder = await this.#load();
     if (path === undefined || !finder.namesNodes) return finder.issues({ passed });
-    // Loaded only now: most work goes well, and then nobody needs the model's reader.
+    // Loaded only now: most work goes well, and the model's reader is not needed.
     const { openModelNodes } = await import('./model-nodes.js');
     return finder.issues({ model: openModelNodes(path), passed });
   }
@@ -109,7 +109,7 @@ class IssueListener {
   #take(message: string, severity: FinderLine['severity']): void {
     for (const text of message.split('\n')) {
       this.#number++;
-      if (severity !== 'I' && this.#heard.size < REMEMBERED) this.#heard.add(text);
+      if (severity !== 'I' && this.#seen.size < REMEMBERED) this.#seen.add(text);
       // What a child prints on its way down has trtexec's own prefix.
       for (const line of parseLine(text, this.#number))
         this.#waiting.push({ ...line, text, severity: line.severity ?? severity });
@@ -140,7 +140,7 @@ class IssueListener {
 export const issuesOf = (error: TrtforgeError): readonly ExplainedIssue[] =>
   Array.isArray(error.details?.issues) ? (error.details.issues as readonly ExplainedIssue[]) : [];
 
-/** Errors that carry the library's or trtexec's own refusal. Any other has a cause of its own, and its remedy stands. */
+/** Errors that carry the library's or trtexec's own failure. Any other has a cause of its own, and its remedy stands. */
 const OF_THE_LIBRARY: ReadonlySet<string> = new Set<ErrorCode>([
   'TF_BUILD_FAILED',
   'TF_BUILDER_UNAVAILABLE',
@@ -176,11 +176,11 @@ async function explained(
   });
 }
 
-/** How many issues a remedy speaks of; all of them are in the details. */
+/** How many issues a remedy names; all of them are in the details. */
 const IN_REMEDY = 2;
 
 function remedyOf(error: TrtforgeError, issues: readonly ExplainedIssue[]): string {
-  // What trtexec misread was passed right: what is known to help the caller that told it wrong helps nobody here.
+  // What trtexec misread was passed right: the remedies for wrong options do not apply.
   if (error.code === 'TF_TRTEXEC_MISREAD') return error.remedy;
   const telling = issues.filter(({ severity, id }) => severity === 'error' && id !== 'process-died');
   if (telling.length === 0) return error.remedy;
@@ -198,7 +198,7 @@ function deathIssue({ details, remedy }: TrtforgeError, lastLines: readonly stri
   return {
     id: 'process-died',
     severity: 'error',
-    cause: `The process ${how}${signal === null ? '' : `, ${SIGNALS[signal] ?? 'a signal'}`}.${last === undefined ? '' : ` The last it said is "${last.trim()}".`}`,
+    cause: `The process ${how}${signal === null ? '' : `, ${SIGNALS[signal] ?? 'a signal'}`}.${last === undefined ? '' : ` Its last line is "${last.trim()}".`}`,
     remedy,
     versions: 'all',
     source: 'measured',
@@ -212,7 +212,7 @@ const SIGNALS: Readonly<Record<string, string>> = {
   SIGABRT: 'which is the library ending the process itself',
   SIGSEGV: 'a crash inside the library or the driver',
   SIGBUS: 'a crash: a file it had mapped became shorter, or shared memory is full',
-  SIGKILL: 'mostly the kernel for want of memory',
+  SIGKILL: "usually the kernel's out-of-memory killer",
   SIGFPE: 'a crash: a division by zero inside the library',
   SIGILL: 'a crash: an instruction this processor does not have',
   SIGTERM: 'on request',

@@ -9,7 +9,7 @@ import { inOrder } from './severity.js';
 /** How many lines an issue lists; a tactic can be skipped thousands of times. */
 export const LISTED_LINES = 20;
 
-/** How many error lines that nobody knows are listed. */
+/** How many unexplained error lines are listed. */
 export const LISTED_UNEXPLAINED = 100;
 
 /** How many different names of nodes an issue remembers. */
@@ -34,7 +34,7 @@ const CONSEQUENCE = new RegExp(
 /** What the parser prints below an error: the code and the reason of each step that failed. */
 export const REASON = /^\[\d{1,3}\] \S/;
 
-/** Lines below an error that nobody knows that are listed with it. */
+/** Lines below an unexplained error that are listed with it. */
 const CONTINUED = 3;
 
 /** The first and the last line of trtexec's own. */
@@ -69,7 +69,7 @@ export class IssueFinder {
   readonly unexplained: { line: number; text: string }[] = [];
   readonly #found = new Map<string, Found>();
   readonly #takenBack = new Set<string>();
-  /** The list that the last error stands in, and how many more lines without a severity of their own belong to it whatever they say. */
+  /** The list that the last error stands in, and how many more lines without a severity of their own belong to it, whatever their text. */
   #error: { readonly lines: { line: number; text: string }[]; continued: number } | null = null;
 
   /** `more`: known issues beside the core's; they come first, being more special. */
@@ -109,12 +109,12 @@ export class IssueFinder {
     return ids.some((id) => this.#found.has(id));
   }
 
-  /** Whether some line names a node, so that a model would tell more. */
+  /** Whether some line names a node, so that a model would add to it. */
   get namesNodes(): boolean {
     return [...this.#found.values()].some(({ mentions }) => mentions.size > 0);
   }
 
-  /** The worst first. With a model, the nodes that the lines speak of are looked up in it; `passed` reports that the work went well. */
+  /** The worst first. With a model, the nodes that the lines name are looked up in it; `passed` reports that the work went well. */
   issues({ model, passed }: { model?: ModelNodes; passed: boolean }): ExplainedIssue[] {
     const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
     return inOrder(standing.map((found) => explained(found, passed, model)));

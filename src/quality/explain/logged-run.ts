@@ -9,7 +9,7 @@ import { silentIssuesOf } from './silent-issues.js';
 export const runOutcomeSchema = z.enum(['passed', 'failed', 'died', 'unknown']);
 export type RunOutcome = z.infer<typeof runOutcomeSchema>;
 
-/** One run of trtexec in a log that may hold several, as of a script that builds several engines. */
+/** One run of trtexec in a log that may have several, as of a script that builds several engines. */
 export const loggedRunSchema = z.object({
   /** Of its banner. */
   line: z.int().positive(),
@@ -30,7 +30,7 @@ export class RunReading {
   readonly #finder: IssueFinder;
   #line: number | null = null;
   #command: string | null = null;
-  #said: RunOutcome = 'unknown';
+  #outcome: RunOutcome = 'unknown';
   #lastLine = '';
 
   constructor(more: readonly KnownIssue[] = []) {
@@ -48,11 +48,11 @@ export class RunReading {
     if (groups === undefined) return;
     this.#line ??= number;
     this.#command = groups.command ?? null;
-    this.#said = groups.state === 'RUNNING' ? 'died' : groups.state === 'PASSED' ? 'passed' : 'failed';
+    this.#outcome = groups.state === 'RUNNING' ? 'died' : groups.state === 'PASSED' ? 'passed' : 'failed';
   }
 
   get outcome(): RunOutcome {
-    return this.#said === 'died' && this.#finder.has(...ENDS) ? 'failed' : this.#said;
+    return this.#outcome === 'died' && this.#finder.has(...ENDS) ? 'failed' : this.#outcome;
   }
 
   /** Null where no banner was seen. */
@@ -103,7 +103,7 @@ function passedWithErrors({ unexplained }: IssueFinder): ExplainedIssue {
   return {
     id: 'passed-with-errors',
     severity: 'warning',
-    cause: `The run says PASSED, and ${unexplained.length === 1 ? 'an error line that nobody knows stands' : `${unexplained.length} error lines that nobody knows stand`} before that.`,
+    cause: `The run prints PASSED, and ${unexplained.length === 1 ? 'an unexplained error line stands' : `${unexplained.length} unexplained error lines stand`} before that.`,
     remedy: 'Do not take the verdict alone: look at the lines, and verify the engine against the model.',
     versions: 'all',
     source: 'measured',
@@ -124,14 +124,14 @@ const SILENT_AFTER =
 function died(lastLine: string, command: string | null): ExplainedIssue {
   const loading = command?.includes('--loadEngine') === true;
   const silent = SILENT_AFTER.test(lastLine)
-    ? 'If it still runs, wait: TensorRT says nothing for five to ten minutes here on large models. '
+    ? 'If it still runs, wait: TensorRT prints nothing for five to ten minutes here on large models. '
     : '';
   return {
     id: 'process-died',
     severity: 'error',
     cause: `The log stops without a verdict: the process was killed or aborted. Its last line is "${lastLine.trim()}".`,
     remedy: loading
-      ? 'While loading an engine this is nearly always a file that is no plan: `trtforge engine inspect` names foreign headers, and `trtforge engine strip-header` removes them.'
+      ? 'While loading an engine this is nearly always a file that is not a plan: `trtforge engine inspect` names foreign headers, and `trtforge engine strip-header` removes them.'
       : `${silent}${LOOK}`,
     versions: 'all',
     source: 'measured',

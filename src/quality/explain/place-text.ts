@@ -3,7 +3,7 @@ import type { ModelPlace } from './explained-issue.js';
 /** How many operators and nodes a sentence names. */
 const NAMED = 6;
 
-/** What of the model an issue speaks of, in sentences; none without a place. */
+/** What of the model an issue names, in sentences; none without a place. */
 export function placeSentences(place: ModelPlace | null): string[] {
   if (place === null) return [];
   return [

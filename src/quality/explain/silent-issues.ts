@@ -8,7 +8,7 @@ import type { ExplainedIssue } from './explained-issue.js';
 import { type KnownIssue, tensorrtIssue } from './known-issues/issue.js';
 import { type ModelNodes, openModelNodes } from './model-nodes.js';
 
-/** Something that TensorRT is known to compute wrongly without a line in any log: only the model and the version tell. */
+/** Something that TensorRT is known to compute wrongly without a line in any log: only the model and the version show it. */
 interface SilentIssue extends Pick<KnownIssue, 'id' | 'cause' | 'remedy' | 'versions' | 'source'> {
   /** The first version that has it, and the first that is known not to; null where none is. */
   readonly since: string;
@@ -24,7 +24,7 @@ export const silentIssues: readonly SilentIssue[] = [
     until: null,
     find: differingSums,
     cause:
-      'Several CumSum nodes differ in their axis, or in exclusive or reverse, and TensorRT is known to compute such nodes as if they were the same. No log line says so.',
+      'Several CumSum nodes differ in their axis, or in exclusive or reverse, and TensorRT is known to compute such nodes as if they were the same. No log line shows it.',
     remedy:
       'Hold the engine against the model (trtforge verify); where it is wrong, write all but one CumSum as a product with a triangular matrix, or build with TensorRT before 10.8.',
     versions: '10.8 and later',
@@ -36,7 +36,7 @@ export const silentIssues: readonly SilentIssue[] = [
     until: '11.2',
     find: ofType('GridSample'),
     cause:
-      'GridSample, above all in the deformable attention of DETR-like models, is known to give wrong results in engines that build and run without complaint.',
+      'GridSample, above all in the deformable attention of DETR-like models, is known to compute wrong results in engines that build and run without a warning.',
     remedy:
       'Hold the engine against the model (trtforge verify); where it is wrong, export with a Gather form or with MultiscaleDeformableAttnPlugin_TRT.',
     versions: '10.13 to 11.1',

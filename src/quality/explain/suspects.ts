@@ -49,7 +49,7 @@ const suspicions: readonly Suspicion[] = [
   },
   {
     find: ofType('Softmax', 'Attention', 'Einsum'),
-    why: 'Attention is fused whole and its kernels need scratch memory: give the build a large workspace first.',
+    why: 'Attention is fused whole and its kernels need scratch memory: pass a large --workspace first.',
   },
 ];
 

@@ -82,10 +82,11 @@ function isPossible(kind: CheckKind, threshold: number | null): boolean {
 export function parseCheck(text: string): AskedCheck {
   const match = /^(?:(.+):)?([a-z0-9]+)(?:=(.+))?$/i.exec(text.trim());
   const kind = checkKinds.find((known) => known === match?.[2]);
-  const given = match?.[3];
-  const threshold = given === undefined ? null : Number(given);
+  const written = match?.[3];
+  const threshold = written === undefined ? null : Number(written);
   const takesNumber = kind === 'quantile' || (kind !== undefined && kind in similarities);
-  const isNumber = threshold === null || (given?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
+  const isNumber =
+    threshold === null || (written?.trim() !== '' && Number.isFinite(threshold) && takesNumber);
   if (kind === undefined || !isNumber || !isPossible(kind, threshold)) {
     throw new TrtforgeError('TF_USAGE', `"${text}" is not a check.`, {
       remedy: `Checks are ${checkKinds.join(', ')}; quantile, l2, cosine, psnr and snr take a number: cosine=0.99, quantile=0.95; logits:cosine=0.99 is for one output. The limits of the others are --atol and --rtol.`,

@@ -13,7 +13,7 @@ const sideSchema = z.object({
   unmatched: z.array(z.string()),
 });
 
-/** What `compare` finds: recorded outputs held against others. */
+/** What `compare` finds: recorded outputs compared with others. */
 export const compareResultSchema = z.object({
   schema: z.literal('trtforge.compare/1'),
   candidate: sideSchema,

@@ -38,14 +38,14 @@ export function sidesOf(
   const alone = (side: FloatReader) =>
     comparePairs({ candidate: side, reference: side }, tolerance, 'none').reference;
   const isWhole = finite === elements;
-  const told = ({ min, max, mean, deviation }: Comparison['candidate']) => ({
+  const sideOf = ({ min, max, mean, deviation }: Comparison['candidate']) => ({
     min: measure(min),
     max: measure(max),
     mean: measure(mean),
     deviation: measure(deviation),
   });
   return {
-    candidate: told(isWhole ? candidate : alone(pairs.candidate)),
-    reference: told(isWhole ? reference : alone(pairs.reference)),
+    candidate: sideOf(isWhole ? candidate : alone(pairs.candidate)),
+    reference: sideOf(isWhole ? reference : alone(pairs.reference)),
   };
 }

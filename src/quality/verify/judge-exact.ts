@@ -130,7 +130,7 @@ function whyFailed(
   if (limits.asked !== null) return `${outside} of ${elements} elements are outside the tolerance: ${check}.`;
   const isForAll = [...atol, ...rtol, ...checks].length > 0;
   const hint = isForAll
-    ? ` Integers and booleans are held against each other exactly; a tolerance or check that names the output counts for them: --atol ${toleranceText({ name, value: 1 })}.`
+    ? ` Integers and booleans are compared exactly; a tolerance or check that names the output counts for them: --atol ${toleranceText({ name, value: 1 })}.`
     : '';
   return `${different} of ${elements} elements differ: ${check}.${hint}`;
 }

@@ -90,8 +90,8 @@ function quantilesFor({ checks }: Limits): Parameters<typeof comparePairs>[2] {
 function checksOf(comparison: Comparison, limits: Limits, { strictNonFinite }: JudgeRules): CheckResult[] {
   const checks = limits.checks.map((check) => evaluate(check, comparison, limits.tolerance));
   const { mismatching, matching } = comparison.nonFinite;
-  const refused = mismatching + (strictNonFinite === true ? matching : 0);
-  if (refused > 0) checks.push(atMost('non-finite', refused, 0));
+  const rejected = mismatching + (strictNonFinite === true ? matching : 0);
+  if (rejected > 0) checks.push(atMost('non-finite', rejected, 0));
   return checks;
 }
 

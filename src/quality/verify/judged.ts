@@ -5,7 +5,7 @@ import { type AskedCheck, checkThresholds } from './checks.js';
 import { measure, type VerifiedOutput } from './result.js';
 import { type AskedTolerance, checkTolerances, type VerifyPrecision } from './tolerance.js';
 
-/** What decides about outputs, as a user may say it. */
+/** What decides about outputs, as a user may set it. */
 export interface JudgeRules {
   readonly precision: VerifyPrecision;
   readonly atol: readonly AskedTolerance[];
@@ -18,7 +18,7 @@ export interface JudgeRules {
   readonly allowLoose?: boolean;
 }
 
-/** Throws TF_USAGE for tolerances and thresholds that no comparison can be held against. */
+/** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */
 export function checkRules({ atol = [], rtol = [], checks = [] }: Partial<JudgeRules>): void {
   checkTolerances([...atol, ...rtol]);
   checkThresholds(checks);
@@ -37,7 +37,7 @@ export interface JudgedOutput {
   readonly failures: readonly { readonly chunk: number; readonly kind: string; readonly maxAbs: number }[];
 }
 
-/** How many of the worst elements are told. */
+/** How many of the worst elements are listed. */
 export const WORST_ELEMENTS = 5;
 
 export const described = ({ name, reference, candidate }: JudgeRequest, elements: number) => ({

@@ -102,10 +102,7 @@ function openOne(path: string, options: OutputSetOptions): OutputSet {
     case 'npz':
     case 'safetensors': {
       const { voidDtype } = options;
-      const file =
-        format === 'npz'
-          ? openNpz(path, voidDtype === undefined ? {} : { voidDtype })
-          : openSafetensors(path);
+      const file = format === 'npz' ? openNpz(path, { voidDtype }) : openSafetensors(path);
       return closing(file, () => ({
         ...set,
         runs: [new Map(file.names.map((name) => [name, file.reader(name, slot)]))],
@@ -131,11 +128,7 @@ function npyRun(
 ): Pick<OutputSet, 'runs' | 'close'> {
   const source = openFile(path);
   return closing(source, () => ({
-    runs: [
-      new Map([
-        [nameOfNpy(basename(path)), npyReader(source, slot, voidDtype === undefined ? {} : { voidDtype })],
-      ]),
-    ],
+    runs: [new Map([[nameOfNpy(basename(path)), npyReader(source, slot, { voidDtype })]])],
     close: () => source.close(),
   }));
 }

@@ -123,7 +123,7 @@ class Trials {
 
   async #convert(group: Group): ReturnType<typeof convertModel> {
     const { request, precision, signal } = this.#failed;
-    const context = { emit: ignoreEvents, ...(signal === undefined ? {} : { signal }) };
+    const context = { emit: ignoreEvents, signal };
     const options = { ...withGroup(this.#options, group), precision };
     return convertModel(request.reference, this.#output, options, context);
   }

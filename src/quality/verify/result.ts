@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 
-/** Numbers that JSON cannot hold travel by name: what is parsed may be either, the outcome is what JSON holds. */
+/** Numbers that JSON cannot represent are written by name: what is parsed may be either, the outcome is what JSON has. */
 export const measureSchema = z.preprocess(
   (value) => (typeof value === 'number' ? measure(value) : value),
   z.union([z.number(), z.literal(['NaN', 'Infinity', '-Infinity'])]),
 );
 export type Measure = number | 'NaN' | 'Infinity' | '-Infinity';
 
-/** A number as JSON can hold it. */
+/** A number as JSON can represent it. */
 export function measure(value: number): Measure {
   if (Number.isFinite(value)) return value;
   return Number.isNaN(value) ? 'NaN' : value > 0 ? 'Infinity' : '-Infinity';
@@ -49,7 +49,7 @@ export const verifiedOutputSchema = z.object({
       or: z.object({ statistic: z.string(), measured: measureSchema, limit: z.number() }).optional(),
     }),
   ),
-  /** null for integers and booleans that are held against each other exactly: all for which none was asked by name. */
+  /** null for integers and booleans that are compared exactly: all for which none was asked by name. */
   tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
   /** The error's statistics in the order to print them. */
   statistics: z.array(z.object({ name: z.string(), amount: measureSchema })),
@@ -58,7 +58,7 @@ export const verifiedOutputSchema = z.object({
     zeros: z.number(),
     nonFinite: z.number(),
   }),
-  /** Whether a candidate of zeros would pass the same checks: then they tell nothing. */
+  /** Whether a candidate of zeros would pass the same checks: then they show nothing. */
   zerosPass: z.boolean(),
   /** The finite values of each side; absent for complex numbers. */
   sides: z.object({ candidate: sideStatisticsSchema, reference: sideStatisticsSchema }).optional(),
@@ -90,10 +90,10 @@ export const verifiedOutputSchema = z.object({
 });
 export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;
 
-/** What `verify` finds: one model held against another on the same inputs. */
+/** What `verify` finds: one model compared with another on the same inputs. */
 export const verifyResultSchema = z.object({
   schema: z.literal('trtforge.verify/1'),
-  /** Paths as given, and what ran them. */
+  /** Paths as passed, and what ran them. */
   reference: z.string(),
   candidate: z.string(),
   referenceBackend: z.string(),

@@ -106,7 +106,7 @@ describe('trtforge explain', async () => {
     ['a log that is not there', ['no.log'], 'TF_FILE_NOT_FOUND', /no\.log/],
     ['a folder', [at('folder')], 'TF_FILE_UNREADABLE', /regular file/],
     ['a compressed log', [at('packed.log')], 'TF_USAGE', /compressed by gzip/],
-    ['a program', [process.execPath], 'TF_USAGE', /no text/],
+    ['a program', [process.execPath], 'TF_USAGE', /not text/],
     ['a model that is not there', [at('foreign.log'), '--model', 'no.onnx'], 'TF_FILE_NOT_FOUND', /no\.onnx/],
   ])('refuses %s', async (_what, words, code, message) => {
     const { status, stdout } = await explain([...words, '--json']);

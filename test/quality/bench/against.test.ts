@@ -64,7 +64,8 @@ describe('two engines measured in turns', () => {
     ['shapes are asked for', { kind: 'shapes', shapes: new Map([['x', [2, 50]]]) }, [2, 50]],
   ])('do the same work when %s', async (_case, wish, shape) => {
     const { a, b, warnings } = await measuredShapes(wish, optima);
-    const unknown = (name: string) => `${at(name)} has no passport: nothing says what it was built from.`;
+    const unknown = (name: string) =>
+      `${at(name)} has no passport: its model, recipe and target are unknown.`;
     expect(warnings).toEqual(expect.arrayContaining([unknown('a.engine'), unknown('b.engine')]));
     expect([a, b]).toEqual([[['x', shape]], [['x', shape]]]);
   });
@@ -100,7 +101,7 @@ describe('two engines measured in turns', () => {
       refusal({ candidate: candidate!, reference: { ...reference!, device: 1 } }),
     ).resolves.toMatchObject({
       code: 'TF_USAGE',
-      message: `${at('a.engine')} is to be measured on GPU 0 and ${at('b.engine')} on GPU 1: a ratio across two GPUs says nothing of the engines.`,
+      message: `${at('a.engine')} would be measured on GPU 0 and ${at('b.engine')} on GPU 1: a ratio across two GPUs compares the GPUs too.`,
     });
   });
 

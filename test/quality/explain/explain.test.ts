@@ -325,7 +325,7 @@ describe('an explanation', () => {
       Buffer.from('[I] passed', 'utf16le'),
       readFileSync(process.execPath).subarray(0, 4096),
     ])
-      expect(() => explainText(bytes)).toThrow(/is no text, so it is no log/);
+      expect(() => explainText(bytes)).toThrow(/is not text, so it is not a log/);
     const cutOff = Buffer.concat([readFileSync(join(folder, '10.6-build_fp16.log')), Buffer.alloc(4096)]);
     expect(explainText(cutOff).outcome).toBe('passed');
   });

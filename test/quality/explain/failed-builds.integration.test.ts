@@ -107,7 +107,7 @@ describe('a build by the library that fails', () => {
     expect(error.code).toBe('TF_CHILD_DIED');
     expect(issuesOf(error).find(({ id }) => id === 'process-died')).toMatchObject({
       cause: expect.stringMatching(
-        /was killed by SIGABRT, which is the library ending the process itself\. The last it said is ".+"/,
+        /was killed by SIGABRT, which is the library ending the process itself\. Its last line is ".+"/,
       ),
     });
   });

@@ -105,7 +105,7 @@ describe('a child that died', () => {
   it.each([
     ['SIGSEGV', /was killed by SIGSEGV, a crash inside the library or the driver/],
     ['SIGABRT', /the library ending the process itself/],
-    ['SIGKILL', /the kernel for want of memory/],
+    ['SIGKILL', /the kernel's out-of-memory killer/],
   ] as const)('of %s: the signal and the last line are told', async (signal, cause) => {
     const error = await failure(deathOf('building m.onnx', ['Loaded engine size: 5 MiB'], null, signal));
     expect(issuesOf(error)).toMatchObject([

@@ -119,7 +119,7 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'model-unreadable': 'Failed to parse ONNX model from file: missing.onnx!',
   'types-differ': "/Add: element type (half) differs from input 1's element type (float)",
-  'weak-typing-refused': 'Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16)',
+  'weak-typing-rejected': 'Parameter check failed, condition: !config.getFlag(BuilderFlag::kFP16)',
   'int64-weights': '[W] [TRT] Your ONNX model has been generated with INT64 weights',
   'int64-clamped': '[W] [TRT] One or more weights outside the range of INT32 was clamped',
   'layernorm-fp16-overflow': 'Detected layernorm nodes in FP16: /ln/Pow',
@@ -138,7 +138,7 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'dla-not-there': '[E] Cannot create DLA engine, 0 not available',
   'dla-fallback':
     '[W] [TRT] Default DLA is enabled but layer Gather in embedding is not supported on DLA, falling back to GPU.',
-  'graph-capture-refused': 'operation not permitted when stream is capturing',
+  'graph-capture-failed': 'operation not permitted when stream is capturing',
   'profile-taken':
     '[E] [TRT] IExecutionContext::setOptimizationProfileAsync: Error Code 3: API Usage Error (Profile 0 has been chosen by another IExecutionContext. Use another profileIndex or destroy the IExecutionContext that use this profile.)',
   'illegal-memory-access': 'Cuda Runtime (an illegal memory access was encountered)',
@@ -202,7 +202,7 @@ describe('every known issue', () => {
     // 8.6 and 9, and from 10.0 on.
     ['[E] Engine blob is empty. Nothing to deserialize!', 'plan-corrupt'],
     ['[E] Engine is empty. Nothing to deserialize!', 'plan-corrupt'],
-    ['[W] The CUDA graph capture on the stream has failed.', 'graph-capture-refused'],
+    ['[W] The CUDA graph capture on the stream has failed.', 'graph-capture-failed'],
     // 10.6, and 8.6.
     [
       '[E] Error[3]: IExecutionContext::setInputShape: Error Code 3: API Usage Error (Parameter check failed, condition: satisfyProfile. Set dimension [6,128,100] for tensor x does not satisfy any optimization profiles. Valid range for profile 0: [10,128,100]..[30,128,100].)',
@@ -294,8 +294,8 @@ describe('success that hides a failure', () => {
     ],
     [
       'a graph that was not used',
-      [lines['graph-capture-refused'] as string],
-      'graph-capture-refused',
+      [lines['graph-capture-failed'] as string],
+      'graph-capture-failed',
       'warning',
     ],
     ['a layer that fell back', [lines['dla-fallback'] as string], 'dla-fallback', 'warning'],

@@ -12,7 +12,7 @@ export const command = defineCommand({
   schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: async ([model = ''], { fps, name, root }): Promise<StreamsResult> => {
     const onnx = /\.onnx$/i.test(model) ? model : modelOfFolder(model);
-    const limits = { ...defaultLimits, ...(fps === undefined ? {} : { fps }) };
+    const limits = { ...defaultLimits, fps: fps ?? defaultLimits.fps };
     return streamsFromLogs({ model: onnx, names: { name, root }, limits });
   },
   render: renderStreams,

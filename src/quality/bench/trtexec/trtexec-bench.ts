@@ -179,7 +179,7 @@ function inputFiles(
     if (ranges.length + files.length === 0) return {};
     throw new TrtforgeError(
       'TF_PASSPORT_MISSING',
-      `${request.engine} has no passport, so the types of its inputs are not known to whoever only runs trtexec.`,
+      `${request.engine} has no passport, so the types of its inputs are unknown: trtexec does not report them.`,
       { remedy: 'Leave the inputs to trtexec, or measure with --with trtforge, which asks the engine.' },
     );
   }

@@ -31,7 +31,7 @@ export function passportBindings({ plan, identity }: Passport): readonly EngineB
       shape: dims,
       hostValues: ranges.some((range) => range?.values === true),
       profiles: (ranges.length === 0 ? [undefined] : ranges).map(
-        (given) => given ?? { min: fixed, opt: fixed, max: fixed },
+        (range) => range ?? { min: fixed, opt: fixed, max: fixed },
       ),
     };
   });
@@ -48,26 +48,26 @@ function dtypeNamed(dtype: string, name: string): Dtype {
  */
 export function callsOf(
   inputs: readonly EngineBinding[] | null,
-  wish: ShapeRequest,
+  request: ShapeRequest,
   path: string,
 ): readonly TrtexecCall[] {
-  if (inputs === null) return [callWithoutPassport(wish, path)];
-  return shapeCases(inputs, wish).map((shapeCase) => callOf(inputs, shapeCase));
+  if (inputs === null) return [callWithoutPassport(request, path)];
+  return shapeCases(inputs, request).map((shapeCase) => callOf(inputs, shapeCase));
 }
 
-function callWithoutPassport(wish: ShapeRequest, path: string): TrtexecCall {
-  if (wish.kind !== 'shapes') {
+function callWithoutPassport(request: ShapeRequest, path: string): TrtexecCall {
+  if (request.kind !== 'shapes') {
     throw new TrtforgeError(
       'TF_PASSPORT_MISSING',
-      `${path} has no passport, so its profiles are not known to whoever only runs trtexec.`,
+      `${path} has no passport, so its profiles are unknown: trtexec does not report them.`,
       {
         remedy:
           'Name the shapes: --shapes x:1x3x224x224; or measure with --with trtforge, which asks the engine.',
       },
     );
   }
-  const shapes = [...wish.shapes].map(([name, shape]) => ({ name, shape }));
-  return { profile: 0, batch: shapes[0]?.shape[0] ?? 1, shapes, open: Object.fromEntries(wish.shapes) };
+  const shapes = [...request.shapes].map(([name, shape]) => ({ name, shape }));
+  return { profile: 0, batch: shapes[0]?.shape[0] ?? 1, shapes, open: Object.fromEntries(request.shapes) };
 }
 
 /** A case as trtexec is reported it: only what the engine leaves open, and the values of shape tensors in place of their shapes. */

@@ -30,13 +30,13 @@ export function exportedAsTimes(exported: ExportedTimes, log: TrtexecLog): Times
 
 /** How trtexec measured, by its own echo where it gives one. */
 export function measuredMode(asked: ModeRequest, log: TrtexecLog): BenchMode {
-  const refusal = log.warnings.find(({ message }) => GRAPH_REFUSED.test(message));
+  const failure = log.warnings.find(({ message }) => GRAPH_REFUSED.test(message));
   const echo = log.measurement;
   const graph = (echo.cudaGraph ?? asked.graph) && log.run.graphCaptured !== false;
   return {
     kind: (echo.transfers ?? asked.transfers) ? 'with-transfers' : 'gpu-only',
     graph,
-    graphFallback: asked.graph && !graph ? (refusal?.message.trim() ?? 'trtexec captured none') : null,
+    graphFallback: asked.graph && !graph ? (failure?.message.trim() ?? 'trtexec captured none') : null,
     spinWait: echo.spinWait ?? asked.spinWait,
     streams: echo.streams ?? asked.streams,
     warmUpMs: echo.warmUpMs ?? asked.warmUpMs,
@@ -86,11 +86,11 @@ function columnDisagreements(name: string, printed: PrintedTimes, spread: Spread
     ['p95', percentile(95), spread.p95],
     ['p99', percentile(99), spread.p99],
   ] as const;
-  return pairs.flatMap(([word, said, computed]) =>
-    said === null || Math.abs(said - computed) <= Math.max(TOLERANCE_MS, Math.abs(computed) * TOLERANCE)
+  return pairs.flatMap(([word, printed, computed]) =>
+    printed === null || Math.abs(printed - computed) <= Math.max(TOLERANCE_MS, Math.abs(computed) * TOLERANCE)
       ? []
       : [
-          `trtexec printed a ${word} ${name} of ${said} ms, and its samples give ${computed.toPrecision(6)} ms.`,
+          `trtexec printed a ${word} ${name} of ${printed} ms, and its samples make ${computed.toPrecision(6)} ms.`,
         ],
   );
 }

@@ -68,7 +68,7 @@ export const installationIssues: readonly KnownIssue[] = [
     id: 'gpu-number-unknown',
     severity: 'error',
     pattern: /Cannot find device ID \d|invalid device ordinal|^Cuda failure: 101$/,
-    cause: 'There is no GPU of the number that was asked for: CUDA counts those that it can see, from 0.',
+    cause: 'There is no GPU of the requested number: CUDA counts those that it can see, from 0.',
     remedy:
       'Check --device, and CUDA_VISIBLE_DEVICES, which hides GPUs and numbers the others anew; `trtforge doctor` lists them.',
     versions: 'all',
@@ -190,7 +190,7 @@ export const installationIssues: readonly KnownIssue[] = [
     severity: 'note',
     pattern: /(?:Collecting|Preparing metadata for|Downloading) tensorrt[-_]cu1\d[-_]libs/,
     cause:
-      'The package on PyPI is a stub that downloads several GB from another index while pip says only "Preparing metadata".',
+      'The package on PyPI is a stub that downloads several GB from another index while pip prints only "Preparing metadata".',
     remedy: 'Wait, or name the index: --extra-index-url https://pypi.nvidia.com.',
     versions: '10.0 and later',
     source: 'https://github.com/NVIDIA/TensorRT-LLM/issues/10050',

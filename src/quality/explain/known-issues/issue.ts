@@ -3,7 +3,7 @@ export interface KnownIssue {
   /** Stable, kebab-case; scripts match on it. */
   readonly id: string;
   /**
-   * `error`: the work fails or its result is wrong. `warning`: it works, worse than it could. `note`: harmless, said because it looks alarming.
+   * `error`: the work fails or its result is wrong. `warning`: it works, worse than it could. `note`: harmless, listed because it looks alarming.
    * TensorRT's own `[E]` does not decide: it prints `[E]` for tactics it only skips.
    */
   readonly severity: 'error' | 'warning' | 'note';

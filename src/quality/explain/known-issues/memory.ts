@@ -21,7 +21,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     majors: [10, 99],
     unless: /Memory Pools: workspace: (?:0(?:\.\d+)?|[\d.]+e-\d+) MiB/,
     cause:
-      'The size {number}{suffix} is read as {number} bytes: from TensorRT 10 on only the last character is the unit, and nothing warns. The line "Memory Pools" says what was used.',
+      'The size {number}{suffix} is read as {number} bytes: from TensorRT 10 on only the last character is the unit, and nothing warns. The line "Memory Pools" has what was used.',
     remedy: 'Write the bare number of MiB, which every version reads alike.',
     versions: '10.0 and later',
     source: 'measured',
@@ -34,7 +34,7 @@ export const memoryIssues: readonly KnownIssue[] = [
       /^&&&& RUNNING .*--memPoolSize=\S*?:(?<number>\d+)(?<suffix>(?:[KkGg]i?)?[Bb]|[KkGg])(?=[\s,]|$)/,
     majors: [8, 9],
     cause:
-      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. The line "Memory Pools" says what was used.',
+      'The size {number}{suffix} has a suffix that trtexec 8.6 and 9 ignore: they read {number} MiB. The line "Memory Pools" has what was used.',
     remedy: 'Write the bare number of MiB, which every version reads alike.',
     versions: '8.6 to 9.3',
     source: 'measured',
@@ -89,7 +89,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     pattern:
       /Requested amount of GPU memory \((?<bytes>\d+) bytes\) could not be allocated|Error Code \d+: OutOfMemory|Cuda Runtime \(out of memory\)|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUDA out of memory|CUDA initialization failure with error: 2\b|^Cuda failure(?: at .{1,500}?)?: (?:out of memory|2$)|Unable to determine GPU memory usage: out of memory/,
     cause:
-      'The GPU has no room for an allocation the library needs: other processes hold it, or the largest shape of the profile is too large.',
+      'The GPU has no room for an allocation the library needs: other processes use it, or the largest shape of the profile is too large.',
     remedy:
       'Stop other processes on the GPU, lower the maximum shapes, or build with weight streaming (10.0 and later).',
     whenPassed: {
@@ -116,7 +116,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     id: 'tensor-too-large',
     severity: 'error',
     pattern: /exceeds the maximum element count of 2147483647/,
-    cause: 'A tensor would hold more than 2^31 - 1 elements.',
+    cause: 'A tensor would have more than 2^31 - 1 elements.',
     remedy:
       'Lower the maximum batch or sequence of the profile; TensorRT 10.11 and later allow larger tensors in most layers.',
     versions: 'before 10.11',

@@ -130,9 +130,9 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'node-rejected',
     severity: 'error',
     pattern: /While parsing node number (?<index>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]{0,500})")?/,
-    cause: 'The parser refused node {index}, {operator} {output}.',
+    cause: 'The parser rejected node {index}, {operator} {output}.',
     remedy:
-      'The lines after it say why: a plug-in that is not loaded, or an attribute, a type or a constant that this version does not take. Fold constants, change the opset, or use a newer TensorRT.',
+      'The lines after it have the reason: a plug-in that is not loaded, or an attribute, a type or a constant that this version does not take. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',
     source: tensorrtIssue(2721),
   },
@@ -151,8 +151,8 @@ export const parsingIssues: readonly KnownIssue[] = [
     pattern:
       /In function (?!(?:import|check)FallbackPlugin|parse(?:Graph|Node|Model):)(?:import|check)?(?<operator>\w+):|Invalid Node - (?<node>\S+)|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
     cause:
-      'The parser refused a node ({operator}{node}{type}{code}): an attribute, a type or a constant is not what this version takes.',
-    remedy: 'The assertion below says which. Fold constants, change the opset, or use a newer TensorRT.',
+      'The parser rejected a node ({operator}{node}{type}{code}): an attribute, a type or a constant is not what this version takes.',
+    remedy: 'The assertion below names it. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',
     source: tensorrtIssue(2570),
   },
@@ -160,7 +160,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     id: 'if-branches-differ',
     severity: 'error',
     pattern: /IIfConditionalOutputLayer inputs must have the same shape/,
-    cause: 'The two branches of an If give different shapes.',
+    cause: 'The two branches of an If have different shapes.',
     remedy:
       'Fix the dimensions the condition depends on so that it folds away; 10.11 and later allow different shapes of one rank.',
     versions: 'before 10.11',
@@ -190,7 +190,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     pattern: /MODEL_DESERIALIZE_FAILED|Failed to parse ONNX model from file: (?<file>[^!]{1,1000})/,
     unless: /^Could not open file /,
     cause: 'The ONNX file is cut short, or no ONNX at all.',
-    remedy: '`trtforge inspect` says what is wrong with the file and where.',
+    remedy: '`trtforge inspect` lists what is wrong with the file and where.',
     versions: 'all',
     source: 'measured',
   },
@@ -204,7 +204,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/CHANGELOG.md',
   },
   {
-    id: 'weak-typing-refused',
+    id: 'weak-typing-rejected',
     severity: 'error',
     pattern: /condition: !config\.getFlag\(BuilderFlag::kFP16\)/,
     cause: 'TensorRT-RTX builds strongly typed networks only, and a precision flag was set.',
@@ -217,7 +217,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     severity: 'note',
     pattern: /Your ONNX model has been generated with INT64 weights/,
     cause: 'TensorRT before 10 casts INT64 to INT32.',
-    remedy: 'Nothing, unless a later line says that weights were clamped.',
+    remedy: 'Nothing, unless a later line reports clamped weights.',
     versions: 'before 10.0',
     source: 'measured',
   },

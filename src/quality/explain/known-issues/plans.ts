@@ -72,8 +72,8 @@ export const planIssues: readonly KnownIssue[] = [
     hiddenBySuccess: true,
     pattern: /Attempting to access an empty engine|Created engine with size: 0 MiB/,
     cause:
-      'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log says "Engine built".',
-    remedy: 'Read the errors before it, and delete the file: it is no engine.',
+      'The build failed while trtexec streamed the plan into its file, and an empty or cut file is left behind although the log has "Engine built".',
+    remedy: 'Read the errors before it, and delete the file: it is not an engine.',
     versions: '10.13 and later',
     source: SAMPLE_ENGINES,
   },
@@ -91,8 +91,8 @@ export const planIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern:
       /Saving engine to file failed|^Cannot open engine file: |Cannot write to FileStreamWriter|Failed to open engine file for reading|^Error when reading engine file/,
-    cause: 'The engine was built and could not be written where --saveEngine says.',
-    remedy: 'Check that the folder is there, may be written, and has room; what lies there is no engine.',
+    cause: 'The engine was built and could not be written to the path of --saveEngine.',
+    remedy: 'Check that the folder exists, is writable and has room; the file that is left is not an engine.',
     versions: 'all',
     source: SAMPLE_ENGINES,
   },
@@ -101,7 +101,7 @@ export const planIssues: readonly KnownIssue[] = [
     severity: 'warning',
     pattern: /Detected invalid timing cache|timing cache will not be used/i,
     cause:
-      'TensorRT refused the timing cache: it was made by another version or for another GPU, and the build takes its full time. 8.6 says so too of a cache of its own when only the part of its compiler (a line "myelinCache") cannot be read back, and still uses the rest.',
+      'TensorRT rejected the timing cache: it was made by another version or for another GPU, and the build takes its full time. 8.6 prints it too for a cache of its own when only the part of its compiler (a line "myelinCache") cannot be read back, and still uses the rest.',
     remedy:
       'Keep one cache file per version and GPU, as trtforge does; the time of the build shows whether it was used.',
     versions: 'all',
@@ -131,7 +131,7 @@ export const planIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /setEngineHostCodeAllowed/,
     cause:
-      'A version-compatible plan carries its own runtime, which is code, and the loader was not told that it may run it.',
+      'A version-compatible plan carries its own runtime, which is code, and the loader has no permission to run it.',
     remedy:
       'Allow it only for plans you trust: IRuntime::setEngineHostCodeAllowed(true); trtexec does so with --versionCompatible.',
     versions: '8.6 and later',

@@ -17,7 +17,7 @@ export const precisionIssues: readonly KnownIssue[] = [
     pattern:
       /weights are affected by this issue: Detected (?:subnormal FP16 values|values less than smallest positive FP16)|Subnormal FP16 values detected/,
     cause:
-      "Weights lie below FP16's normal range and lose precision or become zero; the lines say how many, or which.",
+      "Weights lie below FP16's normal range and lose precision or become zero; the lines have their number or names.",
     remedy: 'Verify the accuracy; keep those layers in FP32, or use BF16.',
     versions: '8.4 to 10.x',
     source: 'measured',
@@ -78,8 +78,8 @@ export const precisionIssues: readonly KnownIssue[] = [
       /^&&&& RUNNING (?![^\n]{0,8000}--(?:calib|stronglyTyped|loadEngine))[^\n]{0,8000} --(?:int8|best)(?: |$)/,
     majors: [8, 10],
     cause:
-      'trtexec was told --int8 (or --best, which includes it) without a calibration cache, and no line says that the model has Q/DQ nodes: it makes up random ranges, and what the engine computes is meaningless. Its speed is real.',
-    remedy: 'Quantize the model with Q/DQ nodes, or give --calib; use such an engine for timing only.',
+      'trtexec ran with --int8 (or --best, which includes it) without a calibration cache, and no line reports Q/DQ nodes in the model: it makes up random ranges, and what the engine computes is meaningless. Its speed is real.',
+    remedy: 'Quantize the model with Q/DQ nodes, or pass --calib; use such an engine for timing only.',
     unless: /Calibrator won't be used in explicit/,
     versions: '8.6 to 10.16',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v10.16/samples/common/sampleEngines.cpp',

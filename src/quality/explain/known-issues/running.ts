@@ -2,12 +2,12 @@ import { type KnownIssue, tensorrtIssue } from './issue.js';
 
 export const runningIssues: readonly KnownIssue[] = [
   {
-    id: 'graph-capture-refused',
+    id: 'graph-capture-failed',
     severity: 'warning',
     pattern:
       /operation not permitted when stream is capturing|operations that are not permitted under CUDA graph capture mode|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored/,
     cause:
-      'The engine does something a CUDA graph cannot hold (loops, data-dependent shapes, weight streaming, some plug-ins), or another thread used the device while it was captured.',
+      'The engine does something a CUDA graph cannot capture (loops, data-dependent shapes, weight streaming, some plug-ins), or another thread used the device while it was captured.',
     remedy: 'Run once before capturing and keep other threads off the device; else run without a graph.',
     versions: 'all',
     source: tensorrtIssue(2603),
@@ -67,7 +67,7 @@ export const runningIssues: readonly KnownIssue[] = [
     severity: 'note',
     pattern: /Myelin graph with multiple dynamic values may have poor performance/,
     cause: 'Several dimensions are dynamic, and the compiler cannot assume that they are equal.',
-    remedy: 'Fix those that never change, or give equal ones the same symbol.',
+    remedy: 'Fix those that never change, or use one symbol for equal ones.',
     versions: '8.x',
     source: 'https://github.com/open-mmlab/mmdeploy/issues/869',
   },
@@ -106,7 +106,7 @@ export const runningIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /First deserialization time divided by average time is (?<ratio>[\d.]+)\. Exceeds tolerance/,
     cause:
-      'trtexec --timeDeserialize ends as failed where the first load of the engine takes over twice the average, here {ratio} times: it says so as information only.',
+      'trtexec --timeDeserialize ends as failed where the first load of the engine takes over twice the average, here {ratio} times: the line is an information only.',
     remedy: 'Nothing is wrong with the engine; run it again with the file in the page cache.',
     versions: '8.6 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleInference.cpp',
@@ -134,7 +134,7 @@ export const runningIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern:
       /Accuracy validation FAILED|Accuracy loss for tensor (?<tensor>.{1,300}?) \(.{1,20}\): .{0,200}\[FAIL/,
-    cause: 'The outputs are further from the reference than the threshold given to trtexec.',
+    cause: 'The outputs are further from the reference than the threshold passed to trtexec.',
     remedy: '`trtforge verify` shows which outputs, how far, and against what tolerance.',
     versions: '11.1 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/trtexec/trtexec.cpp',
@@ -154,7 +154,7 @@ export const runningIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /Assertion failure: (?<what>.{1,300})/,
     cause: 'trtexec stopped at an assertion of its own: {what}.',
-    remedy: 'Read the errors before it; the assertion only says that something had failed.',
+    remedy: 'Read the errors before it; the assertion only follows from them.',
     versions: 'all',
     source: 'measured',
   },

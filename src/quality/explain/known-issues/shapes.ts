@@ -8,8 +8,8 @@ export const shapeIssues: readonly KnownIssue[] = [
     pattern:
       /Dynamic dimensions required for input: (?<input>[^,]{1,500}), but no shapes were provided[^:]*: (?<shape>\S+)/,
     cause:
-      'No shapes were given for the dynamic input {input}, and trtexec built an engine for {shape} only, which nobody asked for, with exit code 0.',
-    remedy: 'Give minimum, optimum and maximum shapes. trtforge refuses to guess them.',
+      'No shapes were passed for the dynamic input {input}, and trtexec built an engine for {shape} only, with exit code 0.',
+    remedy: 'Pass minimum, optimum and maximum shapes. trtforge does not guess them.',
     versions: 'all',
     source: 'measured',
   },
@@ -19,7 +19,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     pattern:
       /(?:Shape missing for input with dynamic shape|Values missing for input shape tensor): (?<input>\S+?)(?:Automatically|\. ?Automatically| |$)/,
     cause:
-      'No shape was given for the dynamic input {input}, or no values for a shape tensor; ones were put in for what is open, so the measurement is of that shape.',
+      'No shape was passed for the dynamic input {input}, or no values for a shape tensor; ones were put in for what is open, so the measurement is of that shape.',
     remedy: 'Give the shape to measure.',
     versions: 'all',
     source: 'measured',
@@ -48,7 +48,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     pattern:
       /dynamic input is missing dimensions in profile|(?:number of dimensions is|has) (?<network>-?\d+)(?: dimensions)? but profile \d+ has (?<profile>-?\d+)|does not match network definition|profile has min=[^,]{1,100}, opt=[^,]{1,100}, max=.{1,100}? but tensor has|but profile dimensions are/,
     cause:
-      'A profile gives an input another number of dimensions, or other fixed dimensions, than the model does.',
+      'A profile has another number of dimensions for an input, or other fixed dimensions, than the model does.',
     remedy: '`trtforge inspect MODEL` lists each input with its dimensions.',
     versions: 'all',
     source: tensorrtIssue(532),
@@ -69,7 +69,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints/,
     cause:
-      'With the {which} shapes of profile {profile} some Reshape or Slice of the graph cannot hold: inputs that share a dimension disagree, or the exporter fixed it.',
+      'With the {which} shapes of profile {profile} some Reshape or Slice of the graph cannot work: inputs that share a dimension disagree, or the exporter fixed it.',
     remedy: 'Use the same number wherever inputs share a dimension; export again with that axis dynamic.',
     versions: 'all',
     source: tensorrtIssue(1947),
@@ -78,7 +78,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'reshape-changes-volume',
     severity: 'error',
     pattern: /reshape changes volume/,
-    cause: 'A Reshape cannot hold for the given shapes: its target was fixed when the model was exported.',
+    cause: 'A Reshape cannot work with the shapes: its target was fixed when the model was exported.',
     remedy: 'Give shapes whose product fits, or export again with the axis dynamic.',
     versions: 'all',
     source: tensorrtIssue(1947),
@@ -107,7 +107,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern:
       /Unexpected file size for input file: (?<file>.{1,500}?)\. Note: (?<facts>.{1,200}?)\. Double|Unexpected file size for input file/,
-    cause: 'The input file {file} does not hold the bytes the binding needs: {facts}.',
+    cause: 'The input file {file} does not have the bytes the binding needs: {facts}.',
     remedy:
       "Write it again with the binding's type and shape. Beware of int64 data for an int32 input: twice the size is taken without a word and read half.",
     versions: 'all',
@@ -118,7 +118,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     severity: 'note',
     pattern: /Make sure (?<which>input|output) (?<name>\S+) has Int64 binding/,
     cause:
-      'The {which} {name} is int64, which TensorRT keeps from 10 on and cast to int32 before. The line is printed for every such binding and says nothing of the data.',
+      'The {which} {name} is int64, which TensorRT keeps from 10 on and cast to int32 before. The line is printed for every such binding, whatever the data.',
     remedy: 'Nothing, where the program hands over int64; one written for TensorRT 8 has to be changed.',
     versions: '10.0 and later',
     source: tensorrtIssue(4493),
@@ -128,7 +128,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     severity: 'warning',
     pattern: /Profile (?<which>kMIN|kOPT|kMAX) values are not self-consistent\.(?: (?:\w+ )?(?<node>\S+):)?/,
     cause:
-      'With the {which} shapes of the profile the node {node} cannot work: inputs that share a dimension disagree there, or the exporter fixed a dimension. The build passes, and the engine refuses those shapes when it runs.',
+      'With the {which} shapes of the profile the node {node} cannot work: inputs that share a dimension disagree there, or the exporter fixed a dimension. The build passes, and the engine rejects those shapes when it runs.',
     remedy:
       'Use the same number wherever inputs share a dimension; if a Reshape has a fixed number in it, export again with that axis dynamic.',
     versions: 'all',
@@ -138,7 +138,7 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'shapes-for-static-model',
     severity: 'error',
     pattern: /Static model does not take explicit shapes/,
-    cause: 'Shapes were given for a model whose inputs are all of fixed shape.',
+    cause: 'Shapes were passed for a model whose inputs are all of fixed shape.',
     remedy: 'Leave the shapes out, or export the model with dynamic axes.',
     versions: 'all',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
@@ -166,9 +166,9 @@ export const shapeIssues: readonly KnownIssue[] = [
     id: 'profile-copied',
     severity: 'note',
     pattern:
-      /(?<given>\w{3}Shapes) is being broadcasted to (?<missing>\w{3}Shapes) for tensor (?<tensor>\S+)/,
+      /(?<passed>\w{3}Shapes) is being broadcasted to (?<missing>\w{3}Shapes) for tensor (?<tensor>\S+)/,
     cause:
-      'Only {given} were given for {tensor}, and {missing} became the same: the engine takes that one shape.',
+      'Only {passed} were passed for {tensor}, and {missing} became the same: the engine takes that one shape.',
     remedy: 'Give minimum, optimum and maximum where the shape is to vary.',
     versions: 'all',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleOptions.cpp',

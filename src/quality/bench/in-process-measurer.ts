@@ -29,7 +29,7 @@ import { sourcesOf } from './request.js';
 const LOOKS = [0.15, 0.5, 0.85];
 
 /** A measurer in this process. */
-export function measureHere(
+export function inProcessMeasurer(
   addon: EngineAddon,
   emit: EventListener,
   environment: NodeJS.ProcessEnv = process.env,
