@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cache } from './cases/cache.js';
+import { coco } from './cases/coco.js';
 import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
@@ -27,6 +28,7 @@ const cases: readonly BenchCase[] = [
   reference,
   store,
   cache,
+  coco,
   transfer,
   guard,
   demo,

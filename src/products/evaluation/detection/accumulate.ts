@@ -12,8 +12,8 @@ const EPSILON = Number.EPSILON;
 
 /** Precision and recall of one area range, of the categories that have annotations in it. */
 export interface AreaCurves {
-  /** Indices of those categories, ascending. */
-  readonly categories: readonly number[];
+  /** By index of such a category, ascending: its place in the arrays. */
+  readonly columns: ReadonlyMap<number, number>;
   /** By threshold, recall, category: the order in which numpy sums it. */
   readonly precision: Float64Array;
   /** One for each of DETECTION_LIMITS, by threshold and category. */
@@ -29,12 +29,14 @@ export function accumulate(
   range: number,
 ): AreaCurves {
   const counted = countedAnnotations(truth, range);
-  const categories = [...counted.keys()].filter((category) => counted[category]! > 0);
-  const count = categories.length;
+  const columns = new Map<number, number>();
+  for (const [category, annotations] of counted.entries())
+    if (annotations > 0) columns.set(category, columns.size);
+  const count = columns.size;
   const precision = new Float64Array(THRESHOLDS.length * RECALLS.length * count);
   const recall = DETECTION_LIMITS.map(() => new Float64Array(THRESHOLDS.length * count));
   let next = 0;
-  categories.forEach((category, column) => {
+  columns.forEach((column, category) => {
     while (next < ranked.length && detections.category[ranked[next]!]! < category) next++;
     const start = next;
     while (next < ranked.length && detections.category[ranked[next]!] === category) next++;
@@ -54,7 +56,7 @@ export function accumulate(
       });
     });
   });
-  return { categories, precision, recall };
+  return { columns, precision, recall };
 }
 
 /** By category, how many annotations a detection can find. */
@@ -96,9 +98,8 @@ function truePositives(
           const { precisions, within } = found[threshold]!;
           const count = precisions.length + 1;
           precisions.push(count / (always + besides[threshold]! + count + EPSILON));
-          DETECTION_LIMITS.forEach((limit, at) => {
-            if (place < limit) within[at]!++;
-          });
+          for (let at = 0; at < DETECTION_LIMITS.length; at++)
+            if (place < DETECTION_LIMITS[at]!) within[at]!++;
         } else if ((skipped & mask) === 0) besides[threshold]!++;
       }
   }

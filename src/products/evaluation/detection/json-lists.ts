@@ -13,7 +13,7 @@ export interface ListPart {
 }
 
 /** Elements are parsed in parts of about this size: larger ones need more memory, smaller ones more time. */
-const PART_BYTES = 1 << 20;
+const PART_BYTES = 1 << 17;
 /** The largest element, and the largest text outside of lists. */
 const LARGEST_BYTES = 64 << 20;
 /** Deeper than any annotation; deeper data could exhaust the stack. */

@@ -43,13 +43,21 @@ export interface Matches {
 
 /** Matches the detections of every cell (category and image) with its annotations, for every threshold and area range. */
 export function matchDetections(truth: DetectionTruth, detections: Detections, orders: Orders): Matches {
-  const count = detections.score.length;
+  const { image, category, box } = detections;
+  const count = image.length;
   const matches: Matches = {
     positive: new Uint16Array(AREA_RANGES.length * count),
     ignored: new Uint16Array(AREA_RANGES.length * count),
     rank: new Uint8Array(count),
   };
-  const { image, category } = detections;
+  // Without a match a detection is ignored where its own area is outside of the range.
+  for (let number = 0; number < count; number++) {
+    const area = box[4 * number + 2]! * box[4 * number + 3]!;
+    for (let range = 0; range < AREA_RANGES.length; range++) {
+      const [low, high] = AREA_RANGES[range]!;
+      if (area < low || area > high) matches.ignored[AREA_RANGES.length * number + range] = ALL_THRESHOLDS;
+    }
+  }
   const annotations = Array.from(orders.annotations, (number) => truth.annotations[number]!);
   const cellOf = (imageIndex: number, categoryIndex: number) =>
     categoryIndex * truth.images.length + imageIndex;
@@ -66,83 +74,77 @@ export function matchDetections(truth: DetectionTruth, detections: Detections, o
     while (next < annotations.length && annotationCells[next]! < cell) next++;
     const firstOfCell = next;
     while (annotationCells[next] === cell) next++;
-    const scored = orders.cells.subarray(start, Math.min(end, start + MOST_DETECTIONS));
-    matchCell(detections, scored, annotations.slice(firstOfCell, next), matches);
+    if (next > firstOfCell) {
+      const scored = orders.cells.subarray(start, Math.min(end, start + MOST_DETECTIONS));
+      matchCell(detections, scored, annotations.slice(firstOfCell, next), matches);
+    }
     start = end;
   }
   return matches;
 }
 
-/** A detection and the annotations of its cell that it overlaps enough for the lowest threshold. */
-interface ClosePairs {
-  readonly number: number;
-  /** Indices of annotations in the cell, and the overlap with each. */
-  readonly at: readonly number[];
-  readonly overlap: readonly number[];
-  readonly largest: number;
+/** An annotation that a detection of its cell may match. */
+interface Candidate {
+  /** Its index in the cell. */
+  readonly at: number;
+  readonly overlap: number;
+  /** A bit for each threshold that the overlap reaches. */
+  readonly reached: number;
 }
 
-/** `numbers` are the detections of the cell by falling score. */
+/** `numbers` are the detections of the cell by falling score: each takes, at every threshold, the best annotation that is left. */
 function matchCell(
   { box }: Detections,
   numbers: Uint32Array,
   annotations: readonly Annotation[],
   { positive, ignored }: Matches,
 ): void {
-  for (const number of numbers) {
-    const area = box[4 * number + 2]! * box[4 * number + 3]!;
-    for (let range = 0; range < AREA_RANGES.length; range++) {
-      const [low, high] = AREA_RANGES[range]!;
-      ignored[AREA_RANGES.length * number + range] = area < low || area > high ? ALL_THRESHOLDS : 0;
-    }
-  }
-  const close = closePairs(box, numbers, annotations);
-  if (close.length === 0) return;
-  /** By annotation: a bit for each threshold at which it is matched. A crowd matches any number of detections. */
+  const candidates = Array.from(numbers, (number) => candidatesOf(box, 4 * number, annotations));
+  /** By annotation: a bit for each threshold at which it is matched. */
   const taken = new Uint16Array(annotations.length);
   for (let range = 0; range < AREA_RANGES.length; range++) {
     const [low, high] = AREA_RANGES[range]!;
     const isIgnored = annotations.map(({ isCrowd, area }) => isCrowd || area < low || area > high);
     taken.fill(0);
-    for (const pairs of close)
-      for (let bit = 0; bit < THRESHOLDS.length && !(pairs.largest < THRESHOLDS[bit]!); bit++) {
-        const match = bestMatch(pairs, bit, taken, isIgnored);
-        if (match < 0) continue;
-        const { isCrowd, hasIdZero } = annotations[match]!;
-        const mask = 1 << bit;
-        const place = AREA_RANGES.length * pairs.number + range;
-        if (!isCrowd) taken[match]! |= mask;
-        if (isIgnored[match]) ignored[place]! |= mask;
-        else if (!hasIdZero) {
-          ignored[place]! &= ~mask;
-          positive[place]! |= mask;
+    for (let n = 0; n < numbers.length; n++) {
+      if (candidates[n]!.length === 0) continue;
+      const place = AREA_RANGES.length * numbers[n]! + range;
+      let unmatched = ALL_THRESHOLDS;
+      // An ignored annotation is matched only where no other is.
+      for (const ignoredOnes of [false, true])
+        for (const { at, reached } of candidates[n]!) {
+          const matched = reached & unmatched & ~taken[at]!;
+          if (isIgnored[at] !== ignoredOnes || matched === 0) continue;
+          unmatched &= ~matched;
+          const { isCrowd, hasIdZero } = annotations[at]!;
+          // A crowd matches any number of detections.
+          if (!isCrowd) taken[at]! |= matched;
+          if (ignoredOnes) ignored[place]! |= matched;
+          else if (!hasIdZero) {
+            ignored[place]! &= ~matched;
+            positive[place]! |= matched;
+          }
         }
-      }
+    }
   }
 }
 
-function closePairs(
+/** The annotations that overlap a box enough for the lowest threshold, best first; of equal ones the last. */
+function candidatesOf(
   box: readonly number[],
-  numbers: Uint32Array,
+  from: number,
   annotations: readonly Annotation[],
-): readonly ClosePairs[] {
-  const close: ClosePairs[] = [];
-  if (annotations.length === 0) return close;
-  for (const number of numbers) {
-    const at: number[] = [];
-    const overlap: number[] = [];
-    let largest = 0;
-    for (let index = 0; index < annotations.length; index++) {
-      const value = overlapOf(box, 4 * number, annotations[index]!);
-      // An overlap of huge boxes may be NaN, which pycocotools takes for enough.
-      if (value < THRESHOLDS[0]!) continue;
-      at.push(index);
-      overlap.push(value);
-      largest = Math.max(largest, value);
-    }
-    if (at.length > 0) close.push({ number, at, overlap, largest });
+): readonly Candidate[] {
+  const candidates: Candidate[] = [];
+  for (let at = 0; at < annotations.length; at++) {
+    const overlap = overlapOf(box, from, annotations[at]!);
+    let thresholds = 0;
+    while (thresholds < THRESHOLDS.length && overlap >= THRESHOLDS[thresholds]!) thresholds++;
+    if (thresholds > 0) candidates.push({ at, overlap, reached: (1 << thresholds) - 1 });
   }
-  return close;
+  return candidates.length < 2
+    ? candidates
+    : candidates.sort((one, other) => other.overlap - one.overlap || other.at - one.at);
 }
 
 /** Intersection over union of a detection's box and an annotation's; with a crowd over the detection's area (`bbIou` of maskApi.c). */
@@ -154,29 +156,4 @@ function overlapOf(box: readonly number[], from: number, { box: theirs, isCrowd 
   if (down <= 0) return 0;
   const common = across * down;
   return common / (isCrowd ? width * height : width * height + theirs[2] * theirs[3] - common);
-}
-
-/** The annotation not yet taken with the largest overlap, the last of equal ones; an ignored one only where no other is close enough. -1 for none. */
-function bestMatch(
-  { at, overlap }: ClosePairs,
-  bit: number,
-  taken: Uint16Array,
-  isIgnored: readonly boolean[],
-): number {
-  let match = -1;
-  let best = THRESHOLDS[bit]!;
-  for (let n = 0; n < at.length; n++) {
-    const index = at[n]!;
-    if (isIgnored[index] || overlap[n]! < best || (taken[index]! >> bit) & 1) continue;
-    best = overlap[n]!;
-    match = index;
-  }
-  if (match >= 0) return match;
-  for (let n = 0; n < at.length; n++) {
-    const index = at[n]!;
-    if (!isIgnored[index] || overlap[n]! < best || (taken[index]! >> bit) & 1) continue;
-    best = overlap[n]!;
-    match = index;
-  }
-  return match;
 }

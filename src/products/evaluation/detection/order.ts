@@ -11,16 +11,18 @@ export interface Orders {
   readonly annotations: Uint32Array;
 }
 
-/** Counting sorts, each stable, least significant key first: half a million detections take 0.2 s, with a comparison function 1 s. */
+/** Counting sorts, each stable, least significant key first: half a million detections take a quarter of the time of a comparison function. */
 export function ordersOf(truth: DetectionTruth, detections: Detections): Orders {
   const { image, category, score } = detections;
   const [images, categories] = [truth.images.length, truth.categories.length];
   const asMade = new Uint32Array(score.length).map((_, number) => number);
   const inTruth = new Uint32Array(truth.annotations.length).map((_, number) => number);
   const key = (field: 'image' | 'category') => truth.annotations.map((annotation) => annotation[field]);
+  const place = placesByScore(score);
+  const byScore = (order: Uint32Array) => sorted(order, place, score.length);
   return {
-    cells: sorted(sorted(byScore(asMade, score), image, images), category, categories),
-    ranked: sorted(byScore(sorted(asMade, image, images), score), category, categories),
+    cells: sorted(sorted(byScore(asMade), image, images), category, categories),
+    ranked: sorted(byScore(sorted(asMade, image, images)), category, categories),
     annotations: sorted(sorted(inTruth, key('image'), images), key('category'), categories),
   };
 }
@@ -35,20 +37,19 @@ function sorted(order: Uint32Array, keys: ArrayLike<number>, range: number): Uin
   return result;
 }
 
-/** `order` sorted by falling score; equal scores keep their order. The bits of a float64 sort as it does once those of negative numbers are turned over. */
-function byScore(order: Uint32Array, scores: readonly number[]): Uint32Array {
-  const negated = new Float64Array(scores.length);
-  // Adding 0 makes a negative zero the zero that it equals.
-  for (let n = 0; n < scores.length; n++) negated[n] = -scores[n]! + 0;
-  const bits = new Uint16Array(negated.buffer);
-  const digits = new Uint16Array(scores.length);
-  let result = order;
-  for (let digit = 0; digit < 4; digit++) {
-    for (let n = 0; n < scores.length; n++) {
-      const isNegative = bits[4 * n + 3]! >> 15 === 1;
-      digits[n] = bits[4 * n + digit]! ^ (isNegative ? 0xffff : digit === 3 ? 0x8000 : 0);
+/** How many scores are higher, for each; found by bisection of the sorted scores. */
+function placesByScore(scores: readonly number[]): Uint32Array {
+  const falling = Float64Array.from(scores).sort().reverse();
+  const places = new Uint32Array(scores.length);
+  for (let number = 0; number < scores.length; number++) {
+    const score = scores[number]!;
+    let [low, high] = [0, scores.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (falling[middle]! > score) low = middle + 1;
+      else high = middle;
     }
-    result = sorted(result, digits, 1 << 16);
+    places[number] = low;
   }
-  return result;
+  return places;
 }

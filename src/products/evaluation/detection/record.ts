@@ -58,8 +58,8 @@ export class CocoRecord {
   /** `bbox`; all zero where it is invalid. */
   box(): Box {
     const box = this.#values.bbox;
-    if (!Array.isArray(box) || box.length !== 4 || !box.every(Number.isFinite))
-      this.#reject('.bbox', why(box, 'a list of four finite numbers'));
+    if (!Array.isArray(box) || box.length !== 4 || !box.every(isCoordinate))
+      this.#reject('.bbox', why(box, 'a list of four numbers below 1e100'));
     else if (box[2] >= 0 && box[3] >= 0) return box as unknown as Box;
     else {
       this.#findings.add('negative-size', `${this.place}.bbox of ${box[2]} by ${box[3]}`);
@@ -74,6 +74,9 @@ export class CocoRecord {
     this.isValid = false;
   }
 }
+
+/** The area of larger ones would not be a number. */
+const isCoordinate = (value: unknown): boolean => typeof value === 'number' && Math.abs(value) < 1e100;
 
 const why = (value: unknown, expected: string): string =>
   value === undefined ? 'is missing' : `is not ${expected}`;

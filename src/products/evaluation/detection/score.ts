@@ -29,7 +29,7 @@ export function scoreDetections(truth: DetectionTruth, detections: Detections): 
     stats: means.map((value) => (Number.isNaN(value) ? -1 : value)),
     perClass: categoryScores(truth, detections, areas),
     precision:
-      all.categories.length === 0
+      all.columns.size === 0
         ? null
         : {
             at50: meanCurve([thresholdOf(all, 0)]),
@@ -43,57 +43,51 @@ export function scoreDetections(truth: DetectionTruth, detections: Detections): 
 function categoryScores(
   truth: DetectionTruth,
   detections: Detections,
-  areas: Readonly<Record<'all' | 'small' | 'medium' | 'large', AreaCurves>>,
+  { all, small, medium, large }: Readonly<Record<'all' | 'small' | 'medium' | 'large', AreaCurves>>,
 ): CategoryScore[] {
   const annotations = countedAnnotations(truth, 0);
   const counts = new Uint32Array(truth.categories.length);
   for (const category of detections.category) counts[category]!++;
-  const columns = Object.fromEntries(
-    Object.entries(areas).map(([area, { categories }]) => [
-      area,
-      new Map(categories.map((category, column) => [category, column])),
-    ]),
-  );
   return truth.categories.map(({ id, name }, category) => {
-    /** The column of its values at some thresholds; null where the area has none. */
-    const columnOf = (area: keyof typeof areas, from = 0, to = THRESHOLDS.length): Float64Array | null => {
-      const column = columns[area]?.get(category);
-      const { precision, categories } = areas[area];
-      const [start, end] = [from * RECALLS.length, to * RECALLS.length];
-      return column === undefined
-        ? null
-        : Float64Array.from(
-            { length: end - start },
-            (_, i) => precision[(start + i) * categories.length + column]!,
-          );
-    };
-    const meanOf = (values: Float64Array | null) => (values === null ? null : mean(values));
-    const at50 = columnOf('all', 0, 1);
-    const column = columns.all?.get(category);
-    const { recall, categories } = areas.all;
+    const figure = (curves: AreaCurves, from = 0, to = THRESHOLDS.length) =>
+      meanOf(columnOf(curves.precision, curves, category, from * RECALLS.length, to * RECALLS.length));
+    const precision = columnOf(all.precision, all, category, 0, RECALLS.length);
     return {
       id,
       name,
       annotations: annotations[category]!,
       detections: counts[category]!,
-      AP_50_95: meanOf(columnOf('all')),
-      AP_50: meanOf(at50),
-      AP_75: meanOf(columnOf('all', AT_75, AT_75 + 1)),
-      AP_small: meanOf(columnOf('small')),
-      AP_medium: meanOf(columnOf('medium')),
-      AP_large: meanOf(columnOf('large')),
-      AR_100:
-        column === undefined
-          ? null
-          : mean(recall.at(-1)!.filter((_, at) => at % categories.length === column)),
-      precision: at50 && rounded(at50),
+      AP_50_95: figure(all),
+      AP_50: meanOf(precision),
+      AP_75: figure(all, AT_75, AT_75 + 1),
+      AP_small: figure(small),
+      AP_medium: figure(medium),
+      AP_large: figure(large),
+      AR_100: meanOf(columnOf(all.recall.at(-1)!, all, category, 0, THRESHOLDS.length)),
+      precision: precision && rounded(precision),
     };
   });
 }
 
+const meanOf = (values: Float64Array | null): number | null => (values === null ? null : mean(values));
+
+/** Rows `from` to `to` of a category's column in `cells`; null where it has none. */
+function columnOf(
+  cells: Float64Array,
+  { columns }: AreaCurves,
+  category: number,
+  from: number,
+  to: number,
+): Float64Array | null {
+  const column = columns.get(category);
+  return column === undefined
+    ? null
+    : new Float64Array(to - from).map((_, row) => cells[(from + row) * columns.size + column]!);
+}
+
 /** The cells of one threshold, by recall and category. */
-function thresholdOf({ precision, categories }: AreaCurves, threshold: number): Float64Array {
-  const size = RECALLS.length * categories.length;
+function thresholdOf({ precision, columns }: AreaCurves, threshold: number): Float64Array {
+  const size = RECALLS.length * columns.size;
   return precision.subarray(threshold * size, (threshold + 1) * size);
 }
 
