@@ -8,7 +8,7 @@ export const streaming: Product = {
     {
       path: 'stream verify',
       group: 'Products',
-      summary: 'run an engine or a model over a recorded stream and judge it chunk by chunk',
+      summary: 'compare an engine or a model with a recorded stream, chunk by chunk',
       load: async () => (await import('./commands/verify.js')).command,
     },
     {
@@ -26,7 +26,7 @@ export const streaming: Product = {
     {
       path: 'stream convert',
       group: 'Products',
-      summary: 'write a reference in the other form, without loss',
+      summary: 'write a reference in the other form (JSONL, compact), without loss',
       load: async () => (await import('./commands/convert.js')).command,
     },
     {

@@ -10,13 +10,13 @@ export const contractFindingSchema = z.object({
   /** Tensor or field. */
   about: z.string(),
   message: z.string(),
-  /** Why we think so. */
+  /** The reason. */
   why: z.string(),
   remedy: z.string(),
 });
 export type ContractFinding = z.infer<typeof contractFindingSchema>;
 
-/** An assertion of the contract that a run or a recording breaks. */
+/** An assertion of the contract that a run or a recording violates. */
 export const violationSchema = z.object({
   assertion: z.string(),
   kind: z.string(),

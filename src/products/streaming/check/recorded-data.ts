@@ -99,7 +99,8 @@ function whyNotByRule(
     return {
       wrong: 'data',
       why: `Every chunk advanced as if it had ${first} frames, the size of the first: the recorder kept the first shape.`,
-      remedy: 'Record again with a session that takes the later size, or an engine whose profile holds it.',
+      remedy:
+        'Record again with a session that takes the later size, or an engine whose profile includes it.',
     };
   const drops = new Set(
     steps

@@ -17,9 +17,9 @@ export interface RecordedLengths {
   /** Before the recorder repaired it. */
   readonly stateOutRaw: number | null;
   readonly result: number | null;
-  /** Promises of the contract about lengths that this chunk breaks. */
+  /** Assertions of the contract about lengths that this chunk violates. */
   readonly violations: readonly Violation[];
-  /** States that are filled up on the other side than the contract says. */
+  /** States that are padded on the other side than in the contract. */
   readonly wrongSides: readonly WrongSide[];
   /** States that begin as something else than the chunk before left. */
   readonly otherStates: readonly OtherState[];
@@ -74,7 +74,7 @@ export class LengthsReader {
   #before: Step | undefined;
   #outputsBefore: NamedTensors | undefined;
 
-  /** `states`: those that were recorded and can differ; none where what a step leaves is fed to the next here. */
+  /** `states`: those that were recorded and can differ; none where the state of a step is fed to the next in this process. */
   constructor(contract: Contract, states: Contract['state'] = contract.state) {
     const { lengths, schedule } = contract;
     const names = [lengths.signal, lengths.result, lengths.stateIn, lengths.stateOut, schedule?.tensor];
@@ -145,7 +145,7 @@ export class LengthsReader {
     return failure === null || failure === 'shape' ? [] : [{ input, output, maxAbs }];
   }
 
-  /** A state that is neither empty nor full has its positions at one end; told once. */
+  /** A state that is neither empty nor full has its positions at one end; reported once. */
   #wrongSide({ output, axis, padSide, validLength }: StatePair, outputs: NamedTensors): readonly WrongSide[] {
     const tensor = outputs.get(output);
     const lengths = validLength === null ? undefined : outputs.get(validLength);
@@ -160,7 +160,7 @@ export class LengthsReader {
   }
 }
 
-/** A list of whole numbers does not say that they are floats. */
+/** A list of whole numbers may be floats. */
 const asFloats = (tensor: Tensor): Tensor =>
   isIntegerDtype(tensor.dtype) ? floatTensor('float32', tensor.shape, float32Values(tensor)) : tensor;
 

@@ -7,7 +7,7 @@ import { type ContractCheck, checkContractOnly } from '../check/check.js';
 import { renderContractCheck } from './verify-text.js';
 
 export const command = defineCommand({
-  arguments: [{ name: 'FILE', describe: 'an ONNX model or a TensorRT engine, which is not run' }],
+  arguments: [{ name: 'FILE', describe: 'an ONNX model or a TensorRT engine; it is not run' }],
   examples: [
     'trtforge stream check encoder.onnx --contract encoder.contract.json',
     'trtforge stream check encoder.onnx --contract encoder.contract.json --reference reference.jsonl',
@@ -15,12 +15,12 @@ export const command = defineCommand({
   options: {
     contract: text({
       flags: '--contract <file>',
-      describe: 'what the model promises of names, types, shapes, profiles, lengths and state',
+      describe: 'contract of names, types, shapes, profiles, lengths and state',
       required: '--contract FILE (`trtforge stream draft` drafts one)',
     }),
     reference: text({
       flags: '--reference <place>',
-      describe: 'a recorded stream, whose lengths and states are checked against the contract, too',
+      describe: 'recorded stream whose lengths and states are checked too',
     }),
     device: placeOptions.device,
     ...engineOptions,

@@ -10,13 +10,13 @@ export const command = defineCommand({
   options: {
     output: text({
       flags: '-o, --output <place>',
-      describe: 'file.jsonl, or a folder: compact, state stored once; tensors bit by bit',
+      describe: 'file.jsonl, or a folder: compact, state stored once',
       required: '-o ref/',
       writes: true,
     }),
     skipDamaged: flag({
       flags: '--skip-damaged',
-      describe: 'leave damaged lines out and list them (default: stop at the first)',
+      describe: 'leave damaged lines out and list them (default: the first one is an error)',
     }),
   },
   schema: async () => (await import('../record/result.js')).convertedReferenceSchema,

@@ -13,7 +13,7 @@ export const command = defineCommand({
   options: {
     output: text({
       flags: '-o, --output <file>',
-      describe: 'where the contract goes that the names of the model suggest',
+      describe: 'file for the drafted contract',
       writes: ['JSON (trtforge.contract)'],
       required: '-o encoder.contract.json',
     }),

@@ -11,7 +11,7 @@ import type { ConvertedReference, RecordResult } from '../record/result.js';
 /** Frames of the chunks, of what is recorded or drafted. */
 export const scheduleOption = option({
   flags: '--schedule <frames>',
-  describe: 'frames of the first chunk and of the later ones: 41,57 (default: as in the contract)',
+  describe: 'frames of the first chunk and of the later ones: 41,57 (default: from the contract)',
   parse: parseSchedule,
 });
 
@@ -35,12 +35,12 @@ export const command = defineCommand({
     }),
     contract: text({
       flags: '--contract <file>',
-      describe: 'what is fed back and how long chunks are (default: by the names of the model)',
+      describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
     }),
     schedule: scheduleOption,
     chunks: option({
       flags: '--chunks <count>',
-      describe: 'how many chunks to record',
+      describe: 'chunks to record',
       parse: integer(1, 10_000_000),
       default: 50,
     }),
@@ -52,7 +52,7 @@ export const command = defineCommand({
     }),
     batch: option({
       flags: '--batch <count>',
-      describe: 'streams side by side',
+      describe: 'streams in one batch',
       parse: integer(1, 65_536),
       default: 1,
     }),
@@ -76,8 +76,8 @@ export const command = defineCommand({
       },
       context,
     );
-    const isSound = result.violations.length === 0 && result.warnings.length === 0;
-    return { ...result, repeat: context.commandLine, exitCode: isSound ? ExitCode.pass : ExitCode.failed };
+    const isValid = result.violations.length === 0 && result.warnings.length === 0;
+    return { ...result, repeat: context.commandLine, exitCode: isValid ? ExitCode.pass : ExitCode.failed };
   },
   render,
 });

@@ -11,18 +11,18 @@ import { parityModes } from '../verify/plan.js';
 export const referenceOptions = {
   reference: text({
     flags: '--reference <place>',
-    describe: 'a recorded stream (JSONL, or the folder of a compact one): run it chunk by chunk',
+    describe: 'recorded stream to run: JSONL, or the folder of a compact one',
     required: '--reference REFERENCE (`trtforge stream record` records one)',
   }),
   mode: choice({
     flags: '--mode <mode>',
     describe:
-      'functional: every chunk is given the recorded state; closed-loop: what the candidate left (default: closed-loop)',
+      'state of each chunk: functional (as recorded) or closed-loop (as the candidate left it; the default)',
     choices: parityModes,
   }),
   contract: text({
     flags: '--contract <file>',
-    describe: 'what the model promises of shapes, lengths and state (default: drafted from its bindings)',
+    describe: 'contract of shapes, lengths and state (default: drafted from the bindings)',
   }),
   rule: choice({
     flags: '--rule <rule>',
@@ -40,25 +40,25 @@ export const referenceOptions = {
   decoder: text({
     flags: '--decoder <meta>',
     describe:
-      "judge the task: a bundle's model_meta.json, whose predictor and joint network decode both encoder outputs; tokens and durations must be the same",
+      'model_meta.json of a bundle whose predictor and joint network decode both encoder outputs; tokens and durations must be the same',
   }),
   swap: text({
     flags: '--swap <meta>',
     advanced: true,
     describe:
-      "with --decoder: the bundle of the candidate's own predictor and joint network; each encoder is decoded by each decoder, to tell which of them an error comes from",
+      "with --decoder: model_meta.json of the candidate's own decoder; each encoder is decoded by each decoder, to find which one an error comes from",
   }),
   taskOutput: text({
     flags: '--task-output <name>',
     advanced: true,
     describe:
-      'the output that the task is about: what --decoder decodes (default: the main one), or alone, class scores whose largest along the last axis must agree',
+      'output of the task: what --decoder decodes (default: the main one); alone: class scores whose largest along the last axis must agree',
   }),
   sensitivity: flag({
     flags: '--sensitivity',
     advanced: true,
     describe:
-      'disturb every state of the last chunk, with zeros and noise, and tell how far the main output moves: a state that is not read proves nothing',
+      'measure how far the main output moves when a state of the last chunk is replaced by zeros and noise: a state that is not read proves nothing',
   }),
   chunks: option({
     flags: '--chunks <count>',
@@ -67,7 +67,7 @@ export const referenceOptions = {
   }),
   dump: text({
     flags: '--dump <folder>',
-    describe: 'write failing chunks there as npz, with inputs, got_ and ref_ outputs',
+    describe: 'folder for failing chunks as npz, with inputs, got_ and ref_ outputs',
     writes: true,
   }),
   dumpLimit: option({
@@ -80,25 +80,25 @@ export const referenceOptions = {
   summaryJson: text({
     flags: '--summary-json <file>',
     advanced: true,
-    describe: 'also write the summary that scripts of the streaming encoder read',
+    describe: 'also write the summary for scripts of the streaming encoder',
     writes: ['JSON (mode)'],
   }),
   report: text({
     flags: '--report <file>',
-    describe: 'also write a page with the drift chart there',
+    describe: 'also write an HTML page with the drift chart',
     writes: ['an HTML page'],
   }),
   beside: text({
     flags: '--beside <file>',
     advanced: true,
     describe:
-      'a result or summary of another run over the same reference: tell whether two providers were one, and of two engines built with and without TF32 whether TF32 is the cause',
+      'result or summary of another run over the same reference: finds two providers that were one, and whether TF32 causes the error of two engines',
     repeat: true,
   }),
   batches: option({
     flags: '--batches <sizes>',
     advanced: true,
-    describe: 'engines: time batches 1,2,4,8 and changes between profiles after the stream',
+    describe: 'engines: also time batches 1,2,4,8 and changes between profiles',
     parse: (list: string) => splitAtCommas(list).map(integer(1, 65_536)),
     repeat: true,
   }),

@@ -48,8 +48,8 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   }
   for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
   output.line();
-  const told = new Set(result.explanations.map(({ sentence }) => sentence));
-  for (const reason of result.reasons) if (!told.has(reason)) output.line(`- ${reason}`);
+  const printed = new Set(result.explanations.map(({ sentence }) => sentence));
+  for (const reason of result.reasons) if (!printed.has(reason)) output.line(`- ${reason}`);
   for (const path of result.dumps) output.line(`written: ${path}`);
   output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
 }
@@ -74,7 +74,7 @@ function outputLine(each: ParityOutput): string {
 function timeLines({ times, gpuTimes, profiles }: ParityResult): readonly string[] {
   const lines: string[] = [];
   const { first, rest } = times;
-  if (first !== null) lines.push(`first chunk ${formatMs(first.totalMs)}, what it prepares included`);
+  if (first !== null) lines.push(`first chunk ${formatMs(first.totalMs)}, preparation included`);
   if (rest !== null) {
     const { total, copy, run, state } = rest;
     lines.push(
@@ -113,11 +113,11 @@ export function renderContractCheck(check: ContractCheck, output: TextOutput): v
       dim(`state length after each chunk: ${check.predicted.map(({ stateOut }) => stateOut).join(', ')}`),
     );
   }
-  for (const { sentence, why } of check.notExecutable) output.line(dim(`not checked: «${sentence}»: ${why}`));
+  for (const { sentence, why } of check.notExecutable) output.line(dim(`not checked: "${sentence}": ${why}`));
   if (check.ignored.length > 0) {
     const named = check.ignored.slice(0, MOST_NAMED).join(', ');
     const more = check.ignored.length > MOST_NAMED ? `, … ${check.ignored.length} in all` : '';
-    output.line(dim(`passed over: ${named}${more}`));
+    output.line(dim(`ignored: ${named}${more}`));
   }
   output.line();
   output.line(check.outcome === 'pass' ? green('pass') : red('FAIL'));

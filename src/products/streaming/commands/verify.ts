@@ -20,7 +20,7 @@ import { assertApplicable, type ReferenceOptions, referenceOptions } from './ver
 import { renderReference } from './verify-text.js';
 
 export const command = defineCommand({
-  arguments: [{ name: 'CANDIDATE', describe: 'what to judge: a TensorRT engine or an ONNX model' }],
+  arguments: [{ name: 'CANDIDATE', describe: 'a TensorRT engine or an ONNX model' }],
   examples: [
     'trtforge stream verify encoder.engine --reference reference.jsonl --contract encoder.contract.json',
     'trtforge stream verify encoder.engine --reference ref/ --mode functional --report parity.html',
@@ -34,9 +34,9 @@ export const command = defineCommand({
 });
 
 const NOTHING_FOLLOWS =
-  'The runs passed with --beside explain nothing: their errors differ from this run, or their provider is the same, and the two are not engines of one model built with and without TF32.';
+  'Nothing follows from the runs passed with --beside: their errors differ from this run, or their provider is the same, and the two are not engines of one model built with and without TF32.';
 
-/** Runs the candidate over the reference and writes what was asked for beside the result. */
+/** Runs the candidate over the reference and writes the requested files. */
 async function runReference(
   candidate: string,
   options: ReferenceOptions & EngineOptionValues,
@@ -63,13 +63,13 @@ async function runReference(
     },
     { emit, signal, environment, taskKinds },
   );
-  const told = besideRuns(runNumbers(summaryOfResult(candidate, ran)), others);
-  const reasons = told.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);
+  const found = besideRuns(runNumbers(summaryOfResult(candidate, ran)), others);
+  const reasons = found.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);
   const result: ParityResult = {
     ...ran,
-    explanations: [...told, ...ran.explanations],
+    explanations: [...found, ...ran.explanations],
     reasons: [...ran.reasons, ...reasons],
-    warnings: [...ran.warnings, ...(others.length > 0 && told.length === 0 ? [NOTHING_FOLLOWS] : [])],
+    warnings: [...ran.warnings, ...(others.length > 0 && found.length === 0 ? [NOTHING_FOLLOWS] : [])],
     repeat: commandLine,
   };
   if (options.summaryJson !== undefined)

@@ -61,7 +61,7 @@ const DIVERGED_COSINE = 0.99;
 /** What is named of long lists. */
 const MOST_NAMED = 16;
 
-/** Longer axes have no «side»: they are channels, not positions. */
+/** Longer axes have no side: they are channels, not positions. */
 const LONGEST_SLICED = 4096;
 
 /** Looks at a failed tensor. Candidate and reference have the same shape; `axis` is that of positions, whose ends may be padding, null where it is not known. */
@@ -129,7 +129,7 @@ function axisProfile(
 
 /**
  * Worst slice over best, of those in the region that were written: above 10 the sides differ, below 2 the error is everywhere alike. One slice alone that is
- * at neither end is an outlier, no side.
+ * at neither end is an outlier, not a side.
  */
 function judgeSlices(
   { axis, maxAbs: all, written }: AxisProfile,

@@ -1,6 +1,6 @@
 import { type Drift, FEWEST_CHUNKS } from './drift.js';
 
-/** Limits for a stream's main output and its latency; null: not asked. */
+/** Limits for a stream's main output and its latency; null: not checked. */
 export interface DriftPolicy {
   readonly p95: number | null;
   readonly max: number | null;
@@ -11,7 +11,7 @@ export interface DriftPolicy {
   readonly latencyMs: number | null;
 }
 
-/** The seed's criteria: p95 below 5e-4, no chunk above 1e-3, mean below 2e-4, and a slope below 1e-6, which its plot calls «no accumulation». */
+/** The criteria of the streaming encoder's own checklist: p95 below 5e-4, no chunk above 1e-3, mean below 2e-4, and a slope below 1e-6, which its plot calls "no accumulation". */
 export const defaultPolicy: DriftPolicy = { p95: 5e-4, max: 1e-3, mean: 2e-4, slope: 1e-6, latencyMs: null };
 
 export interface DriftCheck {
@@ -36,8 +36,8 @@ const sentences = {
 } as const;
 
 /**
- * Each criterion with its number. A slope above its limit fails where it is above zero for certain; where it may as well be chance it is no growth, and
- * over a few chunks nothing can be said.
+ * Each criterion with its number. A slope above its limit fails where it is above zero for certain; where it may as well be chance it passes, and
+ * over a few chunks it is inconclusive.
  */
 export function judgeDrift(
   drift: Drift,
@@ -63,7 +63,7 @@ export function judgeDrift(
           ? 'pass'
           : beyond;
     const words = isOdd
-      ? `the error is no number in ${unmeasured} of ${unmeasured + chunks} chunks; ${short(limit)} is allowed`
+      ? `the error is NaN or infinite in ${unmeasured} of ${unmeasured + chunks} chunks; ${short(limit)} is allowed`
       : sentences[name](short(measured), short(limit));
     // A number above its limit that does not fail needs the reason beside it.
     const chance = measured > limit && outcome !== 'fail' ? ', and this may as well be chance' : '';

@@ -14,7 +14,7 @@ export interface Drift extends Figures {
   readonly tensor: string;
   /** Chunks whose error is a finite number; slopes, thirds and shape are about them. */
   readonly chunks: number;
-  /** Chunks whose error is none: the figures below are then NaN, as no bound holds for them. */
+  /** Chunks whose error is NaN or infinite: the figures are then NaN, as they have no bound. */
   readonly unmeasured: number;
   /** The chunk with the largest error. */
   readonly worstChunk: number;
@@ -43,7 +43,7 @@ const perChunk = ({ perStep, low, high }: Slope): DriftSlope => ({ perChunk: per
  */
 export type DriftShape = 'steady' | 'growing' | 'outliers' | 'too-short';
 
-/** Fewer chunks say nothing about growth. */
+/** Fewer chunks show no growth. */
 export const FEWEST_CHUNKS = 8;
 
 /** What a growth must add over the whole stream, as a share of the median error, to be called one. */
@@ -89,7 +89,7 @@ const OUTLYING_RATIO = 3;
 
 /**
  * Positions of values far above the others. Errors of a healthy stream are spread like a bell on a logarithmic axis, so deviations are taken there; one
- * chunk in fifty a hundred times as bad is no drift.
+ * chunk in fifty a hundred times as bad is not a drift.
  */
 function outliers(values: readonly number[]): readonly number[] {
   if (values.length < FEWEST_CHUNKS) return [];

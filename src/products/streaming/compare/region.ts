@@ -100,8 +100,8 @@ function gathered(values: FloatArray, rows: number, run: number, stride: number,
 }
 
 /**
- * The axis of an output along which positions in time lie, as far as the contract and the recorded outputs of its chunk tell; null where they do not. What
- * is said of sides and padding would otherwise be said of channels.
+ * The axis of an output along which positions in time lie, as far as the contract and the recorded outputs of its chunk show it; null where they do not.
+ * Findings about sides and padding would otherwise be about channels.
  */
 export function positionAxis(
   { state, lengths, outputs: bindings }: Pick<Contract, 'state' | 'lengths' | 'outputs'>,

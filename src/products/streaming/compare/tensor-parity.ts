@@ -10,7 +10,7 @@ import { placeInTensor, type Region, regionElements, regionFloats } from './regi
 
 /**
  * Which rule decides about a tensor. `tensor`: its largest error is within the absolute, or its largest relative error within the relative tolerance.
- * `allclose`: every element is within absolute + relative * |reference|, as numpy.allclose asks.
+ * `allclose`: every element is within absolute + relative * |reference|, as in numpy.allclose.
  */
 export const passRules = ['tensor', 'allclose'] as const;
 export type PassRule = (typeof passRules)[number];
@@ -24,7 +24,7 @@ export type ChunkFailureKind =
   | 'differs'
   | 'run';
 
-/** One output of one chunk, held against the reference. Numbers are over `region`; NaN where nothing was compared. */
+/** One output of one chunk, compared with the reference. Numbers are over `region`; NaN where nothing was compared. */
 export interface TensorParity {
   readonly tensor: string;
   readonly kind: 'float' | 'exact';
@@ -65,7 +65,7 @@ export interface TensorRequest {
 /** What a reference of zero counts as in relative errors. */
 const RELATIVE_FLOOR = 1e-12;
 
-/** Holds one output of one chunk against the reference; integers and booleans exactly. */
+/** Compares one output of one chunk with the reference; integers and booleans exactly. */
 export function compareTensor(request: TensorRequest): TensorParity {
   const { candidate, reference, tensor } = request;
   const isFloat = dtypes[reference.dtype].kind === 'float';
@@ -95,7 +95,7 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
   const allclose = !anyNaN && comparison.outside === 0;
   const pass = rule === 'tensor' ? tensorRule : allclose;
   const failure = pass ? null : unequal || anyNaN || anyOdd ? 'non-finite' : 'outside-tolerance';
-  // As numpy has it: one element that is no number makes every figure over all of them none.
+  // As in numpy: one NaN makes every figure over all elements NaN.
   const figure = (value: number): number =>
     anyNaN ? Number.NaN : unequal ? Number.POSITIVE_INFINITY : value;
   const { candidate: ours, reference: theirs, finite } = comparison;

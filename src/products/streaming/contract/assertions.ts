@@ -14,8 +14,8 @@ export interface Step {
 const NAMED_VALUES = 4;
 
 /**
- * Checks every promise after a step and gives those that are broken. `before` is the step before, for promises about growth. NaN breaks every promise
- * about values. A tensor that the step does not have breaks the promise about it.
+ * Checks every assertion after a step and returns the violations. `before` is the step before, for assertions about growth. NaN violates every assertion
+ * about values, and a tensor that the step does not have every assertion about it.
  */
 export function checkAssertions(
   contract: Pick<Contract, 'assertions'>,
@@ -23,7 +23,7 @@ export function checkAssertions(
   before?: Step,
 ): readonly Violation[] {
   return contract.assertions.flatMap((assertion): Violation[] => {
-    const found = broken(assertion, step, before);
+    const found = violationOf(assertion, step, before);
     if (found === null) return [];
     const { id, kind, tensor, sentence } = assertion;
     return [{ assertion: id, kind, tensor, chunk: step.chunk, found, sentence: sentence.trim() || id }];
@@ -31,7 +31,7 @@ export function checkAssertions(
 }
 
 /** What is wrong, or null. */
-function broken(assertion: Assertion, step: Step, before: Step | undefined): string | null {
+function violationOf(assertion: Assertion, step: Step, before: Step | undefined): string | null {
   const tensor = tensorOf(step, assertion.tensor);
   if (tensor === undefined) return 'the tensor is missing';
   if (assertion.kind === 'dimension-equals') return wrongDimension(tensor, assertion);
@@ -48,7 +48,7 @@ function wrongDimension(
   const at = axis < 0 ? shape.length + axis : axis;
   return shape[at] === value
     ? null
-    : `shape [${shape.join(', ')}] where ${axis === -1 ? 'the last dimension' : `dimension ${axis}`} was to be ${value}`;
+    : `shape [${shape.join(', ')}] where ${axis === -1 ? 'the last dimension' : `dimension ${axis}`} must be ${value}`;
 }
 
 function boundsOf(
@@ -85,7 +85,7 @@ function shrunk(
   before: Step | undefined,
 ): string | null {
   const other = than === null ? before?.outputs.get(name) : tensorOf(step, than);
-  if (other === undefined) return than === null ? null : `there is no ${than} to hold it against`;
+  if (other === undefined) return than === null ? null : `there is no ${than} to compare it with`;
   const now = numbersOf(tensor);
   const past = numbersOf(other);
   if (now.length !== past.length) return `${now.length} values after ${past.length}`;

@@ -6,14 +6,14 @@ import type { Dtype } from '../../../formats/tensor/dtype.js';
  */
 export interface Contract {
   readonly schema: 'trtforge.contract/1';
-  /** The model's name as the contract gives it. */
+  /** The model's name in the contract. */
   readonly name: string;
   readonly origin: ContractOrigin;
   readonly inputs: readonly ContractBinding[];
   readonly outputs: readonly ContractBinding[];
   /** Outputs that become inputs of the next step, lengths of state included. */
   readonly state: readonly StatePair[];
-  /** The tensors that say how much of another one counts; null where the contract names none. */
+  /** The tensors that count the valid part of another one; null where the contract names none. */
   readonly lengths: ContractLengths;
   /** Parameters of the cache-length rule; null where the contract does not have them all. */
   readonly cacheLengthRule: CacheLengthRule | null;
@@ -22,9 +22,9 @@ export interface Contract {
   readonly profiles: readonly ContractProfile[];
   readonly assertions: readonly Assertion[];
   readonly tolerances: readonly ContractTolerance[];
-  /** Sentences that somebody wrote and nothing here can check, each with the reason. */
+  /** Sentences of the file that cannot be checked, each with the reason. */
   readonly notExecutable: readonly { readonly sentence: string; readonly why: string }[];
-  /** Fields of the file that decided nothing, as paths: `validation.parity_test`. */
+  /** Fields of the file that have no effect, as paths: `validation.parity_test`. */
   readonly ignored: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export interface StatePair {
   /** Where an output that is too short along `axis` is filled up (and one that is too long is cut), and with what. */
   readonly padSide: 'right' | 'left';
   readonly fillValue: number;
-  /** The output that says how many positions along `axis` are valid; null when all are. */
+  /** The output that counts the valid positions along `axis`; null when all are. */
   readonly validLength: string | null;
 }
 
@@ -90,7 +90,7 @@ export interface ChunkSchedule {
   readonly shift: { readonly first: number; readonly rest: number } | null;
   /** Frames among those of a chunk that belong to the chunk before and only feed the convolutions; 0 where the contract names none. */
   readonly preEncode: { readonly first: number; readonly rest: number };
-  /** Sizes that the contract names elsewhere («typical values»); empty where it names none. */
+  /** Sizes that the contract names elsewhere (`typical_values`); empty where it names none. */
   readonly stated: readonly number[];
 }
 
@@ -113,7 +113,7 @@ export interface ContractTolerance {
   readonly relative: number | null;
 }
 
-/** One promise that a machine can check after every step. */
+/** A rule that is checked after every step. */
 export type Assertion = {
   /** Stable within the contract: `encoded-lengths-equal-3`. */
   readonly id: string;
@@ -123,7 +123,7 @@ export type Assertion = {
   | { readonly kind: 'equal'; readonly value: number }
   /** Ends are included; null: open. */
   | { readonly kind: 'range'; readonly min: number | null; readonly max: number | null }
-  /** Not less than `than` (an input of the same step); with null, than the same tensor one step before. Not asked for once `until` is reached. */
+  /** Not less than `than` (an input of the same step); with null, than the same tensor one step before. Not checked once `until` is reached. */
   | { readonly kind: 'monotonic'; readonly than: string | null; readonly until: number | null }
   /** 0 to `capacity`. */
   | { readonly kind: 'bounded-by-capacity'; readonly capacity: number }
@@ -132,7 +132,7 @@ export type Assertion = {
 );
 export type AssertionKind = Assertion['kind'];
 
-/** One broken promise. */
+/** One contract violation. */
 export interface Violation {
   readonly assertion: string;
   readonly kind: AssertionKind;

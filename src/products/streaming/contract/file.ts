@@ -29,11 +29,11 @@ export function parseContract(path: string, text: string): Contract {
     throw contractInvalid(path, 'it is not JSON, or was cut short');
   }
   if (typeof content !== 'object' || content === null || Array.isArray(content))
-    throw contractInvalid(path, 'it is no JSON object');
+    throw contractInvalid(path, 'it is not a JSON object');
   const fields = content as Readonly<Record<string, unknown>>;
   const { schema } = fields;
   if (typeof schema === 'string' && schema.startsWith('trtforge.') && schema !== OWN_SCHEMA)
-    throw contractInvalid(path, `its schema is ${schema}, and what is read is ${OWN_SCHEMA}`);
+    throw contractInvalid(path, `its schema is ${schema}, not ${OWN_SCHEMA}`);
   const contract =
     schema === OWN_SCHEMA
       ? readOwnForm(path, content)
@@ -55,7 +55,7 @@ export function writeContract(path: string, contract: Contract): void {
   publishFile(path, content);
 }
 
-/** A contract as its file holds it: where it was read from and what was ignored there are left out. */
+/** A contract as in its file: where it was read from and what was ignored there are left out. */
 export const contractFileOf = ({ origin: _, ignored: __, ...file }: Contract): ContractFile =>
   contractSchema.parse(file);
 
@@ -64,7 +64,7 @@ function readOwnForm(path: string, content: unknown): Contract {
   return { ...file, origin: { path, form: 'trtforge' }, ignored: [] };
 }
 
-/** A name that stands for no tensor would make a promise that nobody checks. */
+/** An assertion about a name that stands for no tensor would never be checked. */
 function checkReferences(path: string, contract: Contract): void {
   const inputs = namesOf(path, 'input', contract.inputs);
   const outputs = namesOf(path, 'output', contract.outputs);
@@ -73,7 +73,7 @@ function checkReferences(path: string, contract: Contract): void {
   const need = (kind: keyof typeof known, name: string | null, where: string) => {
     if (name === null || known[kind].has(name)) return;
     const listed = [...known[kind]].join(', ');
-    throw contractInvalid(path, `${where} names «${name}», and there is no such ${kind} (${listed})`);
+    throw contractInvalid(path, `${where} names "${name}", and there is no such ${kind} (${listed})`);
   };
   for (const [at, { input, output, validLength }] of contract.state.entries()) {
     need('input', input, `state.${at}.input`);
@@ -99,7 +99,7 @@ function checkReferences(path: string, contract: Contract): void {
 function namesOf(path: string, what: string, bindings: Contract['inputs']): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { name } of bindings) {
-    if (names.has(name)) throw contractInvalid(path, `the ${what} ${name} stands there twice`);
+    if (names.has(name)) throw contractInvalid(path, `it has the ${what} ${name} twice`);
     names.add(name);
   }
   return names;

@@ -10,7 +10,7 @@ export function parseForm<T>(path: string, schema: z.ZodType<T>, content: unknow
   throw contractInvalid(path, faultText(parsed.error));
 }
 
-/** Leaves of `given` that `taken` lacks, as paths; positions in lists are not told apart (`inputs[].description`). */
+/** Leaves of `given` that `taken` lacks, as paths; positions in lists are one path (`inputs[].description`). */
 export function ignoredFields(given: unknown, taken: unknown, path = ''): readonly string[] {
   const found = new Set<string>();
   collect(given, taken, path, found);
@@ -52,4 +52,4 @@ const aliases: Readonly<Record<string, Dtype>> = {
 };
 
 export const contractInvalid = (path: string, why: string): TrtforgeError =>
-  new TrtforgeError('TF_CONTRACT_INVALID', `${path} is no contract that can be used: ${why}.`);
+  new TrtforgeError('TF_CONTRACT_INVALID', `${path} is not a valid contract: ${why}.`);

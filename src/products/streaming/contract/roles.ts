@@ -9,7 +9,7 @@ export interface NamedPair {
   readonly output: string;
 }
 
-/** What exporters call an output that is fed back into `name`. */
+/** The names that exporters have for an output that is fed back into `name`. */
 function outputNames(name: string): readonly string[] {
   const stem = name.replace(/(?:[_.](?:in|input|prev|previous|last)|^(?:prev|previous|past|old)[_.])/i, '');
   const past = name.replace(/\bpast(?:_key_values|_key_value)?\b/, 'present');
@@ -79,7 +79,7 @@ export function signalAmong(inputs: readonly Named[], pairs: readonly NamedPair[
   return candidates.find((candidate) => openAxis(candidate) !== null) ?? candidates[0] ?? null;
 }
 
-/** The last axis that is no number, the batch excepted; null where there is none. */
+/** The last axis without a number, the batch excepted; null where there is none. */
 export function openAxis({ shape }: Named): number | null {
   if (shape === null) return null;
   const axis = shape.findLastIndex((size, at) => typeof size !== 'number' && at > 0);

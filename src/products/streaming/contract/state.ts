@@ -26,8 +26,8 @@ export function filledTensor(dtype: Dtype, shape: readonly number[], value: numb
 type TypedInput = Pick<ContractBinding, 'name' | 'dtype'>;
 
 /**
- * The state that the next step is given, by input name: each output cut or filled up to its capacity, and in the dtype of the input it becomes.
- * `inputs` are the session's: TensorRT before 10 takes int32 where the contract says int64.
+ * The state of the next step, by input name: each output cut or filled up to its capacity, and in the dtype of the input it becomes.
+ * `inputs` are the session's: TensorRT before 10 takes int32 where the contract has int64.
  * Throws TF_SESSION_INPUT when an output is missing or too small to hold positions.
  */
 export function nextState(
@@ -40,7 +40,7 @@ export function nextState(
       if (tensor === undefined) {
         throw new TrtforgeError(
           'TF_SESSION_INPUT',
-          `There is no output ${pair.output} to become the next ${pair.input}.`,
+          `There is no output ${pair.output} for the next ${pair.input}.`,
         );
       }
       const dtype = inputs.find(({ name }) => name === pair.input)?.dtype ?? tensor.dtype;
@@ -52,7 +52,7 @@ export function nextState(
 /** A position of a state without a length is in use when any element of it is larger than this in the reference. */
 const IN_USE = 1e-6;
 
-/** How many positions, counted from the side that is not filled up, hold the last one in use. */
+/** How many positions, counted from the side that is not padded, include the last one in use. */
 export function lastInUse(tensor: Tensor, axis: number, padSide: StatePair['padSide']): number {
   const values = float32Values(tensor);
   const size = tensor.shape[axis] ?? 0;

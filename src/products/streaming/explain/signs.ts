@@ -116,7 +116,7 @@ export const concentrated = ({ stream }: Evidence) =>
 /** A relative error that grows less than this from the first to the last third of the stream does not grow. */
 const SAME_SIZE = 1.5;
 
-/** Errors that grow, each with whether it grows relative to the reference too: one that grows as the output itself does is no drift. */
+/** Errors that grow, each with whether it grows relative to the reference too: one that grows as the output itself does is not a drift. */
 export const growing = ({ stream, drifts }: Evidence) =>
   drifts
     .filter(({ shape }) => shape === 'growing')
@@ -129,7 +129,7 @@ export const growing = ({ stream, drifts }: Evidence) =>
 /** Errors below this, relative to the reference, are float32's own rounding: a sum in another order makes them, and none stands out. */
 const ROUNDING = 1e-6;
 
-/** One bad chunk is no drift, although it tilts a least-squares line. */
+/** One bad chunk is not a drift, although it tilts a least-squares line. */
 export const outlying = ({ stream, drifts }: Evidence) =>
   drifts
     .filter(({ tensor, shape }) => {

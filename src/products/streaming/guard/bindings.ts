@@ -3,7 +3,7 @@ import { meanTheSame } from '../check/bindings.js';
 import type { ContractBinding } from '../contract/contract.js';
 import type { GuardViolation } from './violation.js';
 
-/** Holds tensors against the dtypes and shapes of a contract; one checker for inputs and outputs, so that a symbol is one number in a whole step. */
+/** Checks tensors against the dtypes and shapes of a contract; one checker for inputs and outputs, so that a symbol is one number in a whole step. */
 export class BindingChecker {
   readonly #symbols = new Map<string, number>();
 
@@ -22,7 +22,7 @@ export class BindingChecker {
     for (const { name, dtype, shape } of bindings) {
       const tensor = tensors.get(name);
       if (tensor === undefined) {
-        violations.push(violation('missing', name, step, 'it is not there'));
+        violations.push(violation('missing', name, step, 'it is missing'));
         continue;
       }
       if (dtype !== null && tensor.dtype !== dtype && !meanTheSame([tensor.dtype, dtype]))
@@ -58,7 +58,7 @@ export class BindingChecker {
 }
 
 const SENTENCES = {
-  missing: 'Every tensor of the contract is given.',
+  missing: 'Every tensor of the contract is present.',
   dtype: 'Tensors have the types of the contract.',
   shape: 'Tensors have the shapes of the contract.',
 } as const;

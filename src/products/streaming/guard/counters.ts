@@ -53,7 +53,7 @@ export class GuardCounters implements GuardListener {
     sample('steps_total', {}, this.steps);
     metric('failed_steps_total', 'counter', 'Steps in which the session itself failed.');
     sample('failed_steps_total', {}, this.failedSteps);
-    metric('violations_total', 'counter', 'Promises of the contract that were broken.');
+    metric('violations_total', 'counter', 'Contract violations.');
     for (const { first, count } of this.#violations.values())
       sample('violations_total', { rule: first.rule, kind: first.kind, tensor: first.tensor }, count);
     metric('step_seconds', 'histogram', 'How long a step took, checks not counted.');
@@ -67,7 +67,7 @@ export class GuardCounters implements GuardListener {
     metric(
       'max_abs_error',
       'gauge',
-      'Largest absolute error of an output when it was last held against a reference.',
+      'Largest absolute error of an output when it was last compared with a reference.',
     );
     for (const [tensor, { last }] of this.#errors) sample('max_abs_error', { tensor }, last);
     metric('max_abs_error_worst', 'gauge', 'The largest of those so far.');

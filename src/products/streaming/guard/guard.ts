@@ -8,14 +8,14 @@ import { type GuardOptions, GuardWatch } from './watch.js';
 /** What a guarded session or call has besides its own. */
 export interface Guarded {
   readonly counters: GuardCounters;
-  /** Tells the guard an error that somebody measured: the largest absolute difference of an output to a reference. */
+  /** Records an error that the caller measured: the largest absolute difference of an output from a reference. */
   recordError(tensor: string, maxAbs: number): void;
   /** A new stream begins. */
   reset(): void;
 }
 
 /**
- * A session that holds every step against a contract: tensors, dtypes and shapes before and after, and the contract's promises about lengths. It checks
+ * A session that checks every step against a contract: tensors, dtypes and shapes before and after, and the contract's assertions about lengths. It checks
  * what is small and copies nothing large; a step costs it a few microseconds. One guard for one stream at a time.
  */
 export function guard(session: Session, contract: Contract, options: GuardOptions = {}): Session & Guarded {
@@ -43,7 +43,7 @@ export function guard(session: Session, contract: Contract, options: GuardOption
   };
 }
 
-/** The same over a prepared call of an engine. Tensors that stay on the GPU are not looked at: promises about them are checked by `verify` instead. */
+/** The same over a prepared call of an engine. Tensors that stay on the GPU are not checked: `stream verify` checks them. */
 export function guardCall(
   call: PreparedCall,
   contract: Contract,

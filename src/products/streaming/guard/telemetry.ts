@@ -14,14 +14,14 @@ export async function openGuardTelemetry(attributes: Attributes = {}): Promise<G
     description: 'Steps in which the session itself failed.',
   });
   const violations = meter.createCounter('trtforge.guard.violations', {
-    description: 'Promises of the contract that were broken.',
+    description: 'Contract violations.',
   });
   const duration = meter.createHistogram('trtforge.guard.step.duration', {
     description: 'How long a step took, checks not counted.',
     unit: 's',
   });
   const maxAbs = meter.createGauge('trtforge.guard.max_abs_error', {
-    description: 'Largest absolute error of an output when it was last held against a reference.',
+    description: 'Largest absolute error of an output when it was last compared with a reference.',
   });
   return {
     step: (seconds, hasFailed) => {

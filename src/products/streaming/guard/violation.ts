@@ -1,6 +1,6 @@
 import type { AssertionKind } from '../contract/contract.js';
 
-/** A promise that was broken while a session ran. */
+/** A contract violation while a session ran. */
 export interface GuardViolation {
   /** The assertion's id, or `shape:NAME`, `dtype:NAME`, `missing:NAME`, `not-finite:NAME`. */
   readonly rule: string;
@@ -8,16 +8,16 @@ export interface GuardViolation {
   readonly tensor: string;
   /** Steps since the stream began. */
   readonly step: number;
-  /** What was found, in words and numbers. */
+  /** What was found, as a sentence. */
   readonly found: string;
   readonly sentence: string;
 }
 
-/** What a guard tells while it watches; calls are made in the step itself, so they must be quick. */
+/** Called by a guard in the step itself, so it must be quick. */
 export interface GuardListener {
   /** A step is over: how long it took, and whether the session threw. */
   step(seconds: number, failed: boolean): void;
   violation(violation: GuardViolation): void;
-  /** Somebody held an output against a reference: its largest absolute error. */
+  /** An output was compared with a reference: its largest absolute error. */
   error(tensor: string, maxAbs: number): void;
 }

@@ -9,15 +9,15 @@ import { GuardCounters } from './counters.js';
 import type { GuardListener, GuardViolation } from './violation.js';
 
 export interface GuardOptions {
-  /** What a broken promise does. `throw`: TF_CONTRACT_BROKEN instead of the outputs; `warn`: a warning, once for each rule; `count`: nothing else. */
+  /** What a contract violation does. `throw`: TF_CONTRACT_BROKEN instead of the outputs; `warn`: a warning, once for each rule; `count`: nothing else. */
   readonly on?: 'throw' | 'warn' | 'count';
   /** Checks every element of every tensor, for NaN and infinities too. Default: values of tensors up to `valuesUpTo` only. */
   readonly scan?: boolean;
-  /** Elements up to which promises about values are checked in every step; default 256. Lengths are one or two; signals and caches are millions. */
+  /** Elements up to which assertions about values are checked in every step; default 256. Lengths are one or two; signals and caches are millions. */
   readonly valuesUpTo?: number;
   /** Where warnings go; default a warning of the process (`process.emitWarning`). */
   readonly warn?: (message: string, violation: GuardViolation) => void;
-  /** Hears everything the counters do: `openGuardTelemetry()`. */
+  /** Gets everything that the counters get: `openGuardTelemetry()`. */
   readonly listener?: GuardListener;
 }
 
@@ -33,7 +33,7 @@ export class GuardWatch {
   readonly #outputs: readonly ContractBinding[];
   readonly #onInputs: readonly Assertion[];
   readonly #onOutputs: readonly Assertion[];
-  /** Outputs whose last value a promise about growth needs. */
+  /** Outputs whose last value an assertion about growth needs. */
   readonly #remembered: readonly string[];
   readonly #warned = new Set<string>();
   #step = 0;
@@ -58,7 +58,7 @@ export class GuardWatch {
     );
   }
 
-  /** Before a step. Throws TF_CONTRACT_BROKEN with `on: 'throw'`, so that the session never sees such inputs. */
+  /** Before a step. Throws TF_CONTRACT_BROKEN with `on: 'throw'`, so that such inputs never reach the session. */
   before(inputs: NamedTensors): void {
     const violations: GuardViolation[] = [];
     this.#bindings.begin();
@@ -69,7 +69,7 @@ export class GuardWatch {
 
   /** After a step that took so many seconds. Throws likewise. */
   after(inputs: NamedTensors, outputs: NamedTensors, seconds: number): void {
-    this.#tellStep(seconds, false);
+    this.#countStep(seconds, false);
     const violations: GuardViolation[] = [];
     this.#bindings.check(this.#outputs, outputs, this.#step, violations);
     const step = { chunk: this.#step, inputs, outputs };
@@ -82,7 +82,7 @@ export class GuardWatch {
 
   /** After a step in which the session threw. */
   failed(seconds: number): void {
-    this.#tellStep(seconds, true);
+    this.#countStep(seconds, true);
     this.#step++;
   }
 
@@ -92,7 +92,7 @@ export class GuardWatch {
     this.#options.listener?.error(tensor, maxAbs);
   }
 
-  /** A new stream begins: steps count from 0, nothing is remembered of the last one, warnings are given again. Counters go on. */
+  /** A new stream begins: steps count from 0, nothing is remembered of the last one, warnings are printed again. Counters go on. */
   reset(): void {
     this.#step = 0;
     this.#before = undefined;
@@ -101,17 +101,17 @@ export class GuardWatch {
 
   #assert(assertions: readonly Assertion[], step: Step, violations: GuardViolation[]): void {
     if (assertions.length === 0) return;
-    const asked = assertions.filter((each) => this.#isAsked(each, step));
+    const checked = assertions.filter((each) => this.#isChecked(each, step));
     for (const { assertion, kind, tensor, found, sentence } of checkAssertions(
-      { assertions: asked },
+      { assertions: checked },
       step,
       this.#before,
     ))
       violations.push({ rule: assertion, kind, tensor, step: this.#step, found, sentence });
   }
 
-  /** Shapes always; values of large tensors only in a scan. A tensor that is not there was told as missing. */
-  #isAsked({ tensor: name, kind }: Assertion, { inputs, outputs }: Step): boolean {
+  /** Shapes always; values of large tensors only in a scan. A tensor that is not there was reported as missing. */
+  #isChecked({ tensor: name, kind }: Assertion, { inputs, outputs }: Step): boolean {
     const tensor = outputs.get(name) ?? inputs.get(name);
     if (tensor === undefined) return false;
     return kind === 'dimension-equals' || this.#options.scan === true || this.#isSmall(tensor);
@@ -149,7 +149,7 @@ export class GuardWatch {
     this.#before = { chunk, inputs: NOTHING, outputs: kept };
   }
 
-  #tellStep(seconds: number, failed: boolean): void {
+  #countStep(seconds: number, failed: boolean): void {
     this.counters.step(seconds, failed);
     this.#options.listener?.step(seconds, failed);
   }
@@ -170,7 +170,7 @@ export class GuardWatch {
   #warn(violation: GuardViolation): void {
     if (this.#warned.has(violation.rule)) return;
     this.#warned.add(violation.rule);
-    const message = `${said(violation)} (contract ${this.#contract.name})`;
+    const message = `${describe(violation)} (contract ${this.#contract.name})`;
     if (this.#options.warn === undefined) process.emitWarning(message, 'ContractWarning');
     else this.#options.warn(message, violation);
   }
@@ -178,8 +178,8 @@ export class GuardWatch {
 
 const NOTHING: NamedTensors = new Map();
 
-const said = ({ tensor, step, found }: GuardViolation): string =>
-  `${tensor} breaks its contract at step ${step}: ${found}`;
+const describe = ({ tensor, step, found }: GuardViolation): string =>
+  `${tensor} violates its contract at step ${step}: ${found}`;
 
 function broken(
   contract: Contract,
@@ -187,7 +187,7 @@ function broken(
   first: GuardViolation,
 ): TrtforgeError {
   const more = violations.length === 1 ? '' : `, and ${violations.length - 1} more`;
-  return new TrtforgeError('TF_CONTRACT_BROKEN', `${said(first)}${more}.`, {
+  return new TrtforgeError('TF_CONTRACT_BROKEN', `${describe(first)}${more}.`, {
     details: { contract: contract.name, violations },
   });
 }

@@ -1,8 +1,8 @@
 import type { Assertion, Contract } from '../contract/contract.js';
 
-interface Surroundings {
+interface ContractFacts {
   readonly tensors: readonly string[];
-  /** What «cache_size» and «capacity» mean; null when unknown. */
+  /** The number that `cache_size` and `capacity` stand for; null when unknown. */
   readonly capacity: number | null;
   readonly stateIn: string | null;
 }
@@ -20,23 +20,23 @@ interface Subject {
 }
 
 /**
- * Turns the English assertions of contracts («Should be >= 0 and non-decreasing until cache_size») into executable ones, clause by clause. What is not
- * understood, or says only what is usual, is listed with the reason; nothing is guessed.
+ * Turns the English assertions of contracts ("Should be >= 0 and non-decreasing until cache_size") into executable ones, clause by clause. What is not
+ * understood, or states only what is usual, is listed with the reason; nothing is guessed.
  */
 export function executableOf(
   sentences: readonly { readonly about: string; readonly sentence: string }[],
-  surroundings: Surroundings,
+  facts: ContractFacts,
 ): Understood {
   const assertions: Assertion[] = [];
   const notExecutable: Contract['notExecutable'][number][] = [];
   for (const { about, sentence } of sentences) {
-    const subject = subjectOf(about, sentence, surroundings.tensors);
+    const subject = subjectOf(about, sentence, facts.tensors);
     if (subject === null) {
       notExecutable.push({ sentence: `${about}: ${sentence}`, why: 'it names no tensor of the contract' });
       continue;
     }
     for (const clause of clausesOf(sentence)) {
-      const made = assertionOf(clause, subject, sentence, surroundings);
+      const made = assertionOf(clause, subject, sentence, facts);
       if ('why' in made) notExecutable.push({ sentence: `${about}: ${clause}`, why: made.why });
       else assertions.push(made);
     }
@@ -59,7 +59,7 @@ function subjectOf(about: string, sentence: string, tensors: readonly string[]):
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-/** «between 0 and 256» is one clause. */
+/** "between 0 and 256" is one clause. */
 const clausesOf = (sentence: string): readonly string[] =>
   sentence
     .replace(/\bbetween\s+(-?\d+)\s+and\s+(-?\d+|\w+)/gi, '$1..$2')
@@ -75,9 +75,9 @@ function assertionOf(
   clause: string,
   { tensor, axis }: Subject,
   sentence: string,
-  { capacity, stateIn }: Surroundings,
+  { capacity, stateIn }: ContractFacts,
 ): Assertion | { readonly why: string } {
-  if (VAGUE.test(clause)) return { why: 'it says what is usual, not what must be' };
+  if (VAGUE.test(clause)) return { why: 'it states what is usual, not what must be' };
   const value = (text: string | undefined): number | null =>
     text === undefined ? null : /^-?\d+$/.test(text) ? Number(text) : capacity;
   const base = { tensor, sentence: sentence.includes(tensor) ? sentence : `${tensor}: ${sentence}` };
@@ -90,10 +90,10 @@ function assertionOf(
   }
   if (range === null) return { why: 'no rule for it is known' };
   if (Number.isNaN(range.min) || Number.isNaN(range.max))
-    return { why: 'the contract does not say how large the state is' };
+    return { why: 'the contract does not have the size of the state' };
   if (axis !== null) {
     if (range.min === null || range.min !== range.max)
-      return { why: 'a dimension can be held against one number only' };
+      return { why: 'a dimension can be compared with one number only' };
     return { ...base, id: `${tensor}-time-${range.min}`, kind: 'dimension-equals', axis, value: range.min };
   }
   if (range.min !== null && range.min === range.max)
@@ -101,7 +101,7 @@ function assertionOf(
   return { ...base, id: `${tensor}-range`, kind: 'range', ...range };
 }
 
-/** The values a clause allows; NaN for an end it names but nobody knows; null when it names none. */
+/** The values a clause allows; NaN for an end that it names and that is not known; null when it names none. */
 function rangeIn(
   clause: string,
   value: (text: string | undefined) => number | null,

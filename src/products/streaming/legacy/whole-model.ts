@@ -132,7 +132,7 @@ function paddings({ encoder, streaming }: WholeModelFile): ReadonlyMap<string, S
   );
 }
 
-/** «dynamic» says only that the length is not one number. */
+/** "dynamic" means only that the length is not one number. */
 function sentencesOf({ encoder, streaming }: WholeModelFile): { about: string; sentence: string }[] {
   const length = encoder.streaming_io.outputs.find(({ name }) => /_len(?:gth)?s?_out$/.test(name))?.name;
   if (length === undefined) return [];

@@ -19,7 +19,7 @@ export interface PlannedChunk {
   readonly start: number | null;
 }
 
-/** Positions of the chunks: each begins where the shift says, with its pre-encode frames in front. */
+/** Positions of the chunks: each begins a shift after the one before, with its pre-encode frames in front. */
 export function planChunks(
   contract: Pick<Contract, 'schedule'>,
   sizes: readonly number[],
@@ -68,7 +68,7 @@ export class StreamInputs {
     );
   }
 
-  /** One tensor for each input. Throws TF_SHAPE_INVALID when a dimension is open and nothing says its size; TF_SESSION_INPUT for types without numbers. */
+  /** One tensor for each input. Throws TF_SHAPE_INVALID when a dimension is open and its size is not known; TF_SESSION_INPUT for types without numbers. */
   forChunk(chunk: PlannedChunk, state: NamedTensors): NamedTensors {
     return new Map(
       this.#bindings.map((binding): [string, Tensor] => [
@@ -118,7 +118,7 @@ export class StreamInputs {
     if (declared === null)
       throw new TrtforgeError(
         'TF_SHAPE_INVALID',
-        `Neither the model nor the contract says the rank of ${binding.name}.`,
+        `Neither the model nor the contract has the rank of ${binding.name}.`,
       );
     const pair = state.find(({ input }) => input === binding.name);
     return declared.map((size, axis) => {
@@ -130,8 +130,8 @@ export class StreamInputs {
       if (axis === 0 || this.#isBatch(size, other)) return this.#batch;
       throw new TrtforgeError(
         'TF_SHAPE_INVALID',
-        `Nothing says how large dimension ${axis} (${size ?? '?'}) of the input «${binding.name}» is.`,
-        { remedy: 'Give a contract that names it: --contract FILE.' },
+        `The size of dimension ${axis} (${size ?? '?'}) of the input "${binding.name}" is not known.`,
+        { remedy: 'Pass a contract that has it: --contract FILE.' },
       );
     });
   }
@@ -150,5 +150,5 @@ export class StreamInputs {
 
 function drawable({ name, dtype }: Pick<Binding, 'name' | 'dtype'>): RandomDtype {
   if (isRandomDtype(dtype)) return dtype;
-  throw new TrtforgeError('TF_SESSION_INPUT', `No numbers can be drawn for the input «${name}» of ${dtype}.`);
+  throw new TrtforgeError('TF_SESSION_INPUT', `No numbers can be drawn for the input "${name}" of ${dtype}.`);
 }

@@ -134,7 +134,7 @@ export async function convertReference(
   }
 }
 
-/** Writes the contract that a model's names suggest, for its owner to complete. */
+/** Writes the contract that a model's names suggest, to be completed by hand. */
 export async function draftContract(
   file: string,
   output: string,
@@ -153,14 +153,10 @@ function sizesOf({ schedule }: Contract, { inputs }: KnownModel): readonly numbe
     return schedule.first === schedule.rest ? [schedule.first] : [schedule.first, schedule.rest];
   const open = inputs.find(({ shape }) => shape?.some((size, axis) => axis > 0 && typeof size !== 'number'));
   if (open === undefined) return [inputs[0]?.shape?.findLast((size) => typeof size === 'number') ?? 1];
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `Nothing says how many frames a chunk has, and ${open.name} leaves them open.`,
-    {
-      remedy:
-        'Give the sizes of the first chunk and of the others: --schedule 41,57, or a contract that has them.',
-    },
-  );
+  throw new TrtforgeError('TF_USAGE', `The frames of a chunk are not known: ${open.name} leaves them open.`, {
+    remedy:
+      'Pass the sizes of the first chunk and of the others (--schedule 41,57), or a contract that has them.',
+  });
 }
 
 async function provenanceOf(
@@ -188,13 +184,13 @@ async function provenanceOf(
   };
 }
 
-/** ONNX Runtime on the CPU knows no TF32; 16-bit values are computed in float32 and rounded. */
+/** ONNX Runtime on the CPU has no TF32; 16-bit values are computed in float32 and rounded. */
 const computesIn = ({ arithmetic }: OpenedSession): Pick<Provenance, 'precision' | 'tf32'> => ({
   precision: arithmetic === 'rounded' ? 'float32, rounded to 16 bits' : 'float32',
   tf32: false,
 });
 
-/** Of an engine only its passport knows; without one nobody does. */
+/** Known from the passport of the engine only. */
 function precisionOf({ path, digest }: KnownModel): Pick<Provenance, 'precision' | 'tf32'> {
   if (digest === null) return { precision: 'unknown', tf32: null };
   const { recipe } = readPassport(path).identity.document;

@@ -37,7 +37,7 @@ export interface Recorded extends WrittenReference {
 }
 
 /**
- * Records a stream from any session: seeded signal, state fed back as the contract says, every output as it came, nothing repaired. Contract violations and
+ * Records a stream from any session: seeded signal, state fed back by the contract, every output as it came, nothing repaired. Contract violations and
  * numbers that are not finite are reported. Throws TF_CONTRACT_INVALID when contract and session contradict each other, what the session throws,
  * TF_WRITE_FAILED, TF_CANCELLED; nothing half-written stays.
  */
@@ -130,7 +130,7 @@ interface Stepped {
   readonly stepMs: number;
 }
 
-/** The facts under the names that the encoder's own recorder gives them, so that its readers take our references. */
+/** The facts under the names of the encoder's own recorder, so that its readers take our references. */
 function recordedChunk(
   { lengths, outputs: promised, schedule }: Contract,
   chunk: PlannedChunk,

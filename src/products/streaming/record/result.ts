@@ -22,7 +22,7 @@ export const recordResultSchema = z.object({
   contract: z.string().nullable(),
   provenance: provenanceSchema,
   ...written,
-  /** Promises of the contract that the recording breaks, each once with the first chunk. */
+  /** Contract violations of the recording, each once with the first chunk. */
   violations: z.array(violationSchema),
   /** Of one step of the session, in milliseconds. */
   stepMs: z.object({ first: z.number(), median: z.number().nullable() }),

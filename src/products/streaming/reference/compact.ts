@@ -60,7 +60,7 @@ export function openCompactReference(path: string): Reference {
   return { ...lines, header, chunks: (options = {}) => allOf(lines, join(path, INDEX), chunks, options) };
 }
 
-/** The chunks of the index, which may have lost its end at the border of a line: only the head knows how many there are. */
+/** The chunks of the index, which may have lost its end at the border of a line: only the head has their number. */
 async function* allOf(
   lines: Reference,
   path: string,
@@ -92,7 +92,7 @@ function readHeader(path: string): CompactHeader {
   if (!existsSync(path))
     throw new TrtforgeError(
       'TF_REFERENCE_INVALID',
-      `${dirname(path)} is a folder without ${HEADER}, so it is no compact reference.`,
+      `${dirname(path)} is not a valid compact reference: it has no ${HEADER}.`,
     );
   let content: unknown;
   try {
@@ -107,7 +107,7 @@ function readHeader(path: string): CompactHeader {
 
 /** Begins a compact reference in a folder beside its place, which it takes when finished. Throws TF_USAGE when other files are in the way. */
 export function beginCompact(path: string, provenance: Provenance | null): ReferenceWriter {
-  refuseOtherFiles(path);
+  rejectOtherFiles(path);
   const place = resolve(path);
   const mark = `${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`;
   const folder = join(dirname(place), `.${basename(place)}.${mark}`);
@@ -157,7 +157,7 @@ interface StoredTensor {
 class TensorStore {
   readonly #folder: string;
   readonly #known = new Map<string, StoredTensor>();
-  /** State that is fed back is the same memory twice and hashed once; after the next chunk that memory may hold something else. */
+  /** State that is fed back is the same memory twice and hashed once; after the next chunk that memory may have other contents. */
   #digests = new Map<Uint8Array, string>();
   #digestsBefore: ReadonlyMap<Uint8Array, string> = new Map();
   storedBytes = 0;
@@ -203,13 +203,13 @@ class TensorStore {
   }
 }
 
-function refuseOtherFiles(path: string): void {
+function rejectOtherFiles(path: string): void {
   assertNotInput(path);
   if (!existsSync(path) || isCompactReference(path)) return;
   if (statSync(path).isDirectory() && readdirSync(path).length === 0) return;
   throw new TrtforgeError(
     'TF_USAGE',
-    `${path} is there already and is no reference; it is not written over.`,
+    `${path} exists already and is not a reference; it is not written over.`,
     {
       remedy: 'Choose another folder, or a file name that ends in .jsonl.',
     },

@@ -12,7 +12,7 @@ import type { RecordedBinding } from './reference.js';
 
 type Side = 'inputs' | 'outputs';
 
-/** Nothing real is larger; a shape that is made to hurt stops here. */
+/** No real tensor is larger; a malicious shape stops here. */
 const MAX_TENSOR_BYTES = 2 ** 34;
 
 /**
@@ -137,7 +137,7 @@ function base64Tensor(name: string, node: PlainRecord, line: ReferenceLine): Ten
   }
   const target = Buffer.allocUnsafeSlow(bytes);
   const written = decodeBase64(characters, target);
-  if (written !== bytes) throw new LineFault(`the base64 of ${name} holds other characters or ends early`);
+  if (written !== bytes) throw new LineFault(`the base64 of ${name} has other characters or ends early`);
   return { dtype, shape, bytes: new Uint8Array(target.buffer) };
 }
 

@@ -95,7 +95,7 @@ export class LineReader {
     this.#at = start + length + 1;
     if (length > constants.MAX_STRING_LENGTH) {
       throw new LineFault(
-        `it has ${length} bytes, more than the ${constants.MAX_STRING_LENGTH} of the longest string that Node.js can hold`,
+        `it has ${length} bytes, more than the ${constants.MAX_STRING_LENGTH} of the longest string of Node.js`,
         'Record the stream in the compact form (`-o FOLDER` without `.jsonl`), or have its recorder write the tensors as npy files and their paths as npy_path.',
       );
     }

@@ -18,7 +18,7 @@ type Side = 'inputs' | 'outputs';
 export class NumberLists {
   readonly #dtypes = new Map<string, ListDtype>();
 
-  /** Throws LineFault for ragged lists, for anything but numbers, and for integers that a double does not hold exactly. */
+  /** Throws LineFault for ragged lists, for anything but numbers, and for integers that a double cannot represent. */
   tensor(list: unknown, side: Side, name: string, text: string): Tensor {
     const { shape, rows } = rowsOf(typeof list === 'number' ? [list] : list);
     const { values, isWhole, isExact } = numbersIn(rows);
@@ -30,7 +30,7 @@ export class NumberLists {
     const axes = typeof list === 'number' ? [] : shape;
     if (dtype === 'float32')
       return tensorFrom('float32', axes, values instanceof Float32Array ? values : new Float32Array(values));
-    if (!isExact) throw new LineFault('a list holds an integer beyond 2^53');
+    if (!isExact) throw new LineFault('a list has an integer beyond 2^53');
     return integerTensor('int64', axes, values);
   }
 }
@@ -72,7 +72,7 @@ function numbersIn(rows: readonly (readonly unknown[])[]): Numbers {
       const value = row[i];
       if (typeof value === 'number') values[at++] = value;
       else if (Array.isArray(value)) throw bothKinds();
-      else throw new LineFault('a list holds something other than numbers');
+      else throw new LineFault('a list has something other than numbers');
     }
   }
   return { values, isWhole, isExact: isWhole && values.every(Number.isSafeInteger) };
@@ -88,4 +88,4 @@ function writtenDtype(text: string, side: Side, name: string): ListDtype {
 const hasMark = (node: unknown): boolean =>
   Array.isArray(node) ? node.some(hasMark) : typeof node === 'string';
 
-const bothKinds = () => new LineFault('a list holds both lists and numbers');
+const bothKinds = () => new LineFault('a list has both lists and numbers');

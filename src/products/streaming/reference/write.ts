@@ -16,7 +16,7 @@ import type {
 /** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
 const formOf = (path: string): WrittenReference['form'] => (/\.jsonl$/i.test(path) ? 'jsonl' : 'compact');
 
-/** Begins a reference in the form that its path says. Throws TF_WRITE_FAILED; TF_USAGE when a folder that is not empty is in the way. */
+/** Begins a reference in the form of its path. Throws TF_WRITE_FAILED; TF_USAGE when a folder that is not empty is in the way. */
 export function beginReference(path: string, provenance: Provenance | null): ReferenceWriter {
   return formOf(path) === 'jsonl' ? beginJsonl(path, provenance) : beginCompact(path, provenance);
 }

@@ -27,7 +27,7 @@ const RUNS = 30;
 /** Sizes of chunk that switching is measured between, at most. */
 const MOST_CALLS = 3;
 
-/** A batch dimension by the names that exporters give it. */
+/** A batch dimension by the names of exporters. */
 const BATCH_SYMBOL = /^(b|n|batch|batch_?size)$/i;
 
 /**

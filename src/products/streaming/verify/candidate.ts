@@ -40,7 +40,7 @@ export interface Stepped {
 /** Runs a stream chunk by chunk. */
 export interface ChunkRunner {
   readonly backend: string;
-  /** Whether a step can start from what the one before left on the device; otherwise its state must be given. */
+  /** Whether a step can start from what the one before left on the device; otherwise its state must be passed. */
   readonly keepsState: boolean;
   /** Why the state does not stay on a device; null where it does. */
   readonly whyOnHost: string | null;

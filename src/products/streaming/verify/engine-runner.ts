@@ -13,7 +13,7 @@ import type { ChunkRunner, Stepped } from './candidate.js';
 export interface EngineRunnerOptions {
   /** What is fed back. */
   readonly state: readonly Pick<StatePair, 'input' | 'output'>[];
-  /** Whether it stays on the device where it can; otherwise every step is given it. */
+  /** Whether it stays on the device where it can; otherwise it is passed to every step. */
   readonly keepState: boolean;
   readonly cudaGraph?: CudaGraph;
   readonly profile?: number;
@@ -27,15 +27,15 @@ export interface EngineRunner extends ChunkRunner {
 }
 
 /**
- * Runs chunks on an engine with prepared calls. With `state`, tensors fed back stay on the device from step to step and are read back only to be held
- * against the reference, outside the times. Where the engine cannot keep them there (another shape out than in, values read on the host), they cross
- * the host, and `whyOnHost` says why.
+ * Runs chunks on an engine with prepared calls. With `state`, tensors fed back stay on the device from step to step and are read back only to be compared
+ * with the reference, outside the times. Where the engine cannot keep them there (another shape out than in, values read on the host), they cross
+ * the host, and `whyOnHost` is the reason.
  */
 export function engineRunner(session: EngineSession, options: EngineRunnerOptions): EngineRunner {
   return new PreparedRunner(session, options);
 }
 
-/** A prepared call and what it was prepared for: the inputs given, and the state, on the device or not. */
+/** A prepared call and what it was prepared for: the inputs, and the state, on the device or not. */
 export interface SizedCall {
   readonly key: string;
   readonly call: PreparedCall;
@@ -68,10 +68,10 @@ class PreparedRunner implements EngineRunner {
 
   async step(inputs: NamedTensors, state: NamedTensors | 'kept', run: RunOptions = {}): Promise<Stepped> {
     const onDevice = this.keepsState ? await this.#deviceState(state) : undefined;
-    const given = onDevice === undefined && state !== 'kept' ? new Map([...inputs, ...state]) : inputs;
-    const { call } = await this.#callFor(given, onDevice, run);
+    const passed = onDevice === undefined && state !== 'kept' ? new Map([...inputs, ...state]) : inputs;
+    const { call } = await this.#callFor(passed, onDevice, run);
     const begun = performance.now();
-    for (const [name, tensor] of given) {
+    for (const [name, tensor] of passed) {
       if (this.#isHostValue(name)) continue;
       copyInto(name, call.input(name), tensor);
     }
@@ -100,7 +100,7 @@ class PreparedRunner implements EngineRunner {
 
   async #deviceState(state: NamedTensors | 'kept'): Promise<EngineState> {
     if (state === 'kept') {
-      if (this.#state === undefined) throw new TrtforgeError('TF_INTERNAL', 'No state was given to keep.');
+      if (this.#state === undefined) throw new TrtforgeError('TF_INTERNAL', 'There is no state to keep.');
       return this.#state;
     }
     this.#state ??= this.#session.state(
@@ -177,7 +177,7 @@ function whyStateCrosses(
   { inputs, outputs }: Pick<EngineSession, 'inputs' | 'outputs'>,
   { state, keepState }: EngineRunnerOptions,
 ): string | null {
-  if (!keepState) return 'every step is given its state';
+  if (!keepState) return 'the state is passed to every step';
   if (state.length === 0) return 'nothing is fed back';
   for (const { input, output } of state) {
     const into = inputs.find(({ name }) => name === input);

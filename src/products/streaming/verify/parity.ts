@@ -14,7 +14,7 @@ import { type Explanation, type ParityResult, parityResultSchema } from './resul
 import type { StateSensitivity } from './sensitivity.js';
 import { reasonsOfTask } from './task.js';
 
-/** A stream that was run: what was asked, what ran, and what was found. */
+/** A stream that was run: what was requested, what ran, and what was found. */
 export interface ParityRun {
   readonly request: ParityRequest;
   readonly plan: StreamPlan;
@@ -30,7 +30,7 @@ export interface ParityRun {
   readonly profiles: ParityResult['profiles'];
   /** The rule of the contract that the lengths of the reference follow; null: none. */
   readonly cacheLengthRule: CacheLengthRule | null;
-  /** Whether the candidate lacks a tensor that the contract promises, or has it otherwise. */
+  /** Whether the candidate lacks a tensor of the contract, or has it with another type or shape. */
   readonly breaksContract: boolean;
   /** What is known beforehand: other weights, for one. */
   readonly explanations: readonly Explanation[];
@@ -222,14 +222,14 @@ function failuresOf({ chunk, tensors, error }: ChunkOutcome): Failure[] {
     }));
 }
 
-/** Explanations after which numbers that pass say too little. */
+/** Explanations after which numbers that pass prove too little. */
 const PROVES_NOTHING: ReadonlySet<string> = new Set([
   'tolerance-cannot-fail',
   'output-not-recorded',
   'pad-side-against-data',
 ]);
 
-/** Failures that break what was promised of bindings and shapes, whatever the numbers say. */
+/** Failures that violate the contract's bindings and shapes, whatever the numbers are. */
 const BREAKS_CONTRACT: ReadonlySet<string> = new Set(['missing', 'dtype', 'shape', 'run']);
 
 function contractVerdict(

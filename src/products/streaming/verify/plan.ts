@@ -8,10 +8,10 @@ import type { PassRule } from '../compare/tensor-parity.js';
 import type { Contract, StatePair } from '../contract/contract.js';
 
 export const parityModes = ['functional', 'closed-loop'] as const;
-/** `functional`: every chunk is given the recorded state. `closed-loop`: only the first one; later ones are given what the candidate left. */
+/** `functional`: every chunk begins with the recorded state. `closed-loop`: only the first one; later ones with the state that the candidate left. */
 export type ParityMode = (typeof parityModes)[number];
 
-/** What is held against a reference, how, and where: Plain data: it crosses to the process that runs the engine. */
+/** What is compared with a reference, how, and where. Plain data: it crosses to the process that runs the engine. */
 export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   /** An ONNX model or an engine. */
   readonly candidate: string;
@@ -24,7 +24,7 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly rule?: PassRule;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];
-  /** null: drift is told but decides nothing. Default: the seed's criteria. */
+  /** null: drift is reported but decides nothing. Default: `defaultPolicy`. */
   readonly policy?: DriftPolicy | null;
   /** Chunks to run; default all. */
   readonly limit?: number;
@@ -59,7 +59,7 @@ export interface StreamPlan {
   readonly dump: { readonly folder: string; readonly limit: number } | null;
 }
 
-/** What engines are usually held to: absolute 5e-4, relative 1e-3. State gets no more unless somebody says so: a wide tolerance hides what is wrong. */
+/** The usual tolerance of engines. State gets no more by default: a wide tolerance hides what is wrong. */
 const USUAL = { absolute: 5e-4, relative: 1e-3 };
 
 const DUMP_LIMIT = 5;
@@ -97,30 +97,30 @@ function checkTolerances(
   const names = new Set(outputs.map(({ name }) => name));
   const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !names.has(name));
   if (wrong === undefined || swap !== undefined) return;
-  throw new TrtforgeError('TF_USAGE', `${candidate} has no output ${wrong.name} to give a tolerance.`, {
+  throw new TrtforgeError('TF_USAGE', `${candidate} has no output ${wrong.name} for a tolerance.`, {
     remedy: `Its outputs are ${[...names].join(', ')}.`,
   });
 }
 
-/** What the user said goes first, then what the contract says, each for the tensor before for all. */
+/** The request goes before the contract, and the tensor's own before that for all. */
 function toleranceFor(tensor: string, contract: Contract, { atol, rtol }: ParityRequest): JustifiedTolerance {
   const ofContract =
     contract.tolerances.findLast((each) => each.tensor === tensor) ??
     contract.tolerances.findLast((each) => each.tensor === null);
-  const askedAbsolute = asked(tensor, atol);
-  const askedRelative = asked(tensor, rtol);
-  const absolute = askedAbsolute ?? ofContract?.absolute ?? null;
-  const relative = askedRelative ?? ofContract?.relative ?? null;
+  const requestedAbsolute = requested(tensor, atol);
+  const requestedRelative = requested(tensor, rtol);
+  const absolute = requestedAbsolute ?? ofContract?.absolute ?? null;
+  const relative = requestedRelative ?? ofContract?.relative ?? null;
   const why =
-    askedAbsolute !== undefined || askedRelative !== undefined
-      ? 'as asked for'
+    requestedAbsolute !== undefined || requestedRelative !== undefined
+      ? 'as requested'
       : absolute !== null || relative !== null
-        ? 'the contract says so'
-        : 'what streaming engines are usually held to';
+        ? 'from the contract'
+        : 'the usual tolerance of streaming engines';
   return { absolute: absolute ?? USUAL.absolute, relative: relative ?? USUAL.relative, why };
 }
 
-const asked = (tensor: string, all: readonly AskedTolerance[] = []): number | undefined =>
+const requested = (tensor: string, all: readonly AskedTolerance[] = []): number | undefined =>
   (all.findLast(({ name }) => name === tensor) ?? all.findLast(({ name }) => name === null))?.value;
 
 /** Pairs of the contract that the candidate has, both sides. */

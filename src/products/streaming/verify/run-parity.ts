@@ -25,8 +25,8 @@ export interface ParityContext {
 }
 
 /**
- * Holds an open candidate against a reference. Throws TF_PARITY_MISFIT when the reference lacks an input, what reading it throws, and what running
- * throws where it is no finding about the candidate.
+ * Compares an open candidate with a reference. Throws TF_PARITY_MISFIT when the reference lacks an input, what reading it throws, and what running
+ * throws where it is not a finding about the candidate.
  */
 export async function runParity(
   request: ParityRequest,
@@ -71,7 +71,7 @@ export async function runParity(
     profiles,
     cacheLengthRule: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.cacheLengthRule,
     explanations: [
-      ...inReference.map((finding) => told(finding, severityOf(finding, plan.mode))),
+      ...inReference.map((finding) => explained(finding, severityOf(finding, plan.mode))),
       ...(judged === null ? [] : explainExchange(judged.task)),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference, broken),
@@ -92,7 +92,7 @@ function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
 const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;
 
 const DRAFTED =
-  'There is no contract: what is fed back was paired by name, and only shapes and lengths that the pairs imply were checked.';
+  'There is no contract: state was paired by name, and only shapes and lengths that the pairs imply were checked. Pass --contract FILE.';
 
 /** A reference of other weights explains any error; one of the same model in another precision has another digest too. */
 function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): ParityResult['explanations'] {
@@ -105,18 +105,18 @@ function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): Pa
       severity: 'warning',
       sentence: `The reference was recorded from ${recorded.path}, whose content is not that of the candidate's model.`,
       remedy:
-        'Where the candidate is a converted or simplified form of it that is meant; where it should be the same file, record the reference again.',
+        'Record the reference again, unless the candidate is a converted or simplified form of that model.',
       evidence: { recorded: recorded.digest, candidate: modelDigest },
     },
   ];
 }
 
-/** Tensors that the contract promises and the candidate lacks or has otherwise: a guard would refuse every step. What a contract does not name breaks nothing. */
+/** Tensors of the contract that the candidate lacks or has with another type or shape: a guard would reject every step. What a contract does not name violates nothing. */
 function brokenBindings(contract: Contract | null, candidate: OpenCandidate): ReadonlySet<string> {
   if (contract === null) return new Set();
-  const promised = new Set([...contract.inputs, ...contract.outputs].map(({ name }) => name));
+  const named = new Set([...contract.inputs, ...contract.outputs].map(({ name }) => name));
   const broken = compareBindings(contract, candidate, null).filter(({ severity }) => severity === 'error');
-  return new Set(broken.map(({ about }) => about).filter((name) => promised.has(name)));
+  return new Set(broken.map(({ about }) => about).filter((name) => named.has(name)));
 }
 
 /** Contract, candidate and reference tensor by tensor, before any number. */
@@ -128,7 +128,7 @@ function contradictions(
 ): ParityResult['explanations'] {
   if (contract === null) return [];
   return compareBindings(contract, candidate, header).map((finding) =>
-    told(finding, broken.has(finding.about) ? 'error' : 'warning'),
+    explained(finding, broken.has(finding.about) ? 'error' : 'warning'),
   );
 }
 
@@ -140,13 +140,13 @@ const NO_LENGTHS: ReadonlySet<string> = new Set([
   'chunks-not-in-order',
 ]);
 
-/** A closed loop over chunks that do not follow one another must fail: that is the reason, before all others. */
+/** A closed loop over chunks that do not follow one another must fail: that is the first reason. */
 const severityOf = (
   { id, severity }: ContractFinding,
   mode: ParityRequest['mode'],
 ): ContractFinding['severity'] => (mode === 'closed-loop' && id === 'stream-broken' ? 'error' : severity);
 
-const told = (
+const explained = (
   { id, wrong, about, message, why, remedy }: ContractFinding,
   severity: ContractFinding['severity'],
 ): ParityResult['explanations'][number] => ({

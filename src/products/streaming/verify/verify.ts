@@ -12,7 +12,7 @@ import { type ParityContext, runParity } from './run-parity.js';
 
 const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
 
-/** What the process that runs an engine is sent. */
+/** What is sent to the process that runs an engine. */
 export interface ParityChildRequest {
   readonly request: ParityRequest;
   /** Of the kinds of task (`TaskKind.module`). */
@@ -24,7 +24,7 @@ export interface ParityFileContext extends ParityContext {
 }
 
 /**
- * Holds an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) against a recorded stream. Throws TF_PARITY_MISFIT,
+ * Compares an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) with a recorded stream. Throws TF_PARITY_MISFIT,
  * TF_REFERENCE_INVALID, and what opening and running the candidate throws.
  */
 export async function verifyAgainstReference(

@@ -120,7 +120,7 @@ describe('a model against a recorded stream', () => {
     expect(explanations[0]).toMatchObject({ id: 'same-provider-twice', severity: 'error' });
     writeFileSync(at('same.json'), one.stdout);
     const { warnings } = (await verify(drifting, ...words, '--beside', at('same.json'))).answer();
-    expect(warnings.at(-1)).toMatch(/^The runs passed with --beside explain nothing/);
+    expect(warnings.at(-1)).toContain('--beside');
   });
 
   it('passes the same one in functional mode, with limits of its own', async () => {

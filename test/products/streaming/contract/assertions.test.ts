@@ -62,9 +62,9 @@ describe('an assertion', () => {
       'dimension, broken',
       time,
       floats([3, 1], [1, 2, 3]),
-      ['shape [3, 1] where the last dimension was to be 3'],
+      ['shape [3, 1] where the last dimension must be 3'],
     ],
-    ['dimension of a scalar', time, floats([], [1]), ['shape [] where the last dimension was to be 3']],
+    ['dimension of a scalar', time, floats([], [1]), ['shape [] where the last dimension must be 3']],
   ])('%s', (_, rule, tensor, expected) => {
     expect(found(rule, step(0, { y: tensor }))).toEqual(expected);
   });
@@ -76,7 +76,7 @@ describe('an assertion', () => {
       '3 after 4, which must not shrink',
     ]);
     expect(found(against, step(1, { y: lengths(8) }, { x: lengths(9) }))).toEqual([]);
-    expect(found(against, step(1, { y: lengths(8) }))).toEqual(['there is no x to hold it against']);
+    expect(found(against, step(1, { y: lengths(8) }))).toEqual(['there is no x to compare it with']);
     const own = { kind: 'monotonic', than: null, until: null } as const;
     expect(found(own, step(0, { y: lengths(4) }))).toEqual([]);
     expect(found(own, step(1, { y: lengths(3) }), step(0, { y: lengths(4) }))).toHaveLength(1);

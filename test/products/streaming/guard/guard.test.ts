@@ -51,7 +51,7 @@ describe('a guarded session', () => {
       'an output that is missing',
       new Map([...outputs()].filter(([name]) => name !== 'y')),
       'missing:y',
-      /not there/,
+      /missing/,
     ],
     ['another batch out than in', outputs({ y: float([2, 3]) }), 'shape:y', /\[2, 3\]/],
   ])('refuses %s', async (_, answer, rule, message) => {
@@ -114,7 +114,7 @@ describe('a guarded session', () => {
     const answer = outputs({ y_len: integers(2) });
     const session = guard(sessionOf(answer), contract, { on: 'warn', warn: (message) => said.push(message) });
     for (let step = 0; step < 5; step++) await session.run(inputs());
-    expect(said).toEqual(['y_len breaks its contract at step 0: [2] where 3 was promised (contract case)']);
+    expect(said).toEqual([expect.stringMatching(/^y_len .*\[2\].*contract case/)]);
     session.reset();
     await session.run(inputs());
     expect(said).toHaveLength(2);
