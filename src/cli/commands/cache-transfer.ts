@@ -36,8 +36,8 @@ export const importCommand = defineCommand({
         `${colors.yellow('kept without a passport')}  ${name}  ${colors.dim([...oddities, ...other].join(' '))}`,
       );
     }
-    for (const { from, code, reason } of result.refused)
-      line(`${colors.red('refused')}  ${from}  ${colors.dim(code)} ${reason}`);
+    for (const { from, code, reason } of result.rejected)
+      line(`${colors.red('rejected')}  ${from}  ${colors.dim(code)} ${reason}`);
     const foreign = new Set(result.foreign.map(({ sha256 }) => sha256)).size;
     const engines = new Set(result.engines.map(({ identity }) => identity)).size;
     line(`${plural(engines + foreign, 'engine')} now in ${result.store}`);

@@ -107,7 +107,7 @@ export const verify = defineCommand({
       line(`${colors.red('bad')}  ${name ?? 'unreadable'}  ${colors.dim(problem.code)} ${problem.reason}`);
     }
     const count = result.engines.length + result.foreign.length;
-    line(`${result.sound} of ${plural(count, 'engine')} sound, in ${result.store}`);
+    line(`${result.verified} of ${plural(count, 'engine')} verified, in ${result.store}`);
   },
 });
 

@@ -22,7 +22,7 @@ export const namedBuilder: PlanBuilder = async (build, files, context) =>
     : (await import('./trtexec-build.js')).buildWithTrtexec(build, files, context);
 
 /**
- * Builds into `places.planPath` (after converting the model into `places.modelPath`, where the recipe says so), checks the plan's size and header, and
+ * Builds into `places.planPath` (after converting the model into `places.modelPath`, where the recipe requires it), checks the plan's size and header, and
  * returns its passport. Publishes nothing. Errors: those of `convertModel` and of the builder, TF_PLAN_INVALID, TF_ENGINE_HEADER_MISMATCH, TF_BUILD_FAILED.
  */
 export async function buildEngine(

@@ -67,34 +67,38 @@ class VersionedCalls {
     private readonly toolchain: Toolchain,
   ) {}
 
-  /** A call on IBuilderConfig, refused where this version has no such function. */
+  /** A call on IBuilderConfig, rejected where this version has no such function. */
   call(option: string, name: string, ...args: number[]): NativeSetting {
     const feature: Feature = { class: 'IBuilderConfig', name };
     const since = sinceIn(this.generation, feature);
-    if (since === null || !isAtLeast(this.toolchain.version, since)) throw this.refused(option, feature);
+    if (since === null || !isAtLeast(this.toolchain.version, since)) throw this.unsupported(option, feature);
     return { option, call: name, arguments: args };
   }
 
-  /** The number of an enumerator, refused where this version has no such value. */
+  /** The number of an enumerator, rejected where this version has no such value. */
   number(option: string, enumeration: string, name: string): number {
     const number = numberOf(this.generation, this.toolchain.version, enumeration, name);
     if (number !== null) return number;
     const versions = versionsWith({ enum: enumeration, name });
     const known = Object.keys(abiTable(this.generation).enums[enumeration] ?? {}).map(wordOf);
-    throw this.refusedWith(option, versions, isNone(versions) ? didYouMean(wordOf(name), known).trim() : '');
+    throw this.unsupportedIn(
+      option,
+      versions,
+      isNone(versions) ? didYouMean(wordOf(name), known).trim() : '',
+    );
   }
 
-  refused(option: string, feature: Feature): TrtforgeError {
-    return this.refusedWith(option, versionsWith(feature));
+  unsupported(option: string, feature: Feature): TrtforgeError {
+    return this.unsupportedIn(option, versionsWith(feature));
   }
 
-  /** `hint` says what to do where more is known than that the option is to be left out. */
-  refusedWith(option: string, versions: string, hint = ''): TrtforgeError {
+  /** `hint` is the remedy where more is known than to leave the option out. */
+  unsupportedIn(option: string, versions: string, hint = ''): TrtforgeError {
     return new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
       `${nameOf(this.toolchain)} has no ${option}; ${versions} ${isNone(versions) ? 'has' : 'have'} it.`,
       {
-        ...(hint === '' ? {} : { remedy: hint }),
+        remedy: hint || undefined,
         details: { option, version: this.toolchain.version, availableIn: versions },
       },
     );
@@ -112,7 +116,7 @@ function networkFlags(recipe: Recipe, version: VersionedCalls): number {
       return recipe.stronglyTyped ? bit('kSTRONGLY_TYPED', 'strongly typed networks') : 0;
     default:
       if (!recipe.stronglyTyped)
-        throw version.refusedWith('weakly typed networks', 'TensorRT 8.6, TensorRT 10.x');
+        throw version.unsupportedIn('weakly typed networks', 'TensorRT 8.6, TensorRT 10.x');
       return 0;
   }
 }

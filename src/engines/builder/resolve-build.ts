@@ -173,7 +173,7 @@ function requestedProfiles({ batch, profiles = [] }: BuildOptions, { inputs }: M
   });
 }
 
-/** What the graph does with its inputs says more of their sizes than their declarations. */
+/** What the graph does with its inputs shows more of their sizes than their declarations. */
 function suggestFor(path: string, { inputs }: ModelContent): string | null {
   const model = openModel(path);
   try {

@@ -39,7 +39,7 @@ export async function trtexecToMeasure(
   throw new TrtforgeError(
     'TF_TRTEXEC_VERSION',
     version === null
-      ? `${path} --help does not say its version.`
+      ? `${path} --help prints no version.`
       : `${path} is version ${version}, and the ${flavour} runtime is ${library}.`,
     {
       remedy: `Name in TRTEXEC a trtexec of TensorRT ${majorOf(library)} that is not newer than ${library}, or another runtime with --toolchain.`,
@@ -48,7 +48,7 @@ export async function trtexecToMeasure(
   );
 }
 
-/** By the parts that both say: 8.6 prints no build number. */
+/** By the parts that both have: 8.6 prints no build number. */
 function isNewer(program: string, library: string): boolean {
   const parts = Math.min(program.split('.').length, library.split('.').length);
   const cut = (version: string) => version.split('.').slice(0, parts).join('.');

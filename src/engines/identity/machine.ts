@@ -8,7 +8,7 @@ export interface MachineFacts {
   readonly driver: string | null;
 }
 
-/** Asks the CUDA driver, if there is one; a machine without this GPU, driver or addon has nothing to say. Throws TF_USAGE for what numbers no GPU. */
+/** Asks the CUDA driver, if there is one; null on a machine without this GPU, driver or addon. Throws TF_USAGE for a device that is not an ordinal. */
 export function machineFacts(device = 0): MachineFacts {
   const { gpus, driverVersion } = onDevice(visibleGpus(), device);
   const [gpu] = gpus;

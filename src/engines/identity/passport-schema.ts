@@ -17,7 +17,7 @@ export const passportSchema = z.object({
   name: z.string().regex(/^[A-Za-z0-9_+][A-Za-z0-9._+~-]{0,250}$/),
   model: z.object({
     name: z.string(),
-    /** What the user called this version of the model; null when nothing was said. */
+    /** What the user called this version of the model; null where none was passed. */
     version: z.string().nullable(),
     /** Bytes of the model file and its external files. */
     bytes: z.int().nonnegative(),

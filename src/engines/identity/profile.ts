@@ -25,12 +25,12 @@ export function parseProfile(text: string): ProfileRequest {
     const shapes = (ranges ?? '').split('/').map(parseDims);
     const [min, opt = min, max = min] = shapes;
     if (name === undefined || !min || !opt || !max || (shapes.length !== 1 && shapes.length !== 3)) {
-      throw new TrtforgeError('TF_SHAPE_INVALID', `«${part.trim()}» is not a profile range.`, {
+      throw new TrtforgeError('TF_SHAPE_INVALID', `"${part.trim()}" is not a profile range.`, {
         remedy: 'Write NAME:MIN/OPT/MAX, for example x:1x3x224x224/8x3x224x224/32x3x224x224.',
       });
     }
     if (profile.has(name))
-      throw new TrtforgeError('TF_PROFILE_INVALID', `Input «${name}» is given twice in one profile.`);
+      throw new TrtforgeError('TF_PROFILE_INVALID', `Input "${name}" occurs twice in one profile.`);
     profile.set(name, { min, opt, max, values: sign === '=' });
   }
   return profile;
@@ -45,7 +45,7 @@ function parseDims(text: string): number[] | undefined {
 }
 
 /**
- * Holds profiles against the inputs of a model and gives them as the recipe keeps them: only inputs with open dimensions, since static
+ * Checks profiles against the inputs of a model and returns them as the recipe keeps them: only inputs with open dimensions, since static
  * ones decide nothing, and of those that a request leaves out the ones whose symbols have their ranges elsewhere. Throws TF_PROFILE_INVALID for wrong names,
  * ranks, orders and symbols that disagree, and TF_PROFILE_MISSING, with what `suggest` gives, when an open dimension has no range: an engine for batch 1
  * that nobody asked for helps nobody. An input without a shape needs no range: TensorRT takes it for a scalar.
@@ -122,14 +122,14 @@ function rangeBySymbols({ shape }: ValueFacts, symbols: Symbols): ProfileRange |
 function checkOrder(name: string, { min, opt, max }: ProfileRange): void {
   if (min.length !== opt.length || opt.length !== max.length) {
     throw invalid(
-      `Minimum, optimum and maximum of input «${name}» have ${min.length}, ${opt.length} and ${max.length} dimensions.`,
+      `Minimum, optimum and maximum of input "${name}" have ${min.length}, ${opt.length} and ${max.length} dimensions.`,
     );
   }
   for (const [axis, low] of min.entries()) {
     const [middle, high] = [opt[axis]!, max[axis]!];
     if (low > middle || middle > high) {
       throw invalid(
-        `Input «${name}» has minimum ${low}, optimum ${middle} and maximum ${high} on axis ${axis}; they must ascend.`,
+        `Input "${name}" has minimum ${low}, optimum ${middle} and maximum ${high} on axis ${axis}; they must ascend.`,
       );
     }
   }
@@ -140,23 +140,23 @@ type Symbols = Map<string, { readonly sizes: readonly number[]; readonly where: 
 function checkShape({ name, shape }: ValueFacts, range: ProfileRange, symbols: Symbols): void {
   if (shape === null) {
     if (range.max.length === 0) return;
-    throw invalid(`Input «${name}» has no declared shape, and TensorRT takes such an input for a scalar.`, {
+    throw invalid(`Input "${name}" has no declared shape, and TensorRT takes such an input for a scalar.`, {
       remedy: `Declare the shape of the input in the model, or remove ${name} from the profile.`,
     });
   }
   if (shape.length !== range.min.length) {
     throw invalid(
-      `Input «${name}» has rank ${shape.length} (${shapeText(shape)}), the profile gives it ${range.min.length} dimensions.`,
+      `Input "${name}" has rank ${shape.length} (${shapeText(shape)}), the profile has ${range.min.length} dimensions.`,
     );
   }
   for (const [axis, dimension] of shape.entries()) {
     const sizes = ends.map((end) => range[end][axis]!);
     if (typeof dimension === 'number' && sizes.some((size) => size !== dimension)) {
       throw invalid(
-        `Input «${name}» has the fixed size ${dimension} on axis ${axis}, the profile gives ${sizes.join('/')}.`,
+        `Input "${name}" has the fixed size ${dimension} on axis ${axis}, the profile has ${sizes.join('/')}.`,
       );
     }
-    if (typeof dimension === 'string') checkSymbol(dimension, sizes, `«${name}» axis ${axis}`, symbols);
+    if (typeof dimension === 'string') checkSymbol(dimension, sizes, `"${name}" axis ${axis}`, symbols);
   }
 }
 
@@ -166,7 +166,7 @@ function checkSymbol(symbol: string, sizes: readonly number[], where: string, sy
   if (before === undefined) symbols.set(symbol, { sizes, where });
   else if (before.sizes.some((size, index) => size !== sizes[index])) {
     throw invalid(
-      `Dimension «${symbol}» is ${before.sizes.join('/')} at ${before.where} but ${sizes.join('/')} at ${where}; the model says they are the same.`,
+      `Dimension "${symbol}" is ${before.sizes.join('/')} at ${before.where} but ${sizes.join('/')} at ${where}; the model declares them the same.`,
       isPlaceholder(symbol) ? { remedy: renaming(symbol) } : {},
     );
   }
@@ -175,11 +175,11 @@ function checkSymbol(symbol: string, sizes: readonly number[], where: string, sy
 function unknownInput(name: string, inputs: readonly ValueFacts[]): TrtforgeError {
   const names = inputs.map((input) => input.name);
   const close = names.find((candidate) => isClose(candidate, name));
-  return new TrtforgeError('TF_PROFILE_INVALID', `The model has no input «${name}».`, {
+  return new TrtforgeError('TF_PROFILE_INVALID', `The model has no input "${name}".`, {
     remedy:
       close === undefined
-        ? `Its inputs are ${names.map((one) => `«${one}»`).join(', ')}.`
-        : `Did you mean «${close}»? Its inputs are ${names.map((one) => `«${one}»`).join(', ')}.`,
+        ? `Its inputs are ${names.map((one) => `"${one}"`).join(', ')}.`
+        : `Did you mean "${close}"? Its inputs are ${names.map((one) => `"${one}"`).join(', ')}.`,
     details: { input: name, inputs: names },
   });
 }
@@ -200,7 +200,7 @@ function isClose(a: string, b: string): boolean {
 
 /** TensorRT rejects different sizes for axes of one name, also where an exporter wrote that name for want of one. */
 const renaming = (symbol: string) =>
-  `«${symbol}» is an exporter's placeholder, but TensorRT takes axes of one name for one dimension. Give the axes names of their own in the model, or none, to build it for different sizes.`;
+  `"${symbol}" is an exporter's placeholder, but TensorRT takes axes of one name for one dimension. Name the axes differently in the model, or not at all, to build it for different sizes.`;
 
 function missingRanges(
   inputs: readonly ValueFacts[],
@@ -209,7 +209,7 @@ function missingRanges(
 ): TrtforgeError {
   const names = inputs.flatMap(({ shape }) => shape ?? []).filter((size) => typeof size === 'string');
   const placeholder = names.find((name, at) => isPlaceholder(name) && names.indexOf(name) < at);
-  const places = missing.map(({ name, shape }) => `«${name}» (${shapeText(shape ?? [])})`);
+  const places = missing.map(({ name, shape }) => `"${name}" (${shapeText(shape ?? [])})`);
   return new TrtforgeError(
     'TF_PROFILE_MISSING',
     `The model leaves dimensions open and no range was given for ${places.join(', ')}.`,

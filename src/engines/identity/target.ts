@@ -61,7 +61,7 @@ const rtxDefault: readonly number[] = [80, 86, 89, 120];
 
 /**
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`.
- * Throws TF_USAGE for what is no target and TF_TARGET_UNSUPPORTED for capabilities that the product cannot build for.
+ * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for capabilities that the product cannot build for.
  */
 export function parseTarget(text: string): TargetRequest {
   const [, product, list] = /^(tensorrt|tensorrt-rtx)(?::(.+))?$/.exec(text.trim()) ?? [];
@@ -85,7 +85,7 @@ function parseComputeCapability(part: string, text: string): number {
 }
 
 const noTarget = (text: string) =>
-  new TrtforgeError('TF_USAGE', `«${text}» is not a target.`, {
+  new TrtforgeError('TF_USAGE', `"${text}" is not a target.`, {
     remedy: 'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt.',
   });
 
@@ -98,7 +98,7 @@ function checkCapabilities({ product, computeCapabilities }: TargetRequest): voi
   for (const sm of computeCapabilities) {
     if (product === 'tensorrt-rtx' && !rtxComputeCapabilities.includes(sm)) throw notForRtx(sm);
     if (product === 'tensorrt' && !gpuArchitectures.some((known) => known.computeCapability === sm)) {
-      throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${sm} is no compute capability that is known.`, {
+      throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${sm} is not a known compute capability.`, {
         remedy: `Known are ${gpuArchitectures.map((known) => `sm_${known.computeCapability}`).join(', ')}.`,
       });
     }

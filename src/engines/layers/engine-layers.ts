@@ -61,14 +61,14 @@ export async function layersOfEngine(planPath: string, options: LayersOptions): 
   };
   const answer = await runSupervised(childModule, request, {
     emit,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
     env: await environmentFor(planPath, { toolchain }, environment),
     doing: `loading ${planPath}`,
   }).catch((error: unknown) => {
     throw withoutGpuRemedy(error);
   });
   const { text, planSha256, loaded } = answer as LayersChildAnswer;
-  const read = readLayers(text, `What the inspector says of ${planPath}`);
+  const read = readLayers(text, `The inspector's text of ${planPath}`);
   return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, planSha256, loaded });
 }
 
@@ -154,6 +154,6 @@ function withoutGpuRemedy(error: unknown): unknown {
   return new TrtforgeError(code, message, {
     cause: error,
     remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (trtforge engine layers ENGINE --json, or trtexec --exportLayerInfo=FILE) and pass them with --from FILE.`,
-    ...(details === undefined ? {} : { details }),
+    details,
   });
 }

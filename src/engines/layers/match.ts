@@ -7,7 +7,7 @@ import type { EngineBinding, EngineLayers } from './schema.js';
 /** Differences that a sentence names. */
 const NAMED = 3;
 
-/** The plan that a file of layers is said to be of. */
+/** The plan that a file of layers belongs to. */
 export interface PlanOfLayers {
   readonly path: string;
   readonly planBytes: number;
@@ -16,7 +16,7 @@ export interface PlanOfLayers {
   readonly passport: Passport | string;
 }
 
-/** Layers from a file, and what the file reports of the plan they were taken from: trtexec's exports say nothing. */
+/** Layers from a file, and what the file reports of the plan they were taken from: trtexec's exports report none. */
 export interface LayersClaim {
   readonly path: string;
   readonly read: EngineLayers;
@@ -125,7 +125,7 @@ function compareBinding(
   if (dtype !== null && tensor.dtype in dtypes && dtype !== tensor.dtype)
     ofDtype.push(`${name} is ${dtype} there and ${tensor.dtype} here`);
   if (shape !== null && tensor.shape !== null && !mayBeSame(shape, tensor.shape))
-    (isOwn ? misfits : doubts).push(`${name} is ${told(shape)} there and ${told(tensor.shape)} here`);
+    (isOwn ? misfits : doubts).push(`${name} is ${dimsText(shape)} there and ${dimsText(tensor.shape)} here`);
 }
 
 function compareProfiles({ layers, bindings, dialect }: EngineLayers, passport: Passport, misfits: string[]) {
@@ -145,7 +145,7 @@ function compareProfiles({ layers, bindings, dialect }: EngineLayers, passport: 
       });
       if (side === undefined) continue;
       misfits.push(
-        `profile ${index} has ${told(range[side] ?? [])} as ${side} of ${name} there and ${told(own[side])} here`,
+        `profile ${index} has ${dimsText(range[side] ?? [])} as ${side} of ${name} there and ${dimsText(own[side])} here`,
       );
     }
   }
@@ -155,7 +155,7 @@ function compareProfiles({ layers, bindings, dialect }: EngineLayers, passport: 
 const mayBeSame = (a: readonly (number | null)[], b: readonly (number | null)[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === null || b[axis] === null || size === b[axis]);
 
-const told = (shape: readonly (number | null)[]): string =>
+const dimsText = (shape: readonly (number | null)[]): string =>
   `[${shape.map((size) => size ?? '?').join(', ')}]`;
 
 const named = (names: readonly string[]): string =>

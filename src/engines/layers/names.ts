@@ -1,4 +1,4 @@
-/** What a layer's name and metadata tell of where it comes from. */
+/** Where a layer comes from, by its name and metadata. */
 export interface LayerOrigin {
   readonly onnxNodes: readonly string[];
   readonly region: { readonly first: string; readonly last: string } | null;
@@ -21,7 +21,7 @@ export function originOfLayer(name: string, metadata: string | null, type: strin
   const fromMetadata = nodesOfMetadata(metadata ?? '');
   if (fromMetadata.length > 0) return { onnxNodes: fromMetadata, region };
   const served = name.replace(SERVES, '');
-  // Empty metadata reports that no node of the model is behind it; then only a copy's name, and a region's, tell more.
+  // Empty metadata reports that no node of the model is behind it; then only a copy's name, and a region's, have more.
   const isNamed = metadata === null || served !== name || region !== null;
   if (!isNamed || type === 'Constant') return { onnxNodes: [], region };
   return { onnxNodes: nodesOfName(served), region };

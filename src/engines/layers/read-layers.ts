@@ -46,7 +46,7 @@ export function layersText(path: string): string {
 export function readLayers(text: string, where = 'The layer information'): EngineLayers {
   const document = parsed(text, where);
   const entries = listOf(document.Layers);
-  if (entries === undefined) throw invalid(where, 'it has no list «Layers»');
+  if (entries === undefined) throw invalid(where, 'it has no list `Layers`');
   const layers = entries.map((entry, index) => {
     if (typeof entry === 'string') return toLayer({ Name: entry }, index);
     if (!isObject(entry) || typeof entry.Name !== 'string')
@@ -76,7 +76,7 @@ function parsed(text: string, where: string): JsonObject {
   } catch (cause) {
     throw invalid(where, 'it is not JSON', cause);
   }
-  if (!isObject(document)) throw invalid(where, 'it is no JSON object');
+  if (!isObject(document)) throw invalid(where, 'it is not a JSON object');
   return document;
 }
 

@@ -23,7 +23,7 @@ export const layersSummarySchema = z.strictObject({
   weightBytes: bytes,
   /** What all layers write in one run, of those whose shapes are known. */
   outputBytes: bytes,
-  /** Layers whose bytes cannot be told since a dimension is open. */
+  /** Layers whose bytes are unknown since a dimension is open. */
   openShapes: count,
   /** Layers that only move data. `ofConstants`: those that move the same weights in every run. */
   copies: z.strictObject({ layers: count, outputBytes: bytes, ofConstants: count }),
@@ -31,7 +31,7 @@ export const layersSummarySchema = z.strictObject({
   onnxNodes: count,
 });
 
-/** What only a machine that loads the engine can say. */
+/** What only a machine that loads the engine knows. */
 export const loadedFactsSchema = z.strictObject({
   /** `tensorrt 10.6.0` */
   library: z.string(),

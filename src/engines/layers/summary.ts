@@ -33,7 +33,7 @@ const IDLE: ReadonlySet<string> = new Set(['Constant', 'NoOp', 'shape_call']);
 /** Whether a layer computes something: constants hold, copies move. */
 export const computes = ({ type, copies }: EngineLayer): boolean => !copies && !IDLE.has(type ?? '');
 
-/** What is worth a word in an engine's layers: copies that could be avoided, layers in a wider type, regions that tell nothing. */
+/** Findings in an engine's layers: copies that could be avoided, layers in a wider type, regions without names. */
 export function layerFindings(read: EngineLayers, where: string): Finding[] {
   const { layers, bindings, detail } = read;
   if (detail === 'names') {
@@ -95,7 +95,7 @@ const found = ({ length }: readonly EngineLayer[]) => (length === 1 ? 'layer cop
 function named(layers: readonly EngineLayer[]): string {
   const largest = layers.toSorted((one, other) => (other.outputBytes ?? 0) - (one.outputBytes ?? 0));
   const bytes = sum(layers, ({ outputBytes }) => outputBytes ?? 0);
-  const list = largest.slice(0, NAMED).map(({ name }) => `«${name}»`);
+  const list = largest.slice(0, NAMED).map(({ name }) => `"${name}"`);
   const more = layers.length > NAMED ? ` and ${layers.length - NAMED} more` : '';
   const size =
     bytes < 2 ** 20 ? `${(bytes / 2 ** 10).toFixed(1)} KiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;

@@ -24,7 +24,7 @@ export interface PlanEnvironment {
   }[];
 }
 
-/** Everything that can be said of a plan file without loading it. Throws TF_PLAN_INVALID. */
+/** Everything that is known of a plan file without loading it. Throws TF_PLAN_INVALID. */
 export function inspectPlan(path: string, environment: PlanEnvironment): PlanFacts {
   const header = readPlanHeader(path);
   const sha256 = planDigest(header);
@@ -65,7 +65,7 @@ function headerFindings(header: PlanHeader): PlanFacts['findings'] {
     findings.push({
       code: 'plan-foreign-header',
       severity: 'warning',
-      message: `${foreignHeader.bytes} bytes of ${foreignHeader.kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON'} stand before the plan; trtexec and TensorRT's own runtimes refuse the file with a «magic tag» error. trtforge engine strip-header writes the plan alone.`,
+      message: `${foreignHeader.bytes} bytes of ${foreignHeader.kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON'} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. trtforge engine strip-header writes the plan alone.`,
       where: path,
     });
   }

@@ -55,7 +55,7 @@ export function loadsIn(
       ? itsOwn
       : {
           loads: 'no',
-          why: `It was built by ${built}, and its passport says that it is not version-compatible; ${here} cannot load it.`,
+          why: `It was built by ${built}, and its passport states that it is not version-compatible; ${here} cannot load it.`,
         };
   if (!flags.includes('exclude-lean-runtime'))
     return {
@@ -82,7 +82,7 @@ function orderOf(plan: string, library: string): 'same' | 'newer' | 'older' {
   return isNewer ? 'newer' : 'older';
 }
 
-/** Compares versions as far as both say them; the build number modulo 256, as plans keep it. */
+/** Compares versions as far as both state them; the build number modulo 256, as plans keep it. */
 function sameVersion(plan: string, library: string): boolean {
   const ours = numbers(plan);
   return numbers(library).every(

@@ -51,7 +51,7 @@ function checkPlanFacts(source: ByteSource, passport: Passport): void {
   if (source.size !== bytes) {
     throw new TrtforgeError(
       'TF_ENGINE_SIZE_MISMATCH',
-      `${source.path} has ${source.size} bytes, its passport says ${bytes}.`,
+      `${source.path} has ${source.size} bytes, its passport states ${bytes}.`,
       { details: { passport: passportPath(source.path), expected: bytes, actual: source.size } },
     );
   }
@@ -63,12 +63,12 @@ function checkDigest(planPath: string, passport: Passport, actual: string): void
   if (actual === sha256) return;
   throw new TrtforgeError(
     'TF_ENGINE_DIGEST_MISMATCH',
-    `${planPath} has the SHA-256 ${actual.slice(0, 16)}…, its passport says ${sha256.slice(0, 16)}….`,
+    `${planPath} has the SHA-256 ${actual.slice(0, 16)}…, its passport states ${sha256.slice(0, 16)}….`,
     { details: { passport: passportPath(planPath), expected: sha256, actual } },
   );
 }
 
-/** Holds the header of a plan file against a passport, as `checkPlanHeader`. */
+/** Checks the header of a plan file against a passport, as `checkPlanHeader`. */
 export function checkPlanHeaderOf(planPath: string, passport: Passport): void {
   const source = openFile(planPath);
   try {

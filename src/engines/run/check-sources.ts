@@ -6,7 +6,7 @@ import { openNpz } from '../../formats/tensor/npz.js';
 import { readPassport } from '../identity/passport.js';
 import { readPlanHeader } from '../plan/header.js';
 import type { Binding } from '../runtime/session.js';
-import { checkDims, refuseUnknown } from '../runtime/tensorrt/engine-inputs.js';
+import { checkDims, rejectUnknown } from '../runtime/tensorrt/engine-inputs.js';
 import { checkConvertible } from './inputs.js';
 import type { RunRequest, RunSource } from './run-request.js';
 
@@ -51,33 +51,33 @@ export function checkSources(
   const given = new Map<string, string>();
   for (const source of sources) {
     for (const { name, from, header } of describe(source, inputs)) {
-      refuseTwice(name, given.get(name), from);
+      rejectTwice(name, given.get(name), from);
       given.set(name, from);
       if (inputs !== null && header !== null) checkHeader(bindingOf(inputs, name, from), header, from);
     }
   }
-  refuseIdleRanges(ranges, given, sources);
+  rejectIdleRanges(ranges, given, sources);
   if (inputs === null) return;
-  refuseUnknown(inputs, [...(shapes?.keys() ?? []), ...ranges.flatMap(({ name }) => name ?? [])]);
-  if (!sources.some(({ kind }) => kind === 'random')) refuseMissing(inputs, given);
+  rejectUnknown(inputs, [...(shapes?.keys() ?? []), ...ranges.flatMap(({ name }) => name ?? [])]);
+  if (!sources.some(({ kind }) => kind === 'random')) rejectMissing(inputs, given);
 }
 
 /** The input of a name. Throws TF_SESSION_INPUT where there is none. */
 export function bindingOf<B extends Binding>(inputs: readonly B[], name: string, path: string): B {
   const binding = inputs.find((input) => input.name === name);
   if (binding !== undefined) return binding;
-  throw new TrtforgeError('TF_SESSION_INPUT', `${path} is given for ${name}, which is no input.`, {
+  throw new TrtforgeError('TF_SESSION_INPUT', `${path} is passed for ${name}, which is not an input.`, {
     remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
   });
 }
 
 /** Throws TF_SESSION_INPUT where an input has no source. */
-export function refuseMissing(inputs: readonly Binding[], given: ReadonlyMap<string, unknown>): void {
+export function rejectMissing(inputs: readonly Binding[], given: ReadonlyMap<string, unknown>): void {
   const names = inputs.map(({ name }) => name).filter((name) => !given.has(name));
   if (names.length === 0) return;
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
-    `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.map((name) => `«${name}»`).join(', ')}.`,
+    `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.map((name) => `"${name}"`).join(', ')}.`,
     {
       remedy: `Give ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
     },
@@ -141,7 +141,7 @@ function checkHeader(input: KnownInput, header: NonNullable<Described['header']>
 }
 
 /** A range is for values that are drawn: where none is drawn it would be dropped silently. */
-function refuseIdleRanges(
+function rejectIdleRanges(
   ranges: NonNullable<RunRequest['ranges']>,
   given: ReadonlyMap<string, string>,
   sources: readonly RunSource[],
@@ -162,7 +162,7 @@ function refuseIdleRanges(
   }
 }
 
-function refuseTwice(name: string, earlier: string | undefined, from: string): void {
+function rejectTwice(name: string, earlier: string | undefined, from: string): void {
   if (earlier === undefined) return;
   throw new TrtforgeError('TF_USAGE', `The input ${name} is given twice: by ${earlier} and by ${from}.`, {
     remedy: 'Leave one of them out.',

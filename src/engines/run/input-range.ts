@@ -7,7 +7,7 @@ import type { Binding } from '../runtime/session.js';
 /** How the elements of one input are drawn, and why so. */
 export interface InputRange {
   readonly spread: Spread | { readonly kind: 'mask' };
-  /** One phrase for reports: `0 to 30521, the rows of «word_embeddings»`. */
+  /** One phrase for reports: `0 to 30521, the rows of "word_embeddings"`. */
   readonly reason: string;
 }
 
@@ -28,7 +28,7 @@ export interface RunSizes {
 
 /**
  * Chooses a range for an input from what the model does with it. Indices stay within the axis they index, lengths within the longest axis,
- * masks begin with ones, counts stay small; floats are standard normal unless an image or a function's domain says otherwise.
+ * masks begin with ones, counts stay small; floats are standard normal unless an image or a function's domain requires otherwise.
  */
 export function chooseRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRange {
   const reached = uses.reached(input.name);
@@ -151,4 +151,4 @@ const uniform = (low: number, high: number, why: string): InputRange => ({
   reason: `${low} to ${high}, ${why}`,
 });
 
-const label = (node: NodeProto): string => `${node.opType} «${node.name || node.output[0] || ''}»`;
+const label = (node: NodeProto): string => `${node.opType} "${node.name || node.output[0] || ''}"`;

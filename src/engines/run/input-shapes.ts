@@ -25,7 +25,7 @@ export function resolveShapes(
 ): ResolvedShapes {
   for (const name of asked.keys()) {
     if (!inputs.some((input) => input.name === name)) {
-      throw new TrtforgeError('TF_SHAPE_INVALID', `There is no input «${name}» to give a shape.`, {
+      throw new TrtforgeError('TF_SHAPE_INVALID', `There is no input "${name}", whose shape is passed.`, {
         remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
       });
     }
@@ -63,18 +63,18 @@ export function resolveShapes(
 function takeSymbols(input: Binding, shape: readonly number[] | undefined, sizes: Map<string, number>): void {
   if (shape === undefined || input.shape === null) return;
   const declared = input.shape;
-  const refuse = (why: string) =>
+  const mismatch = (why: string) =>
     new TrtforgeError(
       'TF_SHAPE_INVALID',
-      `The shape [${shape}] does not fit the input «${input.name}»: ${why}.`,
+      `The shape [${shape}] does not fit the input "${input.name}": ${why}.`,
     );
-  if (shape.length !== declared.length) throw refuse(`it has ${declared.length} dimensions`);
+  if (shape.length !== declared.length) throw mismatch(`it has ${declared.length} dimensions`);
   declared.forEach((dim, axis) => {
     const size = shape[axis] ?? 0;
-    if (typeof dim === 'number' && dim !== size) throw refuse(`dimension ${axis} is ${dim}`);
+    if (typeof dim === 'number' && dim !== size) throw mismatch(`dimension ${axis} is ${dim}`);
     if (typeof dim !== 'string') return;
     const known = sizes.get(dim) ?? size;
-    if (known !== size) throw refuse(`${dim} is ${known} elsewhere`);
+    if (known !== size) throw mismatch(`${dim} is ${known} elsewhere`);
     sizes.set(dim, size);
   });
 }

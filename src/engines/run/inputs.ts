@@ -159,7 +159,7 @@ function integersOf(
 const beyond = ({ name, dtype }: Binding, origin: string, value: number | bigint, at: number) =>
   new TrtforgeError(
     'TF_SESSION_INPUT',
-    `${origin} holds ${value} (element ${at}), which the input «${name}» of type ${dtype} cannot.`,
+    `${origin} holds ${value} (element ${at}), which the input "${name}" of type ${dtype} cannot.`,
     { remedy: `Give values that ${dtype} holds.` },
   );
 
@@ -170,14 +170,14 @@ export function checkConvertible(input: Binding, dtype: Dtype, origin: string): 
   if (isIntegerDtype(input.dtype) && (kind === 'int' || kind === 'uint')) return;
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
-    `${origin} holds ${dtype}, but the input «${input.name}» is ${input.dtype}.`,
+    `${origin} holds ${dtype}, but the input "${input.name}" is ${input.dtype}.`,
   );
 }
 
 function assertKnownNames(inputs: readonly Binding[], { ranges = [], files = [] }: InputOptions): void {
   for (const { name } of [...ranges, ...files]) {
     if (name === null || inputs.some((input) => input.name === name)) continue;
-    throw new TrtforgeError('TF_SESSION_INPUT', `There is no input «${name}».`, {
+    throw new TrtforgeError('TF_SESSION_INPUT', `There is no input "${name}".`, {
       remedy: `The inputs are ${inputs.map((input) => input.name).join(', ')}.`,
     });
   }
@@ -200,7 +200,7 @@ function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high:
   const why = least <= most ? 'cannot hold all of that' : 'has no number in it';
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
-    `The values of the input «${name}» are to be ${low} to ${high}, but its type, ${dtype}, ${why}.`,
+    `The values of the input "${name}" are to be ${low} to ${high}, but its type, ${dtype}, ${why}.`,
     { remedy: `Give the input a range of its own: --val-range ${name}:[0,1].` },
   );
 }

@@ -108,7 +108,7 @@ async function runEngine(
   const options = {
     profile,
     iterations: request.iterations ?? 1,
-    ...(signal === undefined ? {} : { signal }),
+    signal,
   };
   const ran = await inPhase('run', emit, () => session.runRepeatedly(tensors, options));
   return { ...ran, inputs, profile, openMs };
@@ -123,7 +123,7 @@ async function runModel(
     const planned = gatherForModel(session.inputs, request, attempt);
     return { planned, inputs: shapesOf(planned) };
   };
-  const options = { iterations: request.iterations ?? 1, ...(signal === undefined ? {} : { signal }) };
+  const options = { iterations: request.iterations ?? 1, signal };
   let openMs = 0;
   const { planned: inputs, result } = await inPhase('run', emit, () =>
     runGuessed(request.file, plan, (planned) => {

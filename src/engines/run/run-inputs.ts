@@ -11,7 +11,7 @@ import { float32Values, integerTensor, isIntegerDtype, numbersOf } from '../../f
 import type { Binding } from '../runtime/session.js';
 import { list, same } from '../runtime/tensorrt/engine-inputs.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
-import { bindingOf, refuseMissing } from './check-sources.js';
+import { bindingOf, rejectMissing } from './check-sources.js';
 import { inDtype, planInputs } from './inputs.js';
 import type { RunRequest } from './run-request.js';
 
@@ -37,7 +37,7 @@ export function gatherInputs(
   attempt = 0,
 ): readonly GatheredInput[] {
   const given = readSources(inputs, request);
-  if (!request.sources.some(({ kind }) => kind === 'random')) refuseMissing(inputs, given);
+  if (!request.sources.some(({ kind }) => kind === 'random')) rejectMissing(inputs, given);
   const drawn = drawInputs(inputs, given, request, model, attempt);
   return inputs.map((input) => ({ name: input.name, ...(given.get(input.name) ?? drawn(input)) }));
 }
@@ -105,7 +105,7 @@ function converted(binding: Binding, given: Tensor, path: string): Gathered {
   if (shape !== null && !fitsDeclared(shape, tensor.shape)) {
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
-      `${path} is ${list(tensor.shape)}, but the input «${name}» is ${list(shape.map((size) => size ?? '?'))}.`,
+      `${path} is ${list(tensor.shape)}, but the input "${name}" is ${list(shape.map((size) => size ?? '?'))}.`,
       { remedy: 'Give a tensor of the rank and the fixed dimensions of the input.' },
     );
   }

@@ -32,14 +32,14 @@ export function checkInputs(inputs: readonly Binding[], tensors: NamedTensors): 
   for (const name of tensors.keys()) {
     if (!inputs.some((input) => input.name === name)) {
       throw wrong(
-        `There is no input «${name}»; the inputs are ${inputs.map((input) => input.name).join(', ')}.`,
+        `There is no input "${name}"; the inputs are ${inputs.map((input) => input.name).join(', ')}.`,
       );
     }
   }
   const symbols = new Map<string, number>();
   for (const input of inputs) {
     const tensor = tensors.get(input.name);
-    if (tensor === undefined) throw wrong(`There is no tensor for the input «${input.name}».`);
+    if (tensor === undefined) throw wrong(`There is no tensor for the input "${input.name}".`);
     assertTensor(input.name, tensor);
     if (tensor.dtype !== input.dtype) {
       throw wrong(`The input ${input.name} is ${input.dtype}, the tensor given for it is ${tensor.dtype}.`);

@@ -8,7 +8,7 @@ const entrySchema = z.object({
   identity: z.string(),
   /** Path or object key of the plan; null where the entry of a bucket cannot be read. */
   engine: z.string().nullable(),
-  /** null where the passport cannot be read; `problem` says why. */
+  /** null where the passport cannot be read; `problem` states why. */
   name: z.string().nullable(),
   target: z.string().nullable(),
   precision: z.string().nullable(),
@@ -39,7 +39,7 @@ export type CacheList = z.infer<typeof cacheListSchema>;
 export const cacheVerifySchema = z.object({
   schema: z.literal('trtforge.cache-verify/1'),
   store: z.string(),
-  sound: z.int(),
+  verified: z.int(),
   engines: z.array(entrySchema),
   foreign: z.array(foreignEntrySchema),
   exitCode: z.literal([0, 1]),
@@ -57,7 +57,7 @@ export const cacheWhySchema = z.object({
   from: z.string().nullable(),
   /** The rule by which it serves; null when it would be built. */
   rule: z.string().nullable(),
-  /** What the rules say of the other engines of this model. */
+  /** What the rules decide of the other engines of this model. */
   others: z.array(
     z.object({
       identity: z.string(),
@@ -113,7 +113,7 @@ export const cacheImportSchema = z.object({
       oddities: z.array(z.string()),
     }),
   ),
-  refused: z.array(z.object({ from: z.string(), code: z.string(), reason: z.string() })),
+  rejected: z.array(z.object({ from: z.string(), code: z.string(), reason: z.string() })),
   exitCode: z.literal([0, 1]),
 });
 export type CacheImport = z.infer<typeof cacheImportSchema>;

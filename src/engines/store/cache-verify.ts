@@ -20,7 +20,7 @@ interface VerifyOptions {
 }
 
 /**
- * Reads every plan of a store and holds it against its passport, and against what is trusted; those of a bucket are fetched for it.
+ * Reads every plan of a store and checks it against its passport and what is trusted; those of a bucket are fetched for it.
  * `exitCode` is 1 when one does not agree.
  */
 export async function verifyCache(
@@ -40,14 +40,14 @@ export async function verifyCache(
     problem: foreignProblem(entry.engine, { schema: 'trtforge.foreign/1', ...entry }),
   }));
   const all = [...engines, ...foreign];
-  const sound = all.filter(({ problem }) => problem === null).length;
+  const verified = all.filter(({ problem }) => problem === null).length;
   return {
     schema: 'trtforge.cache-verify/1',
     store: store.place,
-    sound,
+    verified,
     engines,
     foreign,
-    exitCode: sound === all.length ? 0 : 1,
+    exitCode: verified === all.length ? 0 : 1,
   };
 }
 

@@ -11,7 +11,7 @@ interface CollectOptions {
 
 /**
  * Brings a store under a limit. A folder knows when each engine was last used; a bucket does not, so there the engines built longest ago go
- * first, except those that are being built again. `confirm` is told what would go from a bucket, and stops it by throwing; a dry run only tells.
+ * first, except those that are being built again. `confirm` gets what would go from a bucket, and stops it by throwing; a dry run only lists.
  * Throws TF_STORE_UNWRITABLE, TF_REMOTE_*.
  */
 export async function collectGarbage(

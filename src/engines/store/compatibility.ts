@@ -30,7 +30,7 @@ export type CompatibilityRule =
 const JETSON: readonly number[] = [53, 62, 72, 87, 110];
 
 /**
- * Whether an engine of one identity may stand in for another. Model and recipe must be the same in every field, since they decide what is
+ * Whether an engine of one identity may serve in place of another. Model and recipe must be the same in every field, since they decide what is
  * computed; the target may differ only as far as the recipe asked for when the engine was built (TensorRT's support matrix), or where a
  * tensorrt-rtx engine was built for several GPUs and one of them is wanted.
  */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { parseEngineName } from '../identity/engine-name.js';
 
-/** What a file name claims of an engine. Names are hints: nothing here is believed, it is shown and held against the plan's header. */
+/** What a file name states of an engine. Names are hints: they are shown and compared with the plan's header. */
 export interface NameHints {
   /** Which way of naming engines this is; null for none that is known. */
   readonly scheme: NameScheme | null;
@@ -83,5 +83,5 @@ function hintsOf(scheme: NameScheme, parts: Readonly<Record<string, string | und
 
 const missingGpu = (word: string): string =>
   word === 'cpu'
-    ? 'The name says «cpu»: it was made where PyTorch saw no GPU, and a plan is always for one.'
-    : 'The name says «unknown»: whoever named it could not ask for the GPU.';
+    ? 'The name has `cpu`: it was made where PyTorch saw no GPU, and a plan is always for one.'
+    : 'The name has `unknown`: the program that named it saw no GPU.';

@@ -4,7 +4,7 @@ import { targetText } from '../identity/target.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { EngineSummary } from './store.js';
 
-/** What a listing says of an engine whose passport was read. */
+/** The entry in a listing of an engine whose passport was read. */
 export const summaryOf = (passport: Passport, signature: EngineSignature | null): EngineSummary => ({
   identity: passport.identity.digest,
   name: passport.name,
@@ -18,7 +18,7 @@ export const summaryOf = (passport: Passport, signature: EngineSignature | null)
   problem: null,
 });
 
-/** The same of one that could not be read. Rethrows what is no error of ours. */
+/** The same of one that could not be read. Rethrows every error but a TrtforgeError. */
 export function brokenSummary(identity: string, error: unknown): EngineSummary {
   if (!(error instanceof TrtforgeError)) throw error;
   return {

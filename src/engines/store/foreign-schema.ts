@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The JSON beside an engine that came without a passport. It has no identity: nothing says which model and recipe it was built from. */
+/** The JSON beside an engine that came without a passport. It has no identity: nothing states which model and recipe it was built from. */
 export const foreignSchema = z.object({
   schema: z.literal('trtforge.foreign/1'),
   /** Its file name where it came from; a plain file name. */

@@ -16,7 +16,7 @@ const LARGEST_RECORD = 1 << 20;
 
 /**
  * Engines of a store that came without a passport, by the SHA-256 of the file: `foreign/3f2a…/NAME` and `foreign.json`. They are kept, listed,
- * verified and exported, and never serve a build: without a passport nothing says what they compute.
+ * verified and exported, and never serve a build: without a passport nothing states what they compute.
  */
 export class ForeignEngines {
   readonly #place: string;
@@ -100,11 +100,11 @@ function describeForeign(path: string, name: string): ForeignEngine {
     oddities: [
       ...oddities,
       ...(claimed !== null && version !== null && !version.startsWith(claimed)
-        ? [`The name says TensorRT ${claimed}, the plan’s header ${version}.`]
+        ? [`The name states TensorRT ${claimed}, the plan’s header ${version}.`]
         : []),
       ...(foreignHeader === null
         ? []
-        : ['Something stands in front of the plan; trtforge engine strip-header removes it.']),
+        : ['Other bytes precede the plan; trtforge engine strip-header removes them.']),
     ],
     importedAt: new Date().toISOString(),
   };

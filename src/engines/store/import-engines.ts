@@ -25,7 +25,7 @@ const isEngine = (name: string): boolean =>
   engineExtensions.some((extension) => name.endsWith(`.${extension}`));
 
 /**
- * Brings engines from elsewhere into a store: files, folders, `s3://…` and the like. With a sound passport an engine serves builds
+ * Brings engines from elsewhere into a store: files, folders, `s3://…` and the like. With a valid passport an engine serves builds
  * from then on; without one it is kept as foreign. What cannot be used is named and left.
  * Throws TF_FILE_NOT_FOUND for a source that is not there, TF_REMOTE_*, TF_WRITE_FAILED, TF_CANCELLED.
  */
@@ -42,7 +42,7 @@ export async function importEngines(
 class Import {
   readonly #engines: CacheImport['engines'] = [];
   readonly #foreign: CacheImport['foreign'] = [];
-  readonly #refused: CacheImport['refused'] = [];
+  readonly #rejected: CacheImport['rejected'] = [];
 
   constructor(
     private readonly store: LocalStore,
@@ -55,8 +55,8 @@ class Import {
       store: this.store.place,
       engines: this.#engines,
       foreign: this.#foreign,
-      refused: this.#refused,
-      exitCode: this.#refused.length === 0 ? 0 : 1,
+      rejected: this.#rejected,
+      exitCode: this.#rejected.length === 0 ? 0 : 1,
     };
   }
 
@@ -106,7 +106,7 @@ class Import {
     } catch (error) {
       if (!(error instanceof TrtforgeError) || ['TF_WRITE_FAILED', 'TF_CANCELLED'].includes(error.code))
         throw error;
-      this.#refused.push({ from: shown, code: error.code, reason: error.message });
+      this.#rejected.push({ from: shown, code: error.code, reason: error.message });
     }
   }
 

@@ -118,7 +118,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     return this.#stored(passport, signature);
   }
 
-  /** What is kept, sound or not, in no order. */
+  /** What is kept, intact or not, in no order. */
   list(): Promise<readonly EngineSummary[]> {
     return this.#index.engines();
   }
@@ -129,7 +129,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     return same.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
   }
 
-  /** The passport of an engine; undefined when it cannot be read. Says nothing of the plan. */
+  /** The passport of an engine; undefined when it cannot be read. The plan is not checked. */
   async passport(identity: string): Promise<Passport | undefined> {
     const { readPassport } = await import('../identity/passport.js');
     try {
@@ -139,7 +139,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     }
   }
 
-  /** Passport first: what is left after a kill in between is not believed. False when there was nothing. */
+  /** Passport first: what is left after a kill in between is not used. False when there was nothing. */
   async remove(identity: string): Promise<boolean> {
     const planPath = this.planPath(identity);
     const passport = await this.passport(identity);
@@ -183,7 +183,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     return { ...plan, victims, bytesAfter, excessBytes: Math.max(0, bytesAfter - maxBytes) };
   }
 
-  /** What an engine has against being evicted is its own matter; undefined for an entry that cannot be looked at. */
+  /** Size, last use and locks of an engine; undefined for an entry that cannot be read. */
   #evictable(identity: string): Evictable | undefined {
     try {
       const planPath = this.#ownPlanPath(identity);

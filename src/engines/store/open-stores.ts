@@ -9,15 +9,15 @@ import type { RemoteStore } from './remote/remote-store.js';
 import { noTrust, openTrust, splitPaths, type Trust, type TrustOptions } from './trust.js';
 
 /** Goes up when a passport is checked another way. */
-const MEMO = 'engines-sound-2';
+const MEMO = 'verified-engines-2';
 
-/** Which stores are asked, in which order, and what is believed of what they have. */
+/** Which stores are asked, in which order, and which of their engines are trusted. */
 export interface StoreOptions extends TrustOptions {
   /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
   readonly store?: string | false;
-  /** Folders of more stores that are asked after it and never written (default: `TRTFORGE_CACHE_FROM`, several by «:»). */
+  /** Folders of more stores that are asked after it and never written (default: `TRTFORGE_CACHE_FROM`, several separated by `:`). */
   readonly layers?: readonly string[];
-  /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions say), or false for none. */
+  /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions name), or false for none. */
   readonly remote?: string | false;
   /** The store holds at most so many bytes of plans; engines used least recently go (default: `TENSORRT_CACHE_MAX_SIZE`, else no limit). */
   readonly maxBytes?: number;

@@ -38,7 +38,7 @@ export function setAside(path: string, partials: string): void {
   try {
     removeIfThere(folder);
     makeFolder(folder);
-    // The ledger comes last: a file without one is not believed.
+    // The ledger comes last: a file without one is not used.
     renameSync(path, join(folder, 'plan'));
     renameSync(ledgerPath(path), ledgerPath(join(folder, 'plan')));
   } catch {
@@ -50,7 +50,7 @@ export function setAside(path: string, partials: string): void {
 export function takeUp(sha256: string, path: string, partials: string): void {
   const folder = join(partials, sha256);
   try {
-    // The ledger first: of several processes one gets it, and only with it is the file believed.
+    // The ledger first: of several processes one gets it, and only with it is the file used.
     renameSync(ledgerPath(join(folder, 'plan')), ledgerPath(path));
     renameSync(join(folder, 'plan'), path);
   } catch {

@@ -11,7 +11,7 @@ import type { Trust } from './trust.js';
 
 /**
  * Moves a checked plan and its passport into place; `pendingPath` lies on the same file system. Both are on disk before the first rename, the
- * old passport goes first and the new one comes last: at every moment in between there is no passport, so nothing is believed.
+ * old passport goes first and the new one comes last: at every moment in between there is no passport, so nothing is used.
  * Throws TF_WRITE_FAILED; the pending files are the caller's to remove.
  */
 export function publishEngine(pendingPath: string, passport: Passport, planPath: string): void {

@@ -7,7 +7,7 @@ import type { EngineSignature } from './signature-schema.js';
 /** Real ones have 200 bytes. */
 const LARGEST = 4096;
 
-/** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is no signature. */
+/** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is not a signature. */
 export async function readSignature(planPath: string): Promise<EngineSignature | null> {
   const path = signaturePath(planPath);
   let text: string;

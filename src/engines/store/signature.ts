@@ -84,7 +84,7 @@ function readKey(path: string, parse: (pem: string) => KeyObject): KeyObject {
     const key = parse(text);
     if (key.asymmetricKeyType === 'ed25519') return key;
   } catch {
-    // Told below, without the text: it may be a secret.
+    // Reported below, without the text: it may be a secret.
   }
   throw new TrtforgeError(
     'TF_KEY_INVALID',
@@ -93,4 +93,4 @@ function readKey(path: string, parse: (pem: string) => KeyObject): KeyObject {
 }
 
 const unsigned = (name: string, why: string): TrtforgeError =>
-  new TrtforgeError('TF_SIGNATURE_INVALID', `${name} is not believed: ${why}.`);
+  new TrtforgeError('TF_SIGNATURE_INVALID', `${name} is rejected: ${why}.`);

@@ -28,8 +28,8 @@ interface IndexFile {
 }
 
 /**
- * What a store holds, without reading every passport: summaries kept per folder of `by-identity/`, believed while the folder's times are what
- * they were. Adding and removing an engine moves them; whoever changes one in place calls `changed`. Only a cache: it lies outside the store,
+ * What a store holds, without reading every passport: summaries kept per folder of `by-identity/`, valid while the folder's times are what
+ * they were. Adding and removing an engine moves them; a caller that changes one in place calls `changed`. Only a cache: it lies outside the store,
  * may be deleted, and each folder that does not fit is read again.
  */
 export class StoreIndex {
@@ -64,7 +64,7 @@ export class StoreIndex {
     return Object.values(shards).flatMap(({ engines }) => engines);
   }
 
-  /** Says that an engine was changed in place. */
+  /** Forgets an engine that was changed in place. */
   changed(identity: string): void {
     const now = new Date();
     try {
@@ -103,7 +103,7 @@ function stampOf(folder: string): string {
   return Date.now() - Number(ctimeNs / 1_000_000n) < tick ? '' : `${mtimeNs} ${ctimeNs} ${ino}`;
 }
 
-/** Nothing when the file is not there or is no index: it is made again then. */
+/** Nothing when the file is not there or is not an index: it is made again then. */
 function readIndex(path: string): Readonly<Record<string, Shard>> {
   const content = readJson(path, LARGEST_INDEX);
   return isIndex(content) ? content.shards : {};

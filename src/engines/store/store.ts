@@ -38,7 +38,7 @@ export interface EngineSource<E> {
   findCompatible(wanted: IdentityDocument, signal?: AbortSignal): Promise<Found<E> | undefined>;
 }
 
-/** What a listing says of one engine; facts are null when its passport cannot be read, and `problem` says why. */
+/** One engine of a listing; facts are null when its passport cannot be read, and `problem` states why. */
 export interface EngineSummary {
   readonly identity: string;
   readonly name: string | null;

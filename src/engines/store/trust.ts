@@ -7,7 +7,7 @@ import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signPassport 
 import { readSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
 
-/** Whose engines are believed, and who signs those that are built here. */
+/** Which keys sign engines that are used, and which key signs those that are built. */
 export interface Trust {
   /** An engine without a fitting signature of a trusted key is a miss. */
   readonly required: boolean;
@@ -19,9 +19,9 @@ export interface Trust {
 export const noTrust: Trust = { required: false, keys: new Map(), signingKey: null };
 
 export interface TrustOptions {
-  /** Refuse engines that no trusted key signed (default: off). */
+  /** Reject engines that no trusted key signed (default: off). */
   readonly requireSignature?: boolean;
-  /** Paths of Ed25519 public keys in PEM form (default: `TRTFORGE_TRUSTED_KEYS`, several by «:»). */
+  /** Paths of Ed25519 public keys in PEM form (default: `TRTFORGE_TRUSTED_KEYS`, several separated by `:`). */
   readonly trustKeys?: readonly string[];
   /** Path of the Ed25519 private key that signs what is built (default: `TRTFORGE_SIGNING_KEY`). Its own engines are trusted. */
   readonly signKey?: string;
@@ -48,12 +48,12 @@ export function openTrust(requested: TrustOptions, environment: NodeJS.ProcessEn
   return { required, keys, signingKey };
 }
 
-/** Paths separated by «:» (Windows: «;»), as in PATH. */
+/** Paths separated by `:` (Windows: `;`), as in PATH. */
 export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);
 
 /**
- * Holds an engine against what is trusted. A signature of a key that is known must fit even where none is required: a passport that was
- * changed after signing is never believed. Throws TF_SIGNATURE_INVALID.
+ * Checks an engine against what is trusted. A signature of a known key must fit even where none is required: a passport that was
+ * changed after signing is always rejected. Throws TF_SIGNATURE_INVALID.
  */
 export function checkTrust(
   trust: Trust,
@@ -92,7 +92,7 @@ export async function verifyTrusted(
 }
 
 /**
- * Engines that were found sound, remembered while neither plan nor passport changes: a hit then reads neither again. Where signatures are
+ * Engines that were verified, remembered while neither plan nor passport changes: a hit then reads neither again. Where signatures are
  * required nothing is remembered: a plan can be written through a mapping without its times changing, and nobody signed the memo.
  */
 export class VerifiedEngines {
@@ -123,7 +123,7 @@ export class VerifiedEngines {
   }
 }
 
-/** What is remembered was a whole passport when it was written; this only tells entries of another kind apart. */
+/** What is remembered was a whole passport when it was written; this only rejects entries of another kind. */
 const isPassport = (value: unknown): value is Passport =>
   typeof value === 'object' && value !== null && 'schema' in value && value.schema === 'trtforge.passport/1';
 

@@ -42,7 +42,7 @@ export function chosenGpu(list: GpuList, device: number, need: string, remedy?: 
   const detail = reason === null ? '' : `: ${reason.replace(/\.$/, '')}`;
   const why = list.gpus.length === 0 ? `this machine shows none${detail}` : reason;
   throw new TrtforgeError('TF_GPU_UNAVAILABLE', `${need}, and ${why}.`, {
-    ...(remedy === undefined ? {} : { remedy }),
+    remedy,
     details: { device, gpus: list.gpus.length, reason },
   });
 }

@@ -9,7 +9,7 @@ export interface NativeJob<T> {
 
 /**
  * What the library reports while it works. `severity` is the library's: 0 internal error to 4 verbose. Phases are the outer ones; what goes on `inside` them is
- * told ten times a second: an inner phase at its start (step -1) or after one of its steps.
+ * reported ten times a second: an inner phase at its start (step -1) or after one of its steps.
  */
 export type NativeEvent =
   | { readonly type: 'log'; readonly severity: number; readonly message: string }
@@ -76,7 +76,7 @@ export function toTrtforgeError(error: unknown): unknown {
   const { code, message, details } = error;
   return new TrtforgeError(code as ErrorCode, message, {
     cause: error,
-    ...(details === undefined ? {} : { details }),
+    details,
   });
 }
 

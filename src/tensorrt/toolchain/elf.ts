@@ -18,7 +18,7 @@ export interface ElfSymbol {
 }
 
 const MAX_TABLE_BYTES = 64 << 20;
-const NOT_ELF = 'it is no 64-bit little-endian ELF file';
+const NOT_ELF = 'it is not a 64-bit little-endian ELF file';
 const SHT_DYNAMIC = 6;
 const SHT_DYNSYM = 11;
 const DT_NEEDED = 1n;

@@ -83,7 +83,7 @@ export interface ToolchainRequest {
 }
 
 /**
- * The first found that fits the request. Throws TF_TOOLCHAIN_NOT_FOUND that says what is there instead, damaged libraries among it, and what to do.
+ * The first found that fits the request. Throws TF_TOOLCHAIN_NOT_FOUND that names what is there instead, damaged libraries among it, and what to do.
  */
 export function chooseToolchain(
   found: readonly FoundToolchain[],

@@ -254,7 +254,7 @@ function checkDigest(
 
 function publishFolder(unpacked: string, folder: string, manifest: ToolchainManifest): InstalledToolchain {
   try {
-    // A folder without a believable manifest is what is left of a damaged installation.
+    // A folder without a valid manifest is what is left of a damaged installation.
     if (existsSync(folder) && readManifest(folder) === undefined) removeToolchain(folder);
     renameSync(unpacked, folder);
     syncFolder(join(folder, '..'));

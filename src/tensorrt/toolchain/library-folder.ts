@@ -155,7 +155,7 @@ function resources(names: readonly string[]): readonly string[] {
   return [...new Set(found)].sort();
 }
 
-/** For each major version the name to load: `libnvinfer.so.10` before `libnvinfer.so.10.6.0`; the link without a number only stands in for nothing. */
+/** For each major version the name to load: `libnvinfer.so.10` before `libnvinfer.so.10.6.0`; the link without a number only where there is no other. */
 function byMajor(names: readonly string[], stem: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const name of names) {

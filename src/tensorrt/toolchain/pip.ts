@@ -88,7 +88,7 @@ function runPip(
     if (signal.aborted) stop();
     const poll = setInterval(() => {
       const done = bytesUnder(folder);
-      emit({ type: 'progress', phase: 'download', done, ...(bytes === undefined ? {} : { total: bytes }) });
+      emit({ type: 'progress', phase: 'download', done, total: bytes });
     }, POLL_MS);
     const end = (exitCode: number | null, startError?: unknown) => {
       clearInterval(poll);

@@ -29,7 +29,7 @@ export function isInLine(version: string, wanted: string): boolean {
   return want.every((part, at) => have[at] === part);
 }
 
-/** Whether two versions agree as far as both say: 10.6.0 agrees with 10.6.0.26. */
+/** Whether two versions agree in the parts that both have: 10.6.0 agrees with 10.6.0.26. */
 export function agree(a: string, b: string): boolean {
   const [left, right] = [parts(a), parts(b)];
   return left.every((part, at) => right[at] === undefined || right[at] === part);

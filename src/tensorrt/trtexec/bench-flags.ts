@@ -35,7 +35,7 @@ export function benchArguments(request: TrtexecBenchRequest, version: string): r
   return line.arguments;
 }
 
-/** Alike from 8.6 to 11. Without the full runtime trtexec takes the plan for version-compatible whether told so or not, and loads no plug-ins itself. */
+/** Alike from 8.6 to 11. Without the full runtime trtexec takes the plan for version-compatible with or without the flag, and loads no plug-ins itself. */
 function addRuntime(line: CommandLine, { runtime, allowHostCode, plugins }: TrtexecBenchRequest): void {
   if (runtime !== 'full') {
     if (plugins.static.length > 0)

@@ -34,10 +34,10 @@ export class CommandLine {
   }
 
   check(option: string, available: Availability): void {
-    if (!isWithin(this.version, available)) throw this.refused(option, availabilityText(available));
+    if (!isWithin(this.version, available)) throw this.unsupported(option, availabilityText(available));
   }
 
-  refused(option: string, versions: string): TrtforgeError {
+  unsupported(option: string, versions: string): TrtforgeError {
     return new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
       `trtexec ${this.version} has no ${option}; ${versions} has it.`,

@@ -50,7 +50,7 @@ const TILING = ['none', 'fast', 'moderate', 'full'] as const;
 
 /**
  * The arguments that build a plan with trtexec of a version, measuring nothing.
- * Errors: TF_OPTION_UNSUPPORTED for what this version (or any trtexec) cannot be told; it names the versions that can.
+ * Errors: TF_OPTION_UNSUPPORTED for what this version (or any trtexec) has no flag for; it names the versions that can.
  */
 export function buildArguments(request: TrtexecBuildRequest, version: string): readonly string[] {
   const line = new CommandLine(version);
@@ -81,9 +81,9 @@ function addTypes(line: CommandLine, request: TrtexecBuildRequest, version: stri
     }
     if (line.takes('stronglyTyped')) line.add('stronglyTyped');
     else if (!isWithin(version, { since: '11.0', until: null }))
-      throw line.refused('strongly typed networks', 'trtexec 9.1 and newer');
+      throw line.unsupported('strongly typed networks', 'trtexec 9.1 and newer');
   } else if (isWithin(version, { since: '11.0', until: null }))
-    throw line.refused('weakly typed networks', 'trtexec 8.6 to 10.x');
+    throw line.unsupported('weakly typed networks', 'trtexec 8.6 to 10.x');
   for (const precision of precisions) {
     if (precision === 'int8') {
       throw new TrtforgeError(

@@ -30,7 +30,7 @@ const PROGRESS_INTERVAL_MS = 100;
 export class RunProgress {
   private current: { readonly phase: string; readonly at: number } | undefined;
   private timedLayers = 0;
-  private toldAt = 0;
+  private reportedAt = 0;
 
   constructor(private readonly emit: EventListener) {}
 
@@ -59,14 +59,14 @@ export class RunProgress {
     const found = TIMED_LAYER.exec(message);
     if (found === null || this.current === undefined) return;
     this.timedLayers++;
-    if (performance.now() - this.toldAt < PROGRESS_INTERVAL_MS) return;
-    this.toldAt = performance.now();
+    if (performance.now() - this.reportedAt < PROGRESS_INTERVAL_MS) return;
+    this.reportedAt = performance.now();
     const detail = found[1] ?? found[2];
     this.emit({
       type: 'progress',
       phase: this.current.phase,
       done: this.timedLayers,
-      ...(detail === undefined ? {} : { detail }),
+      detail,
     });
   }
 

@@ -25,7 +25,7 @@ const MEMORY_INTERVAL_MS = 250;
 export interface TrtexecRunRequest {
   readonly trtexec: string;
   readonly arguments: readonly string[];
-  /** Its banner must agree, as far as both say; null takes any. */
+  /** Its banner must agree, as far as both have parts; null takes any. */
   readonly expectedVersion: string | null;
   readonly environment: NodeJS.ProcessEnv;
   /** Working folder; undefined for this process's own. */
@@ -231,7 +231,7 @@ function startGroup(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: options.environment,
-    ...(options.folder === undefined ? {} : { cwd: options.folder }),
+    cwd: options.folder,
   });
   const signal = (name: NodeJS.Signals) => {
     if (child.pid === undefined) return;

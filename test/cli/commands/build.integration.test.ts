@@ -91,7 +91,7 @@ describe('trtforge cache without engines', () => {
     );
     expect(cacheListSchema.parse(ls?.json()).engines).toEqual([]);
     expect(cacheVerifySchema.parse(verify?.json())).toMatchObject({
-      sound: 0,
+      verified: 0,
       exitCode: 0,
     });
     expect(cacheClearSchema.parse(clear?.json()).removed).toBe(0);

@@ -134,7 +134,7 @@ describe('trtforge cache import', async () => {
       store,
       engines: [{ from: good, name: expect.stringContaining('sample_aaaaaaaa') }],
       foreign: [{ name: 'yolo-fp16-sm86.plan' }],
-      refused: [{ code: 'TF_ENGINE_DIGEST_MISMATCH', reason: expect.stringContaining('bbbbbbbb') }],
+      rejected: [{ code: 'TF_ENGINE_DIGEST_MISMATCH', reason: expect.stringContaining('bbbbbbbb') }],
       exitCode: 1,
     });
     expect(await listed()).toEqual(['a']);
@@ -176,7 +176,7 @@ describe('trtforge cache import', async () => {
     const words = ['import', 'out', '--require-signature', '--trust-key', pair.publicKey];
     expect(await answer(words, elsewhere)).toMatchObject({
       engines: [{ name: expect.stringContaining('aaaaaaaa') }],
-      refused: [{ code: 'TF_SIGNATURE_INVALID' }],
+      rejected: [{ code: 'TF_SIGNATURE_INVALID' }],
       exitCode: 1,
     });
   });
@@ -198,8 +198,8 @@ describe('trtforge cache export', async () => {
     expect(result).toMatchObject({ store, to, bytes: 2 * 4096 });
     expect(result.engines.map(({ bytes }) => bytes)).toEqual([4096, 4096]);
     const elsewhere = { TENSORRT_CACHE_DIR: join(folder, 'elsewhere') };
-    expect(cacheImportSchema.parse(await answer(['import', to], elsewhere))).toMatchObject({ refused: [] });
-    expect(cacheVerifySchema.parse(await answer(['verify'], elsewhere))).toMatchObject({ sound: 2 });
+    expect(cacheImportSchema.parse(await answer(['import', to], elsewhere))).toMatchObject({ rejected: [] });
+    expect(cacheVerifySchema.parse(await answer(['verify'], elsewhere))).toMatchObject({ verified: 2 });
   });
 
   test('in another layout, side by side or as a product brings it', async () => {
@@ -316,10 +316,10 @@ describe('trtforge cache sign', async () => {
 describe('trtforge cache verify', async () => {
   test('ends with 0 when all is sound, and with 1 naming what is not', async () => {
     await fill('a', 'b');
-    expect(cacheVerifySchema.parse(await answer(['verify']))).toMatchObject({ sound: 2, exitCode: 0 });
+    expect(cacheVerifySchema.parse(await answer(['verify']))).toMatchObject({ verified: 2, exitCode: 0 });
     writeFileSync(firstPlan(), samplePlan(1));
     const result = cacheVerifySchema.parse(await answer(['verify']));
-    expect(result).toMatchObject({ sound: 1, exitCode: 1 });
+    expect(result).toMatchObject({ verified: 1, exitCode: 1 });
     expect(result.engines.map(({ problem }) => problem?.code ?? null).sort()).toEqual([
       'TF_ENGINE_DIGEST_MISMATCH',
       null,
@@ -327,7 +327,7 @@ describe('trtforge cache verify', async () => {
     const { status, stdout } = await cache(['verify']);
     expect(status).toBe(1);
     expect(stdout).toMatch(/bad +sample_\S+ +TF_ENGINE_DIGEST_MISMATCH/);
-    expect(stdout).toContain(`1 of 2 engines sound, in ${store}`);
+    expect(stdout).toContain(`1 of 2 engines verified, in ${store}`);
   });
 
   test('with --require-signature what nobody signed is not sound', async () => {
@@ -335,9 +335,9 @@ describe('trtforge cache verify', async () => {
     await fill('a', 'b');
     await answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
     const words = ['verify', '--require-signature', '--trust-key', publicKey];
-    expect(await answer(words)).toMatchObject({ sound: 1, exitCode: 1 });
+    expect(await answer(words)).toMatchObject({ verified: 1, exitCode: 1 });
     await answer(['sign', '--sign-key', 'team.pem']);
-    expect(await answer(words)).toMatchObject({ sound: 2, exitCode: 0 });
+    expect(await answer(words)).toMatchObject({ verified: 2, exitCode: 0 });
   });
 
   refusals([

@@ -195,7 +195,7 @@ describe('trtforge engine layers and diff', () => {
       'a JSON of something else',
       () => ['layers', writtenFile('other.json', '{"models": []}')],
       'TF_LAYERS_INVALID',
-      /«Layers»/,
+      /`Layers`/,
     ],
     [
       'a result of ours that was changed',

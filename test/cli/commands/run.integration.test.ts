@@ -163,19 +163,19 @@ describe('trtforge run MODEL', () => {
   });
 
   it.each<[string, string[], string, RegExp]>([
-    ['an input that nothing gives', [`x=@${at('x.npy')}`], 'TF_SESSION_INPUT', /no tensor for the input «i»/],
-    ['a name that is no input', [`q=@${at('x.npy')}`], 'TF_SESSION_INPUT', /q, which is no input/],
+    ['an input that nothing gives', [`x=@${at('x.npy')}`], 'TF_SESSION_INPUT', /no tensor for the input "i"/],
+    ['a name that is no input', [`q=@${at('x.npy')}`], 'TF_SESSION_INPUT', /q, which is not an input/],
     [
       'integers for floats',
       [`x=@${at('i.npy')}`, '--inputs', 'random'],
       'TF_SESSION_INPUT',
-      /int64, but the input «x»/,
+      /int64, but the input "x"/,
     ],
     [
       'a file of another rank',
       [`x=@${at('flat.npy')}`, '--inputs', 'random'],
       'TF_SESSION_INPUT',
-      /flat\.npy is \[4\], but the input «x» is \[n, 4\]/,
+      /flat\.npy is \[4\], but the input "x" is \[n, 4\]/,
     ],
     [
       'a range where nothing is drawn',
@@ -627,13 +627,13 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
   });
 
   it.each<[string, string[], RegExp]>([
-    ['a name that is no input', [`q=@${at('x.npy')}`], /q, which is no input/],
-    ['a tensor of an archive that is no input', [at('both.npz')], /i, which is no input/],
-    ['integers for floats', [`x=@${at('i.npy')}`], /int64, but the input «x» is float32/],
+    ['a name that is no input', [`q=@${at('x.npy')}`], /q, which is not an input/],
+    ['a tensor of an archive that is no input', [at('both.npz')], /i, which is not an input/],
+    ['integers for floats', [`x=@${at('i.npy')}`], /int64, but the input "x" is float32/],
     ['another rank', [`x=@${at('rank.npy')}`], /x is \[\?, 4\]; the shape given for it is \[4\]/],
-    ['an input that nothing gives', [], /no tensor for the input «x»/],
-    ['a shape for no input', ['--inputs', 'random', '--shapes', 'q:1x4'], /There is no input «q»/],
-    ['a range for no input', ['--inputs', 'random', '--val-range', 'q:[0,1]'], /There is no input «q»/],
+    ['an input that nothing gives', [], /no tensor for the input "x"/],
+    ['a shape for no input', ['--inputs', 'random', '--shapes', 'q:1x4'], /There is no input "q"/],
+    ['a range for no input', ['--inputs', 'random', '--val-range', 'q:[0,1]'], /There is no input "q"/],
   ])('%s, where the passport names the inputs', async (_, words, message) => {
     const { status, error } = await json([at('known.engine'), ...words], noGpu);
     expect(error).toMatchObject({ code: 'TF_SESSION_INPUT', message: expect.stringMatching(message) });

@@ -147,7 +147,7 @@ describe('a build with trtexec', () => {
   test.each([
     'Error[4]: The timing cache will not be used!',
     '[TRT] Detected invalid timing cache, setup a local cache instead',
-  ])('«%s» and a local cache in its place: rejected', (said) => {
+  ])('"%s" and a local cache in its place: rejected', (said) => {
     const lines = [
       '[I] Loaded 7 bytes of timing cache from t',
       `[E] ${said}`,

@@ -106,7 +106,7 @@ describe('a readable name', () => {
     'a_b_fp16_sm_86_8.6.1.onnx',
     'a_b_fp99_sm_86_8.6.1.trt',
     '',
-  ])('«%s» is of another scheme', (text) => {
+  ])('"%s" is of another scheme', (text) => {
     expect(parseEngineName(text)).toBeUndefined();
   });
 

@@ -28,12 +28,12 @@ describe('the text of a profile', () => {
         b: { min: [4], opt: [5], max: [6], values: false },
       },
     ],
-  ])('«%s» is read', (text, expected) => {
+  ])('"%s" is read', (text, expected) => {
     expect(Object.fromEntries(parseProfile(text))).toEqual(expected);
   });
 
   test.each(['x', 'x:', ':1/2/3', 'x:1/2', 'x:1/2/3/4', 'x:1x/2x/3x', 'x:-1/2/3', 'x:1.5/2/3', 'x:axb'])(
-    '«%s» is refused',
+    '"%s" is refused',
     (text) => {
       expect(refusal(() => parseProfile(text)).code).toBe('TF_SHAPE_INVALID');
     },
@@ -71,9 +71,9 @@ describe('profiles held against a model', () => {
   });
 
   test.each([
-    ['an unknown name', 'imgae:1x3x224x224', /no input «imgae»/, /Did you mean «image»/],
-    ['a name far from all', 'pixel_values:1x3x224x224', /no input «pixel_values»/, /Its inputs are «image»/],
-    ['a wrong rank', 'image:1x3x224', /rank 4 \(batchx3x224x224\), the profile gives it 3/, undefined],
+    ['an unknown name', 'imgae:1x3x224x224', /no input "imgae"/, /Did you mean "image"/],
+    ['a name far from all', 'pixel_values:1x3x224x224', /no input "pixel_values"/, /Its inputs are "image"/],
+    ['a wrong rank', 'image:1x3x224', /rank 4 \(batchx3x224x224\), the profile has 3/, undefined],
     ['ranks that differ', 'image:1x3x224x224/8x3x224/8x3x224x224', /4, 3 and 4 dimensions/, undefined],
     [
       'minimum over optimum',
@@ -99,13 +99,13 @@ describe('profiles held against a model', () => {
     const error = refusal(() =>
       resolve([ids, mask], 'input_ids:1x16/8x128/32x512,attention_mask:1x16/8x64/32x512'),
     );
-    expect(error.message).toMatch(/«sequence» is 16\/128\/512 at «input_ids» axis 1 but 16\/64\/512/);
+    expect(error.message).toMatch(/"sequence" is 16\/128\/512 at "input_ids" axis 1 but 16\/64\/512/);
   });
 
   test('open dimensions without a range are named, with a profile that would do', () => {
     const error = refusal(() => resolve([ids, mask, fixed]));
     expect(error.code).toBe('TF_PROFILE_MISSING');
-    expect(error.message).toContain('«input_ids» (batchxsequence), «attention_mask» (batchxsequence)');
+    expect(error.message).toContain('"input_ids" (batchxsequence), "attention_mask" (batchxsequence)');
     const suggestion = suggestProfile([ids, mask]);
     expect(error.remedy).toContain(`--profile '${suggestion}'`);
     expect(resolve([ids, mask, fixed], suggestion ?? '')).toHaveLength(1);
@@ -115,8 +115,8 @@ describe('profiles held against a model', () => {
     const types = input('token_type_ids', ['batch', 'segments']);
     const error = refusal(() => resolve([ids, mask, types], 'input_ids:1x16/8x128/32x512'));
     expect(error.code).toBe('TF_PROFILE_MISSING');
-    expect(error.message).toContain('«token_type_ids»');
-    expect(error.message).not.toContain('«input_ids»');
+    expect(error.message).toContain('"token_type_ids"');
+    expect(error.message).not.toContain('"input_ids"');
   });
 
   test('but not those whose symbols have their ranges already', () => {
@@ -126,7 +126,7 @@ describe('profiles held against a model', () => {
     ]);
   });
 
-  test.each(['?', 'None', 'unk__3'])('«%s» is no symbol to take a range from', (name) => {
+  test.each(['?', 'None', 'unk__3'])('"%s" is no symbol to take a range from', (name) => {
     const two = [input('a', [name, 3]), input('b', [name, 3])];
     expect(refusal(() => resolve(two, 'a:1x3/2x3/4x3')).code).toBe('TF_PROFILE_MISSING');
     const image = [input('x', [1, 3, name, name])];

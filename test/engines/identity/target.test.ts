@@ -31,7 +31,7 @@ describe('a target', () => {
     'tensorrt:sm_9',
     'TensorRT',
     'tensorrt:sm_90,',
-  ])('«%s» is no target', (text) => {
+  ])('"%s" is no target', (text) => {
     expect(refusal(() => parseTarget(text))).toMatchObject({ code: 'TF_USAGE' });
   });
 

@@ -93,7 +93,7 @@ describe('the sums of an engine', () => {
       'engine-reformats',
     ]);
     expect(trt10.findings[1]?.message).toMatch(
-      /^1 layer copies an input .* \(12\.3 MiB a run: «Reformatting CopyNode/,
+      /^1 layer copies an input .* \(12\.3 MiB a run: "Reformatting CopyNode/,
     );
   });
 
@@ -102,7 +102,7 @@ describe('the sums of an engine', () => {
     expect(engine(...half, { name: 'norm', format: 'Float' }).findings).toMatchObject([
       {
         code: 'engine-fp32-layers',
-        message: expect.stringMatching(/^1 of 4 computing layers is in FP32 .*«norm»/),
+        message: expect.stringMatching(/^1 of 4 computing layers is in FP32 .*"norm"/),
       },
     ]);
     expect(engine({ name: 'a', format: 'Float' }, { name: 'b', format: 'Float' }).findings).toEqual([]);

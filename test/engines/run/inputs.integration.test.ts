@@ -74,7 +74,7 @@ describe('ranges follow from what the graph does with an input', () => {
       graph.node('Gather', { inputs: ['table', 'column'], outputs: ['y'], name: 'embed' });
       graph.output('y', 'float32', null);
     });
-    expect(inputs.get('ids')?.from).toBe('0 to 9, indices into the 12 rows of Gather «embed»');
+    expect(inputs.get('ids')?.from).toBe('0 to 9, indices into the 12 rows of Gather "embed"');
     expect(Math.max(...elements(inputs.get('ids')))).toBeLessThanOrEqual(9);
   });
 
@@ -281,11 +281,11 @@ describe('what the user says comes first', () => {
   });
 
   it.each<[string, InputOptions, RegExp]>([
-    ['a shape for no input', { shapes: new Map([['q', [1]]]) }, /no input «q»/],
+    ['a shape for no input', { shapes: new Map([['q', [1]]]) }, /no input "q"/],
     [
       'a shape of another rank',
       { shapes: new Map([['x', [1]]]) },
-      /does not fit the input «x»: it has 2 dimensions/,
+      /does not fit the input "x": it has 2 dimensions/,
     ],
     [
       'one symbol with two sizes',
@@ -297,7 +297,7 @@ describe('what the user says comes first', () => {
       },
       /n is 2 elsewhere/,
     ],
-    ['a range for no input', { ranges: [{ name: 'q', low: 0, high: 1 }] }, /no input «q»/],
+    ['a range for no input', { ranges: [{ name: 'q', low: 0, high: 1 }] }, /no input "q"/],
     [
       'a shape that no memory holds',
       { shapes: new Map([['x', [2 ** 40, 2 ** 10]]]) },
@@ -310,7 +310,7 @@ describe('what the user says comes first', () => {
 
   it.each<[string, Dtype, number, number, RegExp | null]>([
     ['what the type just holds', 'int8', -128, 127, null],
-    ['one more than that', 'int8', -128, 128, /«x» are to be -128 to 128, but its type, int8, cannot hold/],
+    ['one more than that', 'int8', -128, 128, /"x" are to be -128 to 128, but its type, int8, cannot hold/],
     ['less than nothing', 'uint8', -1, 3, /uint8, cannot hold/],
     ['the powers of two beyond 64 bits', 'int64', 0, 2 ** 63, /int64, cannot hold/],
     ['no integer at all', 'int32', 0.2, 0.8, /int32, has no number in it/],
@@ -335,7 +335,7 @@ describe('what the user says comes first', () => {
       'int64',
       [1, 2 ** 31],
       'int32',
-      /x\.npy holds 2147483648 \(element 1\), which the input «x»/,
+      /x\.npy holds 2147483648 \(element 1\), which the input "x"/,
     ],
     ['below zero', 'int32', [-1, 1], 'uint8', /holds -1 \(element 0\).*of type uint8 cannot/],
     ['unsigned ones of 64 bits', 'uint64', [0, 2 ** 63], 'int64', /element 1/],
@@ -371,7 +371,7 @@ describe('what the user says comes first', () => {
     const odd = from === 'uint64' ? 2n ** 63n + 1n : -(2n ** 53n) - 1n;
     expect(refusal(() => inDtype(binding(to), given(odd), 'x.npy'))).toMatchObject({
       code: 'TF_SESSION_INPUT',
-      message: `x.npy holds ${odd} (element 1), which the input «x» of type ${to} cannot.`,
+      message: `x.npy holds ${odd} (element 1), which the input "x" of type ${to} cannot.`,
     });
   });
 

@@ -225,7 +225,7 @@ describe('a read-only layer', () => {
     const store = open('base');
     expect((await listCache(store)).engines).toHaveLength(1);
     const check = { trust: noTrust, emit: () => {}, signal: undefined };
-    expect(await verifyCache(store, check)).toMatchObject({ sound: 1, exitCode: 0 });
+    expect(await verifyCache(store, check)).toMatchObject({ verified: 1, exitCode: 0 });
     expect(readdirSync(base, { recursive: true }).sort()).toEqual(before);
   });
 

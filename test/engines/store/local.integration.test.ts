@@ -102,7 +102,7 @@ describe('a store', () => {
       damage(kept.planPath);
       expect(await store.get(kept.identity)).toMatchObject({ found: false, code });
       const verification = await verifyCache(store);
-      expect(verification).toMatchObject({ sound: 0, exitCode: 1 });
+      expect(verification).toMatchObject({ verified: 0, exitCode: 1 });
       expect(verification.engines[0]?.problem?.code).toBe(code);
     },
   );

@@ -313,8 +313,8 @@ test('verify and ls in this process name the problem of an unreadable signature 
   const store = open(folder);
   const [first, second] = [await keep(store, 'a'), await keep(store, 'b')];
   mkdirSync(signaturePath(first.planPath));
-  const { engines, sound } = await verifyCache(store);
-  expect(sound).toBe(1);
+  const { engines, verified } = await verifyCache(store);
+  expect(verified).toBe(1);
   expect(engines.find(({ identity }) => identity === first.identity)?.problem?.code).toBe(
     'TF_SIGNATURE_INVALID',
   );

@@ -101,7 +101,7 @@ describe('names of engines elsewhere', () => {
 
   test.each([
     ['arcface_r100-fp16-cpu.plan', /no GPU/],
-    ['arcface_r100-fp16-unknown.plan', /could not ask for the GPU/],
+    ['arcface_r100-fp16-unknown.plan', /saw no GPU/],
     ['model.engine', /no scheme that is known/],
     ['a-fp16-sm86.plan', /no TensorRT version/],
   ])('what is strange about %s is said', (name, why) => {
@@ -112,8 +112,8 @@ describe('names of engines elsewhere', () => {
 describe('import', () => {
   test('an engine with its passport serves builds from then on', async () => {
     const path = writeSample(folder);
-    const { engines, foreign, refused, exitCode } = await take(path);
-    expect([engines.length, foreign, refused, exitCode]).toEqual([1, [], [], 0]);
+    const { engines, foreign, rejected, exitCode } = await take(path);
+    expect([engines.length, foreign, rejected, exitCode]).toEqual([1, [], [], 0]);
     expect(await store.get(engines[0]?.identity ?? '')).toMatchObject({ found: true });
     expect(readFileSync(path)).toEqual(samplePlan());
   });
@@ -122,7 +122,7 @@ describe('import', () => {
     const path = join(folder, 'arcface_r100_v1.0_fp16_sm_86_8.6.1.trt');
     writeFileSync(path, samplePlan());
     const { foreign } = await take(path);
-    expect(foreign[0]?.oddities).toEqual(['The name says TensorRT 8.6.1, the plan’s header 1.7.1.116.']);
+    expect(foreign[0]?.oddities).toEqual([expect.stringMatching(/8\.6\.1.* 1\.7\.1\.116/)]);
     const list = cacheListSchema.parse(await listCache(store));
     expect(list).toMatchObject({
       engines: [],
@@ -135,12 +135,12 @@ describe('import', () => {
         },
       ],
     });
-    expect(await verifyCache(store)).toMatchObject({ sound: 1, exitCode: 0 });
+    expect(await verifyCache(store)).toMatchObject({ verified: 1, exitCode: 0 });
     await exportEngines(store, join(folder, 'out'), [], context);
     expect(readdirSync(join(folder, 'out', 'foreign'), { recursive: true })).toHaveLength(2);
     writeFileSync(list.foreign[0]?.engine ?? '', samplePlan(5));
     expect(await verifyCache(store)).toMatchObject({
-      sound: 0,
+      verified: 0,
       exitCode: 1,
       foreign: [{ problem: { code: 'TF_ENGINE_DIGEST_MISMATCH' } }],
     });
@@ -155,10 +155,10 @@ describe('import', () => {
     const bad = writeSample(join(folder, 'from'), 'bad.engine', samplePlan(3));
     writeFileSync(bad, samplePlan(4));
     symlinkSync('..', join(deep, 'up'));
-    const { engines, refused, exitCode } = await take(join(folder, 'from'));
+    const { engines, rejected, exitCode } = await take(join(folder, 'from'));
     expect(engines.length).toBeGreaterThan(0);
     expect(new Set(engines.map(({ identity }) => identity)).size).toBe(1);
-    expect([...new Set(refused.map(({ code }) => code))].sort()).toEqual([
+    expect([...new Set(rejected.map(({ code }) => code))].sort()).toEqual([
       'TF_ENGINE_DIGEST_MISMATCH',
       'TF_PLAN_INVALID',
     ]);
@@ -167,8 +167,8 @@ describe('import', () => {
 
   test('a file that is no engine is refused', async () => {
     writeFileSync(join(folder, 'engines.tar'), Buffer.alloc(2048, 'x'));
-    const { refused, exitCode } = await take(join(folder, 'engines.tar'));
-    expect([refused.map(({ code }) => code), exitCode]).toEqual([['TF_PLAN_INVALID'], 1]);
+    const { rejected, exitCode } = await take(join(folder, 'engines.tar'));
+    expect([rejected.map(({ code }) => code), exitCode]).toEqual([['TF_PLAN_INVALID'], 1]);
   });
 
   test('a source that is not there is an error', async () => {

@@ -149,11 +149,11 @@ describe('a store whose engines must be signed', () => {
     expect(before).toMatchObject({ exitCode: 1, engines: [{ problem: { code: 'TF_SIGNATURE_INVALID' } }] });
     if (trust.signingKey === null) throw new Error('no key');
     expect((await signEngines(opened, ['sample'], trust.signingKey, quiet)).signed).toHaveLength(1);
-    expect(await verifyCache(opened, { trust })).toMatchObject({ exitCode: 0, sound: 1 });
+    expect(await verifyCache(opened, { trust })).toMatchObject({ exitCode: 0, verified: 1 });
     expect((await opened.list())[0]?.signedBy).toBe(ours.keyId);
     expect(await obtain(store, required)).toMatchObject({ source: 'local', engine });
     await expect(signEngines(opened, ['sample', 'nothing'], trust.signingKey, quiet)).rejects.toThrow(
-      /is called «nothing»/,
+      /"nothing"/,
     );
   });
 
@@ -205,7 +205,7 @@ describe('what was found sound before', () => {
   /** Where this file's stores remember an engine. */
   const memoOf = (engine: string) => {
     const cache = join(root, 'xdg', 'trtforge');
-    const [folder = ''] = readdirSync(cache).filter((name) => /^engines-sound-\d+$/.test(name));
+    const [folder = ''] = readdirSync(cache).filter((name) => /^verified-engines-\d+$/.test(name));
     const key = sha256(engine);
     return { folder: join(cache, folder), entry: join(cache, folder, key.slice(0, 2), `${key}.json`) };
   };

@@ -151,7 +151,7 @@ components:
         predictor_output: ['float32', 'B', 8, 'N'],
       }),
       {},
-      /joint: Dimension «N» is 16\/64\/256 at «encoder_output» axis 2 but 1\/1\/8/,
+      /joint: Dimension "N" is 16\/64\/256 at "encoder_output" axis 2 but 1\/1\/8/,
     ],
     [
       'ends that do not ascend',
@@ -170,7 +170,7 @@ components:
     const error = refusal(() => ranges(encoder, { file }));
     expect([error.code, error.message]).toEqual([
       'TF_PROFILE_INVALID',
-      expect.stringContaining('no input «audio»'),
+      expect.stringContaining('no input "audio"'),
     ]);
   });
 });

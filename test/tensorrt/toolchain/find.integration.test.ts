@@ -204,7 +204,7 @@ describe('what a library says of itself', () => {
     expect(toolchains).toEqual([]);
     expect(damaged.map(({ why }) => why)).toEqual([
       expect.stringContaining('is for arm64; this machine is x64'),
-      expect.stringContaining('is no 64-bit little-endian ELF file'),
+      expect.stringContaining('64-bit little-endian ELF file'),
       expect.stringContaining('libnvinfer.so.8 is a link to a file that is not there'),
     ]);
   });

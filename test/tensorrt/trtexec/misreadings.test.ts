@@ -84,7 +84,7 @@ describe('what a build echoes, in the words of each version', () => {
     ],
     ['100600', 'Save engine: m.plan', {}, { saveEngine: 'n.plan' }],
     ['100600', 'Input build shapes: model', {}, { profiles: [{ x: { min: [1], opt: [1], max: [1] } }] }],
-  ])('%s: «%s» is %j, not %j', (code, line, same, other) => {
+  ])('%s: "%s" is %j, not %j', (code, line, same, other) => {
     const log = echoing(code, 'Build', line);
     expect(buildMisreadings({ ...plain, ...same }, log)).toEqual([]);
     expect(buildMisreadings({ ...plain, ...other }, log)).toHaveLength(1);
@@ -95,7 +95,7 @@ describe('what a build echoes, in the words of each version', () => {
     ['100600', 'Plugins: b.so a.so'],
     // From 10.16 on.
     ['110100', 'Loaded static plugins: b.so a.so'],
-  ])('%s: «%s», in an order of its own', (code, line) => {
+  ])('%s: "%s", in an order of its own', (code, line) => {
     const log = echoing(code, 'System', 'Device: 1', line);
     const request = { ...plain, device: 1, plugins: { ...noPlugins, static: ['a.so', 'b.so'] } };
     expect(buildMisreadings(request, log)).toEqual([]);
@@ -125,7 +125,7 @@ describe('what a measurement echoes', () => {
     ['110100', 'Reporting', 'Export timing to JSON file: t.json', { exports: { times: 't.json' } }, {}],
     ['8601', 'Build', 'TensorRT runtime: lean', { runtime: 'lean' }, {}],
     ['8601', 'Build', 'Version Compatible: Enabled', { allowHostCode: true }, {}],
-  ])('%s, %s: «%s» is %j, not %j', (code, section, line, same, other) => {
+  ])('%s, %s: "%s" is %j, not %j', (code, section, line, same, other) => {
     const log = echoing(code, section, line);
     expect(benchMisreadings({ ...measured, ...same }, log)).toEqual([]);
     expect(benchMisreadings({ ...measured, ...other }, log)).toHaveLength(1);
@@ -134,7 +134,7 @@ describe('what a measurement echoes', () => {
   test.each([
     ['Averages: 100 inferences', '--avgRuns'],
     ['Percentiles: 99', '--percentile'],
-  ])('«%s» is not what every measurement is told', (line, option) => {
+  ])('"%s" is not what every measurement is told', (line, option) => {
     expect(benchMisreadings(measured, echoing('100600', 'Reporting', line))).toMatchObject([{ option }]);
   });
 });

@@ -70,17 +70,14 @@ describe('recorded runs, judged', () => {
     const error = refusal(() =>
       requireSuccess(ended('10.6-build_typed', exitCode, signal), 'building', 'TF_BUILD_FAILED'),
     );
-    expect([error.code, error.remedy]).toEqual([
-      'TF_CHILD_DIED',
-      expect.stringContaining('ran out of memory'),
-    ]);
+    expect([error.code, error.remedy]).toEqual(['TF_CHILD_DIED', expect.stringContaining('memory')]);
   });
 
   test.each([
     ['out of memory', 'TF_GPU_MEMORY'],
     ['no CUDA-capable device is detected', 'TF_BUILDER_UNAVAILABLE'],
     ['an illegal memory access was encountered', 'TF_CHILD_DIED'],
-  ])('trtexec 8.6 aborts where CUDA answers «%s»: %s', (answer, code) => {
+  ])('trtexec 8.6 aborts where CUDA answers "%s": %s', (answer, code) => {
     const lines = ['&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec', `Cuda failure: ${answer}`];
     const error = refusal(() => requireSuccess(ended(lines, null, 'SIGABRT'), 'building', 'TF_BUILD_FAILED'));
     expect(error.code).toBe(code);
@@ -119,7 +116,7 @@ describe('recorded runs, judged', () => {
       '[11/20/2026-21:40:19] [E] Uncaught exception detected: libnvinfer_plugin.so.8: error loading symbol: initLibNvInferPlugins',
       'TF_LIBRARY_LOAD_FAILED',
     ],
-  ])('v%s ends with exit code 1 after «%s»: %s', (version, line, code) => {
+  ])('v%s ends with exit code 1 after "%s": %s', (version, line, code) => {
     const lines = [`&&&& RUNNING TensorRT.trtexec [TensorRT v${version}] # trtexec`, line];
     const error = refusal(() => requireSuccess(ended(lines, 1), 'building', 'TF_BUILD_FAILED'));
     expect(error.code).toBe(code);

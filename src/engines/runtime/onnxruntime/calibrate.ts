@@ -7,7 +7,7 @@ export const observeOnOrt: ObserveRanges = async (model, samples, { emit, signal
     import('../../../formats/precision/calibration.js'),
     import('./ort-session.js'),
   ]);
-  const context = { emit, ...(signal === undefined ? {} : { signal }) };
+  const context = { emit, signal };
   const read = samples.map((path) => readNpz(path));
   return observeRanges(
     model,

@@ -77,20 +77,19 @@ function runner(inputs: Inputs): () => ReturnType<InferenceSession['run']> {
       placement = placementIn(recording.profileFolder);
       recording = undefined;
     }
-    refuseFallback(placement);
+    rejectFallback(placement);
     return results;
   };
 }
 
 /** What ran on the CPU alone must not go by the name of CUDA. */
-function refuseFallback(placed: OrtPlacement): void {
+function rejectFallback(placed: OrtPlacement): void {
   if (placed === null || placed.onGpu > 0 || placed.onCpu === 0) return;
   throw new TrtforgeError(
     'TF_GPU_UNAVAILABLE',
     `CUDA was asked for, and ONNX Runtime ran all ${placed.onCpu} nodes of the model on the CPU.`,
     {
-      remedy:
-        'Use --provider cpu: that is what it would be; or look at what trtforge doctor says of the GPU.',
+      remedy: 'Use --provider cpu: that is what it would be; or see what trtforge doctor reports of the GPU.',
     },
   );
 }

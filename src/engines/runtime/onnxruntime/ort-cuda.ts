@@ -57,25 +57,25 @@ function whyNot(words: string, device: number, folder: string): TrtforgeError {
     );
   }
   // Between the place in ONNX Runtime's sources and the machine's name is CUDA's own message.
-  const said = /CUDA failure \d+: [^;]+/.exec(words)?.[0] ?? words.split(' ; ')[0];
-  return new TrtforgeError('TF_GPU_UNAVAILABLE', `ONNX Runtime cannot use GPU ${device}: ${said?.trim()}.`);
+  const reason = /CUDA failure \d+: [^;]+/.exec(words)?.[0] ?? words.split(' ; ')[0];
+  return new TrtforgeError('TF_GPU_UNAVAILABLE', `ONNX Runtime cannot use GPU ${device}: ${reason?.trim()}.`);
 }
 
 /** Keeps the loader's message from the lines that a child prints, and puts it into the error of `probeCuda`. */
 export function loaderWatch(emit: EventListener): {
   readonly emit: EventListener;
-  told(error: unknown): unknown;
+  explain(error: unknown): unknown;
 } {
-  let said: string | undefined;
+  let reason: string | undefined;
   return {
     emit: (event) => {
       if (event.type === 'log')
-        said ??= /Failed to load library \S+ with error: (?:\S*\/)?(.+)$/.exec(event.message)?.[1]?.trim();
+        reason ??= /Failed to load library \S+ with error: (?:\S*\/)?(.+)$/.exec(event.message)?.[1]?.trim();
       emit(event);
     },
-    told: (error) =>
-      said !== undefined && error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_MISSING'
-        ? new TrtforgeError(error.code, `ONNX Runtime cannot load its CUDA provider: ${said}.`, {
+    explain: (error) =>
+      reason !== undefined && error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_MISSING'
+        ? new TrtforgeError(error.code, `ONNX Runtime cannot load its CUDA provider: ${reason}.`, {
             remedy: error.remedy,
             cause: error,
           })

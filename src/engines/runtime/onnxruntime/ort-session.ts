@@ -99,7 +99,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   } catch (error) {
     // The child's last lines are read when it is closed, and the loader's message is among them.
     await close();
-    throw watch.told(error);
+    throw watch.explain(error);
   } finally {
     prepared.discard();
   }
@@ -147,7 +147,7 @@ async function prepare(path: string, given: string, options: OrtSessionOptions):
         copy,
         {
           externalData: isTooLarge ? 'always' : 'auto',
-          ...(options.signal === undefined ? {} : { signal: options.signal }),
+          signal: options.signal,
         },
         options.emit,
       );

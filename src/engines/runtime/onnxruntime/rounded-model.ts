@@ -36,7 +36,7 @@ const handsOn = (node: NodeProto): boolean =>
  * Rewrites a model with float16 or bfloat16 values, in place, into one that a float32 runtime computes with the same storage precision:
  * every such value is computed in float32 and then rounded to its 16-bit type by a pair of casts. Inputs and outputs become float32.
  *
- * Why: ONNX Runtime on a CPU has no bfloat16 arithmetic at all, and runs float16 graphs in float32 from end to end (its «precision free» casts),
+ * Why: ONNX Runtime on a CPU has no bfloat16 arithmetic at all, and runs float16 graphs in float32 from end to end (its "precision free" casts),
  * so an overflow inside would go unseen. A GPU keeps values in 16 bits between layers and adds up in float32, which is what this computes.
  *
  * Returns undefined, with the model as it was, when nothing in it is 16 bits wide, or when values cannot all be followed (functions that cannot be inlined).

@@ -25,7 +25,7 @@ interface StateTensor {
 
 /**
  * Each tensor has two memories on the device. A run reads one and writes the other, the next run the other way round, so that what one run wrote is
- * what the next one reads and nothing is ever copied. It takes two calls, one per direction; `side` says whose turn it is.
+ * what the next one reads and nothing is ever copied. It takes two calls, one per direction; `side` is whose turn it is.
  */
 export class DeviceState implements EngineState {
   readonly tensors: readonly StateTensor[];
@@ -179,15 +179,15 @@ function planTensors(
   return Object.entries(pairs).map(([inputName, outputName]) => {
     const binding = find(bindings.inputs, inputName, 'input');
     const output = find(bindings.outputs, outputName, 'output');
-    const refuse = (why: string) =>
+    const mismatch = (why: string) =>
       new TrtforgeError('TF_SESSION_INPUT', `${outputName} cannot become the next ${inputName}: ${why}.`);
-    if (seen.has(outputName)) throw refuse('it feeds another input already');
+    if (seen.has(outputName)) throw mismatch('it feeds another input already');
     seen.add(outputName);
-    if (binding.hostValues) throw refuse(`the values of ${inputName} are read on the host`);
-    if (binding.dtype !== output.dtype) throw refuse(`one is ${output.dtype}, the other ${binding.dtype}`);
+    if (binding.hostValues) throw mismatch(`the values of ${inputName} are read on the host`);
+    if (binding.dtype !== output.dtype) throw mismatch(`one is ${output.dtype}, the other ${binding.dtype}`);
     const shape = shapes[inputName] ?? binding.shape;
     if (!shape.every((size) => size !== null)) {
-      throw refuse(
+      throw mismatch(
         `${inputName} is ${list(binding.shape.map((size) => size ?? '?'))}, so its shape must be given`,
       );
     }
@@ -195,7 +195,7 @@ function planTensors(
       shape.length === output.shape.length &&
       output.shape.every((size, at) => size === null || size === shape[at]);
     if (!agrees)
-      throw refuse(`one is ${list(output.shape.map((size) => size ?? '?'))}, the other ${list(shape)}`);
+      throw mismatch(`one is ${list(output.shape.map((size) => size ?? '?'))}, the other ${list(shape)}`);
     const bytes = packedBytes(binding.dtype, elementCount(shape));
     checkDims(binding, shape);
     return { input: inputName, output: outputName, dtype: binding.dtype, shape, bytes, binding };

@@ -26,16 +26,16 @@ function binding(planPath: string, tensor: NativeEngineTensor, profiles: number)
   const { name, mode, location, shape, format } = tensor;
   const dtype = dtypeFromTensorrt(tensor.dtype);
   if (dtype === undefined)
-    throw refused(planPath, tensor, `has the type ${tensor.dtype} of TensorRT, which is unknown`);
+    throw unusable(planPath, tensor, `has the type ${tensor.dtype} of TensorRT, which is unknown`);
   if (format !== LINEAR) {
-    throw refused(
+    throw unusable(
       planPath,
       tensor,
       `has the memory layout ${format} of TensorRT; only linear ones can cross`,
     );
   }
   const hostValues = mode === 'input' && location === 'host';
-  // Where the library says nothing of a profile, a fixed shape is its own range; values are then unbounded.
+  // Where the library reports no profile, a fixed shape is its own range; values are then unbounded.
   const fixed = hostValues ? undefined : { min: shape, opt: shape, max: shape };
   return {
     name,
@@ -55,7 +55,7 @@ function rangesOf(
   return ranges.filter((range) => range !== undefined);
 }
 
-const refused = (planPath: string, { mode, name }: NativeEngineTensor, why: string): TrtforgeError =>
+const unusable = (planPath: string, { mode, name }: NativeEngineTensor, why: string): TrtforgeError =>
   new TrtforgeError('TF_SESSION_BINDING', `The ${mode} ${name} of ${planPath} ${why}.`, {
     remedy: 'Build the engine with linear inputs and outputs of plain types.',
   });

@@ -82,10 +82,10 @@ export class EngineCall {
   }
 
   /** Runs with the given tensors, blocking; see EngineRunOptions for where outputs go. */
-  runSync(tensors: NamedTensors, wish: EngineRunOptions['outputs']): NamedTensors {
+  runSync(tensors: NamedTensors, requested: EngineRunOptions['outputs']): NamedTensors {
     const feed = this.#feed;
     for (const item of feed) item.data = tensors.get(item.name)!.bytes;
-    const targets = this.#targets(wish);
+    const targets = this.#targets(requested);
     this.native.runSync(feed, targets.into);
     for (const item of feed) item.data = NO_BYTES;
     return this.#withDataDependent(targets.tensors);
@@ -94,16 +94,16 @@ export class EngineCall {
   /** The same off this thread. */
   async run(
     tensors: NamedTensors,
-    wish: EngineRunOptions['outputs'],
+    requested: EngineRunOptions['outputs'],
     signal: AbortSignal | undefined,
   ): Promise<NamedTensors> {
     const feed = this.#feed.map(({ name }) => ({ name, data: tensors.get(name)!.bytes }));
-    const { into, tensors: outputs } = this.#targets(wish);
-    const fresh = wish === undefined || wish === 'pinned';
+    const { into, tensors: outputs } = this.#targets(requested);
+    const fresh = requested === undefined || requested === 'pinned';
     // The caller may transfer an array in mid-run to a thread that frees it, so its bytes go there when the run is over.
     const written = fresh
       ? into
-      : into.map((target) => (wish.has(target.name) ? this.#scratch(target) : target));
+      : into.map((target) => (requested.has(target.name) ? this.#scratch(target) : target));
     const read = await this.#afterRun(() => this.start(feed, written, signal));
     into.forEach((target, at) => {
       const { data } = written[at]!;
@@ -198,19 +198,23 @@ export class EngineCall {
     return { dtype, shape: [...shape], bytes };
   }
 
-  #targets(wish: EngineRunOptions['outputs']): {
+  #targets(requested: EngineRunOptions['outputs']): {
     readonly into: readonly HostBytes[];
     readonly tensors: NamedTensors;
   } {
-    if (wish === 'pinned') return { into: NOTHING, tensors: this.outputs };
-    if (wish !== undefined) {
-      assertTensorMap('outputs', wish);
-      this.#checkTargets(wish);
+    if (requested === 'pinned') return { into: NOTHING, tensors: this.outputs };
+    if (requested !== undefined) {
+      assertTensorMap('outputs', requested);
+      this.#checkTargets(requested);
     }
     const into: HostBytes[] = [];
     const tensors = new Map<string, Tensor>();
     for (const { binding, shape, bytes } of this.#fixed) {
-      const tensor = wish?.get(binding.name) ?? { dtype: binding.dtype, shape, bytes: uninitialised(bytes) };
+      const tensor = requested?.get(binding.name) ?? {
+        dtype: binding.dtype,
+        shape,
+        bytes: uninitialised(bytes),
+      };
       into.push({ name: binding.name, data: tensor.bytes });
       tensors.set(binding.name, tensor);
     }
@@ -223,7 +227,7 @@ export class EngineCall {
       if (output === undefined) {
         throw new TrtforgeError(
           'TF_SESSION_INPUT',
-          `A tensor is given to write ${name} into, which is no output whose shape is known before the run.`,
+          `A tensor to write ${name} into is passed, and ${name} is not an output whose shape is known before the run.`,
         );
       }
       assertTensor(name, tensor);

@@ -93,11 +93,11 @@ export class ProfileContexts implements EngineContext {
     const shape = callShapeFrom(this.#inputs, ours === undefined ? shapes : withState(shapes, ours));
     const profile = chooseProfile(this.#inputs, shape, options.profile);
     const graph = (options.cudaGraph ?? this.#settings.cudaGraph) !== 'never';
-    const wish = { shape, profile, graph, signal };
+    const request = { shape, profile, graph, signal };
     return this.pending.during(
       ours === undefined
-        ? this.#make(wish).then((call) => new PlainCall(call, this.pending))
-        : this.#prepareStateful(wish, ours),
+        ? this.#make(request).then((call) => new PlainCall(call, this.pending))
+        : this.#prepareStateful(request, ours),
     );
   }
 
@@ -201,9 +201,9 @@ export class ProfileContexts implements EngineContext {
     return new EngineCall(native, engine.bindings, { profile, shape, onDevice });
   }
 
-  async #prepareStateful(wish: CallRequest, state: DeviceState): Promise<PreparedCall> {
-    await this.#checkStateOutputs(wish, state);
-    const make = (side: 0 | 1) => this.#make({ ...wish, device: state.bindings(side) });
+  async #prepareStateful(request: CallRequest, state: DeviceState): Promise<PreparedCall> {
+    await this.#checkStateOutputs(request, state);
+    const make = (side: 0 | 1) => this.#make({ ...request, device: state.bindings(side) });
     // Preparing runs the engine once, and the addon puts memory that is not the call's own back as it was: not while another run is using it.
     const calls = await state.inOrder(async (): Promise<[EngineCall, EngineCall]> => {
       const first = await make(0);

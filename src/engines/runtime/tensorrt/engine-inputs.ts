@@ -14,10 +14,10 @@ export interface CallShape {
 /** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, rank and fixed dimensions, and with the bytes its shape needs. */
 export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTensors): CallShape {
   assertTensorMap('inputs', tensors);
-  refuseUnknown(inputs, tensors.keys());
+  rejectUnknown(inputs, tensors.keys());
   const checked = inputs.map((input) => {
     const tensor = tensors.get(input.name);
-    if (tensor === undefined) throw wrong(`There is no tensor for the input «${input.name}».`);
+    if (tensor === undefined) throw wrong(`There is no tensor for the input "${input.name}".`);
     checkTensor(input, tensor);
     return tensor;
   });
@@ -33,25 +33,25 @@ export function callShapeFrom(inputs: readonly EngineBinding[], shapes: CallShap
     throw wrong('The shapes of a call are an object or a Map, from names of inputs to shapes or tensors.');
   const given: ReadonlyMap<string, unknown> =
     shapes instanceof Map ? shapes : new Map(Object.entries(shapes));
-  refuseUnknown(inputs, given.keys());
+  rejectUnknown(inputs, given.keys());
   const dims: (readonly number[])[] = [];
   const values: (readonly number[] | null)[] = [];
   for (const input of inputs) {
-    const wish = given.get(input.name);
-    if (wish === undefined) {
+    const requested = given.get(input.name);
+    if (requested === undefined) {
       if (input.hostValues) throw valuesNeeded(input);
       dims.push(fixedShape(input));
       values.push(null);
-    } else if (Array.isArray(wish)) {
+    } else if (Array.isArray(requested)) {
       if (input.hostValues) throw valuesNeeded(input);
-      checkDims(input, wish);
-      dims.push([...wish]);
+      checkDims(input, requested);
+      dims.push([...requested]);
       values.push(null);
     } else {
-      assertTensor(input.name, wish);
-      checkTensor(input, wish);
-      dims.push([...wish.shape]);
-      values.push(input.hostValues ? valuesOf(wish) : null);
+      assertTensor(input.name, requested);
+      checkTensor(input, requested);
+      dims.push([...requested.shape]);
+      values.push(input.hostValues ? valuesOf(requested) : null);
     }
   }
   return { dims, values };
@@ -109,11 +109,11 @@ function fixedShape(input: EngineBinding): readonly number[] {
 }
 
 /** Throws TF_SESSION_INPUT for a name that no input has. */
-export function refuseUnknown(inputs: readonly { readonly name: string }[], names: Iterable<string>): void {
+export function rejectUnknown(inputs: readonly { readonly name: string }[], names: Iterable<string>): void {
   for (const name of names) {
     if (inputs.some((input) => input.name === name)) continue;
     const known = inputs.map((input) => input.name).join(', ');
-    throw wrong(`There is no input «${name}»; the inputs are ${known}.`);
+    throw wrong(`There is no input "${name}"; the inputs are ${known}.`);
   }
 }
 

@@ -53,7 +53,7 @@ export interface PrepareOptions {
 export interface PreparedCall {
   readonly profile: number;
   readonly cudaGraph: boolean;
-  /** Why there is no CUDA graph although one was wanted; null otherwise. */
+  /** Why there is no CUDA graph although one was requested; null otherwise. */
   readonly cudaGraphFallback: string | null;
   /** Elements by name; types under a byte and 8-bit floats are bytes. Tensors of the state and host values are not here. */
   readonly inputs: Readonly<Record<string, ElementArray>>;
@@ -124,7 +124,7 @@ export interface EngineSession extends Session, EngineRunner {
     pairs: Readonly<Record<string, string>>,
     shapes?: Readonly<Record<string, readonly number[]>>,
   ): EngineState;
-  /** What the engine's inspector says, as JSON text; see `engines/layers/read-layers.ts`. */
+  /** What the engine's inspector reports, as JSON text; see `engines/layers/read-layers.ts`. */
   layers(): Promise<string>;
 }
 

@@ -72,7 +72,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     trust: openTrust(options, environment),
   });
   if (plan.passport === null) {
-    const message = `${planPath} has no passport: nothing says what it was built from, nor that it is whole.`;
+    const message = `${planPath} has no passport: nothing states what it was built from, nor that it is whole.`;
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
   }
   const addon = options.addon ?? loadAddon();
@@ -110,7 +110,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   }
 }
 
-/** What the passport says of the GPUs that a plan is for; without one the library itself decides. */
+/** What the passport states of the GPUs that a plan is for; without one the library itself decides. */
 function checkComputeCapability({ path, passport }: PlanFacts, gpu: Gpu): void {
   if (passport === null) return;
   const { target, recipe } = passport.identity.document;
@@ -137,7 +137,7 @@ function checkPlugins({ path, passport }: PlanFacts, plugins: readonly string[])
   );
 }
 
-/** What to do about refusals whose words are always the same. */
+/** Remedies for errors whose text is always the same. */
 const remedies = [
   {
     code: 'TF_LIBRARY_LOAD_FAILED',
@@ -160,7 +160,7 @@ function withRemedy(error: unknown): unknown {
   return new TrtforgeError(error.code, error.message, {
     cause: error,
     remedy: known.remedy,
-    ...(error.details === undefined ? {} : { details: error.details }),
+    details: error.details,
   });
 }
 

@@ -13,7 +13,7 @@ export class PendingWork {
       return await work;
     } finally {
       this.#count--;
-      if (this.#count === 0) for (const tell of this.#idle.splice(0)) tell();
+      if (this.#count === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 

@@ -27,8 +27,8 @@ interface PlanCheck {
 }
 
 /**
- * Checks a plan before any library sees it. TensorRT ends the process on a file with a foreign header, so that is refused whatever is asked for.
- * Where signatures are required a private copy is checked and loaded, since whoever may write the file could change it in between.
+ * Checks a plan before any library sees it. TensorRT ends the process on a file with a foreign header, so that is always rejected.
+ * Where signatures are required a private copy is checked and loaded, since others may change the file in between.
  * Throws what `verifyTrusted` throws (TF_PASSPORT_MISSING only where a passport is required), TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_WRITE_FAILED.
  */
 export async function readPlanOnDisk(path: string, check: PlanCheck): Promise<PlanOnDisk> {

@@ -60,8 +60,8 @@ export async function openSupervisedEngine(
 }
 
 /**
- * TensorRT loads further libraries by bare name, so the loader must know its folder before the process starts. Where none is found the child says why,
- * after it has looked for what matters more: a sound plan and a GPU.
+ * TensorRT loads further libraries by bare name, so the loader must know its folder before the process starts. Where none is found the child reports why,
+ * after it has looked for what matters more: an intact plan and a GPU.
  */
 export async function environmentFor(
   planPath: string,

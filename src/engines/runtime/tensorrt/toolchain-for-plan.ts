@@ -31,7 +31,7 @@ export async function toolchainForPlan(plan: PlanFacts, choice: ToolchainChoice)
   const { product, version } = plan.header;
   const candidates = found.filter((each) => each.product === product && unknownVersion(each) === null);
   if (candidates.length === 0) {
-    chooseToolchain(found, { product, purpose: 'run', ...(version === null ? {} : { version }) }, damaged);
+    chooseToolchain(found, { product, purpose: 'run', version: version ?? undefined }, damaged);
   }
   return fitting(plan, candidates, choice);
 }
@@ -49,7 +49,7 @@ function fitting(
   if (compatible !== undefined && allowHostCode) return compatible.toolchain;
   const nearest = compatible ?? judged[0];
   throw new TrtforgeError('TF_ENGINE_VERSION_MISMATCH', `${plan.path} cannot be loaded: ${nearest?.why}`, {
-    ...(compatible === undefined ? {} : { remedy: HOST_CODE_REMEDY }),
+    remedy: compatible === undefined ? undefined : HOST_CODE_REMEDY,
     details: {
       built: { product: plan.header.product, version: plan.header.version },
       found: candidates.map(({ product, version }) => ({ product, version })),

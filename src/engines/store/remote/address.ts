@@ -4,7 +4,7 @@ import { TrtforgeError } from '../../../errors.js';
 export interface RemoteAddress {
   /** Scheme, host and port of a server that speaks S3; null for AWS itself. */
   readonly endpoint: string | null;
-  /** Null: what the AWS environment or profile says. */
+  /** Null: that of the AWS environment or profile. */
   readonly region: string | null;
   readonly bucket: string;
   /** Key prefix of every engine, without slashes at its ends; empty for the bucket's root. */
@@ -36,7 +36,7 @@ export function remoteAddress(
 ): RemoteAddress | null {
   const place = uri === undefined ? placeOfEnvironment(environment) : placeOfUri(uri);
   if (place === null) return null;
-  if (!BUCKET.test(place.bucket)) throw invalid(`${quoted(place.bucket)} is no bucket name`);
+  if (!BUCKET.test(place.bucket)) throw invalid(`${quoted(place.bucket)} is not a bucket name`);
   return {
     endpoint: place.endpoint ?? endpointOf(environment),
     region: environment.ARTIFACTS_REGION || null,
@@ -71,7 +71,7 @@ function placeOfUri(uri: string): Place {
   // A port marks the first part of minio://… as a host; else it is the bucket.
   if (scheme === 'minio') return /^[^/]*:\d+\//.test(rest) ? onHost('http', rest) : inBucket(null, rest);
   if (scheme === 'http' || scheme === 'https') return onHost(scheme, rest);
-  throw invalid(`${quoted(uri)} is no s3://, minio://, http:// or https:// address`);
+  throw invalid(`${quoted(uri)} is not an s3://, minio://, http:// or https:// address`);
 }
 
 function onHost(scheme: string, rest: string): Place {
@@ -99,7 +99,7 @@ function endpointOf({ ARTIFACTS_ENDPOINT, ARTIFACTS_USE_SSL }: NodeJS.ProcessEnv
 function checkedEndpoint(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || url.hostname === '' || !['', '/'].includes(url.pathname)) {
-    throw invalid(`${quoted(text)} is no endpoint such as http://minio:9000`);
+    throw invalid(`${quoted(text)} is not an endpoint such as http://minio:9000`);
   }
   return url.origin;
 }
@@ -109,9 +109,7 @@ function checkedPrefix(prefix: string | null): string {
   if (prefix === null) return PREFIX;
   const parts = prefix.split('/');
   if (parts.some((part) => !/^[\w.+=~-]+$/.test(part) || /^\.+$/.test(part))) {
-    throw invalid(
-      `${quoted(prefix)} is no prefix: letters, digits, «.», «_», «-», «+», «=», «~», between single slashes`,
-    );
+    throw invalid(`${quoted(prefix)} is not a prefix: letters, digits and ._-+=~ between single slashes`);
   }
   return prefix;
 }
@@ -124,8 +122,8 @@ function credentialsOf(environment: NodeJS.ProcessEnv): RemoteCredentials | null
   throw invalid(`${missing} is not set although its other half is`);
 }
 
-/** Keys do not belong in an address; where somebody put them there, they stand before the last «@» and are not printed. */
-const quoted = (text: string): string => `«${text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')}»`;
+/** Keys do not belong in an address; where somebody put them there, they stand before the last `@` and are not printed. */
+const quoted = (text: string): string => `"${text.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1…@')}"`;
 
 const invalid = (why: string): TrtforgeError =>
   new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', `The remote store cannot be understood: ${why}.`);

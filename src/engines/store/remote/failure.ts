@@ -1,6 +1,6 @@
 import { type ErrorCode, TrtforgeError } from '../../../errors.js';
 
-/** What a request to an object store was about, for the sentence that says it failed. */
+/** What a request to an object store was about, for the sentence of its failure. */
 export interface Attempt {
   /** `reading engines/x.engine`, `uploading …`. */
   readonly doing: string;
@@ -201,17 +201,17 @@ export function remoteFailure(error: unknown, { doing, place }: Attempt): Trtfor
   if (error instanceof TrtforgeError) return error;
   const facts = factsOf(error);
   const { code, why, remedy } = explain(facts);
-  const said = [...new Set([facts.name, facts.status, facts.code])]
+  const facets = [...new Set([facts.name, facts.status, facts.code])]
     .filter((part) => part !== undefined && part !== '' && part !== 'Error')
     .join(' ');
-  return new TrtforgeError(code, `${doing} at ${place} failed: ${why} (${said || facts.message}).`, {
+  return new TrtforgeError(code, `${doing} at ${place} failed: ${why} (${facets || facts.message}).`, {
     cause: withoutSecrets(error),
     details: { server: facts.message, status: facts.status ?? null },
-    ...(remedy === undefined ? {} : { remedy }),
+    remedy,
   });
 }
 
-/** The SDK hangs the whole exchange on its errors, keys and signatures too; whoever prints an error with its cause must not print those. */
+/** The SDK hangs the whole exchange on its errors, keys and signatures too; what prints an error with its cause must not print those. */
 function withoutSecrets(error: unknown): Error {
   const { name, code, message } = factsOf(error);
   return Object.assign(new Error(message), { name: name || 'Error', ...(code === '' ? {} : { code }) });

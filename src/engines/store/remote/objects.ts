@@ -1,4 +1,4 @@
-/** Facts of an object, as a HEAD request tells them. */
+/** Facts of an object, from a HEAD request. */
 export interface ObjectFacts {
   readonly key: string;
   readonly bytes: number;

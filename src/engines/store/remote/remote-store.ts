@@ -49,7 +49,7 @@ const MOST_OF_A_MODEL = 200;
  *     .by-model/7c/7c1d…/3f2a…                                   which identities a model has; empty objects
  *     .leases/3f2a…                                              builds in progress
  *
- * Only what the index names is believed, and only when header, size and digest of what comes agree with its passport.
+ * Only what the index names is used, and only when header, size and digest of what comes agree with its passport.
  */
 export class RemoteStore implements EngineSource<RemoteEngine> {
   readonly place: string;
@@ -93,7 +93,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     return undefined;
   }
 
-  /** The believed engines of one model. */
+  /** The engines of one model whose entries pass their checks. */
   async ofModel(model: string, signal?: AbortSignal): Promise<readonly Found<RemoteEngine>[]> {
     const identities: string[] = [];
     for await (const { key } of this.#objects.list(this.#modelKey(model, ''), signal)) {
@@ -122,7 +122,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     checkPlanHeaderOf(planPath, passport);
   }
 
-  /** Keeps a sound engine. Others see it only when it is there as a whole. Throws TF_REMOTE_*, TF_CANCELLED. */
+  /** Keeps a verified engine. Others see it only when it is there as a whole. Throws TF_REMOTE_*, TF_CANCELLED. */
   async upload(
     planPath: string,
     passport: Passport,
@@ -164,7 +164,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     await this.#putJson(this.#indexKey(passport.identity.digest), entry, signal);
   }
 
-  /** What the bucket has, sound or not, in no order. One request for each engine. */
+  /** What the bucket has, intact or not, in no order. One request for each engine. */
   async list(signal?: AbortSignal): Promise<readonly (EngineSummary & { readonly key: string | null })[]> {
     const identities = await this.identities(signal);
     const engines: (EngineSummary & { readonly key: string | null })[] = [];
@@ -191,7 +191,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     return identities;
   }
 
-  /** Index first: what is left after a kill in between is not believed. False when there was nothing. */
+  /** Index first: what is left after a kill in between is not used. False when there was nothing. */
   async remove(identity: string, signal?: AbortSignal): Promise<boolean> {
     const engine = await this.#read(identity, signal).catch((error) => {
       if (!(error instanceof TrtforgeError) || !isAboutContent(error)) throw error;
@@ -278,7 +278,7 @@ const remoteEntry = ({ key, passport, signature }: RemoteEngine) => ({
 
 /**
  * An entry is somebody else's bytes: its key must be a name in a folder, its passport must be one of this identity.
- * `path` and `place` say where it was read. Throws TF_REMOTE_DAMAGED, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID.
+ * `path` and `place` are where it was read. Throws TF_REMOTE_DAMAGED, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID.
  */
 async function parseRemoteEntry(
   text: string,

@@ -28,7 +28,7 @@ const SOCKETS = 32;
 type Sdk = typeof import('@aws-sdk/client-s3');
 
 /**
- * Objects of an S3 bucket, through the AWS SDK, which is loaded only here. Checksum trailers stay off: some servers refuse them and some
+ * Objects of an S3 bucket, through the AWS SDK, which is loaded only here. Checksum trailers stay off: some servers reject them and some
  * store them as content; engines carry their own SHA-256.
  */
 export async function openS3(address: RemoteAddress, given: Partial<typeof LIMITS> = {}): Promise<Objects> {

@@ -73,7 +73,7 @@ const LONGEST_TEXT = 200;
 export const GRAPH_REFUSED =
   /not permitted under CUDA graph capture|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored|Ignored --useCudaGraph flag|CUDA graphs and DLA offloading/;
 
-/** Collects what single lines say of device, engine and run; a later line replaces an earlier one of its kind. */
+/** Collects what single lines report of device, engine and run; a later line replaces an earlier one of its kind. */
 export class LoggedFacts {
   private readonly facts: Facts = {};
 
@@ -103,7 +103,7 @@ export class LoggedFacts {
       this.facts.computeCapability = Number(major) * 10 + Number(minor);
   }
 
-  /** A refusal stands although the words of a capture follow it: trtexec then measures without. */
+  /** A capture that failed counts although the lines of a capture follow it: trtexec then measures without. */
   private takeGraph(message: string): void {
     if (!/CUDA graph/i.test(message)) return;
     if (GRAPH_REFUSED.test(message)) this.facts.graphCaptured = false;

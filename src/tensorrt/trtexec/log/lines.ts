@@ -21,7 +21,7 @@ export interface TrtexecLine {
   readonly time: string | null;
   /** Null for lines of another program, and for the `&&&&` lines. */
   readonly severity: TrtexecSeverity | null;
-  /** Whether the library said it, not trtexec. */
+  /** Whether the library printed it, not trtexec. */
   readonly fromLibrary: boolean;
   /** Without date, severity and `[TRT]`. */
   readonly message: string;

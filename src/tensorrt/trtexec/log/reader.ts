@@ -66,7 +66,7 @@ export class LogReader {
     state.startedAt ??= line.time;
     state.endedAt = line.time;
     if (line.severity === 'V') return;
-    // Ten runs' average: by far the most lines of an ordinary log, and the exported samples say more.
+    // Ten runs' average: by far the most lines of an ordinary log, and the exported samples have more.
     if (line.message.startsWith('Average on ')) return;
     if (line.severity === 'W') this.note('warning', line);
     else if (line.severity === 'E' || line.severity === 'F' || ENDING.test(line.message))

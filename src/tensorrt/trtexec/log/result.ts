@@ -57,7 +57,7 @@ export interface EchoedMeasurement {
   readonly percentiles: readonly number[];
 }
 
-/** What trtexec said it would build with. */
+/** What trtexec printed that it would build with. */
 export interface EchoedBuild {
   /** Bytes by trtexec's names of the pools; null for "default". Empty where the log has no such line. */
   readonly memoryPools: Readonly<Record<string, number | null>>;

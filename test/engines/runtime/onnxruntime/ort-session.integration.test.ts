@@ -85,8 +85,8 @@ describe('a session on ONNX Runtime', () => {
   });
 
   it.each([
-    ['another name', { z: floats('float32', [1, 2], [1, 2]) }, /no input «z»; the inputs are x, i/],
-    ['a missing tensor', { x: floats('float32', [1, 2], [1, 2]) }, /no tensor for the input «i»/],
+    ['another name', { z: floats('float32', [1, 2], [1, 2]) }, /no input "z"; the inputs are x, i/],
+    ['a missing tensor', { x: floats('float32', [1, 2], [1, 2]) }, /no tensor for the input "i"/],
     [
       'another type',
       { x: ids([1, 2], [1, 2]), i: ids([1], [0]) },

@@ -80,8 +80,8 @@ describe('a session over an engine', () => {
   });
 
   it.each<[string, Record<string, Tensor>, object, string, RegExp]>([
-    ['no tensor', {}, {}, 'TF_SESSION_INPUT', /no tensor for the input «x»/],
-    ['another name', { x: x(1), z: x(1) }, {}, 'TF_SESSION_INPUT', /no input «z»; the inputs are x/],
+    ['no tensor', {}, {}, 'TF_SESSION_INPUT', /no tensor for the input "x"/],
+    ['another name', { x: x(1), z: x(1) }, {}, 'TF_SESSION_INPUT', /no input "z"; the inputs are x/],
     ['another dtype', { x: ids([1, 3], [1, 2, 3]) }, {}, 'TF_SESSION_INPUT', /x is float32.*int64/],
     [
       'another rank',

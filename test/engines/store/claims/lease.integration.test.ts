@@ -104,7 +104,7 @@ describe('a lease', () => {
     '{"token":1}',
     JSON.stringify({ token: '../../x', kind: 'build', owner: thisProcess() }),
     JSON.stringify({ ...deadHere(token(1)), kind: 'use' }),
-  ])('file that holds «%s» blocks until it expires', async (text) => {
+  ])('file that holds "%s" blocks until it expires', async (text) => {
     const folder = newFolder();
     writeFileSync(join(folder, 'a.lease'), text);
     const leases = new LeaseFolder(folder, timing);

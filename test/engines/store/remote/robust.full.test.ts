@@ -238,7 +238,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     });
     expect(taken.engines.map(({ identity }) => identity)).toEqual([passport.identity.digest]);
     expect(taken.foreign.map(({ name }) => name)).toEqual(['arcface_r100-fp16-sm75.plan']);
-    expect(taken.refused).toEqual([]);
+    expect(taken.rejected).toEqual([]);
   });
 
   test('a signature travels with the engine, and where one is required an unsigned engine is built again', async () => {

@@ -235,7 +235,7 @@ describe('a measurement', () => {
     'The CUDA graph capture on the stream has failed.',
     'Graph profiling only works with CUDA 11.1 and beyond. Ignored --useCudaGraph flag and disabled CUDA graph.',
     'CUDA graph capture failed. The inference will be launched without using CUDA graph.',
-  ])('«%s»: no graph', (message) => {
+  ])('"%s": no graph', (message) => {
     expect(readTrtexecLog([`[11/20/2026-21:32:52] [W] ${message}`]).run.graphCaptured).toBe(false);
   });
 
@@ -243,7 +243,7 @@ describe('a measurement', () => {
     // 8.6 to 10.15, and 10.16 on.
     ['Loaded 7 bytes of timing cache from t', 'Saved 9 bytes of timing cache to t'],
     ['Loaded 7 bytes of cache from file: t', 'Saved 9 bytes of cache to file: t'],
-  ])('«%s», «%s»', (...lines) => {
+  ])('"%s", "%s"', (...lines) => {
     const { engine } = readTrtexecLog(lines.map((line) => `[11/20/2026-21:32:52] [I] ${line}`));
     expect(engine).toMatchObject({ timingCacheLoadedBytes: 7, timingCacheSavedBytes: 9 });
   });
