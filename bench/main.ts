@@ -14,6 +14,7 @@ import { reference } from './cases/reference.js';
 import { start } from './cases/start.js';
 import { store } from './cases/store.js';
 import { transfer } from './cases/transfer.js';
+import { wer } from './cases/wer.js';
 import type { BenchCase, BenchContext } from './context.js';
 import { CommandFailed } from './measure.js';
 import { preparePeers } from './peers.js';
@@ -31,6 +32,7 @@ const cases: readonly BenchCase[] = [
   coco,
   transfer,
   guard,
+  wer,
   demo,
 ];
 

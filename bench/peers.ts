@@ -10,6 +10,7 @@ const PACKAGES = [
   'polygraphy',
   'pycocotools==2.0.11',
   'faster-coco-eval',
+  'jiwer==4.0.0',
 ];
 
 /** A Python with the peers installed. */
