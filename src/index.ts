@@ -113,7 +113,7 @@ export const compareOutputs = lazy(async () => (await import('./quality/verify/c
 /** Measures an engine on the GPU, with trtforge's own meter or with trtexec. */
 export const benchWith = lazy(async () => (await import('./quality/bench/bench-with.js')).benchWith);
 /** Measures two engines, or one in two modes, in turns. */
-export const benchAgainst = lazy(async () => (await import('./quality/bench/against.js')).benchAgainst);
+export const benchCompare = lazy(async () => (await import('./quality/bench/compare.js')).benchCompare);
 /** A measuring request with every default, for one engine. */
 export const defaultRequest = lazy(async () => (await import('./quality/bench/request.js')).defaultRequest);
 /** Judges results by a policy. */
@@ -173,7 +173,7 @@ export type { ConvertContext, ConvertOptions } from './formats/precision/convert
 export type { ValueRange } from './formats/precision/options.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
-export type { AgainstRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
+export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
 export type { BenchResult } from './quality/bench/result.js';
 export type { ExplainResult } from './quality/explain/explain.js';
 export type { ExplainedIssue } from './quality/explain/explained-issue.js';

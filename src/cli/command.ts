@@ -21,7 +21,7 @@ export interface CommandContext {
   readonly products: readonly Product[];
   /** Whether the library's verbose lines are wanted. */
   readonly verbose?: boolean;
-  /** Asks the caller that sits at the terminal; absent where nobody does. */
+  /** Asks the user at the terminal; absent without one. */
   readonly ask?: (question: string) => Promise<string>;
 }
 
@@ -38,7 +38,7 @@ export interface CommandResult {
 
 /** Where the text view of a result goes. */
 export interface TextOutput {
-  /** One line; whatever the values in it hold, it stays one and controls nothing, unless it is a command whose values are escaped in the CI's own way. */
+  /** One line; whatever the values in it are, it stays one and controls nothing, unless it is a command whose values are escaped in the CI's own way. */
   line(text?: string, kind?: 'workflow-command'): void;
   readonly colors: Colors;
 }

@@ -14,13 +14,13 @@ const noConfig: Config = { path: '', values: {} };
 
 const FILE_NAMES = ['trtforge.config.json', 'trtforge.config.yaml', 'trtforge.config.yml'];
 
-/** The options of every command by their names, so that a key nobody takes is an error wherever it stands. Asked for only when there is a file. */
+/** The options of every command by their names, so that an unknown key is an error wherever it stands. Loaded only when there is a file. */
 export type KnownKeys = () => Promise<ReadonlyMap<string, ReadonlyMap<string, OptionSpec<unknown>>>>;
 
 /**
  * Reads the config file that was named, or the `trtforge.config.{json,yaml,yml}` of the folder; none is fine.
- * Keys at the top are options of any command that has them; a section with a command's name holds options of that command only.
- * A file that was only found decides nothing about code and trust: the caller that wrote the folder wrote it. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
+ * Keys at the top are options of any command that has them; a section with a command's name has options of that command only.
+ * A file that was only found decides nothing about code and trust: its author is that of the folder. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
  */
 export async function loadConfig(
   named: string | undefined,
@@ -45,7 +45,7 @@ export async function loadConfig(
     if (spec === undefined)
       throw new TrtforgeError(
         'TF_CONFIG_INVALID',
-        `${path} has the key "${key}"${place}, which is no option.${didYouMean(key, allowed.keys())}`,
+        `${path} has the key "${key}"${place}, which is not an option.${didYouMean(key, allowed.keys())}`,
       );
     if (named === undefined && spec.trust) throw notTrusted(path, key);
     if (own.has(key)) values[key] = value;
@@ -58,7 +58,7 @@ export async function loadConfig(
     if (!isRecord(section))
       throw new TrtforgeError(
         'TF_CONFIG_INVALID',
-        `${path}: "${name}" is a command, so it must hold options.`,
+        `${path}: "${name}" is a command, so its value must be options.`,
       );
     if (name !== command) continue;
     for (const [key, value] of Object.entries(section)) take(key, value, own, ` under ${name}`);
@@ -87,7 +87,7 @@ async function readConfig(path: string): Promise<Readonly<Record<string, unknown
   const { content } = readYaml(path, 'TF_CONFIG_INVALID');
   if (content === null || content === undefined) return {};
   if (!isRecord(content))
-    throw new TrtforgeError('TF_CONFIG_INVALID', `${path} does not hold keys and values.`);
+    throw new TrtforgeError('TF_CONFIG_INVALID', `${path} does not have keys and values.`);
   return content;
 }
 

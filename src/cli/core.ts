@@ -31,7 +31,7 @@ export const core: Product = {
   name: 'core',
   families: {
     engine: 'what is in an engine: facts, layers, differences',
-    cache: 'what the engine store holds, and why it missed',
+    cache: 'what is in the engine store, and why it missed',
     toolchain: 'find, install and remove TensorRT',
   },
   verbs: [

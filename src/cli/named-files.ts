@@ -48,7 +48,7 @@ function namedByOptions({ options }: Command, passed: Readonly<Record<string, un
   });
 }
 
-/** `FILE`, `name=@FILE`, `NAME=FILE`, and what stands between commas and colons; what is not a file matters to nobody. */
+/** `FILE`, `name=@FILE`, `NAME=FILE`, and what stands between commas and colons; what is not a file is ignored. */
 const pathsIn = (text: string): readonly string[] => [
   text,
   ...text.split(/[,:]|=@?/),

@@ -13,7 +13,7 @@ export interface OptionSpec<T> {
   readonly default?: T | readonly T[];
   /** The command does not run without it. What to add to the command line, for the error's remedy: `-o model.plan`. */
   readonly required?: string;
-  /** An environment variable that stands in when neither the command line nor the config file gives the option. */
+  /** An environment variable that is used when neither the command line nor the config file sets the option. */
   readonly env?: string;
   /**
    * What it names is written (true: a file, or files in a folder; kinds: one file, of one of them). It must not be what another option or argument names,
@@ -109,5 +109,5 @@ export const globalOptions = [
   ['-v, --verbose', "print the library's verbose log lines too"],
   ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
   ['--print-config', 'print the options as resolved, and stop'],
-  ['--force', 'let results replace files that hold something of another kind, or were edited'],
+  ['--force', 'let results replace files of another kind, and edited ones'],
 ] as const;

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import type { Colors, Command, CommandResult } from './command.js';
 
-/** Where a command line speaks: the process's streams, or buffers in tests. */
+/** Where a command line prints: the process's streams, or buffers in tests. */
 export interface Console {
   out(text: string): void;
   err(text: string): void;
   /** Writes to stderr without a line end, for the live line. */
   errRaw(text: string): void;
   readonly isTerminal: { readonly out: boolean; readonly err: boolean };
-  /** Asks the caller that sits there; absent where nobody does. The end of the input and Ctrl-C give an empty answer. */
+  /** Asks the user at the terminal; absent without one. The end of the input and Ctrl-C are an empty answer. */
   ask?(question: string): Promise<string>;
   /** Columns of the terminal on stderr. */
   columns(): number;
@@ -22,7 +22,7 @@ export interface View {
   readonly command: string | null;
 }
 
-/** Prints a result, as its one JSON object or as text, and gives the exit code it stands for. */
+/** Prints a result, as its one JSON object or as text, and returns its exit code. */
 export function reportResult(
   command: Command,
   result: CommandResult,
@@ -47,7 +47,7 @@ export function reportResult(
   return exitCode;
 }
 
-/** Prints an error with its code and remedy and gives its exit code. An unknown error is a fault of ours: TF_INTERNAL. */
+/** Prints an error with its code and remedy, and returns its exit code. An unknown error is a fault of ours: TF_INTERNAL. */
 export function reportError(error: unknown, view: View, console: Console): ExitCode {
   const known = error instanceof TrtforgeError ? error : internal(error);
   const { code, message, remedy, exitCode, details } = known;

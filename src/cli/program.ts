@@ -85,7 +85,7 @@ const isHelp = (word: string | undefined): boolean => word === '--help' || word 
 const chosenVerb = (verbs: readonly Verb[], [first, second]: readonly string[]): Verb | undefined =>
   verbs.find(({ path }) => path === `${first} ${second}`) ?? verbs.find(({ path }) => path === first);
 
-/** commander answers --help before it sees that there is no such command: then the arguments end with the one that it does not know. */
+/** commander answers --help before it sees that there is no such command: then the arguments end with the unknown one. */
 function argsUpToUnknown(args: readonly string[], verbs: readonly Verb[]): string[] {
   const [first, second] = args;
   const family = verbs.filter(({ path }) => path.split(' ')[0] === first);

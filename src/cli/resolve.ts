@@ -5,12 +5,12 @@ import { longName, type OptionSpec, type OptionTable, type OptionValues, takesVa
 
 export interface ResolvedOptions<O extends OptionTable> {
   readonly values: OptionValues<O>;
-  /** Option name to what was said or defaulted, unparsed: what `--print-config` shows. */
+  /** Option name to what was set or is the default, unparsed: what `--print-config` shows. */
   readonly shown: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Turns what the user said into the resolved options, once: flags over config file over environment over default.
+ * Turns what the user set into the resolved options, once: flags over config file over environment over default.
  * A value that does not parse is TF_USAGE (or the parser's own code) with the option's name in front.
  */
 export function resolveOptions<O extends OptionTable>(

@@ -11,7 +11,7 @@ export interface NamedShape {
 
 /**
  * Reads `x:1x3x224x224`, `x:[1,3,224,224]` and `x:scalar`, several separated by commas.
- * The last `:` separates name and dimensions, so names may hold colons; names with commas stand in single quotes.
+ * The last `:` separates name and dimensions, so names may have colons; names with commas stand in single quotes.
  */
 export function parseShapes(text: string): readonly NamedShape[] {
   return splitAtCommas(text).map((part) => {
@@ -121,5 +121,5 @@ export function splitAtCommas(text: string): readonly string[] {
     .filter((part) => part !== '');
 }
 
-/** Names separated by commas; a name that holds one stands in quotes. */
+/** Names separated by commas; a name with one stands in quotes. */
 export const splitNames = (text: string): readonly string[] => splitAtCommas(text).map(unquote);

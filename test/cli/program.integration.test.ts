@@ -142,7 +142,7 @@ describe('the command line', () => {
     writeFileSync('trtforge.config.yaml', 'precison: fp16\n');
     const { exitCode, err } = await run('echo');
     expect(exitCode).toBe(2);
-    expect(err).toContain('"precison", which is no option. Did you mean "precision"?');
+    expect(err).toContain('"precison", which is not an option. Did you mean "precision"?');
   });
 
   test.each(['echo', 'box', 'box open'])('help %s shows what %s --help shows', async (command) => {

@@ -10,10 +10,10 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
-import { benchAgainst } from '../../dist/quality/bench/against.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
+import { benchCompare } from '../../dist/quality/bench/compare.js';
 import { defaultMode, defaultRequest } from '../../dist/quality/bench/request.js';
-import { benchAgainstSchema, benchResultSchema } from '../../dist/quality/bench/result.js';
+import { benchComparisonSchema, benchResultSchema } from '../../dist/quality/bench/result.js';
 import { PROFILE_SHARING } from './engines.mjs';
 import { buildWith, openChecks, refused, writeLayers } from './harness.mjs';
 
@@ -176,13 +176,13 @@ await check('layers: times beside types, tactics and ONNX nodes', async () => {
 });
 
 const against = (candidate, reference, more = {}) =>
-  benchAgainst({ candidate, reference, rounds: 6, failAbove: undefined, ...more }, context());
+  benchCompare({ candidate, reference, rounds: 6, failAbove: undefined, ...more }, context());
 
 const againstItself = async (path, batch) => {
   const mode = { transfers: false, graph: true, spinWait: true, durationMs: 3000 };
   const one = request(path, mode, { shapes: { kind: 'batches', batches: [batch] } });
   const result = await against(one, one, { failAbove: 1.05 });
-  assert.equal(benchAgainstSchema.safeParse(result).error, undefined);
+  assert.equal(benchComparisonSchema.safeParse(result).error, undefined);
   const { verdict, gate, ratios, candidate, reference } = result;
   const roundMs = [candidate.roundMs, reference.roundMs];
   return { verdict, outcome: gate.outcome, ratios, roundMs, doubts: [candidate, reference].map(rulesOf) };

@@ -2,7 +2,7 @@ import { openOrtSession } from '../../../dist/engines/runtime/onnxruntime/ort-se
 import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
 import { randomStream, randomTensor } from '../../../dist/formats/tensor/random.js';
 import { float32Values } from '../../../dist/formats/tensor/values.js';
-import { benchAgainst } from '../../../dist/quality/bench/against.js';
+import { benchCompare } from '../../../dist/quality/bench/compare.js';
 import { atBatch, benchRequest } from '../bench-request.mjs';
 import { figure, median } from '../figures.mjs';
 import { models } from '../machine.mjs';
@@ -55,7 +55,7 @@ async function againstEachOther(machine, { name, batch, profile, typed, weak }) 
   const pairs = [];
   for (const [build, candidate] of typed.entries())
     pairs.push(
-      await benchAgainst(
+      await benchCompare(
         { candidate: request(candidate), reference: request(weak[build]), rounds: 4, failAbove: undefined },
         machine.context(),
       ),

@@ -1,12 +1,12 @@
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
-import { benchAgainst } from '../../quality/bench/against.js';
-import type { BenchAgainst } from '../../quality/bench/result.js';
+import { benchCompare } from '../../quality/bench/compare.js';
+import type { BenchComparison } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
 import { benchOptions, compareOptions, comparisonRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
-import { renderAgainst } from './bench-text.js';
+import { renderComparison } from './bench-text.js';
 
-type Outcome = BenchAgainst & { readonly exitCode: ExitCode };
+type Outcome = BenchComparison & { readonly exitCode: ExitCode };
 
 export const command = defineCommand({
   arguments: [
@@ -22,16 +22,16 @@ export const command = defineCommand({
     'trtforge bench compare model.engine --mode graph',
   ],
   options: { ...benchOptions, ...compareOptions, ...timeoutOption },
-  schema: async () => (await import('../../quality/bench/result.js')).benchAgainstSchema,
+  schema: async () => (await import('../../quality/bench/result.js')).benchComparisonSchema,
   run: limited(async ([engine = '', other], options, context): Promise<Outcome> => {
-    const result = await benchAgainst(comparisonRequest(engine, other, options), context);
+    const result = await benchCompare(comparisonRequest(engine, other, options), context);
     return { ...result, exitCode: exitCodeOf(result) };
   }),
-  render: renderAgainst,
+  render: renderComparison,
 });
 
-/** A limit decides where one was passed; without it only a comparison that shows nothing is no success. */
-function exitCodeOf({ gate, verdict }: BenchAgainst): ExitCode {
+/** A limit decides where one was passed; without it only an inconclusive comparison is not a success. */
+function exitCodeOf({ gate, verdict }: BenchComparison): ExitCode {
   const outcome = gate?.outcome ?? (verdict === 'inconclusive' ? 'inconclusive' : 'pass');
   return outcomeExitCodes[outcome];
 }

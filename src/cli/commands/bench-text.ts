@@ -1,10 +1,10 @@
 import { formatBytes, formatShare } from '../../base/text/quantity.js';
 import type {
-  AgainstSide,
-  BenchAgainst,
+  BenchComparison,
   BenchMode,
   BenchResult,
   BenchRun,
+  ComparedSide,
   GpuState,
   LayerTimes,
 } from '../../quality/bench/result.js';
@@ -122,7 +122,7 @@ function renderLayers({ layers, totalMs, runs }: LayerTimes, output: TextOutput)
 const nodesText = (nodes: readonly string[]): string =>
   nodes.length <= 4 ? nodes.join(', ') : `${nodes.slice(0, 4).join(', ')} and ${nodes.length - 4} more`;
 
-export function renderAgainst(result: BenchAgainst, output: TextOutput): void {
+export function renderComparison(result: BenchComparison, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   for (const side of [result.candidate, result.reference]) renderSide(side, result.batch, output);
   output.line();
@@ -140,7 +140,7 @@ export function renderAgainst(result: BenchAgainst, output: TextOutput): void {
   renderWarnings(result.warnings, output);
 }
 
-function renderSide(side: AgainstSide, batch: number, output: TextOutput): void {
+function renderSide(side: ComparedSide, batch: number, output: TextOutput): void {
   const { bold, dim } = output.colors;
   output.line(
     `${bold(side.subject.path)}  ${dim(`${side.backend}, batch ${batch}, ${modeText(side.mode)}`)}`,

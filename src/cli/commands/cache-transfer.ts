@@ -42,7 +42,7 @@ export const importCommand = defineCommand({
     const engines = new Set(result.engines.map(({ identity }) => identity)).size;
     line(`${plural(engines + foreign, 'engine')} now in ${result.store}`);
     if (foreign > 0)
-      line(`${foreign} came without a passport: kept, listed and verified, but no build will be given them`);
+      line(`${foreign} came without a passport: kept, listed and verified, but no build uses them`);
   },
 });
 

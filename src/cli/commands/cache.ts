@@ -26,7 +26,7 @@ export const confirmOptions = {
   dryRun: flag({ flags: '--dry-run', describe: 'list what would be removed, and remove nothing' }),
 };
 
-/** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE where nobody can be asked, TF_CANCELLED for every other answer. */
+/** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE without a terminal, TF_CANCELLED for every other answer. */
 export async function confirm(
   action: string,
   { yes, ask }: { readonly yes: boolean } & Pick<CommandContext, 'ask'>,

@@ -109,7 +109,7 @@ export const command = defineCommand({
 function parsePair(pair: string): readonly [string, string] {
   const at = pair.indexOf('=');
   if (at <= 0 || at + 1 === pair.length) {
-    throw new TrtforgeError('TF_USAGE', `"${pair}" does not say which output is which.`, {
+    throw new TrtforgeError('TF_USAGE', `"${pair}" is not a pair of outputs.`, {
       remedy: "Write A's name, an equals sign, B's name: --map y=logits.",
     });
   }

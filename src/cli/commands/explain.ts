@@ -29,7 +29,7 @@ export const command = defineCommand({
   ],
   schema: async () => (await import('../../quality/explain/explain.js')).explainResultSchema,
   run: async ([log = ''], { model }, { products }): Promise<ExplainResult> => {
-    // A model that cannot be read is the user's mistake here, and is said.
+    // A model that cannot be read is the user's mistake here, and reported.
     if (model !== undefined) openModel(model).close();
     const means = { model, knownIssues: await issuesOfProducts(products) };
     return (await readExplainable(log, means)) ?? explainLog(log, means);
@@ -65,7 +65,7 @@ function runLines({ runs }: ExplainResult): readonly string[] {
   });
   const wrong = runs.filter(({ outcome }) => outcome !== 'passed').slice(0, NAMED_RUNS);
   return [
-    `${runs.length < LISTED_RUNS ? 'It holds' : 'It begins with'} ${runs.length} runs: ${counts.join(', ')}.`,
+    `${runs.length < LISTED_RUNS ? 'It has' : 'It begins with'} ${runs.length} runs: ${counts.join(', ')}.`,
     ...wrong.map(
       ({ line, outcome, commandLine }) => `  line ${line}: ${OUTCOME[outcome]}: ${commandLine ?? 'trtexec'}`,
     ),

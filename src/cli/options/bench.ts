@@ -1,7 +1,7 @@
 import type { Pace } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import {
-  type AgainstRequest,
+  type BenchCompareRequest,
   type BenchRequest,
   defaultMode,
   type ModelBenchRequest,
@@ -170,7 +170,7 @@ function parseModeWords(list: string): ModeChange {
   });
 }
 
-/** What another ending would hold is anyone's guess. */
+/** The ending decides the format. */
 function parseSamplesPath(path: string): string {
   if (/\.(npz|json)$/i.test(path)) return path;
   throw new TrtforgeError('TF_USAGE', `"${path}" ends neither in .npz nor in .json.`, {
@@ -257,7 +257,7 @@ export function comparisonRequest(
   engine: string,
   second: string | undefined,
   options: BenchOptionValues & OptionValues<typeof compareOptions>,
-): AgainstRequest {
+): BenchCompareRequest {
   const { mode, rounds, failAbove } = options;
   if (second === undefined && mode === undefined)
     throw new TrtforgeError('TF_USAGE', `Both sides are ${engine} in one mode.`, {

@@ -1,12 +1,12 @@
 import { meanOf, studentT975 } from '../../base/statistics.js';
-import type { BenchAgainst } from './result.js';
+import type { BenchComparison } from './result.js';
 
 /** An interval that holds 1 shows equality only when it reaches no further than this to either side. */
 const EQUAL_WITHIN = 0.02;
 /** Two processes with the same engine differ by this much, each steadily: where their memory lies, say. */
 const SAME_ENGINE = 0.005;
 
-export function verdictOf({ low, high }: Ratio): BenchAgainst['verdict'] {
+export function verdictOf({ low, high }: Ratio): BenchComparison['verdict'] {
   const within = (margin: number) => low >= 1 - margin && high <= 1 + margin;
   if (within(SAME_ENGINE)) return 'equal';
   if (high < 1) return 'faster';
@@ -15,7 +15,7 @@ export function verdictOf({ low, high }: Ratio): BenchAgainst['verdict'] {
 }
 
 /** Fails only when the whole interval is above the limit, passes only when none of it is. */
-export function gateOf(ratio: Ratio, limit: number): NonNullable<BenchAgainst['gate']> {
+export function gateOf(ratio: Ratio, limit: number): NonNullable<BenchComparison['gate']> {
   const range = `the ratio is ${fourDigits(ratio.ratio)} (${fourDigits(ratio.low)} to ${fourDigits(ratio.high)})`;
   if (ratio.low > limit) return { limit, outcome: 'fail', reason: `${range}, above ${limit}` };
   if (ratio.high <= limit) return { limit, outcome: 'pass', reason: `${range}, within ${limit}` };

@@ -76,8 +76,8 @@ export interface ModelBenchRequest extends MeasuringRequest {
   readonly pace: Pace;
 }
 
-/** What `benchAgainst` is asked. */
-export interface AgainstRequest {
+/** What `benchCompare` is asked. */
+export interface BenchCompareRequest {
   readonly candidate: BenchRequest;
   /**
    * On the same GPU: another `device` is TF_USAGE. The same engine in another mode is a comparison too. Measured at the candidate's

@@ -176,7 +176,7 @@ const sideSchema = z.object({
 const ratioSchema = z.object({ ratio: z.number(), low: z.number(), high: z.number() });
 
 /** What `trtforge bench compare A B` finds. Ratios are times of A over times of B: above 1, A is slower. */
-export const benchAgainstSchema = z.object({
+export const benchComparisonSchema = z.object({
   schema: z.literal('trtforge.bench-compare/1'),
   candidate: sideSchema,
   reference: sideSchema,
@@ -200,5 +200,5 @@ export const benchAgainstSchema = z.object({
   warnings: z.array(z.string()),
 });
 
-export type BenchAgainst = z.infer<typeof benchAgainstSchema>;
-export type AgainstSide = z.infer<typeof sideSchema>;
+export type BenchComparison = z.infer<typeof benchComparisonSchema>;
+export type ComparedSide = z.infer<typeof sideSchema>;

@@ -8,9 +8,9 @@ import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import {
-  type BenchAgainst,
+  type BenchComparison,
   type BenchResult,
-  benchAgainstSchema,
+  benchComparisonSchema,
   benchResultSchema,
 } from '../../../src/quality/bench/result.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
@@ -260,8 +260,13 @@ describe('trtforge bench ENGINE', () => {
 describe('trtforge bench compare', () => {
   it('measures in turns at the same shapes and gives ratios with intervals, by its schema', async () => {
     const words = [at('b.engine'), '--rounds', '4', '--duration', '0.4', '--warm-up', '10'];
-    const { answer } = await json<BenchAgainst>(['compare', at('a.engine'), ...words, '--no-data-transfers']);
-    expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
+    const { answer } = await json<BenchComparison>([
+      'compare',
+      at('a.engine'),
+      ...words,
+      '--no-data-transfers',
+    ]);
+    expect(benchComparisonSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({ metric: 'gpuMs', rounds: 4, batch: 2, verdict: 'equal', gate: null });
     expect(answer.ratios.gpuMs.ratio).toBeCloseTo(1, 3);
     expect(answer.ratios.endToEndMs).toBeNull();
@@ -269,8 +274,8 @@ describe('trtforge bench compare', () => {
 
   it('gives both sides the budget for streamed weights', async () => {
     const words = ['--mode', 'spin-wait', '--weight-budget', '1K', '--rounds', '3'];
-    const { answer } = await json<BenchAgainst>(['compare', at('streamed.engine'), ...words, ...QUICK]);
-    expect(benchAgainstSchema.safeParse(answer).error).toBeUndefined();
+    const { answer } = await json<BenchComparison>(['compare', at('streamed.engine'), ...words, ...QUICK]);
+    expect(benchComparisonSchema.safeParse(answer).error).toBeUndefined();
     for (const { subject } of [answer.candidate, answer.reference])
       expect(subject).toMatchObject({ weightBudgetAsked: 1024, weightBudgetBytes: 1024 });
   });
@@ -280,7 +285,7 @@ describe('trtforge bench compare', () => {
     ['1.02', 0, 'pass'],
   ] as const)('above %s exits with %i', async (limit, code, outcome) => {
     const words = ['--mode', 'graph', '--rounds', '3', '--duration', '0.3', '--fail-above', limit];
-    const { status, answer } = await json<BenchAgainst>([
+    const { status, answer } = await json<BenchComparison>([
       'compare',
       at('a.engine'),
       ...words,

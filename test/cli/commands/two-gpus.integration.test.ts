@@ -7,7 +7,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { StreamsResult } from '../../../src/products/deepstream/result.js';
 import type { ReferenceChunk } from '../../../src/products/streaming/reference/reference.js';
 import { writeReference } from '../../../src/products/streaming/reference/write.js';
-import type { BenchAgainst, BenchResult } from '../../../src/quality/bench/result.js';
+import type { BenchComparison, BenchResult } from '../../../src/quality/bench/result.js';
 import { floats } from '../../engines/runtime/onnxruntime/models.js';
 import { writePictureModel } from '../../fakes/deepstream.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
@@ -122,7 +122,7 @@ describe('of two GPUs', () => {
         ['bench', 'compare', engine, at('b.engine'), '--rounds', '3', ...QUICK],
       ];
       for (const command of commands) {
-        const { status, loaded, answer } = await ask<BenchAgainst>([...command, ...words], visible);
+        const { status, loaded, answer } = await ask<BenchComparison>([...command, ...words], visible);
         expect([command[0], status, loaded], JSON.stringify(answer)).toEqual([
           command[0],
           0,

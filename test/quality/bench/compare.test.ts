@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { EngineBinding } from '../../../src/engines/runtime/tensorrt/engine-interface.js';
-import { benchAgainst } from '../../../src/quality/bench/against.js';
 import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
+import { benchCompare } from '../../../src/quality/bench/compare.js';
 import type { MeasureRequest } from '../../../src/quality/bench/measurer.js';
 import {
-  type AgainstRequest,
+  type BenchCompareRequest,
   type BenchRequest,
   defaultMode,
   defaultRequest,
@@ -35,7 +35,7 @@ async function measuredShapes(
     );
   });
   const side = (name: string, shapes: ShapeRequest) => ({ ...defaultRequest(at(`${name}.engine`)), shapes });
-  const result = await benchAgainst(
+  const result = await benchCompare(
     { candidate: side('a', wish), reference: side('b', wishOfReference), rounds: 3, failAbove: undefined },
     context(),
     start,
@@ -50,8 +50,10 @@ const context = () => ({
 });
 
 /** How a comparison is refused before anything is opened. */
-const refusal = (wishes: Partial<AgainstRequest> & Pick<AgainstRequest, 'candidate' | 'reference'>) =>
-  benchAgainst({ rounds: 3, failAbove: undefined, ...wishes }, context(), () => expect.unreachable()).catch(
+const refusal = (
+  wishes: Partial<BenchCompareRequest> & Pick<BenchCompareRequest, 'candidate' | 'reference'>,
+) =>
+  benchCompare({ rounds: 3, failAbove: undefined, ...wishes }, context(), () => expect.unreachable()).catch(
     (error: unknown) => error,
   );
 
@@ -87,7 +89,7 @@ describe('two engines measured in turns', () => {
 
   it.each([0, 1, 2.5, Number.NaN])('are refused with %s rounds, which give no interval', async (rounds) => {
     const side = defaultRequest(at('a.engine'));
-    const comparison = benchAgainst(
+    const comparison = benchCompare(
       { candidate: side, reference: side, rounds, failAbove: undefined },
       { emit: () => {}, signal: new AbortController().signal, environment: {} },
       () => expect.unreachable(),
@@ -136,7 +138,7 @@ describe('two engines measured in turns', () => {
       inputs: { seed: 7, ranges: [{ name: null, low: -1, high: 1 }], files: [] },
     };
     const reference = { ...candidate, mode: { ...defaultMode, graph: true } };
-    await benchAgainst({ candidate, reference, rounds: 2, failAbove: undefined }, context(), start);
+    await benchCompare({ candidate, reference, rounds: 2, failAbove: undefined }, context(), start);
     expect(new Set(asked.map(({ mode }) => mode.graph))).toEqual(new Set([true, false]));
     for (const { shapes, fill } of asked)
       expect([shapes[0]?.shape, fill]).toEqual([[8, 100], candidate.inputs]);
@@ -146,7 +148,7 @@ describe('two engines measured in turns', () => {
     const times = { [at('a.engine')]: [2, 2.01, 1.99, 2], [at('b.engine')]: [2, 2.16, 2, 2.08] };
     const inferenceMs = (engine: string) => times[engine]?.shift() ?? Number.NaN;
     const [candidate, reference] = ['a', 'b'].map((name) => defaultRequest(at(`${name}.engine`)));
-    const result = await benchAgainst(
+    const result = await benchCompare(
       { candidate: candidate!, reference: reference!, rounds: 4, failAbove: undefined },
       context(),
       measuring(optima, () => {}, inferenceMs),

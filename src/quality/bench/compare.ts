@@ -9,8 +9,8 @@ import { checkRequest } from './check-request.js';
 import { namedState } from './gpu-state.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
 import { gateOf, pairedRatio, verdictOf } from './ratio.js';
-import type { AgainstRequest, BenchContext, BenchRequest } from './request.js';
-import type { AgainstSide, BenchAgainst, BenchRun } from './result.js';
+import type { BenchCompareRequest, BenchContext, BenchRequest } from './request.js';
+import type { BenchComparison, BenchRun, ComparedSide } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { spreadOf } from './spread.js';
 import type { Times } from './times.js';
@@ -28,12 +28,12 @@ interface Side {
  * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`; TF_USAGE for two GPUs, lists of batches, layers and
  * samples.
  */
-export async function benchAgainst(
-  { candidate, reference, rounds, failAbove }: AgainstRequest,
+export async function benchCompare(
+  { candidate, reference, rounds, failAbove }: BenchCompareRequest,
   context: BenchContext,
   start: StartMeasurer = measureInChild,
-): Promise<BenchAgainst> {
-  checkAgainst({ candidate, reference, rounds, failAbove });
+): Promise<BenchComparison> {
+  checkComparison({ candidate, reference, rounds, failAbove });
   const leasing = { ...candidate, wait: candidate.wait || reference.wait };
   return withEngine(leasing, context, start, (first) =>
     withEngine(
@@ -118,7 +118,7 @@ function measureRound(
   );
 }
 
-function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefined): BenchAgainst {
+function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefined): BenchComparison {
   const ratioOf = (value: (round: Side['rounds'][number]) => number) =>
     pairedRatio(a.rounds.map(value), b.rounds.map(value));
   const { transfers, streams } = a.request.mode;
@@ -147,7 +147,7 @@ function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefine
   };
 }
 
-function sideResult({ request, subject, shapeCase, rounds }: Side): AgainstSide {
+function sideResult({ request, subject, shapeCase, rounds }: Side): ComparedSide {
   const together = (column: 'computeMs' | 'latencyMs') =>
     spreadOf(Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column])))) ?? null;
   const qps = rounds.reduce((sum, { run }) => sum + run.qps, 0) / rounds.length;
@@ -182,7 +182,7 @@ function sideResult({ request, subject, shapeCase, rounds }: Side): AgainstSide 
   };
 }
 
-function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
+function warningsOf(a: Side, b: Side, sides: readonly ComparedSide[]): string[] {
   const batches =
     a.shapeCase.batch === b.shapeCase.batch
       ? []
@@ -204,7 +204,7 @@ function warningsOf(a: Side, b: Side, sides: readonly AgainstSide[]): string[] {
  * Rejects a comparison without a ratio of engines, before the first of them is opened: the second is opened when the GPU is in use already. Throws
  * TF_USAGE and what `checkRequest` throws.
  */
-export function checkAgainst({ candidate, reference, rounds, failAbove }: AgainstRequest): void {
+export function checkComparison({ candidate, reference, rounds, failAbove }: BenchCompareRequest): void {
   if (!(Number.isSafeInteger(rounds) && rounds >= 2))
     throw new TrtforgeError('TF_USAGE', `${rounds} rounds give no interval: a comparison takes two or more.`);
   if (failAbove !== undefined && !(Number.isFinite(failAbove) && failAbove > 0))
