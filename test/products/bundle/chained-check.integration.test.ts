@@ -45,7 +45,8 @@ describeWith('onnxruntime', 'a bundle decoded twice', () => {
     samples: 2,
     precision: 'fp16' as const,
   };
-  const from = (where: string) => (name: ChainedComponent) => openOrtSession(join(where, `${name}.onnx`));
+  const from = (where: string) => (name: ChainedComponent) =>
+    openOrtSession(join(where, `${name}.onnx`), { threads: 1 });
 
   test('by the same models decides the same to the last bit', async () => {
     const [check] = await checkChain(request, from(folder), [{ name: 'typed models', open: from(folder) }], {
