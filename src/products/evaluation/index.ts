@@ -1,5 +1,7 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
+export type { Recogniser } from '../../quality/tasks/recogniser.js';
+export type { TaskContext } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
 export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
 export { type CocoRequest, evaluateCoco } from './detection/coco.js';
@@ -7,7 +9,14 @@ export { type Detections, readDetections } from './detection/detections.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
 export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
 export { type Finding, Findings } from './detection/findings.js';
-export { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './detection/instances.js';
+export {
+  type Annotation,
+  type DetectionTruth,
+  digestOfTruth,
+  type ImageChoice,
+  type ReadingContext,
+  readInstances,
+} from './detection/instances.js';
 export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './detection/result.js';
 export { scoreDetections } from './detection/score.js';
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';

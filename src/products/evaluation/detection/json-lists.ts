@@ -180,4 +180,4 @@ export class ListReader {
     new TrtforgeError('TF_EVAL_DATA', `${this.#source.path} cannot be read: ${why}.`, { cause });
 }
 
-const nameOf = (list: string): string => (list === '' ? 'list' : `list "${list}"`);
+const nameOf = (list: string): string => (list === '' ? 'list' : `list "${list.slice(0, 60)}"`);

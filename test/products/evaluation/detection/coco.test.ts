@@ -148,6 +148,7 @@ describe('files of another kind are errors', () => {
     ['two documents', `${JSON.stringify(found.instances)}{}`],
     ['brackets without end', '['.repeat(100_000)],
     ['brackets without beginning', ']'],
+    ['a name without end twice', `{"${'x'.repeat(1000)}": [], "${'x'.repeat(1000)}": []}`],
     ['text in quotes', '"images"'],
   ])('instances: %s', async (_, text) => {
     const evaluation = evaluateCoco({ instances: fileOf(text), detections: fileOf([]) });
@@ -222,6 +223,11 @@ describe('what is odd is scored as pycocotools scores it, and counted', () => {
     expect(metrics).toMatchObject({ num_detections: 105, mAP_50: 0 });
     expect(beyondLimit).toBe(5);
   });
+});
+
+test('ends where it is cancelled', async () => {
+  const request = { instances: fileOf(found.instances), detections: fileOf(found.detections) };
+  expect(await refusal(evaluateCoco(request, { signal: AbortSignal.abort() }))).toEqual(['TF_CANCELLED']);
 });
 
 describe('images that the instances lack', () => {
