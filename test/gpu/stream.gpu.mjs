@@ -15,7 +15,7 @@ import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-se
 import { convertModel } from '../../dist/formats/precision/convert.js';
 import { readContract } from '../../dist/products/streaming/contract/file.js';
 import { guardCall } from '../../dist/products/streaming/guard/guard.js';
-import { recordFile } from '../../dist/products/streaming/record/record.js';
+import { recordReference } from '../../dist/products/streaming/record/record.js';
 import { verifyAgainstReference } from '../../dist/products/streaming/verify/verify.js';
 import { buildWith, contractProfile, openChecks } from './harness.mjs';
 
@@ -48,7 +48,7 @@ await check('generate the model', () => {
 });
 
 await check('record the reference with ONNX Runtime in FP32', async () => {
-  const recorded = await recordFile({
+  const recorded = await recordReference({
     file: model,
     contract: contractPath,
     chunks,

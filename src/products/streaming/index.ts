@@ -1,9 +1,8 @@
 /** Streaming models: contracts, recorded references, verification over a stream, guards in production. */
 
-export { type ContractCheck, checkContractOnly } from './check/check.js';
+export { type ContractCheck, checkContract } from './check/check.js';
 export type { ModelContext } from './check/model-bindings.js';
-export { type Drift, driftOf } from './compare/drift.js';
-export { type DriftCheck, type DriftPolicy, judgeDrift } from './compare/drift-policy.js';
+export { type Drift, type DriftCheck, type DriftPolicy, driftOf, judgeDrift } from './compare/drift.js';
 export type { Contract } from './contract/contract.js';
 export { readContract } from './contract/file.js';
 export { type Guarded, guard, guardCall } from './guard/guard.js';
@@ -11,7 +10,7 @@ export { openGuardTelemetry } from './guard/telemetry.js';
 export type { GuardListener, GuardViolation } from './guard/violation.js';
 export type { GuardOptions } from './guard/watch.js';
 export { streamingIssues } from './known-issues.js';
-export { type RecordFileRequest, recordFile as recordReference } from './record/record.js';
+export { type RecordRequest, recordReference } from './record/record.js';
 export type { RecordResult } from './record/result.js';
 export { openReference } from './reference/open.js';
 export type { Reference } from './reference/reference.js';

@@ -46,7 +46,7 @@ interface Recorded {
  * A model or the bindings of a session against a contract: names, dtypes, ranks, layouts, sizes, profiles, and the contract's numbers against each other;
  * with recorded data, its lengths and states too.
  */
-export const checkContract = (
+export const contractFindings = (
   contract: Contract,
   model: ModelBindings & { readonly digest?: string | null },
   recorded: Recorded | null = null,
@@ -63,7 +63,7 @@ export const checkContract = (
  * Everything that can be known before anything runs: reads the contract, the bindings of the model or engine, and the lengths of the reference where one
  * is passed. Throws what reading any of them throws; contradictions are findings, not errors.
  */
-export async function checkContractOnly(
+export async function checkContract(
   request: { readonly file: string; readonly contract: string; readonly reference?: string },
   context: ModelContext = {},
 ): Promise<ContractCheck> {
@@ -75,7 +75,7 @@ export async function checkContractOnly(
   });
   const recorded =
     request.reference === undefined ? null : await readRecorded(contract, request.reference, context.signal);
-  const findings = checkContract(contract, model, recorded);
+  const findings = contractFindings(contract, model, recorded);
   const { name, origin, cacheLengthRule, schedule } = contract;
   return {
     schema: 'trtforge.stream-check/1',

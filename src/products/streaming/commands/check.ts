@@ -3,7 +3,7 @@ import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
-import { type ContractCheck, checkContractOnly } from '../check/check.js';
+import { type ContractCheck, checkContract } from '../check/check.js';
 import { renderContractCheck } from './verify-text.js';
 
 export const command = defineCommand({
@@ -28,7 +28,7 @@ export const command = defineCommand({
   schema: async () => (await import('../check/check.js')).contractCheckSchema,
   run: async ([file = ''], options, context): Promise<ContractCheck & { readonly exitCode: ExitCode }> => {
     const { contract, reference, device } = options;
-    const check = await checkContractOnly(
+    const check = await checkContract(
       { file, contract, reference },
       { ...context, device, ...engineOptionsOf(options) },
     );

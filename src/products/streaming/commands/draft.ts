@@ -17,7 +17,7 @@ export const command = defineCommand({
       writes: ['JSON (trtforge.contract)'],
       required: '-o encoder.contract.json',
     }),
-    schedule: scheduleOption,
+    schedule: { ...scheduleOption, describe: 'frames of the first chunk and of the later ones: 41,57' },
     device: placeOptions.device,
     ...engineOptions,
   },

@@ -5,7 +5,7 @@ import { placeOptions } from '../../../cli/options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { recordFile } from '../record/record.js';
+import { recordReference } from '../record/record.js';
 import type { ConvertedReference, RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
@@ -69,7 +69,7 @@ export const command = defineCommand({
   schema: async () => (await import('../record/result.js')).recordResultSchema,
   run: async ([file = ''], options, context): Promise<RecordResult & { exitCode: ExitCode }> => {
     const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
-    const result = await recordFile(
+    const result = await recordReference(
       {
         ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
         ...engineOptionsOf(options),

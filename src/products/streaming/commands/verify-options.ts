@@ -3,7 +3,7 @@ import { comparisonOptions, placeOptions, toleranceOptions } from '../../../cli/
 import { integer, splitAtCommas } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type DriftPolicy, defaultPolicy } from '../compare/drift-policy.js';
+import { type DriftPolicy, defaultPolicy } from '../compare/drift.js';
 import { passRules } from '../compare/tensor-parity.js';
 import { parityModes } from '../verify/plan.js';
 
@@ -16,9 +16,9 @@ export const referenceOptions = {
   }),
   mode: choice({
     flags: '--mode <mode>',
-    describe:
-      'state of each chunk: functional (as recorded) or closed-loop (as the candidate left it; the default)',
+    describe: 'state of each chunk: functional, as recorded; closed-loop, as the candidate left it',
     choices: parityModes,
+    default: 'closed-loop',
   }),
   contract: text({
     flags: '--contract <file>',
@@ -28,8 +28,9 @@ export const referenceOptions = {
     flags: '--rule <rule>',
     advanced: true,
     describe:
-      'tensor: largest error within atol, or largest relative error within rtol; allclose: every element within atol + rtol * |reference| (default: tensor)',
+      'tensor: largest error within atol, or largest relative error within rtol; allclose: every element within atol + rtol * |reference|',
     choices: passRules,
+    default: 'tensor',
   }),
   drift: option({
     flags: '--drift <limits>',

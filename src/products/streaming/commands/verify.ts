@@ -44,7 +44,7 @@ async function runReference(
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   assertApplicable(candidate, options);
-  const { mode = 'closed-loop', device, provider, threads, rule, decoder, swap, taskOutput } = options;
+  const { mode, device, provider, threads, rule, decoder, swap, taskOutput } = options;
   const { dump, dumpLimit, sensitivity } = options;
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(

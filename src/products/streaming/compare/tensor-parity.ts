@@ -233,7 +233,7 @@ function notCompared(request: TensorRequest, failure: ChunkFailureKind, reason: 
 }
 
 /** The same sizes in another order are a state of another layout: layer first against batch first. */
-export function layoutHint(candidate: readonly number[], reference: readonly number[]): string {
+function layoutHint(candidate: readonly number[], reference: readonly number[]): string {
   const sorted = (shape: readonly number[]) => shape.toSorted((a, b) => a - b).join();
   if (candidate.length < 3 || sorted(candidate) !== sorted(reference)) return '';
   return ': the same sizes in another order, as of a state that is layer-first on one side and batch-first on the other';

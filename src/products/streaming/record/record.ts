@@ -21,10 +21,10 @@ import { contractFileOf, readContract, writeContract } from '../contract/file.js
 import { openReference } from '../reference/open.js';
 import type { DamagedLine, Provenance } from '../reference/reference.js';
 import { writeReference } from '../reference/write.js';
-import { recordReference } from './recorder.js';
+import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
 
-export interface RecordFileRequest extends EngineLoadOptions {
+export interface RecordRequest extends EngineLoadOptions {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
   readonly file: string;
   /** Default: drafted from the model's names. */
@@ -41,14 +41,14 @@ export interface RecordFileRequest extends EngineLoadOptions {
 }
 
 /** Records a reference from a model or an engine. Throws what opening, contract, running and writing throw. */
-export async function recordFile(
-  request: RecordFileRequest,
+export async function recordReference(
+  request: RecordRequest,
   context: ModelContext = {},
 ): Promise<RecordResult> {
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 
-async function record(request: RecordFileRequest, context: ModelContext): Promise<RecordResult> {
+async function record(request: RecordRequest, context: ModelContext): Promise<RecordResult> {
   const { emit = ignoreEvents, signal } = context;
   const { file, chunks, seed, batch, output, device } = request;
   const stated = await inPhase('identify', emit, () =>
@@ -73,11 +73,7 @@ async function record(request: RecordFileRequest, context: ModelContext): Promis
   try {
     const provenance = await provenanceOf(request, stated, { session, contract, sizes });
     const recorded = await inPhase('record', emit, () =>
-      recordReference(
-        session,
-        { contract, sizes, chunks, seed, batch, output, provenance },
-        { emit, signal },
-      ),
+      recordStream(session, { contract, sizes, chunks, seed, batch, output, provenance }, { emit, signal }),
     );
     const { form, bytes, tensorBytes, warnings, violations, stepMs } = recorded;
     const [first = 0, ...rest] = stepMs;
@@ -160,7 +156,7 @@ function sizesOf({ schedule }: Contract, { inputs }: KnownModel): readonly numbe
 }
 
 async function provenanceOf(
-  request: RecordFileRequest,
+  request: RecordRequest,
   stated: KnownModel,
   made: { readonly session: OpenedSession; readonly contract: Contract; readonly sizes: readonly number[] },
 ): Promise<Provenance> {

@@ -17,7 +17,7 @@ import type { Provenance, WritableChunk, WrittenReference } from '../reference/r
 import { beginReference } from '../reference/write.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
 
-export interface RecordRequest {
+export interface RecordStreamRequest {
   readonly contract: Contract;
   /** Frames of the first chunk and of the later ones; the last stands for all that follow. */
   readonly sizes: readonly number[];
@@ -41,9 +41,9 @@ export interface Recorded extends WrittenReference {
  * numbers that are not finite are reported. Throws TF_CONTRACT_INVALID when contract and session contradict each other, what the session throws,
  * TF_WRITE_FAILED, TF_CANCELLED; nothing half-written stays.
  */
-export async function recordReference(
+export async function recordStream(
   session: Session,
-  request: RecordRequest,
+  request: RecordStreamRequest,
   { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
 ): Promise<Recorded> {
   const contract = withSchedule(request.contract, session, request.sizes);

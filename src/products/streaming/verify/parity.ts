@@ -1,7 +1,6 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
-import { type Drift, driftOf } from '../compare/drift.js';
-import { type DriftCheck, defaultPolicy, judgeDrift } from '../compare/drift-policy.js';
+import { type Drift, type DriftCheck, defaultPolicy, driftOf, judgeDrift } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { CacheLengthRule } from '../contract/contract.js';
 import { explain } from '../explain/causes.js';

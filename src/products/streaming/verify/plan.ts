@@ -3,7 +3,7 @@ import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { AskedTolerance, JustifiedTolerance } from '../../../quality/verify/tolerance.js';
-import type { DriftPolicy } from '../compare/drift-policy.js';
+import type { DriftPolicy } from '../compare/drift.js';
 import type { PassRule } from '../compare/tensor-parity.js';
 import type { Contract, StatePair } from '../contract/contract.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { compareBindings, type ModelBindings } from '../../../../src/products/streaming/check/bindings.js';
-import { checkContract } from '../../../../src/products/streaming/check/check.js';
+import { contractFindings } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
 import type { RecordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
 import { checkDimensions } from '../../../../src/products/streaming/check/sizes.js';
@@ -42,9 +42,9 @@ const layerFirst: readonly (number | string)[] = [2, 'B', 16, 8];
 
 describe('a model against a contract', () => {
   test('that fits has no findings', () => {
-    expect(checkContract(contract, model)).toEqual([]);
+    expect(contractFindings(contract, model)).toEqual([]);
     expect(
-      checkContract(contract, {
+      contractFindings(contract, {
         inputs: model.inputs.map((each) => ({
           ...each,
           shape: each.shape?.map((size) => (typeof size === 'string' ? null : size)) ?? null,
@@ -67,27 +67,27 @@ describe('a model against a contract', () => {
       'layer-first in the model',
     ],
   ])('%s', (_, wrong, id, text) => {
-    const [finding, ...more] = checkContract(contract, wrong);
+    const [finding, ...more] = contractFindings(contract, wrong);
     expect(finding).toMatchObject({ id, wrong: 'undecided', severity: 'error' });
     expect(finding?.message).toContain(text);
     expect(more).toEqual([]);
   });
 
   test('int32 for int64 is a warning: TensorRT 8.6 makes it so', () => {
-    expect(checkContract(contract, changed('length', { dtype: 'int32' }))).toMatchObject([
+    expect(contractFindings(contract, changed('length', { dtype: 'int32' }))).toMatchObject([
       { id: 'dtype', severity: 'warning' },
     ]);
   });
 
   test('an engine whose profiles lack a size of the schedule', () => {
     const engine = changed('audio_signal', { profiles: [{ min: [1, 8, 41], max: [1, 8, 48] }] });
-    const [finding, ...more] = checkContract(contract, engine);
+    const [finding, ...more] = contractFindings(contract, engine);
     expect(finding).toMatchObject({ id: 'schedule-outside-engine', wrong: 'model', about: 'audio_signal' });
     expect(finding?.message).toContain('takes 41 to 48 frames');
     expect(finding?.message).toContain('chunks of 57');
     expect(more).toEqual([]);
     const fixed = changed('audio_signal', { profiles: [{ min: [1, 8, 41], max: [1, 8, 41] }] });
-    expect(checkContract(contract, fixed)[0]?.message).toContain('takes 41 frames of');
+    expect(contractFindings(contract, fixed)[0]?.message).toContain('takes 41 frames of');
   });
 });
 
@@ -105,7 +105,7 @@ describe('sizes that stand in several places', () => {
   test('a promise about a dimension is held against the model and the data', () => {
     expect(checkDimensions(promising(3), shaped(3), recorded(shaped(3)))).toEqual([]);
     expect(checkDimensions(promising(3), shaped('T_out'), null)).toEqual([]);
-    const [found] = checkContract(promising(1), shaped(3)).filter(
+    const [found] = contractFindings(promising(1), shaped(3)).filter(
       ({ id }) => id === 'assertion-against-shape',
     );
     expect(found).toMatchObject({ wrong: 'undecided', about: 'encoder_output' });
@@ -118,7 +118,7 @@ describe('sizes that stand in several places', () => {
 
   test('a capacity that is no size of the state is the contract’s fault', () => {
     const small = { ...contract, cacheLengthRule: { ...contract.cacheLengthRule!, capacity: 8 } };
-    const [found] = checkContract(small, model).filter(({ id }) => id === 'capacity-disagrees');
+    const [found] = contractFindings(small, model).filter(({ id }) => id === 'capacity-disagrees');
     expect(found).toMatchObject({ wrong: 'contract', about: 'cache_last_channel' });
     expect(found?.message).toMatch(/8 \(cache_size\), 16 \(/);
   });

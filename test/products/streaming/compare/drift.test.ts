@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
-import { type Drift, driftOf } from '../../../../src/products/streaming/compare/drift.js';
-import { defaultPolicy, judgeDrift } from '../../../../src/products/streaming/compare/drift-policy.js';
+import {
+  type Drift,
+  defaultPolicy,
+  driftOf,
+  judgeDrift,
+} from '../../../../src/products/streaming/compare/drift.js';
 import { explain } from '../../../../src/products/streaming/explain/causes.js';
 import type { ParityMode } from '../../../../src/products/streaming/verify/plan.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';

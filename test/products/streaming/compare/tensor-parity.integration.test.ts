@@ -9,7 +9,6 @@ import {
 } from '../../../../src/products/streaming/compare/region.js';
 import {
   compareTensor,
-  layoutHint,
   python,
   type TensorRequest,
 } from '../../../../src/products/streaming/compare/tensor-parity.js';
@@ -157,8 +156,25 @@ describe('one output of one chunk', () => {
   });
 
   it('knows a layer-first state from a batch-first one', () => {
-    expect(layoutHint([24, 1, 256, 8], [1, 24, 256, 8])).toMatch(/layer-first/);
-    expect(layoutHint([24, 2, 256, 8], [1, 24, 256, 8])).toBe('');
+    const zeros = (shape: readonly number[]) =>
+      floats('float32', shape, new Array<number>(shape.reduce((a, b) => a * b)).fill(0));
+    const reasonOf = (shape: readonly number[]) =>
+      compareTensor({
+        tensor: 'cache',
+        candidate: zeros(shape),
+        reference: zeros([1, 3, 4, 2]),
+        region: null,
+        tolerance: { absolute: 0, relative: 0 },
+        rule: 'tensor',
+      });
+    expect(reasonOf([3, 1, 4, 2])).toMatchObject({
+      failure: 'shape',
+      reason: expect.stringContaining('layer-first'),
+    });
+    expect(reasonOf([3, 2, 4, 2])).toMatchObject({
+      failure: 'shape',
+      reason: expect.not.stringContaining('layer-first'),
+    });
   });
 
   it('prints numbers as Python does', () => {

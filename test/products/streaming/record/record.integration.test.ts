@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { float32Values, numbersOf } from '../../../../src/formats/tensor/values.js';
-import { checkContractOnly } from '../../../../src/products/streaming/check/check.js';
+import { checkContract } from '../../../../src/products/streaming/check/check.js';
 import { readContract } from '../../../../src/products/streaming/contract/file.js';
 import { planChunks } from '../../../../src/products/streaming/record/inputs.js';
 import {
   convertReference,
   draftContract,
-  recordFile,
+  recordReference,
 } from '../../../../src/products/streaming/record/record.js';
 import { recordResultSchema } from '../../../../src/products/streaming/record/result.js';
 import { openReference } from '../../../../src/products/streaming/reference/open.js';
@@ -44,7 +44,7 @@ async function chunksOf(path: string): Promise<ReferenceChunk[]> {
 
 describe('recording a reference', () => {
   test('feeds state back, follows the schedule and keeps to the law', async () => {
-    const result = await recordFile(request());
+    const result = await recordReference(request());
     expect(recordResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({ form: 'jsonl', chunks: 6, violations: [], warnings: [] });
     const chunks = await chunksOf(result.output);
@@ -67,7 +67,9 @@ describe('recording a reference', () => {
     stated.streaming.cache_drop_size = 4;
     const path = join(folder, 'other-rule.json');
     writeFileSync(path, JSON.stringify(stated));
-    const { warnings } = await recordFile(request({ contract: path, output: join(folder, 'rule.jsonl') }));
+    const { warnings } = await recordReference(
+      request({ contract: path, output: join(folder, 'rule.jsonl') }),
+    );
     expect(warnings).toEqual([expect.stringMatching(/ is 0\. .* a cache_drop_size of 3\b/)]);
   });
 
@@ -80,7 +82,7 @@ describe('recording a reference', () => {
     });
     const output = join(folder, 'short.jsonl');
     const asked = request({ file: fours, contract: undefined, schedule: [4, 3], output });
-    await expect(recordFile(asked)).rejects.toMatchObject({
+    await expect(recordReference(asked)).rejects.toMatchObject({
       code: 'TF_ONNXRUNTIME_FAILED',
       message: expect.stringMatching(/^Chunk 1, of 3 frames, cannot be run\. /),
     });
@@ -88,7 +90,7 @@ describe('recording a reference', () => {
   });
 
   test('says who made it, of what and how', async () => {
-    const result = await recordFile(request());
+    const result = await recordReference(request());
     using reference = openReference(result.output);
     expect(reference.header.provenance).toEqual(result.provenance);
     expect(result.provenance).toMatchObject({
@@ -113,7 +115,7 @@ describe('recording a reference', () => {
   });
 
   test('chunks that overlap agree on the frames they share', async () => {
-    const [first, second] = await chunksOf((await recordFile(request())).output);
+    const [first, second] = await chunksOf((await recordReference(request())).output);
     const frame = (chunk: ReferenceChunk, at: number) => {
       const { shape } = chunk.inputs.get('audio_signal')!;
       const values = float32Values(chunk.inputs.get('audio_signal')!);
@@ -127,7 +129,7 @@ describe('recording a reference', () => {
   test('the same seed gives the same stream, another seed another', async () => {
     const signal = async (seed: number, output: string) => {
       const chunks = await chunksOf(
-        (await recordFile(request({ seed, output: join(folder, output) }))).output,
+        (await recordReference(request({ seed, output: join(folder, output) }))).output,
       );
       return chunks.map(({ inputs }) => Buffer.from(inputs.get('audio_signal')!.bytes).toString('hex'));
     };
@@ -137,7 +139,7 @@ describe('recording a reference', () => {
   });
 
   test('tells promises that the model breaks, and repairs nothing', async () => {
-    const result = await recordFile(
+    const result = await recordReference(
       request({ file: await encoderModel({ drop: 10 }), output: join(folder, 'bad') }),
     );
     expect(result.violations).toMatchObject([
@@ -152,7 +154,7 @@ describe('recording a reference', () => {
   });
 
   test('needs no contract where names and a schedule are enough', async () => {
-    const result = await recordFile(
+    const result = await recordReference(
       request({ contract: undefined, schedule: [41, 57], output: join(folder, 'drafted'), batch: 2 }),
     );
     expect(result).toMatchObject({ contract: null, form: 'compact', violations: [] });
@@ -163,19 +165,21 @@ describe('recording a reference', () => {
 
   test('refuses a contract of another model, a size that nobody knows, and leaves nothing behind', async () => {
     const old = join(CONTRACT, '../layer-first.contract.json');
-    await expect(recordFile(request({ contract: old, output: join(folder, 'x/no') }))).rejects.toMatchObject({
+    await expect(
+      recordReference(request({ contract: old, output: join(folder, 'x/no') })),
+    ).rejects.toMatchObject({
       code: 'TF_CONTRACT_INVALID',
       message: expect.stringMatching(/layer-first\.contract\.json/),
       remedy: expect.stringMatching(/stream draft/),
     });
     await expect(
-      recordFile(request({ contract: undefined, output: join(folder, 'x/no') })),
+      recordReference(request({ contract: undefined, output: join(folder, 'x/no') })),
     ).rejects.toMatchObject({
       code: 'TF_USAGE',
     });
     const aborted = AbortSignal.abort();
     await expect(
-      recordFile(request({ output: join(folder, 'x/no') }), { signal: aborted }),
+      recordReference(request({ output: join(folder, 'x/no') }), { signal: aborted }),
     ).rejects.toMatchObject({
       code: 'TF_CANCELLED',
     });
@@ -183,7 +187,7 @@ describe('recording a reference', () => {
   });
 
   test('is converted both ways without a difference', async () => {
-    const { output } = await recordFile(request());
+    const { output } = await recordReference(request());
     const compact = await convertReference(output, join(folder, 'compact'), { skipDamaged: false });
     expect(compact).toMatchObject({ form: 'compact', chunks: 6, damaged: [] });
     const back = join(folder, 'back.jsonl');
@@ -206,16 +210,16 @@ describe('a schedule', () => {
 
 describe('contract, model and reference together', () => {
   test('agree when all three belong together', async () => {
-    const { output } = await recordFile(request());
-    const check = await checkContractOnly({ file: model, contract: CONTRACT, reference: output });
+    const { output } = await recordReference(request());
+    const check = await checkContract({ file: model, contract: CONTRACT, reference: output });
     expect(check).toMatchObject({ outcome: 'pass', findings: [], chunks: 6 });
     expect(check.predicted.map(({ stateOut }) => stateOut)).toEqual([1, 4, 7, 10, 13, 16, 16, 16]);
   });
 
   test('a reference of other weights is the data’s fault', async () => {
     const other = await encoderModel({ drop: 4 });
-    const { output } = await recordFile(request({ file: other, output: join(folder, 'other') }));
-    const { outcome, findings } = await checkContractOnly({
+    const { output } = await recordReference(request({ file: other, output: join(folder, 'other') }));
+    const { outcome, findings } = await checkContract({
       file: model,
       contract: CONTRACT,
       reference: output,
@@ -233,7 +237,7 @@ describe('contract, model and reference together', () => {
       'cache_last_time_out',
       'cache_last_channel_len_out',
     ]);
-    expect(await checkContractOnly({ file: model, contract: path })).toMatchObject({
+    expect(await checkContract({ file: model, contract: path })).toMatchObject({
       outcome: 'pass',
       findings: [],
     });

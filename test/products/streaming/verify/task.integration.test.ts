@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { modelFamilies } from '../../../../examples/models/catalogue.js';
 import { taskKind } from '../../../../src/products/bundle/token-task.js';
 import { readContract } from '../../../../src/products/streaming/contract/file.js';
-import { recordFile } from '../../../../src/products/streaming/record/record.js';
+import { recordReference } from '../../../../src/products/streaming/record/record.js';
 import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
 import type { JudgedTask, StreamTask } from '../../../../src/products/streaming/verify/result.js';
 import { parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
@@ -40,7 +40,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
   const streamingEncoder = (name: string): Promise<string[]> =>
     modelFamilies['streaming-encoder']!.write('tiny', join(folder, name), { seed: 1, external: false });
   const record = (batch: number, output: string) =>
-    recordFile({
+    recordReference({
       file: encoder,
       contract: join(folder, 'encoder', 'encoder_streaming.contract.json'),
       chunks: CHUNKS,
@@ -204,7 +204,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
   it('refuses an encoder of another width, and a bundle that cannot be decoded with', async () => {
     const other = await encoderModel();
     const own = join(folder, 'own.jsonl');
-    await recordFile({
+    await recordReference({
       file: other,
       chunks: 2,
       schedule: [41, 57],
