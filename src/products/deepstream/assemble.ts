@@ -90,7 +90,7 @@ const shortOf = (answers: readonly StreamsAnswer[]): readonly string[] =>
   answers.flatMap(({ fps, peakGpuStreams, maxBatch }) =>
     peakGpuStreams > maxBatch
       ? [
-          `At ${fps} fps the GPU has room for ${peakGpuStreams} streams, and the engine's batch holds ${maxBatch}.`,
+          `At ${fps} fps the GPU has room for ${peakGpuStreams} streams, and the engine's batch has ${maxBatch}.`,
         ]
       : [],
   );

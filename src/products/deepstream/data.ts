@@ -99,7 +99,7 @@ export function readBenchmarkData(path: string): EarlierData | null {
   try {
     return earlierSchema.parse(pythonJson(readText(path, LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE')));
   } catch (cause) {
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} holds no benchmark data.`, { cause });
+    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} has no benchmark data.`, { cause });
   }
 }
 

@@ -18,12 +18,12 @@ export interface StreamsLimits {
 /** Throws TF_USAGE for limits that contradict each other, or that no doubling would ever meet. */
 export function checkLimits({ fps, firstMaxBatch, maxBatchLimit }: StreamsLimits): void {
   if (fps.length === 0 || fps.some((each) => !(each > 0 && Number.isFinite(each))))
-    throw new TrtforgeError('TF_USAGE', `"${fps.join(', ')}" are no frame rates to size streams for.`, {
+    throw new TrtforgeError('TF_USAGE', `"${fps.join(', ')}" are not valid frame rates.`, {
       remedy: 'Give at least one frame rate above 0: 30.',
     });
   const wrong = [firstMaxBatch, maxBatchLimit].find((batch) => !Number.isSafeInteger(batch) || batch < 1);
   if (wrong !== undefined)
-    throw new TrtforgeError('TF_USAGE', `"${wrong}" is no batch to begin or to end with.`, {
+    throw new TrtforgeError('TF_USAGE', `"${wrong}" is not a valid batch.`, {
       remedy: 'Give whole numbers from 1 on.',
     });
   if (firstMaxBatch > maxBatchLimit)
@@ -139,7 +139,7 @@ const stop = (reason: StopReason, text: string): Stop => ({ do: 'stop', reason, 
 
 const failed = ({ maxBatch, kind, text }: NonNullable<StreamsState['failure']>): Stop =>
   kind === 'memory'
-    ? stop('memory', `The GPU's memory does not hold max batch ${maxBatch}: ${text}`)
+    ? stop('memory', `The GPU's memory has no room for max batch ${maxBatch}: ${text}`)
     : stop('failed', `Max batch ${maxBatch} could not be built or measured: ${text}`);
 
 const tooLarge = ({ maxBatchLimit }: StreamsLimits, next: number): Stop | undefined =>

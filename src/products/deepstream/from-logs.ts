@@ -36,12 +36,12 @@ export function sizingFromLogs(paths: StreamsPaths): LoggedSizing {
   const others = measured.filter((one) => one.batch > 1 && !isOwnPeak(one));
   for (const { log, engineMaxBatch } of others)
     warnings.push(
-      `${log} was measured on the engine of max batch ${engineMaxBatch}, so it is no engine's largest batch and is left out.`,
+      `${log} was measured on the engine of max batch ${engineMaxBatch}, so it is not its largest batch and is left out.`,
     );
   if (peaks.length === 0) {
     throw new TrtforgeError(
       'TF_FILE_NOT_FOUND',
-      `${paths.benchmarks} holds no whole log b{N}/trtexec_b{N}.log.`,
+      `${paths.benchmarks} has no whole log b{N}/trtexec_b{N}.log.`,
       {
         remedy: `Run trtforge deepstream size, or name the folder that holds models/ with --root.${warnings.length === 0 ? '' : ` ${warnings.join(' ')}`}`,
       },
@@ -144,7 +144,7 @@ export function modelOfFolder(folder: string): string {
   const [only] = stems;
   if (only !== undefined && stems.size === 1) return join(folder, 'model', `${only}.onnx`);
   const what = stems.size === 0 ? 'no engine and no build log' : `those of ${[...stems].join(', ')}`;
-  throw new TrtforgeError('TF_USAGE', `${engines} holds ${what}, so the model's file name is not known.`, {
+  throw new TrtforgeError('TF_USAGE', `${engines} has ${what}, so the model's file name is not known.`, {
     remedy: 'Name the ONNX file: models/NAME/model/FILE.onnx. It need not be there.',
   });
 }

@@ -44,7 +44,7 @@ export async function measureAndRecord(
   if (measurement === null) {
     throw new TrtforgeError(
       'TF_INTERNAL',
-      `${logPath} holds no whole measurement of batch ${batch} although measuring ended well.`,
+      `${logPath} has no whole measurement of batch ${batch} although measuring ended well.`,
     );
   }
   publishFile(recordPath(logPath), `${JSON.stringify(record, null, 2)}\n`);

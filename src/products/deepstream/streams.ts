@@ -177,7 +177,7 @@ const sensitivityWarnings = (results: readonly StreamsSensitivity[]): readonly s
   results.flatMap(({ batch, changePercent }) =>
     changePercent !== null && changePercent <= -NOTABLE_LOSS_PERCENT
       ? [
-          `Batch ${batch} gives ${(-changePercent).toFixed(0)} % fewer images per second than a smaller batch beside it: choose another number of streams before concluding that the GPU is full.`,
+          `Batch ${batch} has ${(-changePercent).toFixed(0)} % fewer images per second than a smaller batch beside it: choose another number of streams before concluding that the GPU is full.`,
         ]
       : [],
   );

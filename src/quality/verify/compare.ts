@@ -121,21 +121,21 @@ function compareContracts(
   theirs: readonly OutputRun[],
 ): Contract {
   const wanted = namesOf(theirs).filter((name) => request.outputs?.includes(name) ?? true);
-  const given = namesOf(ours);
+  const ownNames = namesOf(ours);
   checkNames(request, candidate, namesOf(theirs));
-  const common = wanted.filter((name) => given.includes(name));
+  const common = wanted.filter((name) => ownNames.includes(name));
   if (common.length === 0) {
     throw new TrtforgeError(
       'TF_VERIFY_MISMATCH',
-      `${request.candidate} and ${request.reference} have no output in common: ${given.join(', ') || 'none'} against ${wanted.join(', ') || 'none'}.`,
+      `${request.candidate} and ${request.reference} have no output in common: ${ownNames.join(', ') || 'none'} against ${wanted.join(', ') || 'none'}.`,
       {
         remedy:
           "Say with --map which of the candidate's outputs is which of the reference's: --map y=logits.",
       },
     );
   }
-  const onlyReference = wanted.filter((name) => !given.includes(name));
-  const onlyCandidate = given.filter((name) => !wanted.includes(name));
+  const onlyReference = wanted.filter((name) => !ownNames.includes(name));
+  const onlyCandidate = ownNames.filter((name) => !wanted.includes(name));
   const reasons = onlyReference.map((name) => `The candidate has no output ${name}.`);
   if (candidate.runs.length !== reference.runs.length) {
     reasons.push(

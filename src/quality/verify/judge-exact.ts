@@ -28,7 +28,7 @@ export function judgeExact(request: JudgeRequest): JudgedOutput {
     : elements === 0
       ? 'the output is empty.'
       : zerosPass && !zeros.areReference && request.allowLoose !== true
-        ? 'this tolerance cannot fail: a candidate that gives only zeros would pass too.'
+        ? 'this tolerance cannot fail: a candidate of zeros would pass too.'
         : undefined;
   const reasons = decides.pass
     ? [doubt].flatMap((reason) => reason ?? [])

@@ -150,7 +150,7 @@ function whyInconclusive(
     return `checks compare integers as float64, which rounds those beyond 2^53: a tolerance (--atol ${request.name}:0) is exact.`;
   if (elements === 0) return 'the output is empty.';
   if (comparison.finite === 0)
-    return 'the reference gives nothing but NaN and infinity, so nothing can be held against it.';
+    return 'the reference has only NaN and infinity, so nothing can be compared with it.';
   if (allowLoose === true) return undefined;
   const isTensor = samples.some(({ shape }) => elementCount(shape) > 1);
   if (isTensor && reference.min === reference.max) {
@@ -158,7 +158,7 @@ function whyInconclusive(
   }
   if (zerosPass) {
     const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
-    return `this tolerance cannot fail: a candidate that gives only zeros would pass too, with an absolute tolerance of ${shortNumber(tolerance.absolute)} for outputs up to ${shortNumber(peak)}.`;
+    return `this tolerance cannot fail: a candidate of zeros would pass too, with an absolute tolerance of ${shortNumber(tolerance.absolute)} for outputs up to ${shortNumber(peak)}.`;
   }
   return undefined;
 }

@@ -33,12 +33,12 @@ export function judgeRuns(
   reference: Outputs,
   candidate: Outputs,
 ): RunsJudgement {
-  const given = new Set(candidate.bindings.map(({ name }) => name));
+  const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
-  if (!expected.some((name) => given.has(name))) {
+  if (!expected.some((name) => own.has(name))) {
     throw new TrtforgeError(
       'TF_VERIFY_MISMATCH',
-      `${request.candidate} and ${request.reference} have no output in common: ${[...given].join(', ')} against ${expected.join(', ')}.`,
+      `${request.candidate} and ${request.reference} have no output in common: ${[...own].join(', ')} against ${expected.join(', ')}.`,
     );
   }
   const judged: JudgedOutput[] = [];
@@ -46,7 +46,7 @@ export function judgeRuns(
   for (const name of expected) {
     const [ours, theirs] = [tensorsOf(candidate.outputs, name), tensorsOf(reference.outputs, name)];
     const sample = theirs.findIndex(({ shape }, index) => shapeText(ours[index]?.shape) !== shapeText(shape));
-    if (!given.has(name)) {
+    if (!own.has(name)) {
       broken.push({ name, sample: null, reason: `The candidate has no output ${name}.` });
     } else if (sample >= 0) {
       const reason = `${name} is ${shapeText(ours[sample]?.shape)} in the candidate and ${shapeText(theirs[sample]?.shape)} in the reference.`;

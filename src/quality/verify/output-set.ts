@@ -53,7 +53,7 @@ export function openOutputSet(path: string, options: OutputSetOptions = {}): Out
   const set = isFolder ? openFolder(path, options) : openOne(path, options);
   if (set.runs.some((run) => run.size > 0)) return set;
   set.close();
-  throw unknown(path, 'it holds no tensor');
+  throw unknown(path, 'it has no tensor');
 }
 
 function openFolder(folder: string, options: OutputSetOptions): OutputSet {
@@ -90,7 +90,7 @@ function openOne(path: string, options: OutputSetOptions): OutputSet {
   if (options.runner !== undefined && format !== 'polygraphy') {
     throw new TrtforgeError(
       'TF_USAGE',
-      `${path} is ${format} and tells no runners; ${options.runner} is asked for.`,
+      `${path} is ${format} and names no runners; ${options.runner} is requested.`,
       { remedy: "Leave the runner out: it chooses among Polygraphy's results." },
     );
   }

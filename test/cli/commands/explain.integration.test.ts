@@ -75,7 +75,7 @@ describe('trtforge explain', async () => {
   test('names the runs of a log that did not pass', async () => {
     const { stdout } = await explain([at('several.log')]);
     expect(stdout).toMatch(
-      /: failed\nIt holds 2 runs: 1 passed, 1 failed\.\n {2}line 1: failed: \.\/trtexec --onnx/,
+      /: failed\nIt has 2 runs: 1 passed, 1 failed\.\n {2}line 1: failed: \.\/trtexec --onnx/,
     );
   });
 

@@ -95,7 +95,7 @@ describe('from the logs that trtexec wrote', () => {
     expect(repair().warnings).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^Batch 1: GPU compute time is unstable/),
-        expect.stringMatching(/room for 1134 streams.* holds 64/),
+        expect.stringMatching(/room for 1134 streams.* has 64/),
       ]),
     );
   });

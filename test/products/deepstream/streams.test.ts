@@ -218,17 +218,17 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
       mkdirSync(dirname(plan.paths.data), { recursive: true });
       writeFileSync(plan.paths.data, text);
       const { warnings } = await size(plan, new PaperGpu(plan.paths, () => 1280));
-      expect(warnings[0]).toMatch(/benchmark_data\.json holds no benchmark data\. It is written anew/);
+      expect(warnings[0]).toMatch(/benchmark_data\.json has no benchmark data\. It is written anew/);
       expect(data(plan)).toMatchObject({ peak_gpu_streams: 42 });
     },
   );
 
   test.each<[string, Partial<StreamsRequest['limits']>, RegExp]>([
-    ['no frame rate', { fps: [] }, /no frame rates/],
+    ['no frame rate', { fps: [] }, /not valid frame rates/],
     ['a frame rate of 0', { fps: [30, 0] }, /"30, 0"/],
-    ['a frame rate that is none', { fps: [Number.NaN] }, /no frame rates/],
-    ['a batch of 0, which never doubles', { firstMaxBatch: 0 }, /"0" is no batch/],
-    ['half a batch', { firstMaxBatch: 1.5 }, /"1.5" is no batch/],
+    ['a frame rate that is none', { fps: [Number.NaN] }, /not valid frame rates/],
+    ['a batch of 0, which never doubles', { firstMaxBatch: 0 }, /"0" is not a valid batch/],
+    ['half a batch', { firstMaxBatch: 1.5 }, /"1.5" is not a valid batch/],
     ['a limit below the first batch', { maxBatchLimit: 32 }, /64 is above the limit of 32/],
   ])('%s is refused before anything is read', (_what, wrong, message) => {
     const limits = { ...request().limits, ...wrong };
@@ -292,7 +292,7 @@ describe('stopping early', () => {
     expect(result.warnings).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^Stopped early/),
-        expect.stringMatching(/room for 96 streams.* holds 64/),
+        expect.stringMatching(/room for 96 streams.* has 64/),
       ]),
     );
   });
@@ -452,7 +452,7 @@ describe('the batches beside', () => {
       [50, 500],
     ]);
     expect(sensitivity?.[2]?.changePercent).toBeCloseTo(-60.9, 1);
-    expect(warnings).toEqual(expect.arrayContaining([expect.stringMatching(/^Batch 50 gives 61 % fewer/)]));
+    expect(warnings).toEqual(expect.arrayContaining([expect.stringMatching(/^Batch 50 has 61 % fewer/)]));
     expect(existsSync(join(plan.paths.benchmarks, 'sensitivity/b34/trtexec_b34.log'))).toBe(true);
     expect(existsSync(plan.paths.log(34))).toBe(false);
   });

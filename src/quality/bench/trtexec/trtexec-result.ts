@@ -49,7 +49,7 @@ export function measuredMode(asked: ModeRequest, log: TrtexecLog): BenchMode {
 /** Sentences for each figure that trtexec printed and its own samples do not give; none when all agree. */
 export function disagreements(times: Times, { performance, run }: TrtexecLog): readonly string[] {
   if (performance === null)
-    return ['trtexec printed no summary, so its figures could not be held against its samples.'];
+    return ['trtexec printed no summary, so its figures could not be compared with its samples.'];
   const count = times.computeMs.length;
   const counted =
     run.queries === null || run.queries === count
