@@ -8,11 +8,12 @@ import { benchEngine } from '../../src/quality/bench/bench-engine.js';
 import { verifyModel } from '../../src/quality/verify/verify.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { visibleGpus } from '../../src/tensorrt/addon/chosen-gpu.js';
+import { countingBuilder } from '../fakes/builder.js';
 import { benchResult } from '../fakes/deepstream.js';
 import { noDevices, noGpus, twoGpus } from '../fakes/gpus.js';
 import { fakeTrtexec } from '../fakes/trtexec.js';
 import { sampleResult } from '../report/sample.js';
-import { countingBuilder, sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
+import { sampleToolchain, writeSampleModel } from '../support/sample-engine.js';
 
 vi.mock(import('../../src/quality/bench/bench-engine.js'), async (real) => ({
   ...(await real()),

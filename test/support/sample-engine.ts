@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../src/base/files/digest.js';
-import type { BuildOutcome, PlanBuilder, ResolvedBuild } from '../../src/engines/builder/build.js';
+import type { BuildOutcome, ResolvedBuild } from '../../src/engines/builder/build.js';
 import { type IdentityDocument, identityDigest } from '../../src/engines/identity/identity.js';
 import type { Passport } from '../../src/engines/identity/passport-file.js';
 import { defaultRecipe, type Recipe } from '../../src/engines/identity/recipe.js';
@@ -81,22 +81,6 @@ export const sampleOutcome = (bytes: number): BuildOutcome => ({
   inputs: [],
   outputs: [],
 });
-
-/** A second implementation of the builder: writes a plan at once and counts. */
-export function countingBuilder(plan = samplePlan()): {
-  readonly build: PlanBuilder;
-  readonly count: () => number;
-} {
-  let builds = 0;
-  return {
-    build: async (_, { planPath }) => {
-      builds++;
-      writeFileSync(planPath, plan);
-      return sampleOutcome(plan.length);
-    },
-    count: () => builds,
-  };
-}
 
 /** An engine and its passport as two files of a folder. */
 export function writeSample(folder: string, name = 'm.engine', plan = samplePlan()): string {

@@ -26,9 +26,10 @@ import {
 import { verifyAgainstReference } from '../../../src/products/streaming/index.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
+import { copyingBuilder } from '../../fakes/builder.js';
 import { writePictureModel } from '../../fakes/deepstream.js';
 import { noDevices } from '../../fakes/gpus.js';
-import { affineModel, copyingBuilder, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
+import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { samplePassport } from '../../support/sample-engine.js';

@@ -15,13 +15,8 @@ import { openModel } from '../../../src/formats/onnx/model.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
-import {
-  countingBuilder,
-  sampleOutcome,
-  samplePlan,
-  sampleToolchain,
-  writeSampleModel,
-} from '../../support/sample-engine.js';
+import { countingBuilder } from '../../fakes/builder.js';
+import { sampleOutcome, samplePlan, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-obtain-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

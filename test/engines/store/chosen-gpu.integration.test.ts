@@ -8,9 +8,10 @@ import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { visibleGpus } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
+import { countingBuilder } from '../../fakes/builder.js';
 import { noDevices, noGpus, twoGpus } from '../../fakes/gpus.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
-import { countingBuilder, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
+import { sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
 
 vi.mock(import('../../../src/tensorrt/toolchain/find.js'), async (real) => ({
   ...(await real()),

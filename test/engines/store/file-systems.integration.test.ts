@@ -17,8 +17,8 @@ import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
+import { countingBuilder } from '../../fakes/builder.js';
 import {
-  countingBuilder,
   sampleIdentity,
   samplePassport,
   samplePlan,

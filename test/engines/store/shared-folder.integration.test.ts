@@ -24,8 +24,8 @@ import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { ledgerPath, takeUp } from '../../../src/engines/store/partial.js';
 import { signaturePath } from '../../../src/engines/store/signature.js';
+import { countingBuilder } from '../../fakes/builder.js';
 import {
-  countingBuilder,
   sampleIdentity,
   samplePassport,
   samplePlan,

@@ -25,8 +25,9 @@ import { readTrustedKeys, signaturePath } from '../../../src/engines/store/signa
 import { parseSignature } from '../../../src/engines/store/signature-file.js';
 import { openTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { countingBuilder } from '../../fakes/builder.js';
 import { mutations } from '../../support/mutations.js';
-import { countingBuilder, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
+import { sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-trust-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

@@ -1,7 +1,5 @@
-import { copyFileSync, statSync } from 'node:fs';
-import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
-import { sampleIdentity, sampleOutcome } from '../../support/sample-engine.js';
+import { sampleIdentity } from '../../support/sample-engine.js';
 import { fakes } from './library.js';
 
 /** y = 2x + 1 over rows of four: the model of the fake engine `affine` with `inner: 4`; gives the file's path. */
@@ -25,12 +23,3 @@ export function fakeIdentity() {
   const target = { ...document.target, product: 'tensorrt' as const, version, computeCapabilities: [90] };
   return { ...document, target };
 }
-
-/** Copies a plan where the library would build one, and warns with the GPUs that it may use. */
-export const copyingBuilder =
-  (plan: string): PlanBuilder =>
-  async (_, { planPath }, { environment }) => {
-    copyFileSync(plan, planPath);
-    const outcome = { ...sampleOutcome(statSync(plan).size), libraryVersion: fakes['10'].version };
-    return { ...outcome, warnings: [`The builder sees ${environment?.CUDA_VISIBLE_DEVICES}.`] };
-  };

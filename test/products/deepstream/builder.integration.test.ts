@@ -11,8 +11,9 @@ import { EngineBuilder } from '../../../src/products/deepstream/builder.js';
 import { streamsInputs } from '../../../src/products/deepstream/input.js';
 import { StreamsPaths, streamsNames } from '../../../src/products/deepstream/names.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
+import { countingBuilder } from '../../fakes/builder.js';
 import { writePictureModel } from '../../fakes/deepstream.js';
-import { countingBuilder, sampleToolchain } from '../../support/sample-engine.js';
+import { sampleToolchain } from '../../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-streams-builder-'));
 afterAll(() => rmSync(folder, { recursive: true }));

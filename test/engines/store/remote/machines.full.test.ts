@@ -9,10 +9,11 @@ import { buildOrLoad } from '../../../../src/engines/store/build-or-load.js';
 import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
+import { countingBuilder } from '../../../fakes/builder.js';
 import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';
 import { describeWith } from '../../../support/needs.js';
-import { countingBuilder, sampleToolchain, writeSampleModel } from '../../../support/sample-engine.js';
+import { sampleToolchain, writeSampleModel } from '../../../support/sample-engine.js';
 
 describeWith('minio', 'machines that share a bucket', (binary) => {
   let minio: Minio;

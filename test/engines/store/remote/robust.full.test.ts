@@ -28,12 +28,12 @@ import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { noTrust, openTrust } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { ignoreEvents } from '../../../../src/events.js';
+import { countingBuilder } from '../../../fakes/builder.js';
 import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';
 import { mutations } from '../../../support/mutations.js';
 import { describeWith } from '../../../support/needs.js';
 import {
-  countingBuilder,
   largePlan,
   sampleIdentity,
   samplePassport,
