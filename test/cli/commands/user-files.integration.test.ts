@@ -34,6 +34,12 @@ const codeOf = async (args: readonly string[]): Promise<string | undefined> =>
 const argumentsOf = ({ arguments: declared = [] }: Command, text: string): string[] =>
   declared.flatMap(({ optional, writes }) => (optional === true || writes === true ? [] : [text]));
 
+/** The options that the command does not run without, of files that are not there. */
+const requiredOf = ({ options }: Command, written: string): string[] =>
+  Object.values(options)
+    .filter((spec) => spec.required !== undefined && `--${longName(spec)}` !== written)
+    .flatMap((spec) => [`--${longName(spec)}`, 'absent']);
+
 describe('an output is never an input', () => {
   test.each(writers)('$path $option, of any of its arguments, under any name', async (writer) => {
     // The ending passes for whatever an option wants to hear.
@@ -43,7 +49,7 @@ describe('an output is never an input', () => {
     linkSync(input, hard);
     const positional = argumentsOf(writer.command, input);
     for (const output of [input, `./${input}`, link, hard]) {
-      const words = [...writer.path.split(' '), ...positional];
+      const words = [...writer.path.split(' '), ...positional, ...requiredOf(writer.command, writer.option)];
       if (positional.length > 0)
         expect(await codeOf([...words, writer.option, output, '--force'])).toBe('TF_OUTPUT_IS_INPUT');
     }
@@ -52,7 +58,8 @@ describe('an output is never an input', () => {
 
   test.each(writers)('$path $option, of its configuration', async ({ path, option, command }) => {
     writeFileSync('config.npz', '{}');
-    const line = [...path.split(' '), ...argumentsOf(command, 'absent.onnx'), '--config', 'config.npz'];
+    const args = [...argumentsOf(command, 'absent.onnx'), ...requiredOf(command, option)];
+    const line = [...path.split(' '), ...args, '--config', 'config.npz'];
     expect(await codeOf([...line, option, 'config.npz', '--force'])).toBe('TF_OUTPUT_IS_INPUT');
     expect(readFileSync('config.npz', 'utf8')).toBe('{}');
   });
@@ -95,7 +102,7 @@ describe('an output is never an input', () => {
         if (/<(file|place|out|npz|folder|name=@file|reference|json|onnx|meta)>/.test(spec.flags))
           if (spec.writes === undefined) reading.add(longName(spec));
     expect([...reading].sort()).toEqual(
-      'beside cache-dir cache-from calibration contract decoder detections folder from hyp image-ids inputs instances model onnx-dir profiles ref reference root sign-key swap trust-key wheel'.split(
+      'audio-dir beside cache-dir cache-from calibration contract decoder detections engines folder from hyp image-ids images inputs instances labels manifest model onnx-dir profiles ref reference root sign-key swap trust-key truth wheel'.split(
         ' ',
       ),
     );
@@ -116,7 +123,8 @@ describe('a file of another kind is replaced only with --force', () => {
   const declared = writers.flatMap(({ writes, ...more }) => (writes === true ? [] : [{ ...more, writes }]));
 
   test.each(declared)('$path $option', async ({ path, option, writes, command }) => {
-    const line = [...path.split(' '), ...argumentsOf(command, 'absent.onnx'), option, 'there'];
+    const args = [...argumentsOf(command, 'absent.onnx'), ...requiredOf(command, option)];
+    const line = [...path.split(' '), ...args, option, 'there'];
     for (const [kind, content] of kinds) {
       if (writes.some((own) => own === kind)) continue;
       const bytes = typeof content === 'string' ? Buffer.from(content, 'latin1') : content;
