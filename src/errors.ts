@@ -532,7 +532,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'The tensors passed to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
-    remedy: 'Run trtforge inspect on the model to see its inputs.',
+    remedy: 'Run trtforge inspect on the model, or trtforge engine inspect on the engine, to see its inputs.',
   },
   TF_PROFILE_MISFIT: {
     exitCode: ExitCode.badInput,

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../base/text/suggest-name.js';
 import { type ErrorDetails, TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
@@ -174,28 +175,10 @@ function checkSymbol(symbol: string, sizes: readonly number[], where: string, sy
 
 function unknownInput(name: string, inputs: readonly ValueFacts[]): TrtforgeError {
   const names = inputs.map((input) => input.name);
-  const close = names.find((candidate) => isClose(candidate, name));
   return new TrtforgeError('TF_PROFILE_INVALID', `The model has no input "${name}".`, {
-    remedy:
-      close === undefined
-        ? `Its inputs are ${names.map((one) => `"${one}"`).join(', ')}.`
-        : `Did you mean "${close}"? Its inputs are ${names.map((one) => `"${one}"`).join(', ')}.`,
+    remedy: `${didYouMean(name, names)} Its inputs are ${names.map((one) => `"${one}"`).join(', ')}.`.trim(),
     details: { input: name, inputs: names },
   });
-}
-
-/** Two edits at most (Levenshtein), fewer for short names. */
-function isClose(a: string, b: string): boolean {
-  let row = Array.from({ length: b.length + 1 }, (_, column) => column);
-  for (const [index, letter] of [...a].entries()) {
-    const next = [index + 1];
-    for (let column = 1; column <= b.length; column++) {
-      const same = letter.toLowerCase() === b[column - 1]?.toLowerCase();
-      next.push(Math.min(row[column]! + 1, next[column - 1]! + 1, row[column - 1]! + (same ? 0 : 1)));
-    }
-    row = next;
-  }
-  return (row.at(-1) ?? 0) <= Math.min(2, Math.ceil(Math.min(a.length, b.length) / 3));
 }
 
 /** TensorRT rejects different sizes for axes of one name, also where an exporter wrote that name for want of one. */

@@ -6,7 +6,7 @@ import { openNpz } from '../../formats/tensor/npz.js';
 import { readPassport } from '../identity/passport.js';
 import { readPlanHeader } from '../plan/header.js';
 import type { Binding } from '../runtime/session.js';
-import { checkDims, rejectUnknown } from '../runtime/tensorrt/engine-inputs.js';
+import { checkDims, rejectUnknown } from '../runtime/session-inputs.js';
 import { checkConvertible } from './inputs.js';
 import type { RunRequest, RunSource } from './run-request.js';
 

@@ -9,7 +9,7 @@ import { openNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
 import type { Binding } from '../runtime/session.js';
-import { list, same } from '../runtime/tensorrt/engine-inputs.js';
+import { list, same } from '../runtime/session-inputs.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
 import { bindingOf, rejectMissing } from './check-sources.js';
 import { inDtype, planInputs } from './inputs.js';

@@ -29,47 +29,66 @@ export const isTensor = (value: unknown): value is Tensor =>
 /** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, of a shape that fits and with the bytes it needs; a symbol stands for one number throughout. */
 export function checkInputs(inputs: readonly Binding[], tensors: NamedTensors): void {
   assertTensorMap('inputs', tensors);
-  for (const name of tensors.keys()) {
-    if (!inputs.some((input) => input.name === name)) {
-      throw wrong(
-        `There is no input "${name}"; the inputs are ${inputs.map((input) => input.name).join(', ')}.`,
-      );
-    }
-  }
+  rejectUnknown(inputs, tensors.keys());
   const symbols = new Map<string, number>();
   for (const input of inputs) {
     const tensor = tensors.get(input.name);
     if (tensor === undefined) throw wrong(`There is no tensor for the input "${input.name}".`);
-    assertTensor(input.name, tensor);
-    if (tensor.dtype !== input.dtype) {
-      throw wrong(`The input ${input.name} is ${input.dtype}, the tensor given for it is ${tensor.dtype}.`);
-    }
-    checkShape(input, tensor.shape, symbols);
-    const needed = packedBytes(input.dtype, elementCount(tensor.shape));
-    if (tensor.bytes.length !== needed) {
-      throw wrong(
-        `The input ${input.name} of shape [${tensor.shape.join(', ')}] and type ${input.dtype} needs ${needed} bytes, the tensor given for it has ${tensor.bytes.length}.`,
-      );
-    }
+    checkTensor(input, tensor, symbols);
   }
 }
 
-function checkShape(input: Binding, shape: readonly number[], symbols: Map<string, number>): void {
-  if (input.shape === null) return;
-  const given = `[${shape.join(', ')}]`;
-  const declared = `[${input.shape.map((dim) => dim ?? '?').join(', ')}]`;
-  if (shape.length !== input.shape.length) {
-    throw wrong(`The input ${input.name} is ${declared}; the tensor given for it is ${given}.`);
+/** Throws TF_SESSION_INPUT for a name that no input has. */
+export function rejectUnknown(inputs: readonly { readonly name: string }[], names: Iterable<string>): void {
+  for (const name of names) {
+    if (inputs.some((input) => input.name === name)) continue;
+    const known = inputs.map((input) => input.name).join(', ');
+    throw wrong(`There is no input "${name}"; the inputs are ${known}.`);
   }
-  input.shape.forEach((dim, axis) => {
-    const size = shape[axis] ?? 0;
-    const expected = typeof dim === 'string' ? (symbols.get(dim) ?? size) : (dim ?? size);
-    if (expected !== size) {
-      const why = typeof dim === 'string' ? ` (${dim} is ${expected})` : '';
-      throw wrong(`The input ${input.name} is ${declared}${why}; the tensor given for it is ${given}.`);
-    }
-    if (typeof dim === 'string') symbols.set(dim, size);
-  });
 }
 
-const wrong = (message: string): TrtforgeError => new TrtforgeError('TF_SESSION_INPUT', message);
+/** Throws TF_SESSION_INPUT for a tensor of another dtype or shape than its binding, or with too few or too many bytes. */
+export function checkTensor(binding: Binding, tensor: Tensor, symbols?: Map<string, number>): void {
+  const { name, dtype } = binding;
+  assertTensor(name, tensor);
+  if (tensor.dtype !== dtype) throw wrong(`${name} is ${dtype}, the tensor for it is ${tensor.dtype}.`);
+  checkDims(binding, tensor.shape, symbols);
+  const needed = packedBytes(dtype, elementCount(tensor.shape));
+  if (tensor.bytes.length !== needed)
+    throw wrong(
+      `${name} of shape ${list(tensor.shape)} and type ${dtype} needs ${needed} bytes, the tensor for it has ${tensor.bytes.length}.`,
+    );
+}
+
+/** Throws TF_SESSION_INPUT for a shape of another rank, with other fixed dimensions, or with other sizes of symbols than those before, which it adds to. */
+export function checkDims(
+  { name, shape }: Pick<Binding, 'name' | 'shape'>,
+  dims: readonly number[],
+  symbols: Map<string, number> = new Map(),
+): void {
+  const isShape = dims.every((size) => Number.isSafeInteger(size) && size >= 0);
+  const declared = shape ?? dims;
+  const sizes = declared.map((dim, axis) =>
+    typeof dim === 'string' ? (symbols.get(dim) ?? dims[axis]) : (dim ?? dims[axis]),
+  );
+  if (!isShape || !Number.isSafeInteger(elementCount(dims)) || !same(sizes, dims)) {
+    const known = declared.flatMap((dim) =>
+      typeof dim === 'string' && symbols.has(dim) ? `${dim} is ${symbols.get(dim)}` : [],
+    );
+    const where = known.length === 0 ? '' : ` (${[...new Set(known)].join(', ')})`;
+    throw wrong(
+      `${name} is ${list(declared.map((dim) => dim ?? '?'))}${where}; the shape for it is ${list(dims)}.`,
+    );
+  }
+  for (const [axis, dim] of declared.entries()) if (typeof dim === 'string') symbols.set(dim, dims[axis]!);
+}
+
+export function same<T>(a: readonly T[], b: readonly T[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
+  return true;
+}
+
+export const list = (items: readonly (number | string)[]): string => `[${items.join(', ')}]`;
+
+export const wrong = (message: string): TrtforgeError => new TrtforgeError('TF_SESSION_INPUT', message);

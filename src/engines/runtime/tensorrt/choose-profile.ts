@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
-import { type CallShape, list } from './engine-inputs.js';
+import { list } from '../session-inputs.js';
+import type { CallShape } from './engine-inputs.js';
 import type { BindingRange, EngineBinding } from './engine-interface.js';
 
 /**

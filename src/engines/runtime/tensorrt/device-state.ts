@@ -6,8 +6,8 @@ import type {
   NativeDeviceMemory,
   NativeEngine,
 } from '../../../tensorrt/addon/native-engine.js';
+import { checkDims, checkTensor, list, same } from '../session-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
-import { checkDims, checkTensor, list, same } from './engine-inputs.js';
 import type { EngineBinding, EngineState } from './engine-interface.js';
 
 /** Which of the two memories holds the present content: the input of the next run. */

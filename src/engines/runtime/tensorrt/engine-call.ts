@@ -4,9 +4,9 @@ import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
 import type { NativeCall, NativeHostData } from '../../../tensorrt/addon/native-engine.js';
 import { finished } from '../../../tensorrt/addon/native-job.js';
-import { assertTensor, assertTensorMap } from '../session-inputs.js';
+import { assertTensor, assertTensorMap, list, same } from '../session-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
-import { type CallShape, list, same } from './engine-inputs.js';
+import type { CallShape } from './engine-inputs.js';
 import type { EngineBinding, EngineRunOptions } from './engine-interface.js';
 
 const NO_BYTES = new Uint8Array(0);

@@ -3,11 +3,12 @@ import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { NativeBinding, NativeContext, NativeShape } from '../../../tensorrt/addon/native-engine.js';
 import { finished } from '../../../tensorrt/addon/native-job.js';
+import { list, same } from '../session-inputs.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { chooseProfile } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
 import { EngineCall } from './engine-call.js';
-import { type CallShape, callShapeFrom, callShapeOf, fits, list, same } from './engine-inputs.js';
+import { type CallShape, callShapeFrom, callShapeOf, fits } from './engine-inputs.js';
 import type {
   CallShapes,
   EngineContext,

@@ -1,8 +1,17 @@
-import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
-import { assertTensor, assertTensorMap, isTensor } from '../session-inputs.js';
+import {
+  assertTensor,
+  checkDims,
+  checkInputs,
+  checkTensor,
+  isTensor,
+  list,
+  rejectUnknown,
+  same,
+  wrong,
+} from '../session-inputs.js';
 import type { CallShapes, EngineBinding } from './engine-interface.js';
 
 /** What decides a call: for each input, in the engine's order, its dimensions, and the values of those that are read on the host (else null). */
@@ -13,14 +22,8 @@ export interface CallShape {
 
 /** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, rank and fixed dimensions, and with the bytes its shape needs. */
 export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTensors): CallShape {
-  assertTensorMap('inputs', tensors);
-  rejectUnknown(inputs, tensors.keys());
-  const checked = inputs.map((input) => {
-    const tensor = tensors.get(input.name);
-    if (tensor === undefined) throw wrong(`There is no tensor for the input "${input.name}".`);
-    checkTensor(input, tensor);
-    return tensor;
-  });
+  checkInputs(inputs, tensors);
+  const checked = inputs.map(({ name }) => tensors.get(name)!);
   return {
     dims: checked.map(({ shape }) => [...shape]),
     values: checked.map((tensor, at) => (inputs[at]?.hostValues ? valuesOf(tensor) : null)),
@@ -72,65 +75,15 @@ export function fits(inputs: readonly EngineBinding[], shape: CallShape, tensors
   return true;
 }
 
-/** Throws TF_SESSION_INPUT for a tensor of another dtype or shape than its binding, or with too few or too many bytes. */
-export function checkTensor(input: EngineBinding, tensor: Tensor): void {
-  const { name, dtype } = input;
-  assertTensor(name, tensor);
-  if (tensor.dtype !== dtype) throw wrong(`${name} is ${dtype}, the tensor given for it is ${tensor.dtype}.`);
-  checkDims(input, tensor.shape);
-  const expected = packedBytes(dtype, elementCount(tensor.shape));
-  if (tensor.bytes.length !== expected) {
-    throw wrong(
-      `${name} of shape ${list(tensor.shape)} and type ${dtype} needs ${expected} bytes, the tensor given for it has ${tensor.bytes.length}.`,
-    );
-  }
-}
-
-/** Throws TF_SESSION_INPUT for a shape of another rank, or with other fixed dimensions. */
-export function checkDims(
-  { name, shape }: Pick<EngineBinding, 'name' | 'shape'>,
-  dims: readonly number[],
-): void {
-  const fit =
-    dims.length === shape.length &&
-    dims.every((size, at) => Number.isSafeInteger(size) && size >= 0 && size === (shape[at] ?? size));
-  if (fit && Number.isSafeInteger(elementCount(dims))) return;
-  throw wrong(
-    `${name} is ${list(shape.map((size) => size ?? '?'))}; the shape given for it is ${list(dims)}.`,
-  );
-}
-
 function fixedShape(input: EngineBinding): readonly number[] {
   const { name, shape } = input;
   if (shape.every((size) => size !== null)) return shape;
   throw wrong(
-    `No shape is given for ${name}, which is ${list(shape.map((size) => size ?? '?'))} in the engine.`,
+    `No shape is passed for ${name}, which is ${list(shape.map((size) => size ?? '?'))} in the engine.`,
   );
-}
-
-/** Throws TF_SESSION_INPUT for a name that no input has. */
-export function rejectUnknown(inputs: readonly { readonly name: string }[], names: Iterable<string>): void {
-  for (const name of names) {
-    if (inputs.some((input) => input.name === name)) continue;
-    const known = inputs.map((input) => input.name).join(', ');
-    throw wrong(`There is no input "${name}"; the inputs are ${known}.`);
-  }
 }
 
 const valuesOf = (tensor: Tensor): readonly number[] => Array.from(numbersOf(tensor));
 
-export function same(a: readonly number[], b: readonly number[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return false;
-  return true;
-}
-
-export const list = (items: readonly (number | string)[]): string => `[${items.join(', ')}]`;
-
 const valuesNeeded = ({ name }: EngineBinding) =>
-  wrong(`The values of ${name} decide shapes: give it as a tensor, not as a shape.`);
-
-const wrong = (message: string): TrtforgeError =>
-  new TrtforgeError('TF_SESSION_INPUT', message, {
-    remedy: 'Run trtforge engine inspect on the engine, or look at session.inputs, to see what it takes.',
-  });
+  wrong(`The values of ${name} decide shapes: pass a tensor, not a shape.`);

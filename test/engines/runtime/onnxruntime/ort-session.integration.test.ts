@@ -87,16 +87,8 @@ describe('a session on ONNX Runtime', () => {
   it.each([
     ['another name', { z: floats('float32', [1, 2], [1, 2]) }, /no input "z"; the inputs are x, i/],
     ['a missing tensor', { x: floats('float32', [1, 2], [1, 2]) }, /no tensor for the input "i"/],
-    [
-      'another type',
-      { x: ids([1, 2], [1, 2]), i: ids([1], [0]) },
-      /x is float32, the tensor given for it is int64/,
-    ],
-    [
-      'another rank',
-      { x: floats('float32', [2], [1, 2]), i: ids([1], [0]) },
-      /is \[n, 2\]; the tensor given for it is \[2\]/,
-    ],
+    ['another type', { x: ids([1, 2], [1, 2]), i: ids([1], [0]) }, /x is float32, .* is int64/],
+    ['another rank', { x: floats('float32', [2], [1, 2]), i: ids([1], [0]) }, /is \[n, 2\]; .* is \[2\]/],
     [
       'a symbol with two sizes',
       { x: floats('float32', [1, 2], [1, 2]), i: ids([3], [0, 0, 0]) },
@@ -105,7 +97,7 @@ describe('a session on ONNX Runtime', () => {
     [
       'fewer bytes than its shape needs',
       { x: { ...floats('float32', [1, 2], [1, 2]), bytes: new Uint8Array(4) }, i: ids([1], [0]) },
-      /x of shape \[1, 2\] and type float32 needs 8 bytes, the tensor given for it has 4/,
+      /x of shape \[1, 2\] and type float32 needs 8 bytes, .* has 4/,
     ],
   ])('refuses %s by name', async (_case, inputs, message) => {
     const path = await modelFile((graph) => {

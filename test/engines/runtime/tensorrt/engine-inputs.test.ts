@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkInputs } from '../../../../src/engines/runtime/session-inputs.js';
+import { checkInputs, checkTensor } from '../../../../src/engines/runtime/session-inputs.js';
 import { type CacheEntry, CallCache } from '../../../../src/engines/runtime/tensorrt/call-cache.js';
 import { chooseProfile } from '../../../../src/engines/runtime/tensorrt/choose-profile.js';
-import {
-  callShapeFrom,
-  callShapeOf,
-  checkTensor,
-  fits,
-} from '../../../../src/engines/runtime/tensorrt/engine-inputs.js';
+import { callShapeFrom, callShapeOf, fits } from '../../../../src/engines/runtime/tensorrt/engine-inputs.js';
 import type { EngineBinding } from '../../../../src/engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../../../src/formats/tensor/dtype.js';

@@ -175,7 +175,7 @@ describe('a session over an engine', () => {
     await expect(session.run(named({ size: size(2, 5) }))).rejects.toThrow(
       /size has the values \[2, 5\], but profile 0 takes \[1\.\.4, 1\.\.4\]/,
     );
-    await expect(session.prepare({ size: [2] })).rejects.toThrow(/give it as a tensor/);
+    await expect(session.prepare({ size: [2] })).rejects.toThrow(/pass a tensor/);
     const call = await session.prepare({ size: size(3, 3) });
     expect(call.output('y').shape).toEqual([3, 3]);
     await session.close();
