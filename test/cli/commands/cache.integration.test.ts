@@ -148,7 +148,7 @@ describe('trtforge cache import', async () => {
     expect(stdout).toMatch(/kept +sample_aaaaaaaa_\S+ +from\//);
     expect(stdout).toMatch(/kept without a passport +yolo-fp16-sm86\.plan/);
     expect(stdout).toContain(`2 engines now in ${store}`);
-    expect(stdout).toContain('no build will be given them');
+    expect(stdout).toContain('no build uses them');
   });
 
   test('keeps the same bytes under two names once, and says which name it dropped', async () => {
@@ -260,7 +260,7 @@ describe('trtforge cache keygen', async () => {
     const { status, stdout } = await cache(['keygen']);
     expect(status).toBe(0);
     expect(stdout).toMatch(/private +\S+trtforge-signing\.pem .*keep it secret/);
-    expect(stdout).toMatch(/public +\S+trtforge-signing\.pem\.pub .*give it away/);
+    expect(stdout).toMatch(/public +\S+trtforge-signing\.pem\.pub .*may be published/);
     const before = readFileSync(join(folder, 'trtforge-signing.pem'));
     expect(await answer(['keygen'])).toMatchObject({ exitCode: 2, error: { code: 'TF_USAGE' } });
     expect(readFileSync(join(folder, 'trtforge-signing.pem')).equals(before)).toBe(true);
