@@ -15,13 +15,3 @@ export const contractFindingSchema = z.object({
   remedy: z.string(),
 });
 export type ContractFinding = z.infer<typeof contractFindingSchema>;
-
-/** An assertion of the contract that a run or a recording violates. */
-export const violationSchema = z.object({
-  assertion: z.string(),
-  kind: z.string(),
-  tensor: z.string(),
-  chunk: z.number(),
-  found: z.string(),
-  sentence: z.string(),
-});

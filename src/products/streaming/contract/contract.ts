@@ -1,144 +1,155 @@
-import type { Dtype } from '../../../formats/tensor/dtype.js';
+import { z } from 'zod';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+
+const dtype = z.enum(Object.keys(dtypes) as [Dtype, ...Dtype[]]);
+const whole = z.number().int();
+const optionalName = z.string().nullable().default(null);
+
+const binding = z.strictObject({
+  name: z.string().min(1),
+  /** null: any. */
+  dtype: dtype.nullable().default(null),
+  /** Numbers, symbols that stand for one number throughout (`B`, `T`), null for any size; the whole null when the rank is open. */
+  shape: z
+    .array(z.union([whole.nonnegative(), z.string(), z.null()]))
+    .max(32)
+    .nullable()
+    .default(null),
+  /** signal: what is cut into chunks. length: how much of the signal (or of the main output) counts. state: fed back. state-length: how full the state is. */
+  role: z.enum(['signal', 'length', 'state', 'state-length', 'result', 'other']).default('other'),
+});
+
+const statePair = z.strictObject({
+  input: z.string(),
+  output: z.string(),
+  /** What every element of the input is before the first chunk. */
+  initial: z.number().default(0),
+  /** The axis that positions lie along, and how many fit; null for state that is always full, and for lengths. */
+  axis: whole.nonnegative().nullable().default(null),
+  capacity: whole.nonnegative().nullable().default(null),
+  /** Where an output that is too short along `axis` is padded (and one that is too long is cut), and with what. */
+  padSide: z.enum(['right', 'left']).default('right'),
+  fillValue: z.number().default(0),
+  /** The output that counts the valid positions along `axis`; null when all are. */
+  validLength: optionalName,
+});
+
+/** How long the state of a cache-aware encoder is after a chunk of T frames: `min(capacity, before + steps(T) - dropExtra - drop)`; steps: `fastconformer.ts`. */
+const cacheLengthRule = z.strictObject({
+  capacity: whole.nonnegative(),
+  /** `drop_extra_pre_encoded`: steps of the overlap that are thrown away again. */
+  dropExtra: whole,
+  /** `cache_drop_size`: steps at the end that look ahead and are not kept. */
+  drop: whole,
+});
+
+const firstAndRest = z.strictObject({ first: whole, rest: whole });
+
+const schedule = z.object({
+  /** Input whose axis is cut, and which axis. */
+  tensor: z.string(),
+  axis: whole.nonnegative(),
+  first: whole.positive(),
+  rest: whole.positive(),
+  /** Frames that are new in each chunk; the others repeat the end of the chunk before. null when unknown. */
+  shift: firstAndRest.nullable().default(null),
+  /** Frames among those of a chunk that belong to the chunk before and only feed the convolutions; 0 where the contract names none. */
+  preEncode: firstAndRest.default({ first: 0, rest: 0 }),
+  /** Sizes that the contract names elsewhere (`typical_values`); empty where it names none. */
+  stated: z.array(whole).default([]),
+});
+
+const range = z.strictObject({
+  min: whole.nonnegative(),
+  opt: whole.nonnegative(),
+  max: whole.nonnegative(),
+});
+
+/** `id` is stable within the contract: `encoded-lengths-equal-3`. */
+const about = { id: z.string().min(1), tensor: z.string(), sentence: z.string().default('') };
+const bound = z.number().nullable().default(null);
+
+/** A rule that is checked after every step. */
+const assertion = z.discriminatedUnion('kind', [
+  z.strictObject({ ...about, kind: z.literal('equal'), value: z.number() }),
+  /** Ends are included; null: open. */
+  z.strictObject({ ...about, kind: z.literal('range'), min: bound, max: bound }),
+  /** Not less than `than` (an input of the same step); with null, than the same tensor one step before. Not checked once `until` is reached. */
+  z.strictObject({ ...about, kind: z.literal('monotonic'), than: optionalName, until: bound }),
+  /** 0 to `capacity`. */
+  z.strictObject({ ...about, kind: z.literal('bounded-by-capacity'), capacity: whole }),
+  /** `axis` may count from the end (-1: the last). */
+  z.strictObject({ ...about, kind: z.literal('dimension-equals'), axis: whole, value: whole }),
+]);
+
+/** `trtforge.contract/1`, the file; `docs/contracts.md` explains it. A key that is misspelt would never be checked, so unknown ones are rejected. */
+export const contractSchema = z.strictObject({
+  schema: z.literal('trtforge.contract/1'),
+  /** The model's name in the contract. */
+  name: z.string(),
+  inputs: z.array(binding),
+  outputs: z.array(binding),
+  /** Outputs that become inputs of the next step, lengths of state included. */
+  state: z.array(statePair).default([]),
+  /** The tensors that count the valid part of another one; null where the contract names none. */
+  lengths: z
+    .object({
+      /** Input: valid frames of the signal. */
+      signal: optionalName,
+      /** Output: valid frames of the main result. */
+      result: optionalName,
+      /** Input and output: valid positions of the state. */
+      stateIn: optionalName,
+      stateOut: optionalName,
+    })
+    .default({ signal: null, result: null, stateIn: null, stateOut: null }),
+  /** null where the contract does not have all of its numbers. */
+  cacheLengthRule: cacheLengthRule.nullable().default(null),
+  /** Lengths of the signal along its time axis, the first chunk's and every later one's; null when unknown. */
+  schedule: schedule.nullable().default(null),
+  /** Input to one range per dimension. */
+  profiles: z
+    .array(z.strictObject({ name: z.string(), ranges: z.record(z.string(), z.array(range)) }))
+    .default([]),
+  assertions: z.array(assertion).default([]),
+  /** `tensor` null: every floating-point output. */
+  tolerances: z.array(z.strictObject({ tensor: optionalName, absolute: bound, relative: bound })).default([]),
+  /** Sentences of the file that cannot be checked, each with the reason. */
+  notExecutable: z.array(z.strictObject({ sentence: z.string(), why: z.string() })).default([]),
+});
+export type ContractFile = z.infer<typeof contractSchema>;
+
+/** The same data, read only throughout. */
+export type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;
 
 /**
  * What a streaming model promises, resolved: every reader ends here and everything after works with this plain data. It crosses processes and becomes
  * JSON (`trtforge.contract/1`) as it is.
  */
-export interface Contract {
-  readonly schema: 'trtforge.contract/1';
-  /** The model's name in the contract. */
-  readonly name: string;
-  readonly origin: ContractOrigin;
-  readonly inputs: readonly ContractBinding[];
-  readonly outputs: readonly ContractBinding[];
-  /** Outputs that become inputs of the next step, lengths of state included. */
-  readonly state: readonly StatePair[];
-  /** The tensors that count the valid part of another one; null where the contract names none. */
-  readonly lengths: ContractLengths;
-  /** Parameters of the cache-length rule; null where the contract does not have them all. */
-  readonly cacheLengthRule: CacheLengthRule | null;
-  /** Lengths of the signal along its time axis, the first chunk's and every later one's; null when unknown. */
-  readonly schedule: ChunkSchedule | null;
-  readonly profiles: readonly ContractProfile[];
-  readonly assertions: readonly Assertion[];
-  readonly tolerances: readonly ContractTolerance[];
-  /** Sentences of the file that cannot be checked, each with the reason. */
-  readonly notExecutable: readonly { readonly sentence: string; readonly why: string }[];
+export type Contract = Immutable<ContractFile> & {
+  /** Where it was read from; null for one drafted from a model. */
+  readonly origin: {
+    readonly path: string | null;
+    readonly form: 'trtforge' | 'encoder' | 'whole-model' | 'draft';
+  };
   /** Fields of the file that have no effect, as paths: `validation.parity_test`. */
   readonly ignored: readonly string[];
-}
+};
+export type ContractBinding = Contract['inputs'][number];
+export type StatePair = Contract['state'][number];
+export type CacheLengthRule = Immutable<z.infer<typeof cacheLengthRule>>;
+export type ChunkSchedule = Immutable<z.infer<typeof schedule>>;
+export type DimensionRange = Immutable<z.infer<typeof range>>;
+export type Assertion = Contract['assertions'][number];
 
-export interface ContractOrigin {
-  /** Where it was read from; null for one drafted from a model. */
-  readonly path: string | null;
-  readonly form: 'trtforge' | 'encoder' | 'whole-model' | 'draft';
-}
-
-export interface ContractBinding {
-  readonly name: string;
-  /** null: any. */
-  readonly dtype: Dtype | null;
-  /** Numbers, symbols that stand for one number throughout (`B`, `T`), null for any size; the whole null when the rank is open. */
-  readonly shape: readonly (number | string | null)[] | null;
-  readonly role: BindingRole;
-}
-
-/** signal: what is cut into chunks. length: how much of the signal (or of the main output) counts. state: fed back. state-length: how full the state is. */
-export type BindingRole = 'signal' | 'length' | 'state' | 'state-length' | 'result' | 'other';
-
-export interface StatePair {
-  readonly input: string;
-  readonly output: string;
-  /** What every element of the input is before the first chunk. */
-  readonly initial: number;
-  /** The axis that positions lie along, and how many fit; null for state that is always full, and for lengths. */
-  readonly axis: number | null;
-  readonly capacity: number | null;
-  /** Where an output that is too short along `axis` is filled up (and one that is too long is cut), and with what. */
-  readonly padSide: 'right' | 'left';
-  readonly fillValue: number;
-  /** The output that counts the valid positions along `axis`; null when all are. */
-  readonly validLength: string | null;
-}
-
-export interface ContractLengths {
-  /** Input: valid frames of the signal. */
-  readonly signal: string | null;
-  /** Output: valid frames of the main result. */
-  readonly result: string | null;
-  /** Input and output: valid positions of the state. */
-  readonly stateIn: string | null;
-  readonly stateOut: string | null;
-}
-
-/** How long the state of a cache-aware encoder is after a chunk of T frames: `min(capacity, before + steps(T) - dropExtra - drop)`; steps: `fastconformer.ts`. */
-export interface CacheLengthRule {
-  readonly capacity: number;
-  /** `drop_extra_pre_encoded`: steps of the overlap that are thrown away again. */
-  readonly dropExtra: number;
-  /** `cache_drop_size`: steps at the end that look ahead and are not kept. */
-  readonly drop: number;
-}
-
-export interface ChunkSchedule {
-  /** Input whose axis is cut, and which axis. */
-  readonly tensor: string;
-  readonly axis: number;
-  readonly first: number;
-  readonly rest: number;
-  /** Frames that are new in each chunk; the others repeat the end of the chunk before. null when unknown. */
-  readonly shift: { readonly first: number; readonly rest: number } | null;
-  /** Frames among those of a chunk that belong to the chunk before and only feed the convolutions; 0 where the contract names none. */
-  readonly preEncode: { readonly first: number; readonly rest: number };
-  /** Sizes that the contract names elsewhere (`typical_values`); empty where it names none. */
-  readonly stated: readonly number[];
-}
-
-export interface ContractProfile {
-  readonly name: string;
-  /** Input to one range per dimension. */
-  readonly ranges: Readonly<Record<string, readonly DimensionRange[]>>;
-}
-
-export interface DimensionRange {
-  readonly min: number;
-  readonly opt: number;
-  readonly max: number;
-}
-
-export interface ContractTolerance {
-  /** null: every floating-point output. */
-  readonly tensor: string | null;
-  readonly absolute: number | null;
-  readonly relative: number | null;
-}
-
-/** A rule that is checked after every step. */
-export type Assertion = {
-  /** Stable within the contract: `encoded-lengths-equal-3`. */
-  readonly id: string;
-  readonly tensor: string;
-  readonly sentence: string;
-} & (
-  | { readonly kind: 'equal'; readonly value: number }
-  /** Ends are included; null: open. */
-  | { readonly kind: 'range'; readonly min: number | null; readonly max: number | null }
-  /** Not less than `than` (an input of the same step); with null, than the same tensor one step before. Not checked once `until` is reached. */
-  | { readonly kind: 'monotonic'; readonly than: string | null; readonly until: number | null }
-  /** 0 to `capacity`. */
-  | { readonly kind: 'bounded-by-capacity'; readonly capacity: number }
-  /** `axis` may count from the end (-1: the last). */
-  | { readonly kind: 'dimension-equals'; readonly axis: number; readonly value: number }
-);
-export type AssertionKind = Assertion['kind'];
-
-/** One contract violation. */
-export interface Violation {
-  readonly assertion: string;
-  readonly kind: AssertionKind;
-  readonly tensor: string;
-  readonly chunk: number;
-  /** What was found, in words and numbers: `[4] where 3 was promised`. */
-  readonly found: string;
-  readonly sentence: string;
-}
+/** One contract violation: an assertion that a step of a run or a recording violates. */
+export const violationSchema = z.object({
+  assertion: z.string(),
+  kind: z.enum(assertion.options.map(({ shape }) => shape.kind.value)),
+  tensor: z.string(),
+  chunk: z.number(),
+  /** What was found: `[4] where 3 was promised`. */
+  found: z.string(),
+  sentence: z.string(),
+});
+export type Violation = Immutable<z.infer<typeof violationSchema>>;

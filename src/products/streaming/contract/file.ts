@@ -3,9 +3,8 @@ import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited } from '../../../base/files/user-files.js';
 import { isEncoderForm, readEncoderForm } from '../legacy/encoder.js';
 import { isWholeModelForm, readWholeModelForm } from '../legacy/whole-model.js';
-import type { Contract } from './contract.js';
+import { type Contract, type ContractFile, contractSchema } from './contract.js';
 import { contractInvalid, parseForm } from './parse-form.js';
-import { type ContractFile, contractSchema } from './schema.js';
 
 /** A contract is a page or two; what is larger is another file. */
 const MAX_BYTES = 16 << 20;
@@ -60,8 +59,7 @@ export const contractFileOf = ({ origin: _, ignored: __, ...file }: Contract): C
   contractSchema.parse(file);
 
 function readOwnForm(path: string, content: unknown): Contract {
-  const file: ContractFile = parseForm(path, contractSchema, content);
-  return { ...file, origin: { path, form: 'trtforge' }, ignored: [] };
+  return { ...parseForm(path, contractSchema, content), origin: { path, form: 'trtforge' }, ignored: [] };
 }
 
 /** An assertion about a name that stands for no tensor would never be checked. */

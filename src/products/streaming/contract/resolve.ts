@@ -6,8 +6,6 @@ import type {
   ChunkSchedule,
   Contract,
   ContractBinding,
-  ContractProfile,
-  ContractTolerance,
   DimensionRange,
   StatePair,
 } from './contract.js';
@@ -45,7 +43,7 @@ export interface StatedContract {
   }[];
   /** English, by what it is about (a tensor, a tensor's dimension, or nothing). */
   readonly sentences: readonly { readonly about: string; readonly sentence: string }[];
-  readonly tolerances: readonly ContractTolerance[];
+  readonly tolerances: Contract['tolerances'];
   readonly ignored: readonly string[];
 }
 
@@ -194,7 +192,7 @@ function withoutRepetition(assertions: readonly Assertion[]): readonly Assertion
 function resolveProfile(
   inputs: StatedContract['inputs'],
   { name, dimensions }: StatedContract['profiles'][number],
-): ContractProfile {
+): Contract['profiles'][number] {
   const ranges = inputs.flatMap(({ name: input, shape }): [string, readonly DimensionRange[]][] => {
     const found = (shape ?? []).map((size): DimensionRange | undefined => {
       if (typeof size === 'number') return { min: size, opt: size, max: size };

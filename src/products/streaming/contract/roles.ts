@@ -1,5 +1,5 @@
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { ContractBinding, ContractLengths } from './contract.js';
+import type { Contract, ContractBinding } from './contract.js';
 
 type Named = Omit<ContractBinding, 'role'>;
 
@@ -51,7 +51,7 @@ export function lengthsAmong(
   inputs: readonly Named[],
   outputs: readonly Named[],
   pairs: readonly NamedPair[],
-): ContractLengths {
+): Contract['lengths'] {
   const [fedBack, feeding] = [pairs.map(({ input }) => input), pairs.map(({ output }) => output)];
   const plain = (tensors: readonly Named[], others: readonly string[]): string | null =>
     tensors.find((tensor) => isLength(tensor) && !others.includes(tensor.name))?.name ?? null;
@@ -90,7 +90,7 @@ export function openAxis({ shape }: Named): number | null {
 export function withRoles(
   bindings: readonly Named[],
   pairs: readonly NamedPair[],
-  lengths: ContractLengths,
+  lengths: Contract['lengths'],
   signal: string | null,
   side: 'inputs' | 'outputs',
 ): readonly ContractBinding[] {

@@ -1,10 +1,10 @@
-import type { AssertionKind } from '../contract/contract.js';
+import type { Assertion } from '../contract/contract.js';
 
 /** A contract violation while a session ran. */
 export interface GuardViolation {
   /** The assertion's id, or `shape:NAME`, `dtype:NAME`, `missing:NAME`, `not-finite:NAME`. */
   readonly rule: string;
-  readonly kind: AssertionKind | 'missing' | 'dtype' | 'shape' | 'not-finite';
+  readonly kind: Assertion['kind'] | 'missing' | 'dtype' | 'shape' | 'not-finite';
   readonly tensor: string;
   /** Steps since the stream began. */
   readonly step: number;

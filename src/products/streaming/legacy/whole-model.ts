@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Contract, ContractTolerance, DimensionRange } from '../contract/contract.js';
+import type { Contract, DimensionRange } from '../contract/contract.js';
 import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/parse-form.js';
 import { resolveContract, type StatedPadding } from '../contract/resolve.js';
 import { binding, cacheLengthRuleOf, firstAndRest, optionalWhole, pairOf, range, whole } from './encoder.js';
@@ -184,10 +184,10 @@ function dimensionsOf(
   return dimensions;
 }
 
-function tolerancesOf({ encoder, trt }: WholeModelFile): readonly ContractTolerance[] {
+function tolerancesOf({ encoder, trt }: WholeModelFile): Contract['tolerances'] {
   const { ort, trt: engine } = trt?.tolerances ?? {};
   const has = (name: string): boolean => encoder.streaming_io.outputs.some((output) => output.name === name);
-  const all: ContractTolerance[] =
+  const all: Contract['tolerances'][number][] =
     ort === undefined
       ? []
       : [{ tensor: null, absolute: ort.default_atol ?? null, relative: ort.default_rtol ?? null }];

@@ -18,8 +18,9 @@ import { type KnownModel, type ModelContext, readModelBindings } from '../check/
 import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
 import { contractFileOf, readContract, writeContract } from '../contract/file.js';
+import type { Provenance } from '../reference/meta.js';
 import { openReference } from '../reference/open.js';
-import type { DamagedLine, Provenance } from '../reference/reference.js';
+import type { DamagedLine } from '../reference/reference.js';
 import { writeReference } from '../reference/write.js';
 import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
@@ -82,7 +83,7 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
       file,
       backend: session.backend,
       contract: request.contract ?? null,
-      provenance: { ...provenance, schedule: [...provenance.schedule] },
+      provenance,
       output,
       form,
       chunks: recorded.chunks,
@@ -172,7 +173,7 @@ async function provenanceOf(
     },
     contract: request.contract === undefined ? null : sha256(canonicalJson(contractFileOf(made.contract))),
     seed: request.seed,
-    schedule: made.sizes,
+    schedule: [...made.sizes],
     batch: request.batch,
     precision,
     tf32,

@@ -13,7 +13,8 @@ import type { Contract, Violation } from '../contract/contract.js';
 import { openAxis, signalAmong } from '../contract/roles.js';
 import { nextState } from '../contract/state.js';
 import { recordedAs } from '../fastconformer.js';
-import type { Provenance, WritableChunk, WrittenReference } from '../reference/reference.js';
+import type { Provenance } from '../reference/meta.js';
+import type { WritableChunk, WrittenReference } from '../reference/reference.js';
 import { beginReference } from '../reference/write.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
 

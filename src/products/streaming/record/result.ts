@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { violationSchema } from '../check/finding.js';
-import { contractSchema } from '../contract/schema.js';
+import { contractSchema, violationSchema } from '../contract/contract.js';
 import { provenanceSchema } from '../reference/meta.js';
 
 const written = {

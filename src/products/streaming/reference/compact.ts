@@ -19,10 +19,9 @@ import { TrtforgeError } from '../../../errors.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { openJsonlReference } from './jsonl.js';
-import { provenanceSchema } from './meta.js';
+import { type Provenance, provenanceSchema } from './meta.js';
 import type {
   DamagedLine,
-  Provenance,
   ReadOptions,
   Reference,
   ReferenceChunk,
@@ -133,7 +132,7 @@ export function beginCompact(path: string, provenance: Provenance | null): Refer
         chunks,
         storedBytes,
         tensorBytes,
-        provenance: provenance === null ? null : { ...provenance, schedule: [...provenance.schedule] },
+        provenance,
       };
       index.publish();
       publishFile(join(folder, HEADER), `${JSON.stringify(header, null, 2)}\n`);

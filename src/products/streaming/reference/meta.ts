@@ -1,25 +1,45 @@
 import { z } from 'zod';
 import { recordedAs } from '../fastconformer.js';
 import { isRecord, type PlainRecord } from './lines.js';
-import type { ChunkMeta, Provenance } from './reference.js';
 
 /** Where our own facts stand in the `metadata` of a line. */
 export const OWN_KEY = 'x_trtforge';
 
-/** Who made a reference; kept in `metadata.x_trtforge` of the first line, or in `reference.json`. */
+/** Who made a reference, of what, how; kept in `metadata.x_trtforge` of the first line, or in `reference.json`. */
 export const provenanceSchema = z.object({
   tool: z.string(),
   version: z.string(),
+  /** `ONNX Runtime 1.30.0 (CPU)` */
   backend: z.string(),
   model: z.object({ path: z.string(), digest: z.string(), kind: z.enum(['model', 'engine']) }),
+  /** SHA-256 of the contract in canonical JSON; null without one. */
   contract: z.string().nullable(),
   seed: z.number().nullable(),
+  /** Frames of the signal in the first chunk and in each later one. */
   schedule: z.array(z.number().int().positive()),
   batch: z.number().int().positive(),
+  /** Type that the backend computes in: `float32`. */
   precision: z.string(),
+  /** Whether float32 products may have been rounded to TF32; null when unknown. */
   tf32: z.boolean().nullable(),
+  /** ISO 8601. */
   recordedAt: z.string(),
 });
+export type Provenance = z.infer<typeof provenanceSchema>;
+
+/** What is recorded beside the tensors; null where it is not. */
+export interface ChunkMeta {
+  /** Line of a JSONL file, from 1; position in a compact reference, from 1. */
+  readonly line: number;
+  readonly chunkLength: number | null;
+  readonly encodedLength: number | null;
+  readonly stateLength: number | null;
+  /** Before the recorder repaired it: another one where it did, negative where the model was wrong. */
+  readonly stateLengthRaw: number | null;
+  readonly stepMs: number | null;
+  /** All of the recorded `metadata`, ours under `x_trtforge` excepted. */
+  readonly recorded: Readonly<Record<string, unknown>>;
+}
 
 /** The facts of a chunk from the `metadata` of its line, and all of the metadata as it is. */
 export function chunkMeta(metadata: PlainRecord, line: number): ChunkMeta {

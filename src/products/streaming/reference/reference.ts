@@ -1,5 +1,6 @@
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { ChunkMeta, Provenance } from './meta.js';
 
 /** A recorded stream: what went into a model and what came out, chunk by chunk. Reading takes memory for one chunk, however long the stream. */
 export interface Reference extends Disposable {
@@ -52,41 +53,6 @@ export interface ReferenceChunk {
   readonly inputs: NamedTensors;
   readonly outputs: NamedTensors;
   readonly meta: ChunkMeta;
-}
-
-/** What is recorded beside the tensors; null where it is not. */
-export interface ChunkMeta {
-  /** Line of a JSONL file, from 1; position in a compact reference, from 1. */
-  readonly line: number;
-  readonly chunkLength: number | null;
-  readonly encodedLength: number | null;
-  readonly stateLength: number | null;
-  /** Before the recorder repaired it: another one where it did, negative where the model was wrong. */
-  readonly stateLengthRaw: number | null;
-  readonly stepMs: number | null;
-  /** All of the recorded `metadata`, ours under `x_trtforge` excepted. */
-  readonly recorded: Readonly<Record<string, unknown>>;
-}
-
-/** Who made a reference, of what, how. */
-export interface Provenance {
-  readonly tool: string;
-  readonly version: string;
-  /** `ONNX Runtime 1.30.0 (CPU)` */
-  readonly backend: string;
-  readonly model: { readonly path: string; readonly digest: string; readonly kind: 'model' | 'engine' };
-  /** SHA-256 of the contract in canonical JSON; null without one. */
-  readonly contract: string | null;
-  readonly seed: number | null;
-  /** Frames of the signal in the first chunk and in each later one. */
-  readonly schedule: readonly number[];
-  readonly batch: number;
-  /** Type that the backend computes in: `float32`. */
-  readonly precision: string;
-  /** Whether float32 products may have been rounded to TF32; null when unknown. */
-  readonly tf32: boolean | null;
-  /** ISO 8601. */
-  readonly recordedAt: string;
 }
 
 /** One chunk to be written: `metadata` as the encoder's own recorder names it. */

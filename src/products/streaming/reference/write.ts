@@ -4,14 +4,8 @@ import { pythonJsonText } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { beginCompact } from './compact.js';
-import { OWN_KEY } from './meta.js';
-import type {
-  Provenance,
-  ReferenceChunk,
-  ReferenceWriter,
-  WritableChunk,
-  WrittenReference,
-} from './reference.js';
+import { OWN_KEY, type Provenance } from './meta.js';
+import type { ReferenceChunk, ReferenceWriter, WritableChunk, WrittenReference } from './reference.js';
 
 /** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
 const formOf = (path: string): WrittenReference['form'] => (/\.jsonl$/i.test(path) ? 'jsonl' : 'compact');

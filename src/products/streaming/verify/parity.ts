@@ -2,7 +2,7 @@ import { figuresOf, meanOf } from '../../../base/statistics.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
 import { type Drift, type DriftCheck, defaultPolicy, driftOf, judgeDrift } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
-import type { CacheLengthRule } from '../contract/contract.js';
+import type { CacheLengthRule, Immutable } from '../contract/contract.js';
 import { explain } from '../explain/causes.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
@@ -35,8 +35,6 @@ export interface ParityRun {
   readonly explanations: readonly Explanation[];
   readonly warnings: readonly string[];
 }
-
-type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;
 
 /** The result of a run: outputs, drift, verdicts and reasons out of what every chunk gave. The schema takes the fields of the result from these records. */
 export function parityResult(run: ParityRun): ParityResult {

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
 import { taskIdentitySchema } from '../../../quality/tasks/task.js';
 import { measureSchema, outcomeSchema } from '../../../quality/verify/result.js';
-import { violationSchema } from '../check/finding.js';
 import { passRules } from '../compare/tensor-parity.js';
+import { violationSchema } from '../contract/contract.js';
 
 const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
 
