@@ -176,7 +176,10 @@ function brokenAssertions(
         severity: 'error',
         about: tensor,
         message: `The assertion ${assertion} ("${sentence}") contradicts the contract's own numbers: at chunk ${chunk} they make ${found}.`,
-        why: `steps(${step.frames}) = ${stepsOf(step.frames)}, drop_extra ${rule.dropExtra}, drop ${rule.drop}, capacity ${rule.capacity}; by the cache-length rule ${lengths.stateOut ?? 'the state'} is ${predicted.slice(0, 6).map(({ stateOut }) => stateOut)}, … and ${lengths.result ?? 'the result'} is ${result}.`,
+        why: `steps(${step.frames}) = ${stepsOf(step.frames)}, drop_extra ${rule.dropExtra}, drop ${rule.drop}, capacity ${rule.capacity}; by the cache-length rule ${lengths.stateOut ?? 'the state'} is ${predicted
+          .slice(0, 6)
+          .map(({ stateOut }) => stateOut)
+          .join(', ')}, … and ${lengths.result ?? 'the result'} is ${result}.`,
         remedy:
           tensor === lengths.stateOut
             ? `Correct the assertion: ${tensor} is 0 to ${rule.capacity} and never shrinks until it is full.`

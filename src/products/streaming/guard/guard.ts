@@ -24,19 +24,7 @@ export function guard(session: Session, contract: Contract, options: GuardOption
     backend: session.backend,
     inputs: session.inputs,
     outputs: session.outputs,
-    run: async (inputs: NamedTensors, run?: RunOptions) => {
-      watch.before(inputs);
-      const began = performance.now();
-      let outputs: NamedTensors;
-      try {
-        outputs = await session.run(inputs, run);
-      } catch (error) {
-        watch.failed(secondsSince(began));
-        throw error;
-      }
-      watch.after(inputs, outputs, secondsSince(began));
-      return outputs;
-    },
+    run: (inputs: NamedTensors, run?: RunOptions) => watched(watch, inputs, () => session.run(inputs, run)),
     close: () => session.close(),
     [Symbol.asyncDispose]: () => session.close(),
     ...handles(watch),
@@ -75,21 +63,28 @@ export function guardCall(
       watch.after(inputs, outputs(), secondsSince(began));
     },
     run: async (run?: RunOptions) => {
-      watch.before(inputs);
-      const began = performance.now();
-      try {
-        await call.run(run);
-      } catch (error) {
-        watch.failed(secondsSince(began));
-        throw error;
-      }
-      watch.after(inputs, outputs(), secondsSince(began));
+      await watched(watch, inputs, () => call.run(run).then(outputs));
     },
     input: (name) => call.input(name),
     output: (name) => call.output(name),
     close: () => call.close(),
     ...handles(watch),
   };
+}
+
+async function watched(
+  watch: GuardWatch,
+  inputs: NamedTensors,
+  step: () => Promise<NamedTensors>,
+): Promise<NamedTensors> {
+  watch.before(inputs);
+  const began = performance.now();
+  const outputs = await step().catch((error: unknown) => {
+    watch.failed(secondsSince(began));
+    throw error;
+  });
+  watch.after(inputs, outputs, secondsSince(began));
+  return outputs;
 }
 
 const handles = (watch: GuardWatch): Guarded => ({

@@ -26,7 +26,7 @@ describe('a contract against its own numbers', () => {
     const [finding] = checkOwnNumbers({ ...valid, assertions: [assertion] });
     expect(finding).toMatchObject({ id: 'assertion-against-rule', wrong: 'contract', severity: 'error' });
     expect(finding?.message).toContain('[1] where 0 was promised');
-    expect(finding?.why).toContain('1,4,7,10,13,16');
+    expect(finding?.why).toContain('1, 4, 7, 10, 13, 16');
     expect(finding?.remedy).toContain('never shrinks');
   });
 
