@@ -1,6 +1,6 @@
 // `npm test`: installs what is missing; format, lint, types and unused exports beside the compilers; then unit and integration tests.
 // `npm run test:full`: what needs minutes or more tools: sanitizers, every real build, races, fuzzing at its full count, Chromium, the S3
-// server, the examples. Both end with «N passed, N failed»; arguments go to vitest: `npm test -- test/formats/onnx`.
+// server, the examples. Both end with "N passed, N failed"; arguments go to vitest: `npm test -- test/formats/onnx`.
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -28,7 +28,7 @@ const TIERS = {
   full: { prepare: ['examples', 'addon', 'toolchain', 'minio'], checks: [], projects: ['full'] },
 };
 
-/** Runs a tool and resolves to its exit status and seconds; what it says goes to the file. */
+/** Runs a tool and resolves to its exit status and seconds; its output goes to the file. */
 function run(tool, args, log) {
   const started = performance.now();
   const file = openSync(log, 'w');
@@ -42,8 +42,8 @@ function run(tool, args, log) {
   });
 }
 
-/** One line for a step, and what it said where it failed. */
-function tell(passed, line, log) {
+/** One line for a step, and its output where it failed. */
+function printStep(passed, line, log) {
   process.stdout.write(`${passed ? 'ok  ' : 'FAIL'} ${line}\n`);
   if (!passed) process.stdout.write(`${readFileSync(log, 'utf8')}\n`);
 }
@@ -51,7 +51,7 @@ function tell(passed, line, log) {
 async function check([name, tool, args]) {
   const log = join(build, `check-${tool}.log`);
   const { status } = await run(tool, args, log);
-  tell(status === 0, name, log);
+  printStep(status === 0, name, log);
   return status === 0;
 }
 
@@ -67,7 +67,7 @@ async function tests(projects, args) {
     log,
   );
   const { passed, failed, skipped } = countsOf(report, status);
-  tell(
+  printStep(
     failed === 0,
     `${projects.join(' and ')} tests: ${passed} passed, ${failed} failed (${seconds} s)`,
     log,
