@@ -5,12 +5,11 @@ import { plural } from '../../../base/text/quantity.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
-import { preprocessings } from '../../../formats/images/preprocess.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
-import { imageInput, runImages } from '../run/images.js';
+import { preprocessingFor, runImages } from '../run/images.js';
 import type { ClassificationResult } from './classification-result.js';
 
 export interface ClassifierRequest {
@@ -55,12 +54,7 @@ export async function evaluateClassifier(
       request.open,
       { emit, ...(signal === undefined ? {} : { signal }) },
       (session) => {
-        const input = imageInput(session);
-        const how = preprocessings[request.preprocess]!;
-        const size = { width: input.width ?? request.imgsz, height: input.height ?? request.imgsz };
-        // The shorter side keeps its ratio to the cut, 256 to 224.
-        const shorterSide = Math.round((Math.min(size.width, size.height) * 8) / 7);
-        const preprocessing = { ...how, ...size, ...(how.fit === 'crop' ? { shorterSide } : {}) };
+        const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
         const { warmupRuns, skipLatency } = request;
         return runImages(
           session,

@@ -1,12 +1,10 @@
 import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import type { ClassificationResult } from '../classification/classification-result.js';
 import { evaluateClassifier } from '../classification/evaluate-classifier.js';
-import { imageOptions, preprocessOption, sizeOf } from './image-options.js';
+import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a classifier: an ONNX model or a TensorRT engine' }],
@@ -32,14 +30,6 @@ export const command = defineCommand({
       default: 0,
     }),
     preprocess: preprocessOption(['imagenet', 'yolo', 'rt-detr', 'arcface'], 'imagenet'),
-    skipLatency: option({
-      flags: '--skip-latency <n>',
-      describe: 'leave so many of the first times out of the latency',
-      parse: integer(0),
-      default: 0,
-    }),
-    ...placeOptions,
-    ...engineOptions,
   },
   schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
   run: async ([model = ''], options, { emit, signal }): Promise<ClassificationResult> =>
@@ -47,9 +37,7 @@ export const command = defineCommand({
       {
         ...options,
         model,
-        imagesDir: options.images,
-        imgsz: sizeOf(options.imgsz, options.preprocess),
-        open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+        ...imageRunOf(options),
       },
       { emit, signal },
     ),

@@ -1,13 +1,11 @@
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer, number } from '../../../cli/values.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
 import { renderScores } from './coco.js';
-import { imageOptions, preprocessOption, sizeOf } from './image-options.js';
+import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a detector: an ONNX model or a TensorRT engine' }],
@@ -76,14 +74,6 @@ export const command = defineCommand({
       flags: '--agnostic-nms',
       describe: 'boxes of different classes suppress one another, too',
     }),
-    skipLatency: option({
-      flags: '--skip-latency <n>',
-      describe: 'leave so many of the first times out of the latency',
-      parse: integer(0),
-      default: 0,
-    }),
-    ...placeOptions,
-    ...engineOptions,
   },
   schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
   run: async ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>
@@ -91,9 +81,7 @@ export const command = defineCommand({
       {
         ...options,
         model,
-        imagesDir: options.images,
-        imgsz: sizeOf(options.imgsz, options.preprocess),
-        open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+        ...imageRunOf(options),
       },
       { emit, signal },
     ),

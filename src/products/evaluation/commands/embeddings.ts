@@ -1,12 +1,10 @@
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer, number } from '../../../cli/values.js';
 import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
 import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
-import { imageOptions, preprocessOption, sizeOf } from './image-options.js';
+import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'CANDIDATE', describe: 'an embedding network: an engine, or an ONNX model' }],
@@ -42,8 +40,6 @@ export const command = defineCommand({
       parse: number(0, 2),
       default: 0.1,
     }),
-    ...placeOptions,
-    ...engineOptions,
   },
   schema: async () => (await import('../embeddings/embeddings-result.js')).embeddingsResultSchema,
   run: async ([candidate = ''], options, { emit, signal }): Promise<EmbeddingsResult> =>
@@ -52,9 +48,7 @@ export const command = defineCommand({
         ...options,
         candidate,
         reference: options.against,
-        imagesDir: options.images,
-        imgsz: sizeOf(options.imgsz, options.preprocess),
-        open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+        ...imageRunOf(options),
       },
       { emit, signal },
     ),

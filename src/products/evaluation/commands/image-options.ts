@@ -1,4 +1,6 @@
-import { choice, option, text } from '../../../cli/option.js';
+import { choice, type OptionValues, option, text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 
@@ -20,6 +22,14 @@ export const imageOptions = {
     parse: integer(0, 10_000),
     default: 1,
   }),
+  skipLatency: option({
+    flags: '--skip-latency <n>',
+    describe: 'leave so many of the first times out of the latency',
+    parse: integer(0),
+    default: 0,
+  }),
+  ...placeOptions,
+  ...engineOptions,
 };
 
 export const preprocessOption = (ids: readonly string[], first: string) =>
@@ -30,6 +40,12 @@ export const preprocessOption = (ids: readonly string[], first: string) =>
     default: first,
   });
 
-/** The size where the model leaves it open. */
-export const sizeOf = (imgsz: number | undefined, preprocess: string): number =>
-  imgsz ?? preprocessings[preprocess]!.width;
+/** The options as the rooms take them that run images. */
+export const imageRunOf = (options: OptionValues<typeof imageOptions> & { readonly preprocess: string }) => ({
+  imagesDir: options.images,
+  preprocess: options.preprocess,
+  imgsz: options.imgsz ?? preprocessings[options.preprocess]!.width,
+  warmupRuns: options.warmupRuns,
+  skipLatency: options.skipLatency,
+  open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+});

@@ -4,11 +4,10 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
-import { preprocessings } from '../../../formats/images/preprocess.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
 import { labelsOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
-import { imageInput, runImages } from '../run/images.js';
+import { preprocessingFor, runImages } from '../run/images.js';
 import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
 import type { Findings } from './findings.js';
@@ -62,13 +61,7 @@ export async function detect(
     box: [] as number[],
   };
   const { candidate, result } = await withCandidate(request.model, request.open, context, async (session) => {
-    const input = imageInput(session);
-    const how = preprocessings[request.preprocess]!;
-    const preprocessing = {
-      ...how,
-      width: input.width ?? request.imgsz,
-      height: input.height ?? request.imgsz,
-    };
+    const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
     const options = {
       classes: labels.names.length,
       width: preprocessing.width,

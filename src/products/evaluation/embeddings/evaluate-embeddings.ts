@@ -5,11 +5,10 @@ import { meanOf } from '../../../base/statistics.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
-import { preprocessings } from '../../../formats/images/preprocess.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { withCandidate } from '../run/candidate.js';
-import { type ImageFile, imageInput, runImages } from '../run/images.js';
+import { type ImageFile, preprocessingFor, runImages } from '../run/images.js';
 import type { EmbeddingsResult } from './embeddings-result.js';
 
 export interface EmbeddingsRequest {
@@ -24,6 +23,7 @@ export interface EmbeddingsRequest {
   readonly maxMeanL2: number;
   readonly maxImages?: number | undefined;
   readonly warmupRuns: number;
+  readonly skipLatency: number;
   readonly open: OpenOptions;
 }
 
@@ -47,18 +47,12 @@ export async function evaluateEmbeddings(
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, emit, () =>
       withCandidate(file, open, { emit, ...(signal === undefined ? {} : { signal }) }, async (session) => {
-        const input = imageInput(session);
-        const how = preprocessings[request.preprocess]!;
-        const preprocessing = {
-          ...how,
-          width: input.width ?? request.imgsz,
-          height: input.height ?? request.imgsz,
-        };
+        const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
         const vectors: Float32Array[] = [];
         const run = await runImages(
           session,
           images,
-          { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: 0 },
+          { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
           { emit, signal },
           ({ outputs, image }) => {
             vectors.push(vectorOf(outputs, image, file));

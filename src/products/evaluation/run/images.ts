@@ -8,7 +8,12 @@ import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { readImage } from '../../../formats/images/image.js';
-import { type Placement, type Preprocessing, preprocess } from '../../../formats/images/preprocess.js';
+import {
+  type Placement,
+  type Preprocessing,
+  preprocess,
+  preprocessings,
+} from '../../../formats/images/preprocess.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
@@ -66,7 +71,7 @@ interface Prepared {
 }
 
 /** The one image input of a network. */
-export interface ImageInput {
+interface ImageInput {
   readonly name: string;
   readonly dtype: Dtype;
   /** null where the model leaves it open. */
@@ -75,7 +80,7 @@ export interface ImageInput {
 }
 
 /** Finds the input that takes images. Throws TF_SESSION_BINDING where there is not exactly one of shape [1, 3, height, width] of floats. */
-export function imageInput(session: OpenedSession): ImageInput {
+function imageInput(session: OpenedSession): ImageInput {
   const reject = (why: string) =>
     new TrtforgeError('TF_SESSION_BINDING', `${session.backend} cannot be run on images: ${why}.`, {
       remedy: 'Evaluation takes networks with one float input [1, 3, height, width].',
@@ -93,6 +98,17 @@ export function imageInput(session: OpenedSession): ImageInput {
   const size = (dim: Exclude<Binding['shape'], null>[number] | undefined) =>
     typeof dim === 'number' && dim > 0 ? dim : null;
   return { name: input.name, dtype: input.dtype, height: size(shape[2]), width: size(shape[3]) };
+}
+
+/** How images are prepared for a network, at its own size or, where it leaves that open, at `imgsz` pixels. */
+export function preprocessingFor(session: OpenedSession, name: string, imgsz: number): Preprocessing {
+  const input = imageInput(session);
+  const size = { width: input.width ?? imgsz, height: input.height ?? imgsz };
+  const how = preprocessings[name]!;
+  // The shorter side keeps its ratio to the cut, 256 to 224.
+  return how.fit === 'crop'
+    ? { ...how, ...size, shorterSide: Math.round((Math.min(size.width, size.height) * 8) / 7) }
+    : { ...how, ...size };
 }
 
 /**

@@ -28,6 +28,7 @@ beforeAll(async () => {
     minCosine: 0.99,
     maxMeanL2: 0.1,
     warmupRuns: 0,
+    skipLatency: 0,
     open: {},
   };
 });
