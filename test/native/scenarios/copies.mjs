@@ -116,14 +116,25 @@ export const copies = {
         inputs.push(y.every((value) => value === y[0]) ? y[0] : 'mixed');
       }
       for (const spoil of [() => {}, take, (y) => y.buffer.resize(0)]) {
-        const y = floats(0, true);
-        const into = new Map([['y', tensor(y)]]);
-        const run = session.run(new Map([['x', tensor(floats(round))]]), { outputs: into });
-        const ending = outcome(run.then(() => y[8 * inner - 1]));
-        await tick();
-        spoil(y);
-        await forget();
-        outputs.push(await ending);
+        // On a busy machine a run may be over before its array is spoilt: then it is run once more.
+        for (let isLate = true, attempt = 0; isLate && attempt < 20; attempt++) {
+          const y = floats(0, true);
+          const into = new Map([['y', tensor(y)]]);
+          let isOver = false;
+          const run = session.run(new Map([['x', tensor(floats(round))]]), { outputs: into });
+          const ending = outcome(
+            run.then(() => {
+              isOver = true;
+              return y[8 * inner - 1];
+            }),
+          );
+          await tick();
+          isLate = isOver && spoil.length > 0;
+          spoil(y);
+          await forget();
+          const found = await ending;
+          if (!isLate) outputs.push(found);
+        }
       }
     }
     await session.close();
