@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import { openFile } from '../../base/files/byte-source.js';
+import { TrtforgeError } from '../../errors.js';
 
 /** Pixels by row, red, green and blue of each, 8 bits. */
 export interface Image {
@@ -59,13 +59,12 @@ export async function readImage(path: string): Promise<Image> {
 }
 
 function readBytes(path: string): Buffer {
+  const source = openFile(path);
   try {
-    return readFileSync(path);
-  } catch (cause) {
-    const code = systemErrorCode(cause) ?? String(cause);
-    if (code === 'ENOENT')
-      throw new TrtforgeError('TF_FILE_NOT_FOUND', `There is no file ${path}.`, { cause });
-    throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} cannot be read (${code}).`, { cause });
+    const bytes = Buffer.alloc(source.size);
+    return bytes.subarray(0, source.read(bytes, 0, source.size));
+  } finally {
+    source.close();
   }
 }
 

@@ -2,30 +2,23 @@ import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
 import { plural } from '../../../base/text/quantity.js';
-import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
-import { preprocessingFor, runImages } from '../run/images.js';
+import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { ClassificationResult } from './classification-result.js';
 
-export interface ClassifierRequest {
+export interface ClassifierRequest extends ImageRequest {
   readonly model: string;
-  readonly imagesDir: string;
   /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */
   readonly truth: string;
   /** Names of the classes by index. */
   readonly labels?: string | undefined;
-  readonly preprocess: string;
-  readonly imgsz: number;
   /** So many images of the truth may have no file; they are left out. */
   readonly allowMissing?: number | undefined;
-  readonly warmupRuns: number;
-  readonly skipLatency: number;
-  readonly open: OpenOptions;
 }
 
 const TASK = { id: 'classify', revision: 1 } as const;
@@ -49,24 +42,19 @@ export async function evaluateClassifier(
   const { images, missing } = labelledImages(request, names);
   const best: Int32Array[] = [];
   const { candidate, result } = await inPhase('run images', emit, () =>
-    withCandidate(
-      request.model,
-      request.open,
-      { emit, ...(signal === undefined ? {} : { signal }) },
-      (session) => {
-        const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
-        const { warmupRuns, skipLatency } = request;
-        return runImages(
-          session,
-          images,
-          { preprocessing, warmUpRuns: warmupRuns, skipLatency },
-          { emit, signal },
-          ({ outputs }) => {
-            best.push(fiveBest(scoresOf(outputs, names?.length)));
-          },
-        );
-      },
-    ),
+    withCandidate(request.model, request.open, { emit, signal }, (session) => {
+      const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
+      const { warmupRuns, skipLatency } = request;
+      return runImages(
+        session,
+        images,
+        { preprocessing, warmUpRuns: warmupRuns, skipLatency },
+        { emit, signal },
+        ({ outputs }) => {
+          best.push(fiveBest(scoresOf(outputs, names?.length)));
+        },
+      );
+    }),
   );
   const classes = best[0]?.[0] ?? 0;
   const outside = images.find(({ label }) => label >= classes);

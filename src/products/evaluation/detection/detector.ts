@@ -1,13 +1,12 @@
 import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
 import { labelsOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
-import { preprocessingFor, runImages } from '../run/images.js';
+import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
 import type { Findings } from './findings.js';
@@ -15,28 +14,17 @@ import { decode, type Head, recogniseHead } from './heads.js';
 import type { DetectionTruth } from './instances.js';
 import { strongest, suppress } from './nms.js';
 
-/** How outputs become detections; names and defaults as the seed projects' evaluators have them. */
-export interface DetectorSettings {
-  /** How images are prepared, by its name. */
-  readonly preprocess: string;
-  /** Width and height of the input where the model leaves them open. */
-  readonly imgsz: number;
+/** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. */
+export interface DetectorRequest extends ImageRequest {
+  /** An engine or an ONNX model. */
+  readonly model: string;
+  /** File with the names of the classes; default the model's metadata. */
+  readonly labels?: string | undefined;
   readonly conf: number;
   readonly iou: number;
   readonly maxDet: number;
   readonly preNmsTopk: number;
   readonly agnosticNms: boolean;
-}
-
-export interface DetectorRequest extends DetectorSettings {
-  /** An engine or an ONNX model. */
-  readonly model: string;
-  readonly imagesDir: string;
-  /** File with the names of the classes; default the model's metadata. */
-  readonly labels?: string | undefined;
-  readonly warmupRuns: number;
-  readonly skipLatency: number;
-  readonly open: OpenOptions;
 }
 
 /**

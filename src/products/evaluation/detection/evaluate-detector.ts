@@ -1,6 +1,5 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { publishFile, writeFailed } from '../../../base/files/publish.js';
+import { publishFile } from '../../../base/files/publish.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { TaskContext } from '../../../quality/tasks/task.js';
 import { readImageIds, scoredResult } from './coco.js';
@@ -34,7 +33,7 @@ export async function evaluateDetector(
     readInstances(instances, { imageIds: ids, maxImages, findings, signal }),
   );
   const { detections, run } = await inPhase('run images', emit, () =>
-    detect(request, truth, { findings, emit, ...(signal === undefined ? {} : { signal }) }),
+    detect(request, truth, { findings, emit, signal }),
   );
   const scored = await inPhase('score', emit, async () =>
     scoredResult(truth, detections, findings, run.settings),
@@ -57,11 +56,6 @@ function publish(
   truth: DetectionTruth,
   detections: Detections,
 ): void {
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch (cause) {
-    throw writeFailed(folder, cause);
-  }
   publishFile(join(folder, 'detections.json'), `${JSON.stringify(resultsOf(truth, detections))}\n`);
   publishFile(join(folder, 'metrics.json'), `${JSON.stringify(metricsOf(result), null, 2)}\n`);
 }

@@ -15,9 +15,8 @@ export function suppress(
   { box, score, category }: Candidates,
   { overlap, classAgnostic, topK, maxDetections }: SuppressionOptions,
 ): readonly number[] {
-  const order = Array.from(score.keys()).sort((a, b) => score[b]! - score[a]! || a - b);
   const kept: number[] = [];
-  for (const candidate of order.slice(0, topK)) {
+  for (const candidate of byScore(score).slice(0, topK)) {
     if (kept.length === maxDetections) break;
     const hidden = kept.some(
       (other) =>
@@ -30,9 +29,11 @@ export function suppress(
 
 /** The candidates of the highest scores: for heads that have one box an object. */
 export const strongest = ({ score }: Candidates, maxDetections: number): readonly number[] =>
-  Array.from(score.keys())
-    .sort((a, b) => score[b]! - score[a]! || a - b)
-    .slice(0, maxDetections);
+  byScore(score).slice(0, maxDetections);
+
+/** Indices by falling score; equal scores keep their order. */
+const byScore = (score: Float32Array): readonly number[] =>
+  Array.from(score.keys()).sort((a, b) => score[b]! - score[a]! || a - b);
 
 function iou(box: Float32Array, first: number, second: number): number {
   const [a, b] = [4 * first, 4 * second];

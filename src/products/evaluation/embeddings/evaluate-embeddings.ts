@@ -8,23 +8,17 @@ import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { withCandidate } from '../run/candidate.js';
-import { type ImageFile, preprocessingFor, runImages } from '../run/images.js';
+import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { EmbeddingsResult } from './embeddings-result.js';
 
-export interface EmbeddingsRequest {
+export interface EmbeddingsRequest extends ImageRequest {
   readonly candidate: string;
   readonly reference: string;
-  readonly imagesDir: string;
-  readonly preprocess: string;
-  readonly imgsz: number;
   /** Limits; the first and the last are one for vectors of length 1, both are kept because users state either. */
   readonly minMeanCosine: number;
   readonly minCosine: number;
   readonly maxMeanL2: number;
   readonly maxImages?: number | undefined;
-  readonly warmupRuns: number;
-  readonly skipLatency: number;
-  readonly open: OpenOptions;
 }
 
 const TASK = { id: 'embeddings', revision: 1 } as const;
@@ -46,7 +40,7 @@ export async function evaluateEmbeddings(
     throw new TrtforgeError('TF_EVAL_DATA', `${request.imagesDir} has no JPEG, PNG or WebP image.`);
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, emit, () =>
-      withCandidate(file, open, { emit, ...(signal === undefined ? {} : { signal }) }, async (session) => {
+      withCandidate(file, open, { emit, signal }, async (session) => {
         const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
         const vectors: Float32Array[] = [];
         const run = await runImages(

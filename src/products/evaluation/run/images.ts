@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { meanOf, quantile } from '../../../base/statistics.js';
-import type { OpenedSession } from '../../../engines/runtime/back-end.js';
+import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
@@ -21,6 +21,18 @@ import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
 export interface ImageFile {
   readonly id: number | string;
   readonly path: string;
+}
+
+/** What every evaluation over images takes. */
+export interface ImageRequest {
+  readonly imagesDir: string;
+  /** How images are prepared, by its name. */
+  readonly preprocess: string;
+  /** Width and height of the input where the model leaves them open. */
+  readonly imgsz: number;
+  readonly warmupRuns: number;
+  readonly skipLatency: number;
+  readonly open: OpenOptions;
 }
 
 export interface ImageRunOptions {
@@ -134,8 +146,7 @@ export async function runImages(
       input.dtype === 'float32'
         ? tensor
         : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
-    const options = { iterations: 1, ...(signal === undefined ? {} : { signal }) };
-    return session.runRepeatedly(new Map([[input.name, fed]]), options);
+    return session.runRepeatedly(new Map([[input.name, fed]]), { iterations: 1, signal });
   };
   const ahead = images.slice(0, 2 * availableParallelism()).map(prepare);
   // A later image's failure is reported when its turn comes, not as an unhandled rejection before.

@@ -1,6 +1,5 @@
-import { mkdirSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
-import { publishFile, writeFailed } from '../../../base/files/publish.js';
+import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -56,12 +55,11 @@ export async function evaluateRecogniser(
     const { utterances, ...times } = await inPhase('transcribe', emit, () =>
       transcribe(recogniser, frontEnd, spoken, request, context),
     );
-    const folder = output === undefined ? undefined : folderFor(output);
     const scored = scoreUtterances(
       manifest,
       utterances,
       request.normalizer,
-      folder && join(folder, 'scores.tsv'),
+      output && join(output, 'scores.tsv'),
     );
     const { facts } = recogniser;
     const files = await Promise.all(
@@ -81,24 +79,15 @@ export async function evaluateRecogniser(
       },
       output: output ?? null,
     };
-    if (folder !== undefined) {
+    if (output !== undefined) {
       const rows = utterances.map(({ id, hypothesis }) => `${id}\t${hypothesis ?? ''}\n`);
-      publishFile(join(folder, 'transcripts.tsv'), rows.join(''));
-      publishFile(join(folder, 'metrics.json'), `${JSON.stringify(result, null, 2)}\n`);
+      publishFile(join(output, 'transcripts.tsv'), rows.join(''));
+      publishFile(join(output, 'metrics.json'), `${JSON.stringify(result, null, 2)}\n`);
     }
     return result;
   } finally {
     await recogniser.close();
   }
-}
-
-function folderFor(path: string): string {
-  try {
-    mkdirSync(path, { recursive: true });
-  } catch (cause) {
-    throw writeFailed(path, cause);
-  }
-  return path;
 }
 
 /** The front end that the meta file states; what it leaves open is NeMo's for these models. */
