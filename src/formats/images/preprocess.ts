@@ -24,7 +24,7 @@ const plain = { mean: [0, 0, 0], std: [1, 1, 1], channels: 'rgb', pad: 114 } as 
 
 /** Known ways, by the value of `--preprocess`; sizes are for models whose input leaves them open. */
 export const preprocessings: Readonly<Record<string, Preprocessing>> = {
-  /** Ultralytics' predict and the seed projects' evaluators: letterbox on 114, divided by 255. */
+  /** Ultralytics' predict and auto-quantize-model's evaluators: letterbox on 114, divided by 255. */
   yolo: { ...plain, summary: 'letterbox on 114, divided by 255', fit: 'letterbox', width: 640, height: 640 },
   /** RT-DETR: stretched, divided by 255. */
   'rt-detr': { ...plain, summary: 'stretched, divided by 255', fit: 'stretch', width: 640, height: 640 },

@@ -39,7 +39,7 @@ export async function evaluateCoco(
 /** Raised when the same truth and detections may score differently. */
 const TASK = { id: 'coco', revision: 1 } as const;
 
-/** Scores, identity and warnings of detections, wherever they come from; `settings` is what made them, for the key that tells what compares. */
+/** Scores, identity and warnings of detections, wherever they come from; `settings` is what made them, for the key that states what compares. */
 export function scoredResult(
   truth: DetectionTruth,
   detections: Detections,
