@@ -21,7 +21,20 @@ export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from 
 export { scoreDetections } from './detection/score.js';
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
 export { type EmbeddingsRequest, evaluateEmbeddings } from './embeddings/evaluate-embeddings.js';
-export type { ImageRequest } from './run/images.js';
+export {
+  type Evaluated,
+  type EvaluateOptions,
+  evaluate,
+  type Scorer,
+} from './run/evaluate.js';
+export {
+  type ImageFile,
+  type ImageRequest,
+  type ImageSample,
+  type ImageSamples,
+  imageSamples,
+  preprocessingFor,
+} from './run/images.js';
 export { type EvaluateRecogniserRequest, evaluateRecogniser } from './speech/evaluate-recogniser.js';
 export type { RecogniserResult } from './speech/recogniser-result.js';
 export { scoreTranscripts, type WerRequest } from './speech/wer.js';

@@ -41,7 +41,7 @@ export async function evaluateClassifier(
   const names = request.labels === undefined ? undefined : readLabels(request.labels);
   const { images, missing } = labelledImages(request, names);
   const best: Int32Array[] = [];
-  const { candidate, result } = await inPhase('run images', emit, () =>
+  const { candidate, result } = await inPhase('run samples', emit, () =>
     withCandidate(request.model, request.open, { emit, signal }, (session) => {
       const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
       const { warmupRuns, skipLatency } = request;
@@ -50,7 +50,7 @@ export async function evaluateClassifier(
         images,
         { preprocessing, warmUpRuns: warmupRuns, skipLatency },
         { emit, signal },
-        ({ outputs }) => {
+        (_, outputs) => {
           best.push(fiveBest(scoresOf(outputs, names?.length)));
         },
       );

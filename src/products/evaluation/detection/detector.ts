@@ -62,7 +62,7 @@ export async function detect(
       images,
       { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
       context,
-      ({ index, width, height, placement, outputs }) => {
+      ({ index, width, height, placement }, outputs) => {
         head ??= recogniseHead(outputs, options);
         const candidates = decode(outputs, head, options);
         const kept = head.needsNms

@@ -32,7 +32,7 @@ export async function evaluateDetector(
   const truth = await inPhase('read instances', emit, () =>
     readInstances(instances, { imageIds: ids, maxImages, findings, signal }),
   );
-  const { detections, run } = await inPhase('run images', emit, () =>
+  const { detections, run } = await inPhase('run samples', emit, () =>
     detect(request, truth, { findings, emit, signal }),
   );
   const scored = await inPhase('score', emit, async () =>

@@ -48,7 +48,7 @@ export async function evaluateEmbeddings(
           images,
           { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
           { emit, signal },
-          ({ outputs, image }) => {
+          ({ image }, outputs) => {
             vectors.push(vectorOf(outputs, image, file));
           },
         );

@@ -1,12 +1,9 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
-import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { meanOf, quantile } from '../../../base/statistics.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
 import { readImage } from '../../../formats/images/image.js';
 import {
   type Placement,
@@ -17,6 +14,8 @@ import {
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
+import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
+import { type EvaluateOptions, evaluate, latencySchema } from './evaluate.js';
 
 export interface ImageFile {
   readonly id: number | string;
@@ -35,12 +34,8 @@ export interface ImageRequest {
   readonly open: OpenOptions;
 }
 
-export interface ImageRunOptions {
+interface ImageRunOptions extends Pick<EvaluateOptions<Sample>, 'warmUpRuns' | 'skipLatency'> {
   readonly preprocessing: Preprocessing;
-  /** Untimed runs of the first image before the others. */
-  readonly warmUpRuns: number;
-  /** So many of the first times are not in the latency. */
-  readonly skipLatency: number;
 }
 
 export const imageRunSchema = z.object({
@@ -48,31 +43,13 @@ export const imageRunSchema = z.object({
   preprocessing: z.record(z.string(), z.unknown()),
   /** SHA-256 of the float32 input tensor of the first image, so that two tools can be compared. */
   firstInput: z.object({ id: z.union([z.number(), z.string()]), sha256: z.string() }),
-  /** Of runs alone, from host memory to host memory; null where every time was skipped. `throughput_fps` is 1000 / mean_ms. */
-  latency: z
-    .object({
-      mean_ms: z.number(),
-      median_ms: z.number(),
-      p90_ms: z.number(),
-      throughput_fps: z.number(),
-      count: z.number(),
-    })
-    .nullable(),
+  latency: latencySchema,
   /** From the first image to the last result: decoding, preparing, running, scoring. */
   imagesPerSecond: z.number(),
   /** Mean processor time for preparing one image; images are decoded beside the runs. */
   preprocessMs: z.number(),
 });
 export type ImageRun = z.infer<typeof imageRunSchema>;
-
-export interface ImageOutputs {
-  readonly index: number;
-  readonly image: ImageFile;
-  readonly width: number;
-  readonly height: number;
-  readonly placement: Placement;
-  readonly outputs: NamedTensors;
-}
 
 interface Prepared {
   readonly tensor: Tensor;
@@ -123,17 +100,28 @@ export function preprocessingFor(session: OpenedSession, name: string, imgsz: nu
     : { ...how, ...size };
 }
 
-/**
- * Runs images one after another in their order, while the next ones are decoded. `take` is awaited before the next result. Throws what reading an image, a
- * run, or `take` throws, TF_CANCELLED.
- */
-export async function runImages(
+/** An image as a sample: nothing is expected of it but what the caller knows by its index. */
+export interface ImageSample extends Sample {
+  readonly image: ImageFile;
+  /** Of the image, in pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly placement: Placement;
+}
+
+/** The samples, and what is known of them once they were taken. */
+export interface ImageSamples {
+  readonly samples: AsyncIterable<ImageSample>;
+  readonly total: number;
+  facts(): Pick<ImageRun, 'preprocessing' | 'firstInput' | 'preprocessMs'>;
+}
+
+/** Images as a network takes them, in their order; the next ones are decoded while one runs. Iterating throws what reading an image throws. */
+export function imageSamples(
   session: OpenedSession,
   images: readonly ImageFile[],
-  { preprocessing, warmUpRuns, skipLatency }: ImageRunOptions,
-  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal },
-  take: (result: ImageOutputs) => Promise<void> | void,
-): Promise<ImageRun> {
+  preprocessing: Preprocessing,
+): ImageSamples {
   const input = imageInput(session);
   const prepare = async ({ path }: ImageFile): Promise<Prepared> => {
     const image = await readImage(path);
@@ -141,61 +129,59 @@ export async function runImages(
     const { tensor, placement } = preprocess(image, preprocessing);
     return { tensor, placement, width: image.width, height: image.height, ms: performance.now() - started };
   };
-  const run = async (tensor: Tensor) => {
-    const fed =
-      input.dtype === 'float32'
-        ? tensor
-        : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
-    return session.runRepeatedly(new Map([[input.name, fed]]), { iterations: 1, signal });
-  };
-  const ahead = images.slice(0, 2 * availableParallelism()).map(prepare);
-  // A later image's failure is reported when its turn comes, not as an unhandled rejection before.
-  for (const each of ahead) each.catch(() => {});
-  const times: number[] = [];
   let firstInput: ImageRun['firstInput'] | undefined;
   let preprocessMs = 0;
-  let started = performance.now();
-  for (const [index, image] of images.entries()) {
-    throwIfCancelled(signal, 'running images');
-    const { tensor, ms, ...facts } = await ahead[index]!;
-    ahead[index] = undefined as never;
-    const next = images[ahead.length];
-    if (next !== undefined) {
-      const preparing = prepare(next);
+  async function* samples(): AsyncIterable<ImageSample> {
+    const start = (image: ImageFile) => {
+      const preparing = prepare(image);
+      // A later image's failure is reported when its turn comes, not as an unhandled rejection before.
       preparing.catch(() => {});
-      ahead.push(preparing);
+      return preparing;
+    };
+    const ahead = images.slice(0, 2 * availableParallelism()).map(start);
+    for (const [index, image] of images.entries()) {
+      const { tensor, ms, ...facts } = await ahead.shift()!;
+      const next = images[index + 1 + ahead.length];
+      if (next !== undefined) ahead.push(start(next));
+      firstInput ??= { id: image.id, sha256: sha256(tensor.bytes) };
+      preprocessMs += ms;
+      const fed =
+        input.dtype === 'float32'
+          ? tensor
+          : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
+      yield { index, image, ...facts, inputs: new Map([[input.name, fed]]), reference: new Map() };
     }
-    if (firstInput === undefined) {
-      firstInput = { id: image.id, sha256: sha256(tensor.bytes) };
-      for (let warmUp = 0; warmUp < warmUpRuns; warmUp++) await run(tensor);
-      started = performance.now();
-    }
-    const { outputs, ms: runMs } = await run(tensor);
-    times.push(runMs[0]!);
-    preprocessMs += ms;
-    await take({ index, image, ...facts, outputs });
-    emit({ type: 'progress', phase: 'run images', done: index + 1, total: images.length });
   }
-  const seconds = (performance.now() - started) / 1000;
   return {
-    images: images.length,
-    preprocessing: { ...preprocessing },
-    firstInput: firstInput!,
-    latency: latencyOf(times.slice(skipLatency)),
-    imagesPerSecond: images.length / seconds,
-    preprocessMs: preprocessMs / images.length,
+    samples: samples(),
+    total: images.length,
+    facts: () => ({
+      preprocessing: { ...preprocessing },
+      firstInput: firstInput!,
+      preprocessMs: preprocessMs / images.length,
+    }),
   };
 }
 
-function latencyOf(times: readonly number[]): ImageRun['latency'] {
-  if (times.length === 0) return null;
-  const sorted = Float64Array.from(times).sort();
-  const mean = meanOf(sorted);
+/** Runs images one after another in their order. Throws what `evaluate` throws. */
+export async function runImages(
+  session: OpenedSession,
+  images: readonly ImageFile[],
+  { preprocessing, ...pace }: ImageRunOptions,
+  context: TaskContext,
+  take: (sample: ImageSample, outputs: NamedTensors) => void,
+): Promise<ImageRun> {
+  const { samples, total, facts } = imageSamples(session, images, preprocessing);
+  const { run } = await evaluate({ take, result: () => undefined }, session, {
+    samples,
+    total,
+    ...pace,
+    ...context,
+  });
   return {
-    mean_ms: mean,
-    median_ms: quantile(sorted, 0.5),
-    p90_ms: quantile(sorted, 0.9),
-    throughput_fps: 1000 / mean,
-    count: times.length,
+    images: run.samples,
+    latency: run.latency,
+    imagesPerSecond: run.samplesPerSecond,
+    ...facts(),
   };
 }
