@@ -465,7 +465,7 @@ export const catalogue = {
   TF_AUDIO_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file cannot be used as audio: it is not WAV, of an unknown sample format, damaged or cut short.',
+      'A file cannot be used as audio: it is not WAV or FLAC, of an unknown sample format, damaged or cut short.',
     remedy: 'Convert it: ffmpeg -i FILE -ac 1 -ar 16000 -c:a pcm_s16le FILE.wav.',
   },
   TF_IMAGE_INVALID: {
@@ -473,10 +473,11 @@ export const catalogue = {
     meaning: 'A file cannot be used as an image: damaged, cut short, CMYK, or not JPEG, PNG or WebP.',
     remedy: 'Replace or convert the file, or take it out of the list.',
   },
-  TF_IMAGE_DECODER_MISSING: {
+  TF_DECODER_MISSING: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'Images are read by the optional package sharp, which is not installed.',
-    remedy: 'Install it: npm install sharp.',
+    meaning:
+      'The optional package that reads this kind of file is not installed: sharp for images, @audio/decode-flac for FLAC.',
+    remedy: 'Install it: npm install sharp @audio/decode-flac.',
   },
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.machineCannot,

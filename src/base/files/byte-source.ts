@@ -46,6 +46,17 @@ export function openFile(path: string): ByteSource & { readonly stats: Stats } {
   };
 }
 
+/** A file's bytes, all at once. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+export function readWhole(path: string): Buffer {
+  const source = openFile(path);
+  try {
+    const bytes = Buffer.alloc(source.size);
+    return bytes.subarray(0, source.read(bytes, 0, source.size));
+  } finally {
+    source.close();
+  }
+}
+
 /** The same interface over bytes in memory. */
 export function bytesSource(path: string, bytes: Uint8Array): ByteSource {
   return {

@@ -50,7 +50,7 @@ export function readWav(path: string): Audio {
 function soundOf(source: ByteSource, reject: Reject): Audio {
   const head = read(source, 0, 12, reject);
   if (text(head, 0) !== 'RIFF' || text(head, 8) !== 'WAVE')
-    throw reject('it is not a WAV file', 'Convert it: ffmpeg -i FILE -ac 1 -ar 16000 FILE.wav');
+    throw reject('it is not a WAV or FLAC file', 'Convert it: ffmpeg -i FILE -ac 1 -ar 16000 FILE.wav');
   let format: Format | undefined;
   for (let at = 12; at + 8 <= source.size; ) {
     const chunk = read(source, at, 8, reject);

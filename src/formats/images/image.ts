@@ -1,4 +1,4 @@
-import { openFile } from '../../base/files/byte-source.js';
+import { readWhole } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 
 /** Pixels by row, red, green and blue of each, 8 bits. */
@@ -22,11 +22,9 @@ const loadSharp = (): Promise<Sharp> =>
     (cause) => {
       loading = undefined;
       throw new TrtforgeError(
-        'TF_IMAGE_DECODER_MISSING',
+        'TF_DECODER_MISSING',
         'Images cannot be read: the package sharp is not installed.',
-        {
-          cause,
-        },
+        { remedy: 'Install it: npm install sharp.', cause },
       );
     },
   ));
@@ -34,11 +32,11 @@ const loadSharp = (): Promise<Sharp> =>
 /**
  * Reads a JPEG, PNG or WebP file as OpenCV reads it: the same pixels as libjpeg-turbo's, turned by its EXIF orientation, alpha and colour profile ignored,
  * 16 bits cut to 8. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_IMAGE_INVALID for what is damaged, cut short, CMYK (whose conversion no two decoders
- * agree on) or no image, and TF_IMAGE_DECODER_MISSING without sharp.
+ * agree on) or no image, and TF_DECODER_MISSING without sharp.
  */
 export async function readImage(path: string): Promise<Image> {
   const sharp = await loadSharp();
-  const bytes = readBytes(path);
+  const bytes = readWhole(path);
   try {
     const pipeline = sharp(bytes, { ignoreIcc: true });
     const { space, format } = await pipeline.metadata();
@@ -55,16 +53,6 @@ export async function readImage(path: string): Promise<Image> {
   } catch (cause) {
     if (cause instanceof TrtforgeError) throw cause;
     throw invalid(path, cause instanceof Error ? cause.message : String(cause), undefined, cause);
-  }
-}
-
-function readBytes(path: string): Buffer {
-  const source = openFile(path);
-  try {
-    const bytes = Buffer.alloc(source.size);
-    return bytes.subarray(0, source.read(bytes, 0, source.size));
-  } finally {
-    source.close();
   }
 }
 

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { logMel, nemoFrontEnd } from '../../../src/formats/audio/log-mel.js';
+import { readAudio } from '../../../src/formats/audio/read-audio.js';
 import { resample } from '../../../src/formats/audio/resample.js';
 import { readWav } from '../../../src/formats/audio/wav.js';
 import { runs } from '../../support/runs.js';
@@ -54,6 +55,39 @@ it('the fixtures are of every format', () => {
 
 it.each(['a-law.wav', 'cut.wav', 'audio.json', 'record.py'])('%s is TF_AUDIO_INVALID', (name) => {
   expect(codeOf(join(fixtures, name))).toBe('TF_AUDIO_INVALID');
+});
+
+it.each(['pcm8', 'pcm16', 'pcm24', 'stereo'])(
+  '%s.flac has the samples of the WAV it was made of',
+  async (name) => {
+    const flac = await readAudio(join(fixtures, `${name}.flac`));
+    expect(flac).toEqual(await readAudio(join(fixtures, `${name}.wav`)));
+  },
+);
+
+it('FLAC returns the same samples or throws TF_AUDIO_INVALID for changed files', async () => {
+  const source = readFileSync(join(fixtures, 'stereo.flac'));
+  const expected = (await readAudio(join(fixtures, 'stereo.flac'))).samples;
+  const path = join(folder, 'changed.flac');
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(source.length - 1), fc.nat(255)), { minLength: 1, maxLength: 6 }),
+      fc.nat(),
+      async (changes, end) => {
+        const bytes = Buffer.from(source.subarray(0, end % 3 === 0 ? end % source.length : source.length));
+        for (const [at, value] of changes) if (at < bytes.length) bytes[at] = value;
+        writeFileSync(path, bytes);
+        const outcome = await readAudio(path).then(
+          ({ samples }) => samples,
+          (error) => (error instanceof TrtforgeError ? error.code : String(error)),
+        );
+        // Where a changed header still decodes, the MD5 or the comparison with it was changed too.
+        if (typeof outcome === 'string') expect(outcome).toBe('TF_AUDIO_INVALID');
+        else if (bytes.subarray(26, 42).equals(source.subarray(26, 42))) expect(outcome).toEqual(expected);
+      },
+    ),
+    { numRuns: runs(400) },
+  );
 });
 
 it('returns or throws TF_AUDIO_INVALID for changed files', () => {

@@ -5,8 +5,8 @@ import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
+import { readAudio } from '../../../formats/audio/read-audio.js';
 import { resample } from '../../../formats/audio/resample.js';
-import { readWav } from '../../../formats/audio/wav.js';
 import { tensorFrom } from '../../../formats/tensor/values.js';
 import type {
   OpenRecogniser,
@@ -138,7 +138,7 @@ async function transcribe(
     if (audio === null)
       throw new TrtforgeError('TF_EVAL_DATA', `The manifest ${manifest} has no column "wav_path".`);
     const started = performance.now();
-    const recorded = readWav(isAbsolute(audio) ? audio : join(audioDir, audio));
+    const recorded = await readAudio(isAbsolute(audio) ? audio : join(audioDir, audio));
     if (recorded.rate !== frontEnd.rate) resampled++;
     const { samples } = resample(recorded, frontEnd.rate);
     audioSeconds += recorded.samples.length / recorded.rate;
