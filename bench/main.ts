@@ -9,6 +9,7 @@ import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
 import { guard } from './cases/guard.js';
+import { images } from './cases/images.js';
 import { inspect } from './cases/inspect.js';
 import { reference } from './cases/reference.js';
 import { start } from './cases/start.js';
@@ -30,6 +31,7 @@ const cases: readonly BenchCase[] = [
   store,
   cache,
   coco,
+  images,
   transfer,
   guard,
   wer,

@@ -11,6 +11,7 @@ const PACKAGES = [
   'pycocotools==2.0.11',
   'faster-coco-eval',
   'jiwer==4.0.0',
+  'opencv-python-headless',
 ];
 
 /** A Python with the peers installed. */

@@ -9,7 +9,7 @@ export interface Bar {
 /** One line of a benchmark: ours beside the peer's, in the same run on the same machine. */
 export interface Measurement {
   readonly what: string;
-  readonly unit: 's' | 'MB' | 'M pairs/s' | 'MB/s' | 'µs';
+  readonly unit: 's' | 'MB' | 'M pairs/s' | 'MB/s' | 'images/s' | 'µs';
   readonly ours: number;
   readonly peer?: { readonly name: string; readonly figure: number };
   readonly bar?: Bar;
@@ -28,7 +28,7 @@ export interface CaseResult {
 /** How many times better ours is than the peer: above 1 is in our favour whatever the unit. */
 export function advantage({ ours, peer, unit }: Measurement): number | undefined {
   if (peer === undefined) return undefined;
-  return unit === 'M pairs/s' || unit === 'MB/s' ? ours / peer.figure : peer.figure / ours;
+  return unit.endsWith('/s') ? ours / peer.figure : peer.figure / ours;
 }
 
 export function isMet({ ours, bar }: Measurement): boolean | undefined {
