@@ -46,6 +46,25 @@ export class RandomStream {
     this.#state[0] = this.#state[0]! | 1;
   }
 
+  /** An integer from 0 to `count` - 1; `count` is small, so that the remainder of 32 bits prefers none to speak of. */
+  below(count: number): number {
+    const state = this.#state;
+    const product = Math.imul(state[1]!, 5);
+    const bits = Math.imul((product << 7) | (product >>> 25), 9) >>> 0;
+    const shifted = state[1]! << 9;
+    state[2]! ^= state[0]!;
+    state[3]! ^= state[1]!;
+    state[1]! ^= state[2]!;
+    state[0]! ^= state[3]!;
+    state[2]! ^= shifted;
+    state[3] = (state[3]! << 11) | (state[3]! >>> 21);
+    return bits % count;
+  }
+
+  oneOf<T>(values: readonly T[]): T {
+    return values[this.below(values.length)]!;
+  }
+
   /** Fills `target` with normal values of the given mean and standard deviation, cut off at ±4 standard deviations. */
   fillNormal(target: Float32Array, mean: number, deviation: number): void {
     quantiles ??= normalQuantiles();

@@ -1,9 +1,11 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'vitest';
 import { pythonWith } from '../../bench/peers.js';
+import { ESPEAK_VERSION } from '../../examples/recogniser/espeak.js';
 import { minioPath } from '../../scripts/build-minio.mjs';
 import { cacheFolder } from '../../src/base/files/folders.js';
 
@@ -16,6 +18,8 @@ const finders = {
   /** The S3 server, built by `node scripts/build-minio.mjs`. */
   minio: () => (existsSync(minioPath) ? minioPath : undefined),
   python: () => onPath('python3'),
+  /** Of the version that the digests of the test set are of. */
+  'espeak-ng': () => espeak(),
   /** The Python of an environment with it, which is made where pip can. */
   pycocotools: () => {
     const folder = fileURLToPath(new URL('../../build/pycocotools-venv', import.meta.url));
@@ -51,6 +55,13 @@ function onPath(...names: readonly string[]): string | undefined {
   return names
     .flatMap((name) => folders.map((folder) => join(folder, name)))
     .find((path) => existsSync(path));
+}
+
+function espeak(): string | undefined {
+  const path = onPath('espeak-ng');
+  if (path === undefined) return undefined;
+  const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' });
+  return stdout.includes(` ${ESPEAK_VERSION} `) ? path : undefined;
 }
 
 function installedToolchain(): string | undefined {
