@@ -3,13 +3,16 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { cutOutput, HEADS } from './heads.js';
 import { Instances, imageName } from './instances.js';
 import { drawScene, type Scene, SIDE, SPLITS } from './scene.js';
 import { CLASS_NAMES } from './shapes.js';
 
-const USAGE = `node build/examples/detector/main.js -o FOLDER [options]
+const USAGE = `node build/examples/detector/main.js scenes -o FOLDER [options]
+node build/examples/detector/main.js heads MODEL -o FOLDER
 
-Draws scenes of ${CLASS_NAMES.length} classes: images/*.png, instances.json and labels.txt. The same options give the same pixels everywhere.
+«scenes» draws scenes of ${CLASS_NAMES.length} classes: images/*.png, instances.json and labels.txt. The same options give the same pixels everywhere.
+«heads» writes each output of detector.onnx as a model of its own: ${HEADS.map((head) => `${head}.onnx`).join(', ')}.
 
   --split <name>      ${Object.keys(SPLITS).join(', ')} (default test)
   --count <integer>   number of scenes (default 2000)
@@ -28,6 +31,11 @@ function wholeNumber(text: string, option: string): number {
   if (!Number.isSafeInteger(value) || value < 0 || value >= 2 ** 31)
     throw new UsageError(`${option} ${text} is not a whole number from 0 on.`);
   return value;
+}
+
+function folderOf(output: string | undefined): string {
+  if (output === undefined) throw new UsageError('Name a folder: -o FOLDER.');
+  return output;
 }
 
 function* scenes(split: Split, first: number, count: number): Generator<readonly [number, Scene]> {
@@ -69,8 +77,15 @@ async function writeFiles(
   );
 }
 
+async function writeHeads(model: string | undefined, folder: string): Promise<void> {
+  if (model === undefined) throw new UsageError('Name the model.');
+  mkdirSync(folder, { recursive: true });
+  for (const head of HEADS) await cutOutput(model, head, join(folder, `${head}.onnx`));
+}
+
 async function main(): Promise<void> {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
     options: {
       split: { type: 'string', default: 'test' },
       count: { type: 'string', default: '2000' },
@@ -84,12 +99,15 @@ async function main(): Promise<void> {
     process.stdout.write(USAGE);
     return;
   }
+  const [command, model] = positionals;
+  if (command === 'heads') return writeHeads(model, folderOf(values.output));
+  if (command !== 'scenes' || model !== undefined)
+    throw new UsageError('Name what to write: scenes or heads.');
   if (!Object.hasOwn(SPLITS, values.split)) throw new UsageError(`There is no split «${values.split}».`);
   const [first, count] = [wholeNumber(values.first, '--first'), wholeNumber(values.count, '--count')];
   const drawn = scenes(values.split as Split, first, count);
   if (values.raw) await writeRaw(drawn);
-  else if (values.output === undefined) throw new UsageError('Name a folder with -o, or use --raw.');
-  else await writeFiles(drawn, values.output, `${values.split} ${first} to ${first + count - 1}`);
+  else await writeFiles(drawn, folderOf(values.output), `${values.split} ${first} to ${first + count - 1}`);
 }
 
 try {
