@@ -1,8 +1,17 @@
 #!/usr/bin/env node
-// Compiles native/ into build/trtforge.node with a plain C++ compiler. Nothing of NVIDIA is needed: the tables in native/abi/ say how to call its libraries.
+// Puts the addon at build/trtforge.node: the prebuilt one where an installed platform package was made from these very sources, else native/
+// compiled with a plain C++ compiler. Nothing of NVIDIA is needed: the tables in native/abi/ say how to call its libraries.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -15,27 +24,63 @@ const sources = join(root, 'native', 'src');
 /** For loops over numbers: vectors, and every operation rounded by itself, as in JavaScript. */
 const NUMERIC = ['-O3', '-ffp-contract=off'];
 
-/** Compiles unless `output` already stands for these sources, this compiler and these flags. Returns whether it compiled. */
+/** All that the addon is compiled from. */
+const sourceParts = () => [
+  slotsHeader(readTables()),
+  ...readdirSync(sources)
+    .sort()
+    .map((file) => readFileSync(join(sources, file))),
+];
+
+/** The digest of all that the addon is compiled from, in hexadecimal. */
+export const sourcesDigest = () => digestOf(sourceParts());
+
+/** The addon of an installed platform package, where it was made from these sources and nobody names a compiler; else null. */
+function fittingPrebuilt() {
+  if (process.env.CXX !== undefined) return null;
+  const require = createRequire(import.meta.url);
+  try {
+    const addon = require.resolve(`@trtforge/${process.platform}-${process.arch}/trtforge.node`);
+    const digest = readFileSync(join(dirname(addon), 'sources.sha256'), 'utf8').trim();
+    return digest === sourcesDigest() ? addon : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Where the addon of a clone is. */
+export const addonFile = join(root, 'build', 'trtforge.node');
+
+/**
+ * Puts the addon at `output`, unless what is there stands for these sources, this compiler and these flags: a copy of `prebuilt` (null: none), else
+ * compiled. Returns whether it wrote it.
+ */
 export async function buildAddon({
-  output = join(root, 'build', 'trtforge.node'),
+  output = addonFile,
   compiler = process.env.CXX ?? 'g++',
   flags = ['-O2'],
   say = console.log,
+  prebuilt = output === addonFile ? fittingPrebuilt() : null,
 } = {}) {
-  const version = compilerVersion(compiler);
   const header = slotsHeader(readTables());
-  const files = readdirSync(sources).sort();
-  const digest = createHash('sha256');
-  for (const part of [
-    version,
-    [...flags, ...NUMERIC].join(' '),
-    header,
-    ...files.map((file) => readFileSync(join(sources, file))),
-  ])
-    digest.update(part).update('\0');
-  const stamp = digest.digest('hex');
+  const files = readdirSync(sources);
+  const version = prebuilt === null ? compilerVersion(compiler) : 'prebuilt';
+  const stamp = digestOf([version, [...flags, ...NUMERIC].join(' '), ...sourceParts()]);
   const stampFile = `${output}.digest`;
   if (existsSync(output) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return false;
+
+  const unfinished = `${output}.${process.pid}.unpublished`;
+  const publish = () => {
+    renameSync(unfinished, output);
+    writeFileSync(stampFile, stamp);
+  };
+  if (prebuilt !== null) {
+    mkdirSync(dirname(output), { recursive: true });
+    copyFileSync(prebuilt, unfinished);
+    publish();
+    say(`copied ${prebuilt}: it was made from these sources, nothing is compiled`);
+    return true;
+  }
 
   const objects = `${output}.objects`;
   mkdirSync(objects, { recursive: true });
@@ -71,14 +116,18 @@ export async function buildAddon({
       objectOf(file),
     ]),
   );
-  const unfinished = `${output}.${process.pid}.unpublished`;
   await compile(compiler, ['-shared', ...flags, ...units.map(objectOf), '-ldl', '-o', unfinished]);
-  renameSync(unfinished, output);
-  writeFileSync(stampFile, stamp);
+  publish();
   say(
     `compiled ${output} with ${version.split('\n')[0]} in ${((performance.now() - started) / 1000).toFixed(1)} s`,
   );
   return true;
+}
+
+function digestOf(parts) {
+  const digest = createHash('sha256');
+  for (const part of parts) digest.update(part).update('\0');
+  return digest.digest('hex');
 }
 
 function compilerVersion(compiler) {

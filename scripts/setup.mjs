@@ -18,7 +18,6 @@ const NOT_HERE = 'skipped: x86-64 Linux only';
 /** What a fresh Debian or Ubuntu machine may lack: how to see that it is there, and the package that brings it. */
 const npm = { name: 'npm', probe: ['npm', '--version'], debianPackage: 'npm' };
 const forEngines = [
-  { name: 'g++', probe: ['g++', '--version'], debianPackage: 'g++' },
   { name: 'python3', probe: ['python3', '--version'], debianPackage: 'python3' },
   { name: 'pip', probe: ['python3', '-m', 'pip', '--version'], debianPackage: 'python3-pip' },
 ];
@@ -75,7 +74,7 @@ export const steps = {
     phase: 'install npm packages',
     run: () => {
       if (!packagesAreStale()) return 'up to date';
-      // Not `npm ci`: it refuses a lock file without the binaries for other platforms, which some registries do not mirror.
+      // Not `npm ci`: it would remove node_modules first.
       runProgram('npm', ['install', '--no-save', '--no-audit', '--no-fund'], { cwd: root });
       return 'versions and digests of package-lock.json';
     },
@@ -89,7 +88,7 @@ export const steps = {
     run: () => (compile('examples') ? '' : 'up to date'),
   },
   addon: {
-    phase: 'compile the addon',
+    phase: 'get the addon',
     run: () => {
       if (!canBuildEngines) return NOT_HERE;
       runProgram(process.execPath, ['scripts/build-native.mjs'], { cwd: root });

@@ -183,8 +183,9 @@ export const catalogue = {
   },
   TF_NATIVE_NOT_BUILT: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'The C++ addon is not compiled, or the compiled file does not load into this Node.',
-    remedy: 'Run node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
+    meaning: 'The C++ addon is not installed, or its file does not load into this Node.',
+    remedy:
+      'Run npm install @trtforge/linux-x64 beside trtforge (x86-64 Linux), or node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
   },
   TF_COMPILER_MISSING: {
     exitCode: ExitCode.machineCannot,

@@ -22,7 +22,7 @@ describe('checkMachine', () => {
       has: (probe: readonly string[]) => !programs.some((program) => probe.includes(program)),
     });
     expect(() => checkMachine(lacks())).not.toThrow();
-    expect(() => checkMachine(lacks('g++'))).toThrow(/lacks g\+\+\. .*apt-get install g\+\+$/);
+    expect(() => checkMachine(lacks('pip'))).toThrow(/lacks pip\. .*apt-get install python3-pip$/);
     expect(() => checkMachine(lacks('npm', 'python3'))).toThrow(
       /npm, python3, pip\. .*npm python3 python3-pip$/,
     );

@@ -1,4 +1,3 @@
-import { compileAddon } from '../../base/addon.js';
 import { describeComputeCapability } from '../../engines/identity/target.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
@@ -49,7 +48,7 @@ function bySmiOnly({ source, reason }: NonNullable<DoctorFacts['gpus']>): readon
     gpu.warning(
       'driver-silent',
       `nvidia-smi shows the GPUs, but trtforge cannot ask the CUDA driver: ${reason ?? 'no reason reported'}`,
-      `Check that libcuda.so.1 is on the loader path and that the addon is compiled (${compileAddon}).`,
+      'Check that libcuda.so.1 is on the loader path and that machine.addon above is ok.',
     ),
   ];
 }

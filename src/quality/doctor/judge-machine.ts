@@ -1,4 +1,4 @@
-import { compileAddon } from '../../base/addon.js';
+import { addonRemedy } from '../../base/addon.js';
 import { catalogue } from '../../errors.js';
 import type { DoctorFacts, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
@@ -68,15 +68,14 @@ function judgeTools({ addon, compiler, pip }: ToolFacts, platform: string): read
           'Install python3-pip, or pass a wheel: trtforge toolchain install tensorrt-rtx --wheel FILE.',
         )
       : machine.ok('pip', pip);
-  if (addon.isBuilt) return [machine.ok('addon', 'The addon that drives TensorRT is compiled.'), pipFinding];
-  const remedy =
-    compiler === null
-      ? `Install g++ (Debian, Ubuntu: apt install g++), then run ${compileAddon}`
-      : `Run ${compileAddon}`;
-  return [
-    machine.warning('addon', `The addon that drives TensorRT is not compiled (${addon.path}).`, remedy),
-    pipFinding,
-  ];
+  const addonFinding = addon.isBuilt
+    ? machine.ok('addon', `The addon that drives TensorRT is installed (${addon.path}).`)
+    : machine.warning(
+        'addon',
+        `The addon that drives TensorRT is not installed${compiler === null ? ', and neither is g++' : ''}.`,
+        addonRemedy(),
+      );
+  return [addonFinding, pipFinding];
 }
 
 const onnxruntime = findingsOf('onnxruntime');

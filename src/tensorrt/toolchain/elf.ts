@@ -8,6 +8,8 @@ export interface ElfFacts {
   readonly soname: string | null;
   /** Libraries it needs, by soname. */
   readonly needed: readonly string[];
+  /** Versions of symbols it needs, by the library that has them: `libc.so.6` to `GLIBC_2.2.5` and others. */
+  readonly versions: ReadonlyMap<string, readonly string[]>;
   /** The dynamic symbols it defines, by name. */
   readonly symbols: ReadonlyMap<string, ElfSymbol>;
 }
@@ -18,9 +20,11 @@ export interface ElfSymbol {
 }
 
 const MAX_TABLE_BYTES = 64 << 20;
+const MAX_VERSIONS = 4096;
 const NOT_ELF = 'it is not a 64-bit little-endian ELF file';
 const SHT_DYNAMIC = 6;
 const SHT_DYNSYM = 11;
+const SHT_GNU_VERNEED = 0x6ffffffe;
 const DT_NEEDED = 1n;
 const DT_SONAME = 14n;
 const architectures: Readonly<Record<number, string>> = { 62: 'x64', 183: 'arm64' };
@@ -43,10 +47,12 @@ export function readElf(source: ByteSource): ElfFacts {
     return linked === undefined ? Buffer.alloc(0) : read(source, linked.offset, linked.size);
   };
   const { soname, needed } = readDynamic(source, dynamic, names(dynamic));
+  const required = sections.find((section) => section.type === SHT_GNU_VERNEED);
   return {
     architecture: architectures[machine] ?? String(machine),
     soname,
     needed,
+    versions: readVersions(source, required, names(required)),
     symbols: readSymbols(source, symbolTable, names(symbolTable), sections),
   };
 }
@@ -117,6 +123,39 @@ function readDynamic(
     else needed.push(name);
   }
   return { soname, needed };
+}
+
+/** Lists of libraries, each with a list of versions; every entry holds the distance to the next, 0 at the end (layout: Linux Standard Base, chapter 10.7). */
+function readVersions(
+  source: ByteSource,
+  section: Section | undefined,
+  names: Buffer,
+): ReadonlyMap<string, readonly string[]> {
+  const table = section === undefined ? Buffer.alloc(0) : read(source, section.offset, section.size);
+  return new Map(
+    entries(source, table, 0).map((library) => {
+      const first = library + table.readUInt32LE(library + 8);
+      const versions = entries(source, table, first);
+      return [
+        textAt(names, table.readUInt32LE(library + 4)),
+        versions.map((version) => textAt(names, table.readUInt32LE(version + 8))),
+      ];
+    }),
+  );
+}
+
+/** Where each entry of 16 bytes of a chain begins. Both kinds of entry end with the distance to the next. */
+function entries(source: ByteSource, table: Buffer, first: number): readonly number[] {
+  const found: number[] = [];
+  for (let at = first; at < table.length; ) {
+    if (at + 16 > table.length || found.length === MAX_VERSIONS)
+      throw invalid(source, 'its table of versions is damaged');
+    found.push(at);
+    const distance = table.readUInt32LE(at + 12);
+    if (distance === 0) break;
+    at += distance;
+  }
+  return found;
 }
 
 function readSymbols(

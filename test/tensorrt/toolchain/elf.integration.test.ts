@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -66,11 +66,15 @@ describe('a shared library read without loading it', () => {
     }
   });
 
-  it('reads or refuses whatever the bytes are, quickly', () => {
+  it.each([
+    ['a library', () => library],
+    // It has a table of versions, which the other lacks.
+    ['a program', () => readFileSync('/bin/true')],
+  ])('reads or refuses whatever the bytes of %s are, quickly', (_, original) => {
     const random = randomNumbers(7);
     const started = performance.now();
     for (let round = 0; round < 3000; round++) {
-      const bytes = Buffer.from(library);
+      const bytes = Buffer.from(original());
       for (let change = 0; change < 1 + random() * 6; change++) {
         bytes[Math.floor(random() * bytes.length)] = Math.floor(random() * 256);
       }
@@ -93,8 +97,9 @@ describe('a shared library read without loading it', () => {
     if (process.platform !== 'linux' || !existsSync(node)) return;
     const source = openFile(node);
     try {
-      const { needed, architecture } = readElf(source);
+      const { needed, architecture, versions } = readElf(source);
       expect(architecture).toBe(process.arch);
+      expect(versions.get('libc.so.6')).toContainEqual(expect.stringMatching(/^GLIBC_2\.\d+/));
       expect(needed.some((name) => name.startsWith('libc.so'))).toBe(true);
     } finally {
       source.close();
