@@ -16,7 +16,7 @@ import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { readTables, slotsHeader } from '../native/abi/slots-header.mjs';
+import { ortHeader, readOrtTable, readTables, slotsHeader } from '../native/abi/slots-header.mjs';
 
 const root = fileURLToPath(new URL('../', import.meta.url));
 const sources = join(root, 'native', 'src');
@@ -27,6 +27,7 @@ const NUMERIC = ['-O3', '-ffp-contract=off'];
 /** All that the addon is compiled from. */
 const sourceParts = () => [
   slotsHeader(readTables()),
+  ortHeader(readOrtTable()),
   ...readdirSync(sources)
     .sort()
     .map((file) => readFileSync(join(sources, file))),
@@ -63,6 +64,7 @@ export async function buildAddon({
   prebuilt = output === addonFile ? fittingPrebuilt() : null,
 } = {}) {
   const header = slotsHeader(readTables());
+  const ort = ortHeader(readOrtTable());
   const files = readdirSync(sources);
   const version = prebuilt === null ? compilerVersion(compiler) : 'prebuilt';
   const stamp = digestOf([version, [...flags, ...NUMERIC].join(' '), ...sourceParts()]);
@@ -85,6 +87,7 @@ export async function buildAddon({
   const objects = `${output}.objects`;
   mkdirSync(objects, { recursive: true });
   writeFileSync(join(objects, 'slots.h'), header);
+  writeFileSync(join(objects, 'ort_slots.h'), ort);
   const require = createRequire(import.meta.url);
   const nodeHeaders = require('node-api-headers').include_dir;
   const napiHeaders = dirname(require.resolve('node-addon-api/package.json'));

@@ -483,8 +483,15 @@ export const catalogue = {
   TF_ONNXRUNTIME_MISSING: {
     exitCode: ExitCode.machineCannot,
     meaning:
-      'ONNX Runtime (the optional package onnxruntime-node), or its CUDA provider where CUDA is requested, is not installed or cannot be loaded.',
+      'ONNX Runtime (the optional package onnxruntime-node, or a library that ORT_HOME or --onnxruntime names), or a provider that is requested, is not installed or cannot be loaded.',
     remedy: 'Run npm install onnxruntime-node@1.30.0 --ignore-scripts beside trtforge.',
+  },
+  TF_PROVIDER_FALLBACK: {
+    exitCode: ExitCode.machineCannot,
+    meaning:
+      'A provider of ONNX Runtime did not take every node of a model; the message names them. Nodes that run elsewhere change what is measured and compared.',
+    remedy:
+      'Pass --allow-fallback to run them elsewhere, which results then record; or use another provider.',
   },
   TF_ONNXRUNTIME_FAILED: {
     exitCode: ExitCode.badInput,

@@ -28,3 +28,17 @@ export const GENERATIONS: readonly string[];
 export function readTables(folder?: URL): SlotTable[];
 /** The C++ header that holds all tables. */
 export function slotsHeader(tables: readonly SlotTable[]): string;
+
+export interface OrtTable {
+  /** Minor versions of the headers that the table was compared with. */
+  readonly headers: readonly number[];
+  readonly functions: Readonly<
+    Record<string, { readonly index: number; readonly since?: number; readonly type: string }>
+  >;
+}
+
+export const OLDEST_ORT_MINOR: number;
+/** Reads the committed places of ONNX Runtime's C functions. */
+export function readOrtTable(folder?: URL): OrtTable;
+/** The C++ header of ONNX Runtime's C functions. */
+export function ortHeader(table: OrtTable): string;

@@ -1,5 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
+/** ONNX Runtime 1.20: functions of `ort.json` without `since` are in it. */
+export const OLDEST_ORT_MINOR = 20;
+
 /** The generations in the order the C++ side counts them. */
 export const GENERATIONS = ['8', '10', '11', 'rtx1'];
 
@@ -121,6 +124,41 @@ export function slotsHeader(tables) {
     '',
   ].join('\n');
 }
+
+/** Reads the committed places of ONNX Runtime's C functions. */
+export const readOrtTable = (folder = new URL('./', import.meta.url)) =>
+  JSON.parse(readFileSync(new URL('ort.json', folder), 'utf8'));
+
+/** The C++ header of ONNX Runtime's C functions: an object each (`Ort::Run`) with its type, its place and the minor version that it needs. */
+export const ortHeader = ({ functions }) =>
+  [
+    '// Generated from native/abi/ort.json by scripts/build-native.mjs.',
+    '#pragma once',
+    '#include <cstdint>',
+    '#include <cstddef>',
+    '',
+    'namespace trtforge::ort {',
+    '',
+    'struct AnyFunction {',
+    '  const char* name;',
+    '  int index;',
+    '  int since;',
+    '};',
+    'template <class Type>',
+    'struct Function : AnyFunction {};',
+    '',
+    'namespace Slot {',
+    ...Object.entries(functions).map(
+      ([name, { index, since = OLDEST_ORT_MINOR, type }]) =>
+        `inline constexpr Function<${signature({ name, type })}> ${name}{{"${name}", ${index}, ${since}}};`,
+    ),
+    '}  // namespace Slot',
+    '',
+    `inline constexpr int kOldestMinor = ${OLDEST_ORT_MINOR};`,
+    '',
+    '}  // namespace trtforge::ort',
+    '',
+  ].join('\n');
 
 function place(slot, table) {
   if (slot === undefined) return '{-1, 0, 0}';

@@ -114,6 +114,7 @@ Napi::Object initialise(Napi::Env, Napi::Object exports) {
   addCallExports(exports);
   addMeasureExport(exports);
   addGpuStateExport(exports);
+  addOrtExports(exports);
   addCompareExport(exports);
   return exports;
 }

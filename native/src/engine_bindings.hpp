@@ -8,5 +8,6 @@ void addEngineExports(Napi::Object& exports);
 void addCallExports(Napi::Object& exports);
 void addMeasureExport(Napi::Object& exports);
 void addGpuStateExport(Napi::Object& exports);
+void addOrtExports(Napi::Object& exports);
 
 }  // namespace trtforge

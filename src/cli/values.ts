@@ -57,6 +57,15 @@ export function parseNamedFile(text: string): { readonly name: string; readonly 
   return { name: unquote(text.slice(0, at)), path: text.slice(at + 2) };
 }
 
+/** Reads `key=value`. */
+export function parseSetting(text: string): readonly [key: string, value: string] {
+  const at = text.indexOf('=');
+  if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not written as key=value.`, {
+    remedy: 'Write key=value.',
+  });
+}
+
 /** Reads a range of values for all inputs (`[0,1]`) or for one (`x:[0,1]`). `name` is null for all. */
 export function parseValueRange(text: string): {
   readonly name: string | null;

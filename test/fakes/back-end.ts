@@ -55,6 +55,7 @@ export function fakeBackEnd({ inputs, outputs, run, warnings = [], ...more }: Fa
           cudaGraphFallbacks: null,
           weightBudgetBytes: null,
           warnings,
+          onnxRuntime: null,
         }),
         close,
         [Symbol.asyncDispose]: close,

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { differences, ortTable, readOrtHeader } from '../../native/abi/derive-ort.mjs';
 import { readHeaders } from '../../native/abi/headers.mjs';
-import { readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
+import { ortHeader, readOrtTable, readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
 import {
   abiTable,
   generationOf,
@@ -293,5 +294,52 @@ describe('versions', () => {
 
   test('the generations are those of the C++ side', () => {
     expect(readTables().map(({ generation }) => generation)).toEqual(generations);
+  });
+});
+
+describe("ONNX Runtime's table", () => {
+  const header = (version: number, ...more: string[]) =>
+    readOrtHeader(`#define ORT_API_VERSION ${version}
+struct OrtApi {
+  /** \\brief A status; see also: ORT_API2_STATUS(NotMe) */
+  OrtStatus*(ORT_API_CALL* CreateStatus)(OrtErrorCode code, _In_ const char* msg)NO_EXCEPTION ORT_ALL_ARGS_NONNULL;
+  const char*(ORT_API_CALL* GetErrorMessage)(_In_ const OrtStatus* status)NO_EXCEPTION;
+  ORT_API2_STATUS(GetDimensions, _In_ const OrtTensorTypeAndShapeInfo* info, _Out_ int64_t* values,
+                  size_t length);
+  ORT_CLASS_RELEASE(Env);
+  ${more.join('\n  ')}
+#ifdef __cplusplus
+  OrtApi(const OrtApi&) = delete;
+#endif
+};
+`);
+  const later = 'ORT_API_T(const char*, Later, _In_ OrtEnv* env);';
+
+  test('is read in order, as the machine passes results and parameters', () => {
+    expect(header(20).functions).toEqual([
+      { name: 'CreateStatus', type: 'pointer(int32, text)' },
+      { name: 'GetErrorMessage', type: 'text(pointer)' },
+      { name: 'GetDimensions', type: 'pointer(pointer, pointer, uint64)' },
+      { name: 'ReleaseEnv', type: 'void(pointer)' },
+    ]);
+  });
+
+  test('a function has the first version that has it, and another place is a difference', () => {
+    const headers = [header(22, later), header(20)];
+    const table = ortTable(['Later', 'GetDimensions'], headers);
+    expect(table.functions).toEqual({
+      GetDimensions: { index: 2, type: 'pointer(pointer, pointer, uint64)' },
+      Later: { index: 4, since: 22, type: 'text(pointer)' },
+    });
+    expect(differences(table, headers)).toEqual([]);
+    const moved = header(23, 'ORT_CLASS_RELEASE(Other);', later);
+    expect(differences(table, [...headers, moved])).toHaveLength(2);
+    expect(() => ortTable(['Nobody'], headers)).toThrow('Nobody');
+  });
+
+  test('every function in it has a type that the addon can call', () => {
+    const table = readOrtTable();
+    expect(Object.keys(table.functions).length).toBeGreaterThan(40);
+    expect(ortHeader(table)).not.toMatch(/Absent|undefined/);
   });
 });

@@ -6,7 +6,7 @@ import type { RunResult } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option, text } from '../option.js';
-import { placeOptions, seedOption } from '../options/comparison.js';
+import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { integer, parseNamedFile, parseShapes, parseValueRange } from '../values.js';
 
@@ -90,9 +90,8 @@ export const command = defineCommand({
         output: options.output,
         iterations: options.iterations,
         profile: options.profile,
-        device: options.device,
+        ...placeOf(options),
         ...engineOptionsOf(options),
-        provider: options.provider,
         threads: options.threads,
       },
       { emit, signal, environment },

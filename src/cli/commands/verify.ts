@@ -9,7 +9,7 @@ import { verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, option, text } from '../option.js';
-import { comparisonOptions, comparisonOptionsOf, placeOptions } from '../options/comparison.js';
+import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { parseShapes } from '../values.js';
 
@@ -44,7 +44,7 @@ export const command = defineCommand({
       repeat: true,
     }),
     ...comparisonOptions,
-    device: placeOptions.device,
+    ...placeOptions,
     ...engineOptions,
     cudaGraph: cudaGraphOption,
   },
@@ -63,7 +63,7 @@ export const command = defineCommand({
             shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
             ...comparisonOptionsOf(options),
             precision,
-            device: options.device,
+            ...placeOf(options),
             ...engineOptionsOf(options),
           },
           { emit, signal, environment },

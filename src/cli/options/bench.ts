@@ -10,7 +10,7 @@ import {
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { flag, type OptionValues, option } from '../option.js';
 import { integer, number, parseNamedFile, parseShapes, parseValueRange, splitAtCommas } from '../values.js';
-import { placeOptions, seedOption } from './comparison.js';
+import { placeOf, placeOptions, seedOption } from './comparison.js';
 import { engineOptions } from './engine.js';
 
 /** For every command that measures engines. */
@@ -115,8 +115,8 @@ export type BenchOptionValues = OptionValues<typeof benchOptions>;
 export const modelBenchOptions = {
   batch: benchOptions.batch,
   shapes: benchOptions.shapes,
-  provider: placeOptions.provider,
-  device: placeOptions.device,
+  ...placeOptions,
+  noDataTransfers: benchOptions.noDataTransfers,
   duration: benchOptions.duration,
   warmUp: benchOptions.warmUp,
   iterations: benchOptions.iterations,
@@ -248,8 +248,13 @@ export function modelBenchRequest(
   model: string,
   options: OptionValues<typeof modelBenchOptions>,
 ): ModelBenchRequest {
-  const { provider, device } = options;
-  return { model, provider, device, ...measuringOf(options), pace: paceOf(options) };
+  return {
+    model,
+    ...placeOf(options),
+    ...measuringOf(options),
+    pace: paceOf(options),
+    transfers: !options.noDataTransfers,
+  };
 }
 
 /** Both sides of a comparison: the second is another engine, another mode, or both. Throws TF_USAGE where the two sides are one. */

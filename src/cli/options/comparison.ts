@@ -1,7 +1,15 @@
+import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import { choice, type OptionValues, option } from '../option.js';
-import { integer, parseNamedFile, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
+import { choice, flag, type OptionValues, option, text } from '../option.js';
+import {
+  integer,
+  parseNamedFile,
+  parseSetting,
+  parseTolerance,
+  parseValueRange,
+  splitAtCommas,
+} from '../values.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
 
@@ -26,15 +34,48 @@ export const placeOptions = {
   provider: choice({
     flags: '--provider <provider>',
     describe:
-      'models: what of ONNX Runtime runs them (default: cpu); cuda needs its provider libraries, CUDA 12 and cuDNN 9, and is an error without, never the CPU instead',
+      'models: what of ONNX Runtime runs them (default: cpu); cuda and tensorrt need libraries of their own and are an error without, never the CPU instead',
     choices: providers,
   }),
   device: option({
     flags: '--device <number>',
-    describe: 'engines, and models with --provider cuda: which of the visible GPUs (default: 0)',
+    describe: 'engines, and models on a GPU: which of the visible GPUs (default: 0)',
     parse: integer(0),
   }),
+  providerOption: option({
+    flags: '--provider-option <key=value>',
+    group: 'ONNX Runtime',
+    advanced: true,
+    trust: true,
+    describe:
+      'models: an option of the provider (use_tf32=1, trt_engine_cache_enable=1), or with a dot in its key an entry of the session',
+    parse: parseSetting,
+    repeat: true,
+  }),
+  onnxruntime: text({
+    flags: '--onnxruntime <path>',
+    group: 'ONNX Runtime',
+    advanced: true,
+    trust: true,
+    describe:
+      'models: the libonnxruntime.so, or a folder of its installation (default: ORT_HOME, else the first that has the provider)',
+  }),
+  allowFallback: flag({
+    flags: '--allow-fallback',
+    group: 'ONNX Runtime',
+    advanced: true,
+    describe: 'models: run nodes elsewhere that the provider does not take; results list them',
+  }),
 };
+
+/** The options as every room takes them. */
+export const placeOf = (options: OptionValues<typeof placeOptions>): PlaceOptions => ({
+  provider: options.provider,
+  providerOptions: Object.fromEntries(options.providerOption),
+  onnxRuntime: options.onnxruntime,
+  allowFallback: options.allowFallback,
+  device: options.device,
+});
 
 /** What random inputs are drawn with by commands that always draw them. */
 export const seedOption = option({

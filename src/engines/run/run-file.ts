@@ -59,13 +59,15 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
       session.kind === 'engine'
         ? await runEngine(session, request, runs)
         : await runModel(session, request, runs);
-    const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more } = await session.facts();
+    const facts = await session.facts();
+    const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more, onnxRuntime } = facts;
     for (const message of more) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return {
       schema: 'trtforge.run/1',
       file: request.file,
       kind: session.kind,
       backend: session.backend,
+      ...(onnxRuntime === null ? {} : { onnxRuntime }),
       profile: ran.profile,
       cudaGraph:
         fallbacks === null ? null : { asked: request.cudaGraph ?? 'auto', fallbacks: [...fallbacks] },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ortFactsSchema } from '../runtime/onnxruntime/ort-facts.js';
 
 const shape = z.array(z.int().nonnegative());
 
@@ -21,6 +22,8 @@ export const runResultSchema = z.object({
   kind: z.enum(['engine', 'model']),
   /** What ran it: `TensorRT 10.6.0.26 (NVIDIA H200)`, `ONNX Runtime 1.30.0 (CPU)`. */
   backend: z.string(),
+  /** Of a model: library, options and placement; absent for engines. */
+  onnxRuntime: ortFactsSchema.optional(),
   /** Optimization profile that was used; null for a model. */
   profile: z.int().nonnegative().nullable(),
   /** null for a model. */

@@ -1,15 +1,35 @@
 import type { EventListener } from '../../events.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
 import type { EngineBinding } from './tensorrt/engine-interface.js';
 import type { EngineLoadOptions } from './tensorrt/engine-options.js';
 
-/** How a file is opened and run. Each back end honours some of them; one that is set and not honoured is TF_USAGE (see `chooseBackEnd`). */
-export interface OpenOptions extends EngineLoadOptions {
+/** Where a model or an engine runs. */
+export interface PlaceOptions {
   /** Which back end runs a model; default `cpu`. */
   readonly provider?: string;
+  /** Options of the provider (`use_tf32: '1'`, `trt_engine_cache_enable: '1'`), and session configuration entries, which have a dot in their key. */
+  readonly providerOptions?: Readonly<Record<string, string>>;
+  /** A libonnxruntime.so, or a folder of an installation; default: what ORT_HOME names, else the first that has the provider. */
+  readonly onnxRuntime?: string;
+  /** Whether nodes that the provider does not take may run elsewhere; without it that is TF_PROVIDER_FALLBACK. */
+  readonly allowFallback?: boolean;
   /** Ordinal of the GPU among the visible ones; default 0. */
   readonly device?: number;
+}
+
+/** These options among those of a request. */
+export const placeOptionsOf = ({
+  provider,
+  providerOptions,
+  onnxRuntime,
+  allowFallback,
+  device,
+}: PlaceOptions): PlaceOptions => ({ provider, providerOptions, onnxRuntime, allowFallback, device });
+
+/** How a file is opened and run. Each back end honours some of them; one that is set and not honoured is TF_USAGE (see `chooseBackEnd`). */
+export interface OpenOptions extends PlaceOptions, EngineLoadOptions {
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number;
   /** Optimization profile of the runs; default the smallest that takes the shapes. */
@@ -19,6 +39,9 @@ export interface OpenOptions extends EngineLoadOptions {
 /** The options with their names on the command line. */
 export const openOptionFlags = {
   provider: '--provider',
+  providerOptions: '--provider-option',
+  onnxRuntime: '--onnxruntime',
+  allowFallback: '--allow-fallback',
   device: '--device',
   threads: '--threads',
   profile: '--profile',
@@ -47,6 +70,19 @@ export interface RepeatedRun {
   readonly outputs: NamedTensors;
   /** One per iteration, from host memory to host memory, milliseconds. The first also makes buffers. */
   readonly ms: readonly number[];
+}
+
+export interface ModelRunOptions extends RunOptions {
+  /**
+   * Inputs, and the outputs that become them in the next run (`{ cache_in: 'cache_out' }`): these stay on the GPU and are not among the outputs. An input that a
+   * run before gave may be left out. It needs the addon.
+   */
+  readonly state?: Readonly<Record<string, string>>;
+}
+
+export interface MeasureOptions extends RunOptions {
+  /** Default true; otherwise inputs are on the GPU before the first run, and outputs stay there. */
+  readonly transfers?: boolean;
 }
 
 /** How long and how often to run; names and meaning as trtexec has them. */
@@ -78,6 +114,8 @@ export interface OpenedFacts {
   readonly weightBudgetBytes: number | null;
   /** For the user: nodes that ran somewhere else, for one. */
   readonly warnings: readonly string[];
+  /** What of ONNX Runtime ran a model: library, options, placement of nodes; null for other back ends. */
+  readonly onnxRuntime: OrtFacts | null;
 }
 
 interface OpenedBase extends Session {
@@ -104,8 +142,9 @@ export interface OpenedEngine extends OpenedBase {
 /** A model: dimensions may be open, and sizes for them are guessed. */
 export interface OpenedModel extends OpenedBase {
   readonly kind: 'model';
+  run(inputs: NamedTensors, options?: ModelRunOptions): Promise<NamedTensors>;
   /** Runs the same inputs at a pace and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
-  measure(inputs: NamedTensors, pace: Pace, options?: RunOptions): Promise<PacedRuns>;
+  measure(inputs: NamedTensors, pace: Pace, options?: MeasureOptions): Promise<PacedRuns>;
 }
 
 /** A file that is open, in a process of its own: what crashes there is an error here (TF_CHILD_DIED). */

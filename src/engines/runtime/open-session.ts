@@ -8,11 +8,11 @@ import {
   type OpenOptions,
   openOptionFlags,
 } from './back-end.js';
-import { onnxRuntimeCpu, onnxRuntimeCuda } from './onnxruntime/back-ends.js';
+import { onnxRuntimeCpu, onnxRuntimeCuda, onnxRuntimeTensorrt } from './onnxruntime/back-ends.js';
 import { tensorrt } from './tensorrt/back-end.js';
 
 /** Every back end; of those that take the same kind of file the first is the default. */
-export const backEnds: readonly BackEnd[] = [tensorrt, onnxRuntimeCpu, onnxRuntimeCuda];
+export const backEnds: readonly BackEnd[] = [tensorrt, onnxRuntimeCpu, onnxRuntimeCuda, onnxRuntimeTensorrt];
 
 /** The values of `provider`. */
 export const providers: readonly string[] = backEnds.flatMap(({ provider }) => provider ?? []);
@@ -72,7 +72,11 @@ const optionNames = Object.keys(openOptionFlags) as readonly (keyof OpenOptions)
 const requestedOptions = (options: OpenOptions): readonly (keyof OpenOptions)[] =>
   optionNames.filter((name) => {
     const value = options[name];
-    return value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0);
+    return (
+      value !== undefined &&
+      value !== false &&
+      !(typeof value === 'object' && Object.keys(value).length === 0)
+    );
   });
 
 const describe = ({ name, takes, provider }: BackEnd): string =>

@@ -3,12 +3,13 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
-import type {
-  OpenedFacts,
-  OpenedModel,
-  OpenOptions,
-  Pace,
-  PacedRuns,
+import {
+  type OpenedFacts,
+  type OpenedModel,
+  type OpenOptions,
+  type Pace,
+  type PacedRuns,
+  placeOptionsOf,
 } from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
@@ -34,13 +35,18 @@ export async function benchModel(
   request: ModelBenchRequest,
   { emit, signal, environment }: Pick<BenchContext, 'emit' | 'signal' | 'environment'>,
 ): Promise<BenchResult> {
-  const { model: path, provider, device } = request;
-  const openOptions: OpenOptions = { provider, device };
+  const { model: path, transfers = true } = request;
+  const openOptions: OpenOptions = placeOptionsOf(request);
   if (isEngineFile(path))
     throw new TrtforgeError('TF_USAGE', `${path} is a TensorRT plan, not an ONNX model.`, {
       remedy: `Run: trtforge bench ${path}`,
     });
-  chooseBackEnd(path, openOptions);
+  const { honours } = chooseBackEnd(path, openOptions);
+  if (!transfers && !honours.has('device'))
+    throw new TrtforgeError('TF_USAGE', '--no-data-transfers has no effect on the CPU: nothing is copied.', {
+      remedy: 'Remove it, or pass --provider cuda or tensorrt.',
+      details: { option: '--no-data-transfers' },
+    });
   checkPace(request.pace);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
@@ -75,6 +81,7 @@ export async function benchModel(
       loadMs,
       runs,
       facts: await session.facts(),
+      transfers,
       guesses: [...guesses],
     });
   } finally {
@@ -107,7 +114,7 @@ async function measureCase(
     return { planned: guessed, inputs: shapesOf(guessed) };
   };
   const { planned: inputs, result: measured } = await runGuessed(request.model, plan, (planned) =>
-    session.measure(tensorsOf(planned), request.pace, { signal }),
+    session.measure(tensorsOf(planned), request.pace, { signal, transfers: request.transfers }),
   );
   const batch = inputs.find(({ tensor }) => tensor.shape.length > 0)?.tensor.shape[0] ?? 1;
   const isOneOfSeveral = request.shapes.kind === 'batches' && request.shapes.batches.length > 1;
@@ -181,20 +188,25 @@ interface Measured {
   readonly loadMs: number;
   readonly runs: BenchRun[];
   readonly facts: OpenedFacts;
+  readonly transfers: boolean;
   /** What is to say of sizes that nobody gave. */
   readonly guesses: readonly string[];
 }
 
 /** What the times of a provider are, and are not. */
-const meaningOf = (backend: string): string =>
-  providerInBackend(backend) === 'CUDA'
-    ? `These are host times of ${backend}, whole calls on the host's clock with every input's way to the GPU and every output's way back: they do not compare with those of an engine.`
-    : `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they do not compare with those of an engine.`;
+function meaningOf(backend: string, transfers: boolean): string {
+  const copies = transfers
+    ? "with every input's way to the GPU and every output's way back"
+    : 'with inputs and outputs that stay on the GPU';
+  return providerInBackend(backend) === 'CPU'
+    ? `These are host times of ${backend}, whole calls on the host's clock: no GPU computed, so they do not compare with those of an engine.`
+    : `These are host times of ${backend}, whole calls on the host's clock ${copies}: they do not compare with those of an engine.`;
+}
 
 function resultOf(
   path: string,
   { backend }: OpenedModel,
-  { loadMs, runs, facts, guesses }: Measured,
+  { loadMs, runs, facts, guesses, transfers }: Measured,
 ): BenchResult {
   const [first] = runs;
   if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
@@ -213,6 +225,7 @@ function resultOf(
       layers: null,
     },
     backend,
+    ...(facts.onnxRuntime === null ? {} : { onnxRuntime: facts.onnxRuntime }),
     gpu: null,
     gpuMs,
     endToEndMs,
@@ -222,7 +235,7 @@ function resultOf(
     runs,
     layers: null,
     warnings: [
-      meaningOf(backend),
+      meaningOf(backend, transfers),
       ...facts.warnings,
       ...(facts.roundedValues === 0
         ? []

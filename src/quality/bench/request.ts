@@ -1,5 +1,5 @@
 import type { RunSource } from '../../engines/run/run-request.js';
-import type { Pace } from '../../engines/runtime/back-end.js';
+import type { Pace, PlaceOptions } from '../../engines/runtime/back-end.js';
 import type { EventListener } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
@@ -66,14 +66,12 @@ export interface BenchRequest extends MeasuringRequest {
 }
 
 /** An ONNX model on ONNX Runtime. */
-export interface ModelBenchRequest extends MeasuringRequest {
+export interface ModelBenchRequest extends MeasuringRequest, PlaceOptions {
   /** Path of an ONNX file. */
   readonly model: string;
-  /** Which back end runs it; default `cpu`. */
-  readonly provider?: string;
-  /** Of `cuda`: ordinal of the CUDA device; default 0. */
-  readonly device?: number;
   readonly pace: Pace;
+  /** Default true; false, on a GPU only: inputs are there before the first run, and outputs stay there. */
+  readonly transfers?: boolean;
 }
 
 /** What `benchCompare` is asked. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ortFactsSchema } from '../../engines/runtime/onnxruntime/ort-facts.js';
 
 /** Milliseconds. Percentiles by trtexec's rule; `interpolated` has the same by numpy's. */
 export const spreadSchema = z.object({
@@ -140,6 +141,8 @@ export const benchResultSchema = z.object({
   subject: subjectSchema,
   /** What ran it: `TensorRT 10.6.0.26`, `trtexec 10.6.0`, `ONNX Runtime 1.30.0 (CPU)`. */
   backend: z.string(),
+  /** Of a model: library, options and placement; absent for engines. */
+  onnxRuntime: ortFactsSchema.optional(),
   gpu: z.object({ name: z.string(), uuid: z.string(), driver: z.string().nullable() }).nullable(),
   ...figures,
   /** One for each batch or set of shapes. */

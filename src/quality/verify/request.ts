@@ -1,5 +1,5 @@
 import type { InputOptions } from '../../engines/run/inputs.js';
-import type { BackEnd } from '../../engines/runtime/back-end.js';
+import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../../events.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
@@ -7,8 +7,8 @@ import type { JudgeRules } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
 import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
 
-/** What `verifyModel` compares and how; of the engine options none has an effect on a candidate that is a model. */
-export interface VerifyRequest extends InputOptions, EngineLoadOptions {
+/** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
+export interface VerifyRequest extends InputOptions, PlaceOptions, EngineLoadOptions {
   /** An ONNX file. */
   readonly reference: string;
   /** An ONNX file or an engine. */
@@ -21,8 +21,6 @@ export interface VerifyRequest extends InputOptions, EngineLoadOptions {
   readonly samples?: number;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];
-  /** Of an engine: which of the visible GPUs runs it; default 0. */
-  readonly device?: number;
   /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
   readonly conversion?: ConversionOptions;
   /** Threads of ONNX Runtime; default one a core. */

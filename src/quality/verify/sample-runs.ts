@@ -1,7 +1,7 @@
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import type { BackEnd, OpenOptions } from '../../engines/runtime/back-end.js';
+import { type BackEnd, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -42,7 +42,7 @@ export class SampleRuns {
 
   /** Throws TF_USAGE for a reference that is an engine, and for options that the candidate's back end does not honour. */
   constructor(request: VerifyRequest, context: VerifyContext) {
-    const { reference, candidate, threads, device } = request;
+    const { reference, candidate, threads } = request;
     if (isEngineFile(reference))
       throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
         remedy: `To compare two engines, compare their outputs: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
@@ -51,7 +51,7 @@ export class SampleRuns {
     this.samples = request.samples ?? DEFAULT_SAMPLES;
     this.#request = request;
     this.#context = context;
-    const options = { ...engineLoadOptionsOf(request), device };
+    const options = { ...engineLoadOptionsOf(request), ...placeOptionsOf(request) };
     const { takes, honours } = chooseBackEnd(candidate, options, context.backEnds);
     this.candidateKind = takes;
     // Threads are for whichever side has any.

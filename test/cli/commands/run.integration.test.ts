@@ -20,7 +20,7 @@ import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz, writeNpz } from '../../../src/formats/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
-import { cudaBinding } from '../../fakes/cuda-provider.js';
+import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakes } from '../../fakes/tensorrt/library.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
@@ -93,16 +93,28 @@ async function json(args: readonly string[], more: NodeJS.ProcessEnv = {}) {
 }
 
 describe('trtforge run MODEL', () => {
-  it('on CUDA tells the nodes that ran on the CPU, and fails where all of them did', async () => {
+  it('on CUDA lists the nodes that were allowed to run on the CPU, and fails where none was', async () => {
+    await compileFakeOnnxRuntime();
     const words = [model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '--provider', 'cuda', '--device', '3'];
-    const { status, answer } = await json(words, cudaBinding('Relu', at('asked.jsonl')));
+    const { status, answer } = await json([...words, '--allow-fallback'], fakeProviders('Relu', at('log')));
     expect(status).toBe(0);
-    const { backend, warnings, repeat } = runResultSchema.parse(answer);
+    const { backend, warnings, repeat, onnxRuntime } = runResultSchema.parse(answer);
     expect(backend).toMatch(/\(CUDA, GPU 3\)$/);
-    expect(warnings).toEqual([expect.stringMatching(/^1 of 2 nodes ran on the CPU, .*: Neg\.$/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^1 of 2 nodes ran elsewhere .*: Neg\.$/)]);
+    expect(onnxRuntime).toMatchObject({
+      provider: 'cuda',
+      tf32: false,
+      placement: {
+        providers: expect.arrayContaining([{ provider: 'CUDAExecutionProvider', nodes: 1 }]),
+        fallback: [{ provider: 'CPUExecutionProvider', operator: 'Neg' }],
+      },
+    });
     expect(repeat).toMatch(/ --provider cuda --device 3/);
-    const fallen = await json(words, cudaBinding('falls-back', at('asked.jsonl')));
-    expect(fallen).toMatchObject({ status: 3, error: { code: 'TF_GPU_UNAVAILABLE' } });
+    const fallen = await json(words, fakeProviders('Relu', at('log')));
+    expect(fallen).toMatchObject({
+      status: 3,
+      error: { code: 'TF_PROVIDER_FALLBACK', details: { nodes: [{ operator: 'Neg' }] } },
+    });
   });
 
   it('runs on ONNX Runtime, one npy per output, and says what is in each', async () => {

@@ -40,6 +40,7 @@ describe('the back end for a file', () => {
   it.each([
     ['a model', model, {}, 'onnxruntime-cpu'],
     ['a model with a provider', model, { provider: 'cuda', device: 1 }, 'onnxruntime-cuda'],
+    ['a model with TensorRT', model, { provider: 'tensorrt', allowFallback: true }, 'onnxruntime-tensorrt'],
     ['a file with the name of an engine', at('named.engine'), { device: 1 }, 'tensorrt'],
   ])('%s', (_, path, options, id) => {
     expect(chooseBackEnd(path, options).id).toBe(id);
@@ -53,6 +54,7 @@ describe('the back end for a file', () => {
 describe('an option that the back end does not honour', () => {
   const onModels = {
     '--device': { device: 0 },
+    '--allow-fallback': { allowFallback: true },
     '--profile': { profile: 0 },
     '--cuda-graph': { cudaGraph: 'never' },
     '--weight-budget': { weightBudget: 0 },
@@ -60,7 +62,12 @@ describe('an option that the back end does not honour', () => {
     '--plugin': { plugins: ['p.so'] },
     '--toolchain': { toolchain: 'tensorrt' },
   } as const;
-  const onEngines = { '--threads': { threads: 1 }, '--provider': { provider: 'cpu' } } as const;
+  const onEngines = {
+    '--threads': { threads: 1 },
+    '--provider': { provider: 'cpu' },
+    '--provider-option': { providerOptions: { use_tf32: '1' } },
+    '--onnxruntime': { onnxRuntime: '/opt/onnxruntime' },
+  } as const;
   it.each([
     ...Object.entries(onModels).map(([option, options]) => ({ path: model, option, options })),
     ...Object.entries(onEngines).map(([option, options]) => ({ path: at('named.engine'), option, options })),
@@ -73,14 +80,14 @@ describe('an option that the back end does not honour', () => {
   });
 
   it('is not set by undefined, false or an empty list', () => {
-    const unset = { device: undefined, allowHostCode: false, plugins: [] };
+    const unset = { device: undefined, allowHostCode: false, plugins: [], providerOptions: {} };
     expect(chooseBackEnd(model, unset).id).toBe('onnxruntime-cpu');
   });
 
   it('may be a provider that there is not', async () => {
     await expect(openSession(model, { provider: 'npu' })).rejects.toMatchObject({
       code: 'TF_USAGE',
-      details: { option: '--provider', known: ['cpu', 'cuda'] },
+      details: { option: '--provider', known: ['cpu', 'cuda', 'tensorrt'] },
     });
   });
 });

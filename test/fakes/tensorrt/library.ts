@@ -53,7 +53,7 @@ export function sanitizerLibrary(): string | undefined {
 }
 
 /** One process at a time does the work of a name; test files that need the same thing wait for one compilation. */
-async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
+export async function alone<T>(name: string, work: () => Promise<T>): Promise<T> {
   const leases = new LeaseFolder(join(build, 'fake-leases'));
   let attempt = leases.tryAcquire(name);
   for (; attempt.lease === null; attempt = leases.tryAcquire(name)) await sleep(200);

@@ -12,7 +12,7 @@ import { benchModel } from '../../../src/quality/bench/bench-model.js';
 import { modelCases } from '../../../src/quality/bench/model-shapes.js';
 import { defaultMode, type ModelBenchRequest } from '../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
-import { cudaBinding } from '../../fakes/cuda-provider.js';
+import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { refusal } from '../../support/refusal.js';
 import { writeSample } from '../../support/sample-engine.js';
 
@@ -54,16 +54,26 @@ const request = (more: Partial<ModelBenchRequest> = {}): ModelBenchRequest => ({
 
 describe('an ONNX model measured on ONNX Runtime', () => {
   it('on CUDA says that copies are in the times, and what ran on the CPU', async () => {
-    const environment = { ...process.env, ...cudaBinding('Add', join(folder, 'asked.jsonl')) };
-    const result = await benchModel(request({ provider: 'cuda', device: 1 }), { ...context, environment });
+    await compileFakeOnnxRuntime();
+    const log = join(folder, 'log');
+    const environment = { ...process.env, ...fakeProviders('Add', log) };
+    const place = { provider: 'cuda', device: 1, allowFallback: true };
+    const result = await benchModel(request(place), { ...context, environment });
     expect(result.backend).toMatch(/\(CUDA, GPU 1\)$/);
     expect(result.warnings).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/every input's way to the GPU and every output's way back/),
-        expect.stringMatching(/^2 of 3 nodes ran on the CPU/),
+        expect.stringMatching(/^2 of 3 nodes ran elsewhere/),
       ]),
     );
     expect(result.warnings.join()).not.toMatch(/no GPU computed/);
+    expect(benchResultSchema.parse(result).onnxRuntime).toMatchObject({ provider: 'cuda' });
+    const resident = await benchModel(request({ ...place, transfers: false }), { ...context, environment });
+    expect(resident.warnings[0]).toMatch(/stay on the GPU/);
+    await expect(benchModel(request({ transfers: false }), context)).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      details: { option: '--no-data-transfers' },
+    });
   });
 
   it('gives host times by the result’s schema, and says that they are no GPU’s', async () => {

@@ -1,49 +1,50 @@
-import type { BackEnd, OpenedModel } from '../back-end.js';
+import type { BackEnd, OpenedModel, OpenOptions } from '../back-end.js';
 import { placementWarnings } from './ort-placement.js';
 import type { OrtProvider } from './ort-provider.js';
 import { openOrtSession } from './ort-session.js';
 
+const everywhere = ['provider', 'providerOptions', 'onnxRuntime', 'threads'] as const;
+const onGpus = [...everywhere, 'device', 'allowFallback'] as const;
+
 /** Models on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts). */
-export const onnxRuntimeCpu: BackEnd = {
-  id: 'onnxruntime-cpu',
-  name: 'ONNX Runtime on the CPU',
-  takes: 'model',
-  provider: 'cpu',
-  honours: new Set(['provider', 'threads']),
-  open: opener('onnxruntime-cpu', 'cpu'),
-};
+export const onnxRuntimeCpu = backEnd('cpu', 'ONNX Runtime on the CPU', everywhere);
 
-/** Models on a GPU; nodes that the CUDA provider does not take run on the CPU. */
-export const onnxRuntimeCuda: BackEnd = {
-  id: 'onnxruntime-cuda',
-  name: 'ONNX Runtime on CUDA',
-  takes: 'model',
-  provider: 'cuda',
-  honours: new Set(['provider', 'threads', 'device']),
-  open: opener('onnxruntime-cuda', 'cuda'),
-};
+/** Models on a GPU, with cuBLAS, cuDNN and ONNX Runtime's own kernels. */
+export const onnxRuntimeCuda = backEnd('cuda', 'ONNX Runtime on CUDA', onGpus);
 
-function opener(id: string, provider: OrtProvider): BackEnd['open'] {
-  return async (path, { threads, device }, { emit, signal, environment }): Promise<OpenedModel> => {
-    const { rounding, ...session } = await openOrtSession(path, {
-      provider,
-      threads,
-      device,
-      emit,
-      signal,
-      environment,
-    });
-    return {
-      ...session,
-      kind: 'model',
-      backEnd: id,
-      seedsRepeat: true,
-      facts: async () => ({
-        roundedValues: rounding?.roundedValues ?? 0,
-        cudaGraphFallbacks: null,
-        weightBudgetBytes: null,
-        warnings: placementWarnings(await session.placement()),
-      }),
-    };
+/** Models on a GPU, as engines that TensorRT builds when a session is opened. */
+export const onnxRuntimeTensorrt = backEnd('tensorrt', 'ONNX Runtime on TensorRT', onGpus);
+
+function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof OpenOptions)[]): BackEnd {
+  const id = `onnxruntime-${provider}`;
+  return {
+    id,
+    name,
+    takes: 'model',
+    provider,
+    honours: new Set(honours),
+    open: async (path, options, { emit, signal, environment }): Promise<OpenedModel> => {
+      const { threads, device, providerOptions, onnxRuntime, allowFallback } = options;
+      const { rounding, facts, ...session } = await openOrtSession(path, {
+        ...{ provider, threads, device, providerOptions, onnxRuntime, allowFallback },
+        ...{ emit, signal, environment },
+      });
+      return {
+        ...session,
+        kind: 'model',
+        backEnd: id,
+        seedsRepeat: true,
+        facts: async () => {
+          const onnxRuntime = await facts();
+          return {
+            roundedValues: rounding?.roundedValues ?? 0,
+            cudaGraphFallbacks: null,
+            weightBudgetBytes: null,
+            warnings: placementWarnings(onnxRuntime.placement),
+            onnxRuntime,
+          };
+        },
+      };
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
+import { firstLine } from './ort-model.js';
 
 export type Ort = typeof import('onnxruntime-node');
 
@@ -21,10 +22,4 @@ export async function loadOrt(): Promise<Ort> {
   } finally {
     if (hidden !== undefined) global.Float16Array = hidden;
   }
-}
-
-/** An error of ONNX Runtime in one line; the rest of its text is a trace. */
-export function firstLine(cause: unknown): string {
-  const message = cause instanceof Error ? cause.message : String(cause);
-  return message.split('\n')[0]?.trim() ?? message;
 }

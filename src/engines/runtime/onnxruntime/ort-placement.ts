@@ -1,54 +1,97 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { z } from 'zod';
+import { plural } from '../../../base/text/quantity.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { PlacedNode } from '../../../tensorrt/addon/onnx-runtime.js';
+import { executionProvider, type OrtProvider } from './ort-provider.js';
 
-/** Which nodes of a model ran where, by ONNX Runtime's own record of a run. */
-export interface NodePlacement {
-  readonly onGpu: number;
-  readonly onCpu: number;
-  /** Operators of the nodes on the CPU, sorted. */
-  readonly cpuOperators: readonly string[];
-}
+/**
+ * Which provider took which nodes, as ONNX Runtime reports it: after its first optimizations, so a node may be several of the file's, and constant ones are gone.
+ * A node that TensorRT takes counts by itself, not by its engine.
+ */
+export const placementSchema = z.object({
+  providers: z.array(z.object({ provider: z.string(), nodes: z.int().positive() })),
+  /** Nodes that the requested provider did not take. */
+  fallback: z.array(z.object({ provider: z.string(), name: z.string(), operator: z.string() })),
+});
+export type Placement = z.infer<typeof placementSchema>;
 
-interface ProfileEvent {
-  readonly cat?: string;
-  readonly name?: string;
-  readonly args?: {
-    readonly provider?: string;
-    readonly op_name?: string;
-    readonly node_index?: string;
-  };
-}
-
-/** Copies between the two that ONNX Runtime adds; no node of the model. */
+/** Copies between providers that ONNX Runtime adds; no node of the model. */
 const COPIES: ReadonlySet<string> = new Set(['MemcpyToHost', 'MemcpyFromHost']);
 
-/** Reads the one profile in a folder; null where there is none. */
-export function placementIn(folder: string): NodePlacement | null {
-  const [file] = readdirSync(folder).filter((name) => name.endsWith('.json'));
-  return file === undefined ? null : placementOf(readFileSync(join(folder, file), 'utf8'));
-}
-
-/** Counts each node once, however often a loop ran it. `profile` is what ONNX Runtime writes with `enableProfiling`: a JSON array of trace events. */
-export function placementOf(profile: string): NodePlacement {
-  const nodes = new Map<string, { readonly provider: string; readonly operator: string }>();
-  for (const { cat, name = '', args = {} } of JSON.parse(profile) as readonly ProfileEvent[]) {
-    const { provider, op_name: operator = '', node_index: index = '' } = args;
-    if (cat !== 'Node' || provider === undefined || COPIES.has(operator)) continue;
-    nodes.set(`${index} ${name}`, { provider, operator });
-  }
-  const onCpu = [...nodes.values()].filter(({ provider }) => provider === 'CPUExecutionProvider');
+export function placementOf(nodes: readonly PlacedNode[], provider: OrtProvider): Placement {
+  const own = nodes.filter(({ operator }) => !COPIES.has(operator));
+  const counts = new Map<string, number>();
+  for (const node of own) counts.set(node.provider, (counts.get(node.provider) ?? 0) + 1);
   return {
-    onGpu: nodes.size - onCpu.length,
-    onCpu: onCpu.length,
-    cpuOperators: [...new Set(onCpu.map(({ operator }) => operator))].sort(),
+    providers: [...counts].map(([name, count]) => ({ provider: name, nodes: count })),
+    fallback: own.filter((node) => node.provider !== executionProvider[provider]),
   };
 }
 
-/** What a user of CUDA should know of a run; empty where every node was on the GPU, or none was requested. */
-export function placementWarnings(placement: NodePlacement | null): readonly string[] {
-  if (placement === null || placement.onCpu === 0) return [];
-  const { onGpu, onCpu, cpuOperators } = placement;
+const eventsSchema = z.array(
+  z.object({
+    cat: z.string().optional(),
+    name: z.string().optional(),
+    args: z
+      .object({
+        provider: z.string().optional(),
+        op_name: z.string().optional(),
+        node_index: z.string().optional(),
+      })
+      .optional(),
+  }),
+);
+
+/**
+ * The nodes in a record of a run, each once however often a loop ran it: what there is before 1.24. `profile` is what ONNX Runtime writes with profiling enabled, a
+ * JSON array of trace events. Throws TF_ONNXRUNTIME_FAILED for anything else.
+ */
+export function nodesInProfile(profile: string): readonly PlacedNode[] {
+  const nodes = new Map<string, PlacedNode>();
+  for (const { cat, name = '', args = {} } of eventsIn(profile)) {
+    const { provider, op_name: operator = '', node_index: index = '' } = args;
+    if (cat === 'Node' && provider !== undefined)
+      nodes.set(`${index} ${name}`, { provider, operator, name: name.replace(/_kernel_time$/, '') });
+  }
+  return [...nodes.values()];
+}
+
+function eventsIn(profile: string): z.infer<typeof eventsSchema> {
+  try {
+    return eventsSchema.parse(JSON.parse(profile));
+  } catch (cause) {
+    throw new TrtforgeError('TF_ONNXRUNTIME_FAILED', "ONNX Runtime's record of a run cannot be read.", {
+      cause,
+    });
+  }
+}
+
+const NAMED = 5;
+
+/** Throws TF_PROVIDER_FALLBACK for nodes that the provider did not take: all of them, or any where that is not allowed. */
+export function rejectFallback(
+  { providers, fallback }: Placement,
+  provider: OrtProvider,
+  isAllowed: boolean,
+): void {
+  if (fallback.length === 0) return;
+  const all = providers.reduce((sum, { nodes }) => sum + nodes, 0);
+  if (isAllowed && fallback.length < all) return;
+  const named = fallback.slice(0, NAMED).map((node) => `${node.name || 'unnamed'} (${node.operator})`);
+  const more = fallback.length > NAMED ? ` and ${fallback.length - NAMED} more` : '';
+  throw new TrtforgeError(
+    'TF_PROVIDER_FALLBACK',
+    `${executionProvider[provider]} took ${all - fallback.length} of ${plural(all, 'node')}; the others are ${named.join(', ')}${more}.`,
+    { details: { providers, nodes: fallback } },
+  );
+}
+
+/** What a user should know of nodes that were allowed to run elsewhere; empty where there are none. */
+export function placementWarnings(placement: Placement | null): readonly string[] {
+  if (placement === null || placement.fallback.length === 0) return [];
+  const all = placement.providers.reduce((sum, { nodes }) => sum + nodes, 0);
+  const operators = [...new Set(placement.fallback.map(({ operator }) => operator))].sort();
   return [
-    `${onCpu} of ${onGpu + onCpu} nodes ran on the CPU, where ONNX Runtime puts what its CUDA provider does not take, and small work on shapes: ${cpuOperators.join(', ')}.`,
+    `${placement.fallback.length} of ${plural(all, 'node')} ran elsewhere than requested: ${operators.join(', ')}.`,
   ];
 }

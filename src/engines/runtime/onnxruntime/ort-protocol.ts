@@ -1,42 +1,59 @@
 import type { Tensor } from '../../../formats/tensor/tensor.js';
+import type { NativeOrtRequest } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Pace } from '../back-end.js';
-import type { NodePlacement } from './ort-placement.js';
+import type { Placement } from './ort-placement.js';
+import type { OrtProvider } from './ort-provider.js';
 
 /** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
 export type OrtRequest =
-  | {
-      readonly kind: 'open';
-      readonly modelPath: string;
-      readonly threads: number | null;
-      /** null: on the CPU. */
-      readonly cuda: OrtCuda | null;
-    }
+  | OrtOpen
   | { readonly kind: 'placement' }
   | {
       readonly kind: 'run';
-      readonly inputs: readonly (readonly [string, Tensor])[];
+      readonly inputs: OrtInputs;
       /** How often; the outputs are those of the last. */
       readonly iterations: number;
+      readonly state: OrtState;
     }
   | {
       readonly kind: 'measure';
-      readonly inputs: readonly (readonly [string, Tensor])[];
+      readonly inputs: OrtInputs;
       readonly pace: Pace;
+      /** Inputs are copied to the device before the first run, and outputs stay there. */
+      readonly resident: boolean;
     };
 
-export interface OrtCuda {
-  readonly device: number;
-  /** Empty folder for ONNX Runtime's record of the first run. */
-  readonly profileFolder: string;
+export interface OrtOpen {
+  readonly kind: 'open';
+  readonly modelPath: string;
+  readonly threads: number | null;
+  /** null: onnxruntime-node runs it, on the CPU, where the addon is not compiled. */
+  readonly native: OrtNative | null;
 }
 
-/** Of the first run; null before it, and on the CPU. */
-export type OrtPlacement = NodePlacement | null;
+export interface OrtNative extends Pick<NativeOrtRequest, 'library' | 'providers' | 'config' | 'device'> {
+  readonly provider: OrtProvider;
+  readonly allowFallback: boolean;
+  /** All outputs of the model. */
+  readonly outputs: readonly string[];
+}
+
+export type OrtInputs = readonly (readonly [string, Tensor])[];
+
+/** Inputs, and the outputs that become them in the next run without leaving the device. Inputs that a run before gave may be left out. */
+export type OrtState = readonly (readonly [input: string, output: string])[];
 
 export interface OrtOpened {
   /** Version of ONNX Runtime. */
   readonly version: string;
+  /** What the library states of its build; null with onnxruntime-node's own binding. */
+  readonly buildInfo: string | null;
+  /** Version of the TensorRT that the provider loaded. */
+  readonly tensorrt: string | null;
 }
+
+/** Of the session, before 1.24 of its first run; null before it, and on the CPU. */
+export type OrtPlacement = Placement | null;
 
 export interface OrtAnswer {
   readonly outputs: readonly (readonly [string, Tensor])[];

@@ -1,6 +1,8 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { addonPath } from '../../../base/addon.js';
+import { withLoaderPath } from '../../../base/process/command.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
@@ -17,16 +19,29 @@ import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, isArrayDtype, tensorFrom } from '../../../formats/tensor/values.js';
 import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
-import type { Arithmetic, Pace, PacedRuns, RepeatedRun } from '../back-end.js';
+import { loadOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
+import type {
+  Arithmetic,
+  MeasureOptions,
+  ModelRunOptions,
+  Pace,
+  PacedRuns,
+  RepeatedRun,
+} from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
-import { checkInputs } from '../session-inputs.js';
-import { cudaEnvironment, isTf32Allowed, loaderWatch } from './ort-cuda.js';
-import type { OrtAnswer, OrtCuda, OrtOpened, OrtPlacement, OrtRequest } from './ort-protocol.js';
+import { checkInputs, rejectUnknown, wrong } from '../session-inputs.js';
+import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
+import type { OrtFacts } from './ort-facts.js';
+import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
 import { type OrtPlace, ortBackend } from './ort-provider.js';
+import { resolveProvider } from './provider-options.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 
 /** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */
 const LARGEST_PROTOBUF = 2 ** 31 - 1;
+
+/** Where it is not, models run on the CPU through onnxruntime-node. */
+const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
 
 const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js', import.meta.url);
 
@@ -43,14 +58,15 @@ export interface OrtSessionOptions extends OrtPlace {
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */
 export interface OrtSession extends Session {
-  /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). CUDA has them as they are. */
+  /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). GPUs have them as they are. */
   readonly rounding: Rounding | undefined;
-  /** On CUDA `fp32` only with TF32 off in cuBLAS and cuDNN. */
+  /** On a GPU `fp32` only with TF32 off; `mixed` too where TensorRT was allowed to compute in 16 or 8 bits; `as-built` for a model that wraps an engine. */
   readonly arithmetic: Arithmetic;
-  /** Which nodes of the first run were on the GPU and which on the CPU; null before it, and for sessions on the CPU. */
-  placement(): Promise<OrtPlacement>;
+  /** What ran it, for results. */
+  facts(): Promise<OrtFacts>;
+  run(inputs: NamedTensors, options?: ModelRunOptions): Promise<NamedTensors>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
-  measure(inputs: NamedTensors, pace: Pace, options?: RunOptions): Promise<PacedRuns>;
+  measure(inputs: NamedTensors, pace: Pace, options?: MeasureOptions): Promise<PacedRuns>;
   /** Runs the same inputs so many times, each timed in the process it happens in. */
   runRepeatedly(
     inputs: NamedTensors,
@@ -59,56 +75,91 @@ export interface OrtSession extends Session {
 }
 
 /**
- * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless CUDA is requested. There is no fallback from CUDA to the CPU: where it cannot be used
- * that is an error. Throws TF_USAGE (a device that is no ordinal), TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_SESSION_BINDING (an input or output of a type
- * that cannot cross: int4, float8, sequences; bfloat16 on CUDA), TF_ONNX_GRAPH_INVALID, TF_CHILD_DIED, and what opening a model throws; for CUDA TF_PLATFORM_UNSUPPORTED and
- * TF_GPU_UNAVAILABLE, the latter also in the first run where every node of it was left on the CPU.
+ * Loads an ONNX model, by path, into ONNX Runtime, on the CPU unless another provider is requested: through the addon, which speaks the C interface of any build of
+ * ONNX Runtime, or through onnxruntime-node on the CPU where the addon is not compiled. A provider that cannot be used, or that does not take every node
+ * (`allowFallback`), is an error. Throws TF_USAGE (a device that is no ordinal, an option that the provider does not have), TF_NATIVE_… for what needs the addon,
+ * TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED, TF_LIBRARY_…, TF_SESSION_BINDING (an input or output of a type that cannot cross: int4, float8, sequences),
+ * TF_ONNX_GRAPH_INVALID, TF_CHILD_DIED, and what opening a model throws; on a GPU TF_GPU_UNAVAILABLE, TF_GPU_MEMORY and TF_PROVIDER_FALLBACK, the last before 1.24 in
+ * the first run.
  */
 export async function openOrtSession(path: string, options: OrtSessionOptions = {}): Promise<OrtSession> {
+  const { provider = 'cpu', environment: base = process.env, device = 0, allowFallback = false } = options;
   const given = options.givenModel ?? path;
-  checkDevice(options.device);
+  checkDevice(device);
+  const resolved = resolveProvider(options, base);
+  const library = libraryFor(options, base);
   const prepared = await prepare(path, given, options);
-  const isCuda = options.provider === 'cuda';
-  const { environment: base = process.env } = options;
-  const environment = isCuda ? cudaEnvironment(base) : base;
-  const watch = loaderWatch(options.emit ?? ignoreEvents);
-  const cuda = isCuda ? cudaOn(options.device ?? 0) : null;
   const child = startSupervised(CHILD, {
-    emit: watch.emit,
-    env: environment,
+    emit: options.emit ?? ignoreEvents,
+    env:
+      library === null
+        ? resolved.environment
+        : withLoaderPath(resolved.environment, neighbourFolders(library.path)),
     doing: `running ${given} on ONNX Runtime`,
-    // A run cannot be interrupted, so there is nothing to wait for.
+    // An engine that TensorRT builds cannot be interrupted, so there is nothing to wait for.
     graceMs: 200,
   });
-  const close = async () => {
-    await child.close();
-    if (cuda !== null) rmSync(cuda.profileFolder, { recursive: true, force: true });
-  };
   try {
-    const threads = options.threads ?? null;
-    const request: OrtRequest = { kind: 'open', modelPath: prepared.path, threads, cuda };
-    const { version } = (await child.request(request, options.signal).catch((error: unknown) => {
+    const { providers, config, tf32, narrow } = resolved;
+    const outputs = prepared.outputs.map(({ name }) => name);
+    const native = library && {
+      library: library.path,
+      provider,
+      providers,
+      config,
+      device,
+      allowFallback,
+      outputs,
+    };
+    const request: OrtRequest = {
+      kind: 'open',
+      modelPath: prepared.path,
+      threads: options.threads ?? null,
+      native,
+    };
+    const opened = (await child.request(request, options.signal).catch((error: unknown) => {
       throw notLoaded(error, given, prepared.path);
     })) as OrtOpened;
-    const tf32 = isCuda && isTf32Allowed(environment);
-    return sessionOver(
-      { child, close, given },
-      tf32 && prepared.arithmetic === 'fp32' ? { ...prepared, arithmetic: 'tf32' } : prepared,
-      ortBackend(version, options, tf32),
-    );
+    const { arithmetic } = prepared;
+    return sessionOver({
+      child,
+      given,
+      prepared: {
+        ...prepared,
+        arithmetic: arithmetic !== 'fp32' ? arithmetic : narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32',
+      },
+      backend: ortBackend(opened.version, options, { tf32, tensorrt: opened.tensorrt }),
+      facts: {
+        library: library?.path ?? 'onnxruntime-node',
+        version: opened.version,
+        buildInfo: opened.buildInfo,
+        tensorrt: opened.tensorrt,
+        provider,
+        providerOptions: { ...options.providerOptions },
+        tf32,
+      },
+      isNative: library !== null,
+    });
   } catch (error) {
-    // The child's last lines are read when it is closed, and the loader's message is among them.
-    await close();
-    throw watch.explain(error);
+    await child.close();
+    throw error;
   } finally {
     prepared.discard();
   }
 }
 
-const cudaOn = (device: number): OrtCuda => ({
-  device,
-  profileFolder: mkdtempSync(join(tmpdir(), 'trtforge-profile-')),
-});
+/** The library that the addon loads; null: onnxruntime-node's binding, on the CPU. */
+function libraryFor(options: OrtSessionOptions, environment: NodeJS.ProcessEnv): OrtLibrary | null {
+  const { provider = 'cpu', onnxRuntime, providerOptions = {} } = options;
+  const needsAddon =
+    provider !== 'cpu' || onnxRuntime !== undefined || Object.keys(providerOptions).length > 0;
+  if (!needsAddon && !isAddonCompiled()) return null;
+  if (needsAddon) loadOnnxRuntime();
+  const library = chooseOrtLibrary(provider, onnxRuntime, environment);
+  if (library === undefined && needsAddon)
+    throw new TrtforgeError('TF_ONNXRUNTIME_MISSING', 'There is no libonnxruntime.so on this machine.');
+  return library ?? null;
+}
 
 interface Prepared {
   /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it, or its shapes inside. */
@@ -124,17 +175,17 @@ async function prepare(path: string, given: string, options: OrtSessionOptions):
   const model = openModel(path);
   try {
     assertWellTyped(path, model.proto);
-    const isCuda = options.provider === 'cuda';
-    const { inputs, outputs } = bindingsOf(given, model, isCuda);
-    const rounding = isCuda ? undefined : roundInFloat32(model.proto);
-    const arithmetic: Arithmetic = isCuda
-      ? isWide(model.proto)
-        ? 'fp32'
-        : 'mixed'
-      : rounding === undefined
-        ? 'fp32'
-        : 'rounded';
-    const facts = { inputs, outputs, rounding, arithmetic };
+    const isGpu = (options.provider ?? 'cpu') !== 'cpu';
+    const { inputs, outputs } = bindingsOf(given, model);
+    const rounding = isGpu ? undefined : roundInFloat32(model.proto);
+    const arithmetic = wrapsEngine(model.proto)
+      ? 'as-built'
+      : rounding !== undefined
+        ? 'rounded'
+        : !isGpu || isWide(model.proto)
+          ? 'fp32'
+          : 'mixed';
+    const facts = { inputs, outputs, rounding, arithmetic } as const;
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
     if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
       return { path, ...facts, discard: () => {} };
@@ -168,7 +219,11 @@ function hasShapesOutside(proto: ModelProto): boolean {
   return false;
 }
 
-function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepared, 'inputs' | 'outputs'> {
+/** Whether a provider loads a compiled engine in the place of nodes. */
+const wrapsEngine = ({ graph }: ModelProto): boolean =>
+  graph?.node.some(({ opType }) => opType === 'EPContext') ?? false;
+
+function bindingsOf(path: string, model: OnnxModel): Pick<Prepared, 'inputs' | 'outputs'> {
   const graph = model.proto.graph;
   const binding =
     (what: string) =>
@@ -178,13 +233,6 @@ function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepa
         throw new TrtforgeError(
           'TF_SESSION_BINDING',
           `The ${what} ${name} of ${path} is ${dtype ?? 'of no declared type'}, which cannot be passed to ONNX Runtime.`,
-        );
-      }
-      if (isCuda && dtype === 'bfloat16') {
-        throw new TrtforgeError(
-          'TF_SESSION_BINDING',
-          `The ${what} ${name} of ${path} is bfloat16, which cannot be passed to ONNX Runtime on CUDA.`,
-          { remedy: 'Use --provider cpu, where it is computed in float32 and rounded, or build an engine.' },
         );
       }
       const unnamed = (dim: number | string | null) =>
@@ -197,28 +245,50 @@ function bindingsOf(path: string, model: OnnxModel, isCuda: boolean): Pick<Prepa
   };
 }
 
-function sessionOver(
-  {
-    child,
-    close,
-    given,
-  }: { readonly child: SupervisedSession; readonly close: () => Promise<void>; readonly given: string },
-  { inputs, outputs, rounding, arithmetic }: Prepared,
-  backend: string,
-): OrtSession {
+interface Opened {
+  readonly child: SupervisedSession;
+  readonly given: string;
+  readonly prepared: Prepared;
+  readonly backend: string;
+  readonly facts: Omit<OrtFacts, 'placement'>;
+  readonly isNative: boolean;
+}
+
+function sessionOver({ child, given, prepared, backend, facts, isNative }: Opened): OrtSession {
+  const { inputs, outputs, rounding, arithmetic } = prepared;
   const widened = rounding !== undefined;
-  const feedsOf = (tensors: NamedTensors) => {
-    checkInputs(inputs, tensors);
+  /** Inputs whose tensor a run before left on the device. */
+  const kept = new Set<string>();
+  const feedsOf = (tensors: NamedTensors): OrtInputs => {
+    checkInputs(
+      inputs.filter(({ name }) => !kept.has(name) || tensors.has(name)),
+      tensors,
+    );
     return [...tensors].map(([name, tensor]): [string, Tensor] => [name, widened ? widen(tensor) : tensor]);
   };
-  const asked = (request: OrtRequest & { readonly inputs: Feeds }, { signal }: RunOptions) =>
+  const asked = (request: OrtRequest & { readonly inputs: OrtInputs }, { signal }: RunOptions) =>
     child.request(request, signal).catch((error: unknown) => {
       throw notRun(error, given, inputs, request.inputs);
     });
-  const runRepeatedly: OrtSession['runRepeatedly'] = async (tensors, { iterations, ...options }) => {
-    const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors), iterations };
+  const ran = async (
+    tensors: NamedTensors,
+    iterations: number,
+    options: ModelRunOptions,
+  ): Promise<RepeatedRun> => {
+    const state = Object.entries(options.state ?? {});
+    if (state.length > 0 && !isNative) loadOnnxRuntime();
+    checkState(state, prepared);
+    const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors), iterations, state };
     const answer = (await asked(request, options)) as OrtAnswer;
-    return { outputs: inDeclaredTypes(answer.outputs, outputs), ms: answer.ms };
+    for (const [input] of state) kept.add(input);
+    const fed = new Set(state.map(([, output]) => output));
+    return {
+      outputs: inDeclaredTypes(
+        answer.outputs,
+        outputs.filter(({ name }) => !fed.has(name)),
+      ),
+      ms: answer.ms,
+    };
   };
   return {
     backend,
@@ -226,20 +296,31 @@ function sessionOver(
     outputs,
     rounding,
     arithmetic,
-    placement: async () => (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement,
-    run: async (tensors, options = {}) =>
-      (await runRepeatedly(tensors, { ...options, iterations: 1 })).outputs,
-    runRepeatedly,
-    measure: async (tensors, pace, options = {}) => {
-      const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace };
+    facts: async () => {
+      const placement = (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement;
+      return { ...facts, placement };
+    },
+    run: async (tensors, options = {}) => (await ran(tensors, 1, options)).outputs,
+    runRepeatedly: (tensors, { iterations, ...options }) => ran(tensors, iterations, options),
+    measure: async (tensors, pace, { transfers = true, ...options } = {}) => {
+      const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
       return (await asked(request, options)) as PacedRuns;
     },
-    close,
-    [Symbol.asyncDispose]: close,
+    close: () => child.close(),
+    [Symbol.asyncDispose]: () => child.close(),
   };
 }
 
-type Feeds = (OrtRequest & { kind: 'run' })['inputs'];
+/** Throws TF_SESSION_INPUT for a state of names that the model does not have, or of different types. */
+function checkState(state: OrtState, { inputs, outputs }: Prepared): void {
+  for (const [input, output] of state) {
+    rejectUnknown(inputs, [input]);
+    const from = outputs.find(({ name }) => name === output);
+    if (from === undefined) throw wrong(`There is no output "${output}" that could become ${input}.`);
+    const { dtype } = inputs.find(({ name }) => name === input)!;
+    if (from.dtype !== dtype) throw wrong(`${input} is ${dtype}, ${output} is ${from.dtype}.`);
+  }
+}
 
 /** ONNX Runtime's message about a file, with the user's name for it in the place of a copy's. */
 function notLoaded(error: unknown, given: string, loaded: string): unknown {
@@ -252,7 +333,7 @@ function notLoaded(error: unknown, given: string, loaded: string): unknown {
 }
 
 /** A file that loads is not broken: what does not suit it are the shapes or the values of its inputs, so these are named. */
-function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds: Feeds): unknown {
+function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds: OrtInputs): unknown {
   if (!isOrtFailure(error)) return error;
   const fed = feeds.map(([name, { shape }]) => ({ name, shape: [...shape] }));
   const open = fed.filter(({ name, shape }) => {

@@ -43,6 +43,7 @@ export const tensorrt: BackEnd = {
         cudaGraphFallbacks,
         weightBudgetBytes: streamableWeightsBytes > 0 ? weightBudgetBytes : null,
         warnings: [],
+        onnxRuntime: null,
       }),
     };
   },

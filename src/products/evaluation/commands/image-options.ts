@@ -1,5 +1,5 @@
 import { choice, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
+import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
@@ -47,5 +47,5 @@ export const imageRunOf = (options: OptionValues<typeof imageOptions> & { readon
   imgsz: options.imgsz ?? preprocessings[options.preprocess]!.width,
   warmupRuns: options.warmupRuns,
   skipLatency: options.skipLatency,
-  open: { ...engineOptionsOf(options), provider: options.provider, device: options.device },
+  open: { ...engineOptionsOf(options), ...placeOf(options) },
 });

@@ -1,7 +1,7 @@
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
+import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import { normalizers } from '../speech/normalizers.js';
@@ -47,8 +47,7 @@ export const command = defineCommand({
   schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
   run: async ([meta = ''], options, context): Promise<RecogniserResult> => {
     const recognisers = await Promise.all(context.products.map((product) => product.recognisers?.() ?? []));
-    const { engines, provider, device } = options;
-    const open = { ...engineOptionsOf(options), engines, provider, device };
+    const open = { ...engineOptionsOf(options), engines: options.engines, ...placeOf(options) };
     const { emit, signal, environment } = context;
     return evaluateRecogniser({ ...options, meta, open }, recognisers.flat(), { emit, signal, environment });
   },

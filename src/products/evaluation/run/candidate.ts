@@ -4,6 +4,7 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { sha256InPieces } from '../../../base/files/digest.js';
 import { passportPath, readPassport } from '../../../engines/identity/passport.js';
 import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 
 /** What was evaluated, beside every metric. */
@@ -20,6 +21,8 @@ export const candidateSchema = z.object({
   /** `ONNX Runtime 1.30.0 (CPU)`. */
   backend: z.string(),
   arithmetic: z.string(),
+  /** Of a model: library, options and placement; absent for engines. */
+  onnxRuntime: ortFactsSchema.optional(),
   /** Nodes that ran somewhere else, for one. */
   warnings: z.array(z.string()),
 });
@@ -35,7 +38,7 @@ export async function withCandidate<T>(
   await using session = await openSession(file, options, context);
   const result = await use(session);
   const passport = session.kind === 'engine' && existsSync(passportPath(file)) ? readPassport(file) : null;
-  const { warnings } = await session.facts();
+  const { warnings, onnxRuntime } = await session.facts();
   return {
     result,
     candidate: {
@@ -48,6 +51,7 @@ export async function withCandidate<T>(
       backEnd: session.backEnd,
       backend: session.backend,
       arithmetic: session.arithmetic,
+      ...(onnxRuntime === null ? {} : { onnxRuntime }),
       warnings: [...warnings],
     },
   };

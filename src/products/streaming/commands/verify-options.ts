@@ -1,5 +1,10 @@
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { comparisonOptions, placeOptions, toleranceOptions } from '../../../cli/options/comparison.js';
+import {
+  comparisonOptions,
+  placeOf,
+  placeOptions,
+  toleranceOptions,
+} from '../../../cli/options/comparison.js';
 import { integer, splitAtCommas } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -112,12 +117,12 @@ export type ReferenceOptions = OptionValues<typeof referenceOptions>;
 
 /** Throws TF_USAGE for options that need another one, and for those that the candidate's back end does not honour. */
 export function assertApplicable(candidate: string, options: ReferenceOptions): void {
-  const { swap, decoder, threads, provider, batches } = options;
+  const { swap, decoder, threads, batches } = options;
   if (swap !== undefined && decoder === undefined)
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
       remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
     });
-  const { takes } = chooseBackEnd(candidate, { threads, provider });
+  const { takes } = chooseBackEnd(candidate, { threads, ...placeOf(options) });
   if (takes === 'engine' || batches.length === 0) return;
   throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
     remedy: 'Remove --batches: it is for engines.',

@@ -1,5 +1,6 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
+import { placeOf } from '../../../cli/options/comparison.js';
 import {
   cudaGraphOption,
   type EngineOptionValues,
@@ -44,7 +45,7 @@ async function runReference(
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   assertApplicable(candidate, options);
-  const { mode, device, provider, threads, rule, decoder, swap, taskOutput } = options;
+  const { mode, threads, rule, decoder, swap, taskOutput } = options;
   const { dump, dumpLimit, sensitivity } = options;
   const others = options.beside.map((path) => runNumbers(readSummary(path)));
   const ran = await verifyAgainstReference(
@@ -56,7 +57,8 @@ async function runReference(
       atol: options.atol.flat(),
       rtol: options.rtol.flat(),
       batches: options.batches.flat(),
-      ...{ device, provider, threads, rule, decoder, swap, taskOutput, dump, dumpLimit, sensitivity },
+      ...placeOf(options),
+      ...{ threads, rule, decoder, swap, taskOutput, dump, dumpLimit, sensitivity },
       ...engineOptionsOf(options),
       policy: options.drift?.policy,
       limit: options.chunks,

@@ -1,0 +1,31 @@
+import { existsSync } from 'node:fs';
+import { openFile } from '../../../base/files/byte-source.js';
+import type { NativeOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
+import { readElf } from '../../../tensorrt/toolchain/elf.js';
+import { providerLibrary } from './find-library.js';
+
+/**
+ * The libraries that a provider needs and the loader of this process does not find, by soname: all of them, where the loader reports the first alone. What a library
+ * that is found needs in turn is not looked at; where all are found and the provider does not load all the same, the loader's text is the only entry.
+ * Throws TF_LIBRARY_INVALID for a file that is no library.
+ */
+export function missingLibraries(
+  library: string,
+  provider: 'cuda' | 'tensorrt',
+  { loadError }: Pick<NativeOnnxRuntime, 'loadError'>,
+): readonly string[] {
+  const path = providerLibrary(library, provider);
+  const shared = providerLibrary(library, 'shared');
+  const absent = [path, shared].filter((each) => !existsSync(each));
+  if (absent.length > 0) return absent;
+  const source = openFile(path);
+  try {
+    const missing = readElf(source).needed.filter((name) => loadError(name) !== null);
+    if (missing.length > 0) return missing;
+  } finally {
+    source.close();
+  }
+  // A provider takes its host's functions from this one.
+  const why = loadError(shared) ?? loadError(path);
+  return why === null ? [] : [why];
+}

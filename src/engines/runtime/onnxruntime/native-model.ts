@@ -1,0 +1,139 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TrtforgeError } from '../../../errors.js';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import type { Tensor } from '../../../formats/tensor/tensor.js';
+import { loadAddon } from '../../../tensorrt/addon/addon.js';
+import {
+  loadOnnxRuntime,
+  type NativeOnnxRuntime,
+  type NativeOrtOutput,
+  type NativeOrtSession,
+} from '../../../tensorrt/addon/onnx-runtime.js';
+import { howToInstall, providerNames } from './find-library.js';
+import { missingLibraries } from './missing-libraries.js';
+import { firstLine, type OrtModel, unsupported } from './ort-model.js';
+import { nodesInProfile, placementOf, rejectFallback } from './ort-placement.js';
+import type { OrtNative, OrtOpen, OrtPlacement } from './ort-protocol.js';
+
+/** The first version that reports which provider took a node; before, the record of a run does. */
+const REPORTS_PLACEMENT = 24;
+/** Of <driver_types.h>: cudaErrorMemoryAllocation. */
+const CUDA_OUT_OF_MEMORY = '2';
+
+/**
+ * A model on ONNX Runtime's C interface. Throws TF_LIBRARY_…, TF_ONNXRUNTIME_MISSING with every library that is missing, TF_USAGE for a provider's option, TF_GPU_UNAVAILABLE,
+ * TF_GPU_MEMORY, TF_PROVIDER_FALLBACK, TF_ONNXRUNTIME_FAILED.
+ */
+export async function openNativeModel({ modelPath, threads }: OrtOpen, native: OrtNative): Promise<OrtModel> {
+  const runtime = loadOnnxRuntime();
+  const { library, provider, allowFallback } = native;
+  const { version } = runtime.probe(library);
+  const isRecorded = provider !== 'cpu' && Number(version.split('.')[1]) < REPORTS_PLACEMENT;
+  const recordFolder = isRecorded ? mkdtempSync(join(tmpdir(), 'trtforge-profile-')) : null;
+  const discard = () => recordFolder !== null && rmSync(recordFolder, { recursive: true, force: true });
+  process.once('exit', discard);
+  let session: NativeOrtSession;
+  try {
+    session = await runtime.open({
+      ...native,
+      modelPath,
+      threads: threads ?? 0,
+      profilePrefix: recordFolder === null ? null : join(recordFolder, 'first-run'),
+    }).done;
+  } catch (error) {
+    throw whyNot(error, native, runtime);
+  }
+  let placement: OrtPlacement = null;
+  const place = (nodes: NativeOrtSession['placement']) => {
+    placement = placementOf(nodes, provider);
+    rejectFallback(placement, provider, allowFallback);
+  };
+  if (provider !== 'cpu' && recordFolder === null) place(session.placement);
+  return {
+    facts: {
+      version,
+      buildInfo: session.buildInfo,
+      tensorrt: provider === 'tensorrt' ? tensorrtHere() : null,
+    },
+    placement: () => placement,
+    bind: (inputs, { state, resident }) => {
+      const outputs = new Map(state.map(([input, output]) => [output, input]));
+      const call = session.bind({
+        inputs: inputs.map(([name, { dtype, shape, bytes }]) => ({
+          name,
+          type: dtypes[dtype].onnx,
+          shape,
+          // What arrives from another process may begin anywhere.
+          bytes: bytes.byteOffset % 8 === 0 ? bytes : bytes.slice(),
+        })),
+        outputs: native.outputs.map((name) => ({ name, feeds: outputs.get(name) ?? null })),
+        resident,
+      });
+      return {
+        run: async () => {
+          await call.run();
+          if (recordFolder === null || placement !== null) return;
+          const nodes = nodesInProfile(readFileSync(session.endProfiling(), 'utf8'));
+          discard();
+          place(nodes);
+        },
+        outputs: () => call.outputs().map((output) => [output.name, tensorOf(output)] as const),
+      };
+    },
+  };
+}
+
+const names = new Map(Object.entries(dtypes).map(([name, { onnx }]) => [onnx as number, name as Dtype]));
+
+function tensorOf({ name, type, shape, data }: NativeOrtOutput): Tensor {
+  const dtype = names.get(type);
+  if (dtype === undefined) throw unsupported(name, `of ONNX type ${type}`);
+  return { dtype, shape, bytes: new Uint8Array(data) };
+}
+
+/** The TensorRT that the provider loaded: its library is found by name now. */
+function tensorrtHere(): string | null {
+  try {
+    return loadAddon().probe('libnvinfer.so.10').version;
+  } catch {
+    return null;
+  }
+}
+
+/** What is wrong with a provider or with the GPU, as an error that states so; anything else as it is. */
+function whyNot(
+  error: unknown,
+  { library, provider, device }: OrtNative,
+  runtime: NativeOnnxRuntime,
+): unknown {
+  if (!(error instanceof TrtforgeError) || provider === 'cpu') return error;
+  const text = firstLine(error);
+  const name = providerNames[provider];
+  if (error.code === 'TF_ONNXRUNTIME_MISSING') {
+    const missing = missingLibraries(library, provider, runtime);
+    const reason = missing.length > 0 ? `${missing.join(', ')} cannot be loaded` : text;
+    return new TrtforgeError(error.code, `ONNX Runtime cannot load its ${name} provider: ${reason}.`, {
+      remedy: howToInstall(provider),
+      details: { library, missing },
+      cause: error,
+    });
+  }
+  if (error.code === 'TF_USAGE')
+    return new TrtforgeError(
+      'TF_USAGE',
+      `ONNX Runtime rejects the options of its ${name} provider: ${text}`,
+      {
+        remedy: 'Pass other values with --provider-option.',
+        cause: error,
+      },
+    );
+  // Between the place in ONNX Runtime's sources and the machine's name is CUDA's own message.
+  const [failure, number] = /CUDA failure (\d+): [^;]+/.exec(text) ?? [];
+  if (failure === undefined) return error;
+  const code = number === CUDA_OUT_OF_MEMORY ? 'TF_GPU_MEMORY' : 'TF_GPU_UNAVAILABLE';
+  return new TrtforgeError(code, `ONNX Runtime cannot use GPU ${device}: ${failure.trim()}.`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,63 @@
+import { createRequire } from 'node:module';
+import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
+import { TrtforgeError } from '../../../errors.js';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import type { Tensor } from '../../../formats/tensor/tensor.js';
+import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
+import { loadOrt, type Ort } from './load-ort.js';
+import { firstLine, type OrtModel, unsupported } from './ort-model.js';
+import type { OrtOpen } from './ort-protocol.js';
+
+/** A model on onnxruntime-node's binding: on the CPU, where the addon is not compiled. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED. */
+export async function openNodeModel({ modelPath, threads }: OrtOpen): Promise<OrtModel> {
+  const ort = await loadOrt();
+  // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
+  const session = await inOrt(() =>
+    ort.InferenceSession.create(modelPath, {
+      executionProviders: ['cpu'],
+      logSeverityLevel: 3,
+      ...(threads === null ? {} : { intraOpNumThreads: threads }),
+    }),
+  );
+  const require = createRequire(import.meta.url);
+  const { version } = require('onnxruntime-node/package.json') as { version: string };
+  return {
+    facts: { version, buildInfo: null, tensorrt: null },
+    placement: () => null,
+    bind: (inputs) => {
+      const feeds = Object.fromEntries(inputs.map(([name, tensor]) => [name, toOrt(ort, name, tensor)]));
+      let results: Awaited<ReturnType<InferenceSession['run']>> = {};
+      return {
+        run: async () => {
+          results = await inOrt(() => session.run(feeds));
+        },
+        outputs: () =>
+          Object.entries(results).map(([name, tensor]) => [name, fromOrt(name, tensor)] as const),
+      };
+    },
+  };
+}
+
+/** The message is ONNX Runtime's own: the parent knows what the user calls the model. */
+async function inOrt<T>(action: () => Promise<T>): Promise<T> {
+  try {
+    return await action();
+  } catch (cause) {
+    throw new TrtforgeError('TF_ONNXRUNTIME_FAILED', firstLine(cause), { cause });
+  }
+}
+
+function toOrt(runtime: Ort, name: string, tensor: Tensor): OrtTensor {
+  const { dtype } = tensor;
+  if (!isArrayDtype(dtype)) throw unsupported(name, dtype);
+  const elements = elementsOf({ ...tensor, dtype });
+  return new runtime.Tensor(dtype as 'float32', elements as Float32Array, [...tensor.shape]);
+}
+
+function fromOrt(name: string, tensor: OrtTensor): Tensor {
+  const dtype = tensor.type in dtypes ? (tensor.type as Dtype) : undefined;
+  if (dtype === undefined || !isArrayDtype(dtype)) throw unsupported(name, tensor.type);
+  // Halves come as Uint16Array or, on newer Node, as Float16Array: their bytes are the same.
+  const { buffer, byteOffset, byteLength } = tensor.data as ElementArray;
+  return { dtype, shape: [...tensor.dims], bytes: new Uint8Array(buffer, byteOffset, byteLength) };
+}
