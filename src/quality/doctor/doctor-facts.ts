@@ -2,6 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { DebianPackage, PythonPackage } from '../../tensorrt/toolchain/installed-packages.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { GpuView } from './gpu.js';
+import type { OnnxRuntimeFacts } from './onnxruntime.js';
 import type { ToolchainList } from './toolchain-list.js';
 
 export interface MachineFacts {
@@ -21,16 +22,6 @@ export interface ToolFacts {
   readonly compiler: string | null;
   /** First line of `python3 -m pip --version`; null where there is none. */
   readonly pip: string | null;
-}
-
-export interface OnnxRuntimeFacts {
-  readonly version: string;
-  /** Execution providers this build knows; `bundled` ones need nothing more, others a library of their own, which is there where they are `installed`. */
-  readonly providers: readonly {
-    readonly name: string;
-    readonly bundled: boolean;
-    readonly installed: boolean;
-  }[];
 }
 
 export interface StoreFacts {
@@ -56,8 +47,7 @@ export interface DoctorProbes {
   trtexecs(): Promise<readonly TrtexecFacts[]>;
   debianPackages(): Promise<readonly DebianPackage[]>;
   pythonPackages(): Promise<readonly PythonPackage[]>;
-  /** Null where onnxruntime-node is not installed. */
-  onnxRuntime(): Promise<OnnxRuntimeFacts | null>;
+  onnxRuntime(): Promise<readonly OnnxRuntimeFacts[]>;
   store(): Promise<StoreFacts>;
 }
 
@@ -70,7 +60,7 @@ export interface DoctorFacts {
   readonly trtexecs: readonly TrtexecFacts[] | undefined;
   readonly debianPackages: readonly DebianPackage[] | undefined;
   readonly pythonPackages: readonly PythonPackage[] | undefined;
-  readonly onnxRuntime: OnnxRuntimeFacts | null | undefined;
+  readonly onnxRuntime: readonly OnnxRuntimeFacts[] | undefined;
   readonly store: StoreFacts | undefined;
   readonly failures: readonly Finding[];
 }

@@ -3,14 +3,14 @@ import { arch, availableParallelism, freemem, platform, release, totalmem } from
 import { dirname, join } from 'node:path';
 import { addonPath } from '../../base/addon.js';
 import { statIfThere } from '../../base/files/files.js';
-import { runSupervised } from '../../base/process/supervise.js';
 import { storeFolder } from '../../engines/store/local.js';
 import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
-import type { DoctorProbes, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
+import type { DoctorProbes, MachineFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { driverInChild, lookForGpus } from './gpu.js';
+import { lookForOnnxRuntimes } from './onnxruntime.js';
 import { listToolchains } from './toolchain-list.js';
 
 const COMMAND_TIMEOUT_MS = 10_000;
@@ -32,7 +32,7 @@ export function machineProbes(host: Host, cacheDir: string | undefined): DoctorP
       ),
     debianPackages: () => debianPackages(run),
     pythonPackages: async () => pythonPackages(host),
-    onnxRuntime: askOnnxRuntime,
+    onnxRuntime: () => lookForOnnxRuntimes(host),
     store: async () => lookAtStore(storeFolder(cacheDir, environment)),
   };
 }
@@ -73,17 +73,6 @@ async function lookAtTools({ run, environment }: Host): Promise<ToolFacts> {
     firstLine(pythonOf(environment), ['-m', 'pip', '--version'], pythonEnvironment(environment)),
   ]);
   return { addon: { path: addonPath, isBuilt: existsSync(addonPath) }, compiler, pip };
-}
-
-async function askOnnxRuntime(): Promise<OnnxRuntimeFacts | null> {
-  const module = new URL('../../../dist/quality/doctor/onnxruntime-child.js', import.meta.url);
-  const answer = await runSupervised(module, null, {
-    emit: () => {},
-    signal: AbortSignal.timeout(COMMAND_TIMEOUT_MS * 2),
-    graceMs: 500,
-    doing: 'asking ONNX Runtime for its providers',
-  });
-  return answer as OnnxRuntimeFacts | null;
 }
 
 /** The store as it lies on the disk: what it contains, whether it may be written, how much space is left. */

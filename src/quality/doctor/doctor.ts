@@ -3,9 +3,10 @@ import { ExitCode } from '../../errors.js';
 import { collectFacts, type DoctorFacts, type DoctorProbes } from './doctor-facts.js';
 import { type Finding, findingSchema } from './finding.js';
 import { judgeGpu } from './judge-gpu.js';
-import { judgeMachine, judgeOnnxRuntime, judgeStore } from './judge-machine.js';
+import { judgeMachine, judgeStore } from './judge-machine.js';
 import { judgeToolchains } from './judge-toolchains.js';
 import { judgeVersions } from './judge-versions.js';
+import { judgeOnnxRuntime, onnxRuntimeSchema } from './onnxruntime.js';
 import { supportRowSchema, supportTable } from './support.js';
 import { listedToolchainSchema } from './toolchain-list.js';
 
@@ -27,12 +28,8 @@ export const doctorSchema = z.object({
   cudaVersion: z.string().nullable(),
   toolchains: z.array(listedToolchainSchema),
   trtexecs: z.array(z.object({ path: z.string(), version: z.string().nullable() })),
-  onnxRuntime: z
-    .object({
-      version: z.string(),
-      providers: z.array(z.object({ name: z.string(), bundled: z.boolean(), installed: z.boolean() })),
-    })
-    .nullable(),
+  /** Builds of ONNX Runtime, in the order in which sessions look for them. */
+  onnxRuntime: z.array(onnxRuntimeSchema),
   store: z
     .object({
       folder: z.string(),
@@ -70,10 +67,7 @@ export async function examine(
     cudaVersion: facts.gpus?.cudaVersion ?? null,
     toolchains: facts.toolchains?.toolchains ?? [],
     trtexecs: (facts.trtexecs ?? []).map((each) => ({ ...each })),
-    onnxRuntime:
-      facts.onnxRuntime === undefined || facts.onnxRuntime === null
-        ? null
-        : { ...facts.onnxRuntime, providers: [...facts.onnxRuntime.providers] },
+    onnxRuntime: [...(facts.onnxRuntime ?? [])],
     store: facts.store === undefined ? null : { ...facts.store },
     support: [...supportTable(gpus.map(({ computeCapability }) => computeCapability))],
   };

@@ -1,6 +1,5 @@
 import { addonRemedy } from '../../base/addon.js';
-import { catalogue } from '../../errors.js';
-import type { DoctorFacts, MachineFacts, OnnxRuntimeFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
+import type { DoctorFacts, MachineFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 
 const NODE_MINIMUM = [20, 19] as const;
@@ -76,33 +75,6 @@ function judgeTools({ addon, compiler, pip }: ToolFacts, platform: string): read
         addonRemedy(),
       );
   return [addonFinding, pipFinding];
-}
-
-const onnxruntime = findingsOf('onnxruntime');
-
-export function judgeOnnxRuntime(facts: OnnxRuntimeFacts | null | undefined): readonly Finding[] {
-  if (facts === undefined) return [];
-  if (facts === null) {
-    return [
-      onnxruntime.warning(
-        'missing',
-        'onnxruntime-node is not installed: run, verify, record and bench have nothing to run models with.',
-        catalogue.TF_ONNXRUNTIME_MISSING.remedy,
-      ),
-    ];
-  }
-  const named = (which: (provider: OnnxRuntimeFacts['providers'][number]) => boolean) =>
-    facts.providers
-      .filter(which)
-      .map(({ name }) => name)
-      .join(', ');
-  const ready = named(({ bundled }) => bundled);
-  const installed = named((provider) => provider.installed && !provider.bundled);
-  const missing = named((provider) => !provider.installed);
-  const added =
-    installed === '' ? '' : `; with the provider libraries of ${installed}, which load when asked for`;
-  const rest = missing === '' ? '' : `; without the provider libraries of ${missing}`;
-  return [onnxruntime.ok('providers', `ONNX Runtime ${facts.version} with ${ready}${added}${rest}`)];
 }
 
 const store = findingsOf('store');

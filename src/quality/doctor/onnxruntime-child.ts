@@ -1,34 +1,16 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { serve } from '../../base/process/supervised-child.js';
-import type { OnnxRuntimeFacts } from './doctor-facts.js';
+import { providerLibrary } from '../../engines/runtime/onnxruntime/find-library.js';
+import { missingLibraries } from '../../engines/runtime/onnxruntime/missing-libraries.js';
+import { loadOnnxRuntime } from '../../tensorrt/addon/onnx-runtime.js';
+import type { OnnxRuntimeAnswer } from './onnxruntime.js';
 
-// In a child because its native library can fail in ways that take the process along.
-serve(async (): Promise<OnnxRuntimeFacts | null> => {
-  const require = createRequire(import.meta.url);
-  const entry = resolved(() => require.resolve('onnxruntime-node'));
-  if (entry === null) return null;
-  const about: unknown = JSON.parse(readFileSync(join(dirname(entry), '..', 'package.json'), 'utf8'));
-  const version =
-    typeof about === 'object' && about !== null && 'version' in about ? String(about.version) : 'unknown';
-  const { listSupportedBackends } = await import('onnxruntime-node');
-  const libraries = join(dirname(entry), '../bin/napi-v6', process.platform, process.arch);
-  const isInstalled = (name: string) => existsSync(join(libraries, `libonnxruntime_providers_${name}.so`));
-  return {
-    version,
-    providers: listSupportedBackends().map(({ name, bundled }) => ({
-      name,
-      bundled,
-      installed: bundled || isInstalled(name),
-    })),
-  };
+// In a child because what it loads can fail in ways that take the process along.
+serve(async (request): Promise<OnnxRuntimeAnswer> => {
+  const { path } = request as { readonly path: string };
+  const runtime = loadOnnxRuntime();
+  const { version, buildInfo } = runtime.probe(path);
+  const names = (['cuda', 'tensorrt'] as const).filter((name) => existsSync(providerLibrary(path, name)));
+  const providers = names.map((name) => ({ name, missing: missingLibraries(path, name, runtime) }));
+  return { version, buildInfo, providers };
 });
-
-function resolved(find: () => string): string | null {
-  try {
-    return find();
-  } catch {
-    return null;
-  }
-}

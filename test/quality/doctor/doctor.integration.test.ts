@@ -7,6 +7,8 @@ import { doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor
 import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
 import { lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
+import { lookForOnnxRuntimes } from '../../../src/quality/doctor/onnxruntime.js';
+import { thisMachine } from '../../../src/tensorrt/toolchain/find.js';
 import type { DebianPackage, PythonPackage } from '../../../src/tensorrt/toolchain/installed-packages.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { facts, listed, probesOf, withGpu, withoutGpu } from './fake-facts.js';
@@ -25,6 +27,7 @@ describe('a healthy machine', () => {
     expect(result.findings.filter(({ severity }) => severity !== 'ok')).toEqual([
       expect.objectContaining({ id: 'gpu.not-rtx', severity: 'info' }),
       expect.objectContaining({ id: 'tensorrt.trtexec', severity: 'info' }),
+      expect.objectContaining({ id: 'onnxruntime.providers', severity: 'info' }),
     ]);
     expect(result.exitCode).toBe(0);
     expect(doctorSchema.parse(result)).toEqual(result);
@@ -61,7 +64,7 @@ describe('an empty machine', () => {
     const known = facts({
       gpus: withoutGpu,
       toolchains: toolchains(),
-      onnxRuntime: null,
+      onnxRuntime: [],
       tools: { addon: { path: '/x/trtforge.node', isBuilt: false }, compiler: null, pip: null },
     });
     const { findings, exitCode } = await examine(probesOf(known), never);
@@ -78,20 +81,67 @@ describe('an empty machine', () => {
   });
 });
 
-describe('providers of ONNX Runtime', () => {
-  const provider = (name: string, bundled: boolean, installed = bundled) => ({ name, bundled, installed });
-  it.each([
-    [[provider('cuda', false)], 'ONNX Runtime 1.30.0 with cpu; without the provider libraries of cuda'],
-    [
-      [provider('cuda', false, true), provider('tensorrt', false)],
-      'ONNX Runtime 1.30.0 with cpu; with the provider libraries of cuda, which load when asked for; without the provider libraries of tensorrt',
-    ],
-  ])('%j', async (others, what) => {
-    const onnxRuntime = { version: '1.30.0', providers: [provider('cpu', true), ...others] };
+describe('builds of ONNX Runtime', () => {
+  const [npm] = facts().onnxRuntime ?? [];
+  const wheel = { ...npm!, path: '/pip/libonnxruntime.so.1.31.1', foundBy: 'pip package' };
+  const about = async (onnxRuntime: NonNullable<DoctorFacts['onnxRuntime']>) => {
     const { findings } = await examine(probesOf(facts({ onnxRuntime })), never);
-    expect(findings).toContainEqual(expect.objectContaining({ id: 'onnxruntime.providers', what }));
+    return findings.filter(({ id }) => id.startsWith('onnxruntime.'));
+  };
+
+  it('are listed with version, commit and place; a provider that none has is named with a remedy', async () => {
+    expect(await about([npm!])).toEqual([
+      expect.objectContaining({
+        id: 'onnxruntime.library-0',
+        severity: 'ok',
+        what: 'ONNX Runtime 1.30.0 (onnxruntime-node, commit f2c39fe2f): /npm/libonnxruntime.so.1; providers: cpu',
+      }),
+      expect.objectContaining({
+        id: 'onnxruntime.providers',
+        what: expect.stringMatching(/CUDA and TensorRT/),
+        remedy: expect.stringMatching(/onnxruntime-gpu.*tensorrt-cu13.*ORT_HOME/),
+      }),
+    ]);
+  });
+
+  it('name what a provider lacks', async () => {
+    const providers = [
+      { name: 'cuda' as const, missing: [] },
+      { name: 'tensorrt' as const, missing: ['libnvinfer.so.10', 'libnvonnxparser.so.10'] },
+    ];
+    const findings = await about([npm!, { ...wheel, providers }]);
+    expect(findings.map(({ id, severity }) => `${severity} ${id}`)).toEqual([
+      'ok onnxruntime.library-0',
+      'ok onnxruntime.library-1',
+      'warning onnxruntime.tensorrt-1',
+      'info onnxruntime.providers',
+    ]);
+    expect(findings[1]?.what).toMatch(/providers: cpu, cuda$/);
+    expect(findings[2]?.what).toMatch(/needs libnvinfer\.so\.10, libnvonnxparser\.so\.10\.$/);
+  });
+
+  it('that cannot be loaded say why', async () => {
+    const [broken] = await about([{ ...wheel, version: null, buildInfo: null, why: 'it is too old' }]);
+    expect(broken).toMatchObject({ severity: 'warning', what: expect.stringMatching(/too old/) });
+  });
+
+  it('on this machine are loaded, each in a process of its own', async () => {
+    const found = await lookForOnnxRuntimes(thisMachine({ ORT_HOME: folderOfDamage() }));
+    const ours = found.find(({ foundBy }) => foundBy === 'onnxruntime-node');
+    expect(ours).toMatchObject({ version: expect.stringMatching(/^1\./), why: null });
+    expect(found[0]).toMatchObject({
+      foundBy: 'ORT_HOME',
+      version: null,
+      why: expect.stringMatching(/cannot be loaded/),
+    });
   });
 });
+
+function folderOfDamage(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-ort-home-'));
+  writeFileSync(join(folder, 'libonnxruntime.so.1'), 'no library');
+  return folder;
+}
 
 describe('what makes trtforge unusable', () => {
   const cases: readonly [string, Partial<DoctorFacts>, string][] = [

@@ -93,13 +93,16 @@ export function facts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
     trtexecs: [],
     debianPackages: [],
     pythonPackages: [],
-    onnxRuntime: {
-      version: '1.30.0',
-      providers: [
-        { name: 'cpu', bundled: true, installed: true },
-        { name: 'cuda', bundled: false, installed: false },
-      ],
-    },
+    onnxRuntime: [
+      {
+        path: '/npm/libonnxruntime.so.1',
+        foundBy: 'onnxruntime-node',
+        version: '1.30.0',
+        buildInfo: 'ORT Build Info: git-branch=HEAD, git-commit-id=f2c39fe2f, build type=Release',
+        why: null,
+        providers: [],
+      },
+    ],
     store: {
       folder: '/home/me/.cache/trtforge/engines',
       exists: true,

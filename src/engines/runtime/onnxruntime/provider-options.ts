@@ -91,7 +91,7 @@ export function resolveProvider(
 }
 
 /** What every process with ONNX Runtime is started with: from 1.27 on the first environment writes files of telemetry below the home folder. */
-const ortEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+export const ortEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   ...environment,
   ORT_DISABLE_TELEMETRY: environment.ORT_DISABLE_TELEMETRY ?? '1',
 });
