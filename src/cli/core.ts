@@ -141,6 +141,7 @@ export const core: Product = {
   reports: async () => [(await import('../report/forge-page.js')).forgeReport],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');
-    return [folderExporter, flatExporter];
+    const { contextModelExporter } = await import('../engines/exports/context-model.js');
+    return [folderExporter, flatExporter, contextModelExporter];
   },
 };

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
-import { isEngineFile, stripForeignHeader } from '../../engines/plan/header.js';
+import { isEngineFile, readPlanHeader, stripForeignHeader } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
@@ -11,7 +11,10 @@ import { integer } from '../values.js';
 import { renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
-const engineArgument = { name: 'ENGINE', describe: 'a TensorRT plan: .engine, .plan, .trt' };
+const engineArgument = {
+  name: 'ENGINE',
+  describe: 'a TensorRT plan: .engine, .plan, .trt; or the ONNX file around one (EPContext)',
+};
 
 export const inspect = defineCommand({
   examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine --json'],
@@ -22,10 +25,11 @@ export const inspect = defineCommand({
     const { inspectPlan } = await import('../../engines/plan/inspect.js');
     const { passportPath, readPassport } = await import('../../engines/identity/passport.js');
     const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
-    return inspectPlan(file, {
+    const { path: plan } = readPlanHeader(file);
+    return inspectPlan(plan, {
       passport: {
-        path: passportPath(file),
-        read: () => (existsSync(passportPath(file)) ? readPassport(file) : null),
+        path: passportPath(plan),
+        read: () => (existsSync(passportPath(plan)) ? readPassport(plan) : null),
       },
       toolchains: await findToolchains(environment),
     });

@@ -51,8 +51,12 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   section(output, 'SHA-256', [[facts.sha256]]);
   section(output, 'Passport', [[facts.passport === null ? 'none' : facts.passport.path]]);
   if (header !== null) {
-    const whose = header.kind === 'ultralytics' ? 'Ultralytics' : 'JSON';
-    section(output, 'In front', [[`${formatBytes(header.bytes)} of ${whose} header`]]);
+    const what = {
+      ultralytics: 'Ultralytics header',
+      json: 'JSON header',
+      onnxruntime: 'the ONNX file around it',
+    };
+    section(output, 'In front', [[`${formatBytes(header.bytes)} of ${what[header.kind]}`]]);
   }
   const marks = {
     yes: green('yes'),

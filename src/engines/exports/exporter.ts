@@ -16,7 +16,8 @@ export type ExportedFile =
   | { readonly path: string; readonly engine: StoredEngine }
   /** A copy of a file; the plan alone where another program finds it by a fixed name. */
   | { readonly path: string; readonly copyOf: string }
-  | { readonly path: string; readonly text: string };
+  | { readonly path: string; readonly text: string }
+  | { readonly path: string; readonly bytes: Uint8Array };
 
 /** Engines without a passport, as a store lists them. */
 export type ForeignFiles = Awaited<ReturnType<ForeignEngines['list']>>;
@@ -67,7 +68,7 @@ export async function writeExport(
     if ('engine' in file)
       await (move ? moveEngine(file.engine, target) : copyEngine(file.engine, target, trust));
     else if ('copyOf' in file) copyWhole(file.copyOf, target);
-    else publishFile(target, file.text);
+    else publishFile(target, 'text' in file ? file.text : file.bytes);
   }
   return files;
 }

@@ -14,10 +14,10 @@ export const planFactsSchema = z.strictObject({
   planBytes: z.int().nonnegative(),
   /** SHA-256 of the plan without a foreign header. */
   sha256: z.string(),
-  /** What an exporter put in front of the plan, with its content. */
+  /** What an exporter put in front of the plan, with its content; `onnxruntime`: an ONNX file around it. */
   foreignHeader: z
     .strictObject({
-      kind: z.enum(['ultralytics', 'json']),
+      kind: z.enum(['ultralytics', 'json', 'onnxruntime']),
       bytes: z.int().positive(),
       content: z.record(z.string(), z.unknown()),
     })

@@ -3,6 +3,7 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { publishPart } from '../../base/files/publish.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
+import { wrappedPlanIn } from './context-model.js';
 
 /** The first 28 bytes of a plan: tag, serialization version, size, version of the library. */
 const HEADER_BYTES = 28;
@@ -28,26 +29,65 @@ export interface PlanHeader {
   readonly foreignHeader: ForeignHeader | null;
 }
 
-/** Four bytes of length, little-endian, and JSON: what Ultralytics writes before the plan. */
+/** Four bytes of length, little-endian, and JSON: what Ultralytics writes before the plan; or the ONNX file that wraps it for ONNX Runtime, up to the plan. */
 interface ForeignHeader {
-  readonly kind: 'ultralytics' | 'json';
+  readonly kind: 'ultralytics' | 'json' | 'onnxruntime';
   /** With the length. */
   readonly bytes: number;
   readonly content: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Reads what a plan file reports of itself, on any machine. The digest is not computed here (`planDigest`).
+ * Reads what a plan file reports of itself, on any machine. The digest is not computed here (`planDigest`). Of an ONNX file that wraps a plan for ONNX Runtime (a node
+ * EPContext) it is the plan in it, or that of the file beside it, which `path` then names.
  * Throws TF_PLAN_INVALID for anything else, also for plans that are cut short.
  */
 export function readPlanHeader(path: string): PlanHeader {
   const source = openFile(path);
   try {
-    return planHeaderOf(source);
+    const wrapped = locatePlan(source) === undefined ? wrappedPlanIn(source) : null;
+    if (wrapped === null) return planHeaderOf(source);
+    if (wrapped.kind === 'embedded') return embeddedHeader(source, wrapped);
+    const beside = openFile(wrapped.path);
+    try {
+      return planHeaderOf(beside);
+    } finally {
+      beside.close();
+    }
   } finally {
     source.close();
   }
 }
+
+/** The header of a plan inside of another file. */
+function embeddedHeader(
+  source: ByteSource,
+  { node, offset, bytes }: { readonly node: string; readonly offset: number; readonly bytes: number },
+): PlanHeader {
+  const part: ByteSource = {
+    path: source.path,
+    size: bytes,
+    read: (target, position, length) =>
+      source.read(target, offset + position, Math.max(0, Math.min(length, bytes - position))),
+    close: () => {},
+  };
+  const header = planHeaderOf(part);
+  return {
+    ...header,
+    fileBytes: source.size,
+    planOffset: offset + header.planOffset,
+    foreignHeader: { kind: 'onnxruntime', bytes: offset + header.planOffset, content: { node } },
+  };
+}
+
+const foreignNames = {
+  ultralytics: 'Ultralytics metadata',
+  json: 'JSON',
+  onnxruntime: 'an ONNX file',
+} as const;
+
+/** What stands before a plan, for messages. */
+export const foreignName = ({ kind }: ForeignHeader): string => foreignNames[kind];
 
 /** The same over any source of bytes. */
 export function planHeaderOf(source: ByteSource): PlanHeader {
@@ -118,7 +158,7 @@ export function stripForeignHeader(
   const header = readPlanHeader(input);
   if (header.foreignHeader === null) {
     throw new TrtforgeError('TF_USAGE', `${input} is a plain plan; there is no header to strip.`, {
-      remedy: 'Use the file as it is.',
+      remedy: header.path === input ? 'Use the file as it is.' : `Use ${header.path}, which the model names.`,
     });
   }
   const source = openFile(input);

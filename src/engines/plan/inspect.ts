@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import type { PlanFacts } from './facts.js';
-import { type PlanHeader, planDigest, readPlanHeader } from './header.js';
+import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';
 
 interface PassportOfPlan {
@@ -65,7 +65,7 @@ function headerFindings(header: PlanHeader): PlanFacts['findings'] {
     findings.push({
       code: 'plan-foreign-header',
       severity: 'warning',
-      message: `${foreignHeader.bytes} bytes of ${foreignHeader.kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON'} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. trtforge engine strip-header writes the plan alone.`,
+      message: `${foreignHeader.bytes} bytes of ${foreignName(foreignHeader)} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. trtforge engine strip-header writes the plan alone.`,
       where: path,
     });
   }

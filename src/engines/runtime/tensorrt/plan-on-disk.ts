@@ -6,7 +6,7 @@ import { removeIfThere } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Passport } from '../../identity/passport-file.js';
-import { type PlanHeader, readPlanHeader } from '../../plan/header.js';
+import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
 import { type Trust, verifyTrusted } from '../../store/trust.js';
 
 /** What is known of a plan that may be given to TensorRT: a whole header of its own, and a passport that agrees, or none where none is required. */
@@ -34,11 +34,10 @@ interface PlanCheck {
 export async function readPlanOnDisk(path: string, check: PlanCheck): Promise<PlanOnDisk> {
   const header = readPlanHeader(path);
   if (header.foreignHeader !== null) {
-    const { kind, bytes } = header.foreignHeader;
-    const whose = kind === 'ultralytics' ? 'Ultralytics metadata' : 'JSON';
+    const { bytes } = header.foreignHeader;
     throw new TrtforgeError(
       'TF_PLAN_FOREIGN_HEADER',
-      `${path} begins with ${bytes} bytes of ${whose} in front of the plan; TensorRT would end the process on it.`,
+      `${path} begins with ${bytes} bytes of ${foreignName(header.foreignHeader)} in front of the plan; TensorRT would end the process on it.`,
       { remedy: `Write the plan alone: trtforge engine strip-header ${path} -o model.plan` },
     );
   }
