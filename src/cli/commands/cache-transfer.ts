@@ -66,7 +66,7 @@ export const exportCommand = defineCommand({
     as: text({
       flags: '--as <layout>',
       describe:
-        'folder (default: MODEL/NAME, as cache import reads it), flat (NAME), or a layout of a product',
+        'folder (default: MODEL/NAME, as cache import reads it), flat (NAME), onnxruntime (with an ONNX file around each), or a layout of a product',
     }),
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,

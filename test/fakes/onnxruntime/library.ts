@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { ortHeader, readOrtTable } from '../../../native/abi/slots-header.mjs';
 import { findOrtLibraries } from '../../../src/engines/runtime/onnxruntime/find-library.js';
 import { thisMachine } from '../../../src/tensorrt/toolchain/find.js';
+import { fakeElf } from '../elf.js';
 import { alone } from '../tensorrt/library.js';
 
 const folder = fileURLToPath(new URL('../../../build/fake-onnxruntime/', import.meta.url));
@@ -24,7 +25,11 @@ export const realLibrary = (): string | undefined =>
 /** Compiles `shim.cpp` once for these sources, whichever process does it. */
 export function compileFakeOnnxRuntime(): Promise<void> {
   const header = ortHeader(readOrtTable());
-  const stamp = createHash('sha256').update(header).update(readFileSync(source)).digest('hex');
+  const stamp = createHash('sha256')
+    .update(header)
+    .update(readFileSync(source))
+    .update(fakeElf({}))
+    .digest('hex');
   return alone('fake-onnxruntime', async () => {
     const stampFile = join(folder, 'digest');
     if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
@@ -32,7 +37,7 @@ export function compileFakeOnnxRuntime(): Promise<void> {
     writeFileSync(join(folder, 'ort_slots.h'), header);
     const flags = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', `-I${folder}`];
     await compiling(process.env.CXX ?? 'g++', [...flags, source, '-o', `${library}.${process.pid}`]);
-    for (const name of PROVIDERS) writeFileSync(join(folder, name), '');
+    for (const name of PROVIDERS) writeFileSync(join(folder, name), fakeElf({}));
     renameSync(`${library}.${process.pid}`, library);
     writeFileSync(stampFile, stamp);
   });
