@@ -457,6 +457,12 @@ export const catalogue = {
       'Data that is to be scored is damaged or contradicts itself: not JSON, records without a field or with an impossible value, ids used twice, detections of images that the truth lacks. All of it is counted, with the first places.',
     remedy: 'Correct the records named, or write the file again with the tool that made it.',
   },
+  TF_EVAL_MIXED: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A run root has results of other data or settings than the ones requested; beside one another they would look comparable. Nothing was run.',
+    remedy: 'Pass another folder with -o, or the data and options that the folder was made with.',
+  },
   TF_EVAL_HEAD: {
     exitCode: ExitCode.badInput,
     meaning:

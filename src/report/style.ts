@@ -125,6 +125,10 @@ footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1re
 .chart .track { fill: var(--track); }
 .chart .grid { stroke: var(--rule); stroke-width: 1; }
 .chart .axis { stroke: var(--muted); stroke-width: 1; }
+.joined.accent, .other.accent { stroke: var(--accent); } .joined.quiet, .other.quiet { stroke: var(--quiet); } .joined.good, .other.good { stroke: var(--good); } .joined.bad, .other.bad { stroke: var(--bad); } .joined.warn, .other.warn { stroke: var(--warn); }
+.joined { stroke-width: 2; stroke-linecap: round; }
+.joined.other { stroke-dasharray: 5 4; }
+.mark.other { fill: var(--card); stroke-width: 2.5; }
 .chart line.limit { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 3; }
 .chart line.note { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 1 3; }
 .chart text.limit { fill: var(--bad); }

@@ -13,6 +13,7 @@ const shared: Readonly<Record<string, string>> = {
   'bench model': 'bench',
   'bundle build': 'bundle',
   'bundle forge': 'bundle',
+  'compare-backends repair': 'compare-backends',
   'deepstream repair': 'deepstream-size',
   'deepstream summary': 'inspect',
 };

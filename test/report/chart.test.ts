@@ -46,6 +46,45 @@ describe('scales', () => {
   });
 });
 
+describe('series of a plot', () => {
+  const [x, y] = [linearScale(0, 10, 5, String), linearScale(0, 1, 5, String)];
+  const points = [
+    { x: 0, y: 0 },
+    { x: 5, y: 1 },
+    { x: Number.NaN, y: 1 },
+    { x: 10, y: 0.5 },
+  ];
+  const plot = (series: Parameters<typeof plotChart>[0]['series']) =>
+    plotChart({
+      ...text,
+      x: { title: 'x', scale: x },
+      y: { title: 'y', scale: y },
+      points: [],
+      limits: [],
+      ...(series === undefined ? {} : { series }),
+    });
+
+  test('joined points are lines, others marks; each series is named below', () => {
+    const svg = svgOf(
+      plot([
+        { name: 'curve', points, joined: true },
+        { name: 'dots', points },
+      ]),
+    );
+    // Three finite points: two lines and one in the legend, three marks and one in the legend.
+    expect(svg.match(/<line class="joined accent"/g)).toHaveLength(3);
+    expect(svg.match(/<circle class="mark good"/g)).toHaveLength(4);
+    expect(svg).toContain('>curve</text>');
+    expect(svg).not.toContain('NaN');
+  });
+
+  test('the sixth has the colour of the first and another form', () => {
+    const series = Array.from({ length: 6 }, (_, at) => ({ name: `${at}`, points, joined: true }));
+    expect(svgOf(plot(series))).toContain('class="joined accent other"');
+    expect(plot(series).height).toBeGreaterThan(plot(series.slice(1)).height);
+  });
+});
+
 describe('bars', () => {
   test('lengths are proportional to the longest', () => {
     const chart = barChart('Title', [

@@ -5,10 +5,13 @@ import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleReport } from '../../src/products/bundle/report/page.js';
+import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
+import { comparisonReport } from '../../src/products/evaluation/compare/page.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { forgeReport } from '../../src/report/forge-page.js';
 import { renderReport } from '../../src/report/read.js';
 import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
+import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
@@ -27,6 +30,15 @@ const passed = sampleResult();
 const streamed = (result: unknown) => renderReport({ kind: parityReport, result }, 'html').content;
 const forged = (result: unknown) => renderReport({ kind: forgeReport, result }, 'html').content;
 const bundled = (result: unknown) => renderReport({ kind: bundleReport, result }, 'html').content;
+const compared = () => {
+  const result = compareVariants(sampleVariants, {
+    root: 'tmp/root',
+    ran: new Set(),
+    warnings: [],
+    repeat: 'trtforge',
+  });
+  return renderReport({ kind: comparisonReport, result }, 'html').content;
+};
 const pages: Readonly<Record<string, string>> = {
   pass: forged(passed),
   fail: forged(failedSample()),
@@ -35,6 +47,7 @@ const pages: Readonly<Record<string, string>> = {
   'bundle that fails': bundled(failedBundle()),
   'bundle that stopped': bundled(stoppedBundle()),
   stream: streamed(sampleParity()),
+  comparison: compared(),
 };
 
 describeWith('chromium', 'report.html in Chromium', (executable) => {

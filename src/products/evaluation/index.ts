@@ -4,6 +4,13 @@ export type { Recogniser } from '../../quality/tasks/recogniser.js';
 export type { TaskContext } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
 export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
+export {
+  type CompareBackEndsRequest,
+  type CompareContext,
+  compareBackEnds,
+} from './compare/compare-backends.js';
+export type { Comparison } from './compare/result.js';
+export type { Variant } from './compare/variant.js';
 export { type CocoRequest, evaluateCoco } from './detection/coco.js';
 export { type Detections, readDetections } from './detection/detections.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';

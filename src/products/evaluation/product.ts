@@ -41,5 +41,22 @@ export const evaluation: Product = {
       summary: 'word error rate of transcripts',
       load: async () => (await import('./commands/wer.js')).command,
     },
+    {
+      path: 'compare-backends',
+      group: 'Products',
+      summary: 'accuracy and latency of a model on several back ends, beside a typed or Q/DQ candidate',
+      load: async () => (await import('./commands/compare-backends.js')).command,
+    },
+    {
+      path: 'compare-backends repair',
+      group: 'Products',
+      summary: 'write table, summary and report again from the metrics.json files of a comparison',
+      load: async () => (await import('./commands/compare-backends-repair.js')).command,
+    },
   ],
+  files: {
+    'detector-metrics': async () => (await import('./detection/metrics-file.js')).detectorMetricsSchema,
+    'not-run': async () => (await import('./compare/variant.js')).notRunSchema,
+  },
+  reports: async () => [(await import('./compare/page.js')).comparisonReport],
 };

@@ -7,6 +7,58 @@ import { evaluateDetector } from '../detection/evaluate-detector.js';
 import { renderScores } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
+/** What decides detections besides the model and its data. */
+export const detectionOptions = {
+  labels: text({
+    flags: '--labels <file>',
+    describe:
+      'names of the classes: one a line, or YAML with "names" (default: the metadata of the ONNX model)',
+  }),
+  imageIds: text({
+    flags: '--image-ids <file>',
+    describe: 'run only these images: one id a line, # begins a comment',
+  }),
+  maxImages: option({
+    flags: '--max-images <n>',
+    describe: 'run only so many images, those of the lowest ids (default: all)',
+    parse: integer(1),
+  }),
+  allowMissing: option({
+    flags: '--allow-missing <n>',
+    describe: 'so many images may have no file; what is on them counts as not found',
+    parse: integer(0),
+    default: 0,
+  }),
+  conf: option({
+    flags: '--conf <score>',
+    describe: 'detections of this score or less are dropped',
+    parse: number(0, 1),
+    default: 0.001,
+  }),
+  iou: option({
+    flags: '--iou <overlap>',
+    describe: 'of two boxes of a class that overlap more, the lower score goes',
+    parse: number(0, 1),
+    default: 0.7,
+  }),
+  maxDet: option({
+    flags: '--max-det <n>',
+    describe: 'most detections of an image',
+    parse: integer(1, 100_000),
+    default: 300,
+  }),
+  preNmsTopk: option({
+    flags: '--pre-nms-topk <n>',
+    describe: 'most candidates of an image that are compared with one another',
+    parse: integer(1, 1_000_000),
+    default: 30_000,
+  }),
+  agnosticNms: flag({
+    flags: '--agnostic-nms',
+    describe: 'boxes of different classes suppress one another, too',
+  }),
+};
+
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a detector: an ONNX model or a TensorRT engine' }],
   examples: [
@@ -20,60 +72,13 @@ export const command = defineCommand({
       describe: 'the annotations: a file of COCO instances',
       required: '--instances FILE',
     }),
-    labels: text({
-      flags: '--labels <file>',
-      describe:
-        'names of the classes: one a line, or YAML with "names" (default: the metadata of the ONNX model)',
-    }),
     output: text({
       flags: '-o, --output <folder>',
       describe: 'metrics.json and detections.json, a COCO results file',
       writes: true,
     }),
-    imageIds: text({
-      flags: '--image-ids <file>',
-      describe: 'run only these images: one id a line, # begins a comment',
-    }),
-    maxImages: option({
-      flags: '--max-images <n>',
-      describe: 'run only so many images, those of the lowest ids (default: all)',
-      parse: integer(1),
-    }),
-    allowMissing: option({
-      flags: '--allow-missing <n>',
-      describe: 'so many images may have no file; what is on them counts as not found',
-      parse: integer(0),
-      default: 0,
-    }),
     preprocess: preprocessOption(['yolo', 'rt-detr'], 'yolo'),
-    conf: option({
-      flags: '--conf <score>',
-      describe: 'detections of this score or less are dropped',
-      parse: number(0, 1),
-      default: 0.001,
-    }),
-    iou: option({
-      flags: '--iou <overlap>',
-      describe: 'of two boxes of a class that overlap more, the lower score goes',
-      parse: number(0, 1),
-      default: 0.7,
-    }),
-    maxDet: option({
-      flags: '--max-det <n>',
-      describe: 'most detections of an image',
-      parse: integer(1, 100_000),
-      default: 300,
-    }),
-    preNmsTopk: option({
-      flags: '--pre-nms-topk <n>',
-      describe: 'most candidates of an image that are compared with one another',
-      parse: integer(1, 1_000_000),
-      default: 30_000,
-    }),
-    agnosticNms: flag({
-      flags: '--agnostic-nms',
-      describe: 'boxes of different classes suppress one another, too',
-    }),
+    ...detectionOptions,
   },
   schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
   run: async ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>

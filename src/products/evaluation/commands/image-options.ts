@@ -4,13 +4,13 @@ import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 
-/** What every verb takes that runs a network over images. */
-export const imageOptions = {
-  images: text({
-    flags: '--images <folder>',
-    describe: 'the folder of the images, JPEG, PNG or WebP',
-    required: '--images FOLDER',
-  }),
+export const imagesFolder = {
+  flags: '--images <folder>',
+  describe: 'the folder of the images, JPEG, PNG or WebP',
+} as const;
+
+/** How networks are run over images. */
+export const imageRunOptions = {
   imgsz: option({
     flags: '--imgsz <pixels>',
     describe: 'width and height where the model leaves them open (default: those of --preprocess)',
@@ -28,17 +28,24 @@ export const imageOptions = {
     parse: integer(0),
     default: 0,
   }),
+};
+
+/** What every verb takes that runs one network over images. */
+export const imageOptions = {
+  images: text({ ...imagesFolder, required: '--images FOLDER' }),
+  ...imageRunOptions,
   ...placeOptions,
   ...engineOptions,
 };
 
+export const preprocessSpec = <const I extends readonly string[]>(ids: I) => ({
+  flags: '--preprocess <name>',
+  describe: `how images are prepared: ${ids.map((id) => `${id} (${preprocessings[id]!.summary})`).join(' · ')}`,
+  choices: ids,
+});
+
 export const preprocessOption = (ids: readonly string[], first: string) =>
-  choice({
-    flags: '--preprocess <name>',
-    describe: `how images are prepared: ${ids.map((id) => `${id} (${preprocessings[id]!.summary})`).join(' · ')}`,
-    choices: ids,
-    default: first,
-  });
+  choice({ ...preprocessSpec(ids), default: first });
 
 /** The options as the rooms take them that run images. */
 export const imageRunOf = (options: OptionValues<typeof imageOptions> & { readonly preprocess: string }) => ({

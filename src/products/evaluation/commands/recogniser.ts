@@ -8,6 +8,20 @@ import { normalizers } from '../speech/normalizers.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
 import { renderWer } from './wer.js';
 
+/** What decides words besides the models and their data. */
+export const speechOptions = {
+  audioDir: text({
+    flags: '--audio-dir <folder>',
+    describe: "where relative wav_path begin (default: the manifest's folder)",
+  }),
+  normalizer: choice({
+    flags: '--normalizer <name>',
+    describe: `how texts are made comparable: ${normalizers.map(({ id, summary }) => `${id} (${summary})`).join(' · ')}`,
+    choices: normalizers.map(({ id }) => id),
+    default: 'none',
+  }),
+};
+
 export const command = defineCommand({
   arguments: [
     { name: 'META', describe: 'the model_meta.json of a bundle: encoder, predictor, joint network' },
@@ -22,19 +36,10 @@ export const command = defineCommand({
       describe: 'TSV with utt_id, wav_path and ref_text',
       required: '--manifest FILE',
     }),
-    audioDir: text({
-      flags: '--audio-dir <folder>',
-      describe: "where relative wav_path begin (default: the manifest's folder)",
-    }),
+    ...speechOptions,
     engines: text({
       flags: '--engines <folder>',
       describe: 'run the engines in it, NAME.engine, in place of the models',
-    }),
-    normalizer: choice({
-      flags: '--normalizer <name>',
-      describe: `how texts are made comparable: ${normalizers.map(({ id, summary }) => `${id} (${summary})`).join(' · ')}`,
-      choices: normalizers.map(({ id }) => id),
-      default: 'none',
     }),
     output: text({
       flags: '-o, --output <folder>',

@@ -2,12 +2,14 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { TaskContext } from '../../../quality/tasks/task.js';
+import type { Variant } from '../compare/variant.js';
 import { readImageIds, scoredResult } from './coco.js';
 import type { Detections } from './detections.js';
 import { type DetectorRequest, detect } from './detector.js';
 import type { DetectorResult } from './detector-result.js';
 import { Findings } from './findings.js';
 import { type DetectionTruth, readInstances } from './instances.js';
+import { type DetectorMetrics, metricsOf } from './metrics-file.js';
 
 export interface EvaluateDetectorRequest extends DetectorRequest {
   /** A file of COCO instances. */
@@ -19,6 +21,8 @@ export interface EvaluateDetectorRequest extends DetectorRequest {
   readonly allowMissing?: number | undefined;
   /** Folder for metrics.json and detections.json. */
   readonly output?: string | undefined;
+  /** Which variant of a comparison it is, for metrics.json. */
+  readonly variant?: Variant | undefined;
 }
 
 /** Runs a detector over annotated images and scores what it finds. Throws what `detect` and `evaluateCoco` throw. */
@@ -46,18 +50,18 @@ export async function evaluateDetector(
     run,
     output: output ?? null,
   };
-  if (output !== undefined) publish(output, result, truth, detections);
+  if (output !== undefined) publish(output, metricsOf(result, request.variant), truth, detections);
   return result;
 }
 
 function publish(
   folder: string,
-  result: DetectorResult,
+  metrics: DetectorMetrics,
   truth: DetectionTruth,
   detections: Detections,
 ): void {
   publishFile(join(folder, 'detections.json'), `${JSON.stringify(resultsOf(truth, detections))}\n`);
-  publishFile(join(folder, 'metrics.json'), `${JSON.stringify(metricsOf(result), null, 2)}\n`);
+  publishFile(join(folder, 'metrics.json'), `${JSON.stringify(metrics, null, 2)}\n`);
 }
 
 /** As a COCO results file: scored again it has the same figures. */
@@ -68,36 +72,3 @@ const resultsOf = (truth: DetectionTruth, { image, category, score, box }: Detec
     bbox: box.slice(4 * at, 4 * at + 4),
     score: value,
   }));
-
-/** metrics.json as auto-quantize-model's evaluators write it, and behind it what makes the figures comparable. */
-function metricsOf({ run, metrics, ...result }: DetectorResult) {
-  const { candidate, settings } = run;
-  return {
-    [candidate.kind === 'engine' ? 'engine_path' : 'onnx_path']: candidate.file,
-    instances: result.instances,
-    images_dir: result.imagesDir,
-    providers: [candidate.backend],
-    imgsz: settings.imgsz[0],
-    max_images: metrics.num_images,
-    warmup_runs: run.warmupRuns,
-    skip_latency: run.skipLatency,
-    conf: settings.conf,
-    iou: settings.iou,
-    max_det: settings.maxDet,
-    pre_nms_topk: settings.preNmsTopk,
-    metrics,
-    latency: run.latency,
-    sha256: candidate.sha256,
-    identity: candidate.identity,
-    precision: candidate.precision,
-    head: run.head,
-    labels: run.labels,
-    preprocessing: run.preprocessing,
-    first_input: run.firstInput,
-    images_per_second: run.imagesPerSecond,
-    stats: result.stats,
-    subset: result.subset,
-    data_digest: result.dataDigest,
-    comparability_key: result.comparabilityKey,
-  };
-}

@@ -14,6 +14,8 @@ export const latencySchema = z
     p90_ms: z.number(),
     throughput_fps: z.number(),
     count: z.number(),
+    /** Times at 0, 1, …, 100 % of the runs: their distribution. */
+    percentiles_ms: z.array(z.number()).length(101),
   })
   .nullable();
 type Latency = z.infer<typeof latencySchema>;
@@ -90,5 +92,6 @@ function latencyOf(times: readonly number[]): Latency {
     p90_ms: quantile(sorted, 0.9),
     throughput_fps: 1000 / mean,
     count: times.length,
+    percentiles_ms: Array.from({ length: 101 }, (_, percent) => quantile(sorted, percent / 100)),
   };
 }

@@ -14,6 +14,7 @@ import type {
   RecogniserFacts,
   RecogniserOptions,
 } from '../../../quality/tasks/recogniser.js';
+import type { Variant } from '../compare/variant.js';
 import { digestOf } from '../run/candidate.js';
 import type { RecogniserResult } from './recogniser-result.js';
 import { readManifest, type Spoken, type Utterance } from './transcripts.js';
@@ -29,6 +30,8 @@ export interface EvaluateRecogniserRequest {
   readonly normalizer: string;
   /** Folder for transcripts.tsv, scores.tsv and metrics.json. */
   readonly output?: string | undefined;
+  /** Which variant of a comparison it is, for metrics.json. */
+  readonly variant?: Variant | undefined;
   readonly open: RecogniserOptions;
 }
 
@@ -82,7 +85,8 @@ export async function evaluateRecogniser(
     if (output !== undefined) {
       const rows = utterances.map(({ id, hypothesis }) => `${id}\t${hypothesis ?? ''}\n`);
       publishFile(join(output, 'transcripts.tsv'), rows.join(''));
-      publishFile(join(output, 'metrics.json'), `${JSON.stringify(result, null, 2)}\n`);
+      const metrics = request.variant === undefined ? result : { ...result, variant: request.variant };
+      publishFile(join(output, 'metrics.json'), `${JSON.stringify(metrics, null, 2)}\n`);
     }
     return result;
   } finally {

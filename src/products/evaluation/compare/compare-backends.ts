@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { publishFile } from '../../../base/files/publish.js';
+import { protectingInputs } from '../../../base/files/user-files.js';
+import type { OpenContext } from '../../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
+import type { Recogniser } from '../../../quality/tasks/recogniser.js';
+import { renderReport } from '../../../report/read.js';
+import { backEndNamed, openOptionsFor } from './back-end-names.js';
+import { comparedModels, type ModelChoice } from './compared-models.js';
+import { compareVariants } from './comparison.js';
+import { comparisonReport } from './page.js';
+import { newRunRoot, type Planned, plan } from './plan.js';
+import type { Comparison } from './result.js';
+import { readRunRoot, recordNotRun, recordRun } from './run-root.js';
+import { type CompareOpenOptions, runnableFile } from './runnable-file.js';
+import { type ComparedTask, type TaskRequest, taskFor } from './task.js';
+import { type Variant, variantFolder } from './variant.js';
+
+export interface CompareBackEndsRequest extends TaskRequest, ModelChoice {
+  /** `ort-cpu`, `ort-cuda`, `trt`, … */
+  readonly backEnds: readonly string[];
+  /** The run root; default `tmp/compare-<model>/<date and time>`. */
+  readonly output?: string | undefined;
+  /** How models and engines are opened; a back end is passed what it honours. */
+  readonly open: CompareOpenOptions;
+  /** Where built engines are kept. */
+  readonly store?: string | undefined;
+}
+
+export interface CompareContext extends OpenContext {
+  /** What opens bundles of speech models. */
+  readonly recognisers?: readonly Recogniser[];
+  /** For the result. */
+  readonly commandLine?: string | undefined;
+}
+
+/**
+ * Evaluates every model on every back end, with the same data, each in a session of its own, and writes a run root: `<variant>-<task>/metrics.json` and
+ * comparison.json, summary.md, report.html. A variant whose metrics.json has the same identity is not run again; one that cannot run is recorded with its
+ * error. Throws TF_USAGE (back ends, labels), TF_EVAL_MIXED for a run root of other data or settings, TF_CANCELLED, and what reading models and data throws.
+ */
+export async function compareBackEnds(
+  request: CompareBackEndsRequest,
+  context: CompareContext = {},
+): Promise<Comparison> {
+  const { model, data, candidates } = request;
+  return protectingInputs([model, data, ...candidates], () => compare(request, context));
+}
+
+async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
+  const { emit = ignoreEvents } = context;
+  const chosen = [...new Set(request.backEnds)].map(backEndNamed);
+  const task = taskFor(request, context.recognisers ?? []);
+  const models = await inPhase('read models', emit, () => comparedModels(request, context));
+  const dataDigest = await inPhase('read data', emit, () => task.digest(context));
+  const { planned, warnings } = plan(task, dataDigest, models, chosen, request.open);
+  const root = request.output ?? newRunRoot(request.model, new Date());
+  const before = new Map(readRunRoot(root).recorded.map((each) => [each.variant.name, each]));
+  for (const { variant, folder } of before.values()) assertSameData(root, folder, variant, dataDigest);
+  const ran = new Set<string>();
+  for (const each of planned) {
+    const { variant } = each;
+    const known = before.get(variant.name);
+    if (known?.figures != null && known.variant.identity === variant.identity) {
+      emit({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
+      continue;
+    }
+    ran.add(variant.name);
+    await inPhase(variant.name, emit, () => runVariant(each, task, root, request, context));
+  }
+  return writeComparison(root, { ran, warnings, repeat: context.commandLine ?? null });
+}
+
+/** Makes the table, summary and report again from what the folders of a run root state. Throws TF_EVAL_DATA where there is no variant. */
+export function writeComparison(
+  root: string,
+  facts: {
+    readonly ran: ReadonlySet<string>;
+    readonly warnings: readonly string[];
+    readonly repeat: string | null;
+  },
+): Comparison {
+  const { recorded, unread } = readRunRoot(root);
+  const [first, ...others] = recorded;
+  if (first === undefined)
+    throw new TrtforgeError('TF_EVAL_DATA', `${root} has no variant of a comparison.`, {
+      remedy: 'Pass the folder that trtforge compare-backends wrote.',
+    });
+  const warnings = [
+    ...facts.warnings,
+    ...unread.map((file) => `${file} is not the metrics.json of a variant and is left out.`),
+  ];
+  const result = compareVariants([first, ...others], { root, ...facts, warnings });
+  const report = { kind: comparisonReport, result };
+  publishFile(join(root, comparisonReport.file), renderReport(report, 'json').content);
+  publishFile(join(root, 'summary.md'), renderReport(report, 'markdown').content);
+  publishFile(join(root, 'report.html'), renderReport(report, 'html').content);
+  return result;
+}
+
+function assertSameData(root: string, folder: string, variant: Variant, data: string): void {
+  if (variant.data === data) return;
+  throw new TrtforgeError(
+    'TF_EVAL_MIXED',
+    `${join(root, folder)} was evaluated on other data or with other settings.`,
+    { details: { folder, has: variant.data, requested: data } },
+  );
+}
+
+/** An error of one variant is its record; the others still run. */
+async function runVariant(
+  { variant, model, backEnd }: Planned,
+  task: ComparedTask,
+  root: string,
+  request: CompareBackEndsRequest,
+  context: CompareContext,
+): Promise<void> {
+  const { emit = ignoreEvents, signal } = context;
+  try {
+    const { open, store } = request;
+    const file = await runnableFile(model, backEnd, { root, imgsz: task.imgsz, open, store }, context);
+    await task.run(file, variant, join(root, variantFolder(variant)), openOptionsFor(backEnd, open), context);
+    recordRun(root, variant);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)
+      throw error;
+    const { code, message, remedy, exitCode } = error;
+    recordNotRun(root, variant, { code, message, remedy, exitCode });
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message: `${variant.name}: ${message}` });
+  }
+}

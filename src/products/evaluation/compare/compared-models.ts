@@ -1,0 +1,132 @@
+import { basename, dirname, extname, join } from 'node:path';
+import { sha256 } from '../../../base/files/digest.js';
+import { listFolder, statIfThere } from '../../../base/files/files.js';
+import { cacheFolder } from '../../../base/files/folders.js';
+import { passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { readModel } from '../../../engines/identity/read-model.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import type { OpenContext } from '../../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents } from '../../../events.js';
+import { inspectModel } from '../../../formats/onnx/inspect.js';
+import type { FormatId } from '../../../formats/precision/formats/index.js';
+import { digestOf } from '../run/candidate.js';
+import type { Variant } from './variant.js';
+
+/** A model or an engine that is compared, on every back end that takes it. */
+export interface ComparedModel extends Pick<Variant, 'label' | 'role'> {
+  readonly file: string;
+  readonly kind: 'engine' | 'model';
+  /** What MODEL is converted to before it runs; null: it runs as it is. */
+  readonly precision: FormatId | null;
+  /** Of its content, weights in other files included, and of the conversion. */
+  readonly digest: string;
+}
+
+export interface ModelChoice {
+  readonly model: string;
+  /** `FILE` or `NAME=FILE`. */
+  readonly candidates: readonly string[];
+  readonly precisions: readonly FormatId[];
+}
+
+/**
+ * MODEL, what it is converted to, and the candidates, each with a label of its own. Throws TF_USAGE for two of one label, and what reading the files throws.
+ */
+export async function comparedModels(
+  { model, candidates, precisions }: ModelChoice,
+  context: OpenContext,
+): Promise<readonly ComparedModel[]> {
+  const first = await readCompared(model, { role: 'model' }, context);
+  const converted = precisions.map(
+    (precision): ComparedModel => ({
+      ...first,
+      label: precision,
+      role: 'converted',
+      precision,
+      digest: sha256(`${first.digest} ${precision}`),
+    }),
+  );
+  if (converted.length > 0 && first.kind === 'engine')
+    throw new TrtforgeError('TF_USAGE', `${model} is an engine, and --precision converts models.`, {
+      remedy: 'Pass the ONNX model, or remove --precision.',
+    });
+  const others: ComparedModel[] = [];
+  for (const text of candidates) {
+    const { name, file } = namedFile(text);
+    others.push(await readCompared(file, { role: 'candidate', label: name }, context));
+  }
+  const all = [first, ...converted, ...others];
+  const twice = all.find(({ label }, at) => all.findIndex((each) => each.label === label) !== at);
+  if (twice === undefined) return all;
+  throw new TrtforgeError('TF_USAGE', `Two of the compared models are called "${twice.label}".`, {
+    remedy: `Name the candidate: --candidate NAME=${twice.file}.`,
+    details: { option: '--candidate', label: twice.label },
+  });
+}
+
+/** `NAME=FILE` of a candidate; a file of that very name wins. */
+function namedFile(text: string): { readonly name: string | undefined; readonly file: string } {
+  const named = statIfThere(text) === undefined ? /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(text) : null;
+  return { name: named?.[1], file: named?.[2] ?? text };
+}
+
+async function readCompared(
+  file: string,
+  { role, label }: { readonly role: Variant['role']; readonly label?: string | undefined },
+  context: OpenContext,
+): Promise<ComparedModel> {
+  const bundle = bundleFiles(file);
+  if (bundle !== null) {
+    const digests: string[] = [];
+    for (const each of bundle.files) digests.push(await digestOfFile(each, context));
+    const word = role === 'model' ? 'models' : basename(bundle.folder).replaceAll(/[^\w.-]/g, '-');
+    const digest = sha256(digests.join(' '));
+    return { file, role, kind: bundle.kind, label: label ?? word, precision: null, digest };
+  }
+  if (isEngineFile(file)) {
+    const passport = statIfThere(passportPath(file)) === undefined ? undefined : readPassport(file);
+    const precision = passport?.identity.document.recipe.precision ?? 'engine';
+    const digest = await digestOf(file);
+    return { file, role, kind: 'engine', label: label ?? precision, precision: null, digest };
+  }
+  const digest = await digestOfFile(file, context);
+  const typed = label ?? typesOf(file) ?? basename(file, extname(file)).replaceAll(/[^\w.-]/g, '-');
+  return { file, role, kind: 'model', label: typed, precision: null, digest };
+}
+
+/** The models beside the meta file of a bundle, or the engines of a folder; null for a single file. */
+function bundleFiles(path: string): {
+  readonly folder: string;
+  readonly kind: ComparedModel['kind'];
+  readonly files: readonly string[];
+} | null {
+  const isFolder = statIfThere(path)?.isDirectory() === true;
+  if (!isFolder && !/\.json$/i.test(path)) return null;
+  const folder = isFolder ? path : dirname(path);
+  const named = listFolder(folder).filter((name) => (isFolder ? /\.engine$/i : /\.onnx$/i).test(name));
+  const files = named.sort().map((name) => join(folder, name));
+  return { folder, kind: isFolder ? 'engine' : 'model', files: isFolder ? files : [path, ...files] };
+}
+
+/** Of an ONNX model with its weights in other files; of any other file its bytes. */
+async function digestOfFile(
+  path: string,
+  { emit = ignoreEvents, signal, environment }: OpenContext,
+): Promise<string> {
+  if (!/\.onnx$/i.test(path)) return digestOf(path);
+  return (await readModel(path, { cacheFolder: cacheFolder(environment), emit, signal })).content.digest;
+}
+
+/** The types that a model computes in, in a word, by its operators and weights; undefined where they have no usual one. */
+function typesOf(file: string): string | undefined {
+  const { ops, initializersByDtype: weights } = inspectModel(file);
+  const quantised = Object.keys(weights).find((dtype) => /^(?:u?int4|float8|float4)/.test(dtype));
+  if (ops.DequantizeLinear !== undefined) return quantised?.replace(/^float(\d).*/, 'fp$1') ?? 'int8';
+  const floats = (['float32', 'float16', 'bfloat16'] as const).toSorted(
+    (a, b) => (weights[b]?.parameters ?? 0) - (weights[a]?.parameters ?? 0),
+  );
+  const [most] = floats;
+  if (most === undefined || weights[most] === undefined) return undefined;
+  return { float32: 'fp32', float16: 'fp16', bfloat16: 'bf16' }[most];
+}

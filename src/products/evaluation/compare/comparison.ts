@@ -1,0 +1,93 @@
+import { ExitCode } from '../../../errors.js';
+import { packageVersion } from '../../../version.js';
+import type { ComparedVariant, Comparison } from './result.js';
+import type { RecordedVariant } from './run-root.js';
+
+/** What only the run knows. */
+export interface ComparisonFacts {
+  readonly root: string;
+  /** Names of variants that ran now; the others were there already. */
+  readonly ran: ReadonlySet<string>;
+  readonly warnings: readonly string[];
+  readonly repeat: string | null;
+}
+
+/** Compares what the folders of a run root state, at least one variant. */
+export function compareVariants(
+  recorded: readonly [RecordedVariant, ...RecordedVariant[]],
+  { root, ran, warnings, repeat }: ComparisonFacts,
+): Comparison {
+  const [first] = recorded;
+  const variants = recorded.map(({ variant: { schema, task, ...variant }, ...rest }): ComparedVariant => {
+    const status = rest.figures === null ? 'not-run' : ran.has(variant.name) ? 'run' : 'kept';
+    return { ...variant, ...rest, status };
+  });
+  const withFigures = variants.filter((each) => each.figures !== null);
+  const [reference, ...others] = withFigures;
+  const parts = reference === undefined ? [] : others.map((each) => accuracyOf(each, reference));
+  const comparable = {
+    accuracy: parts.flatMap(({ accuracy }) => accuracy ?? []),
+    notCompared: parts.flatMap(({ notCompared }) => notCompared ?? []),
+  };
+  return {
+    schema: 'trtforge.compare-backends/1',
+    version: packageVersion(),
+    root,
+    task: first.variant.task,
+    metric: reference?.figures?.metrics[0]?.name ?? '',
+    variants,
+    reference: reference?.name ?? null,
+    ...comparable,
+    latency: withFigures.flatMap((each) => latencyOf(each, withFigures)),
+    warnings: [...warnings],
+    repeat,
+    exitCode: exitCodeOf(variants, comparable.notCompared.length),
+  };
+}
+
+interface AccuracyPart {
+  readonly accuracy?: Comparison['accuracy'][number];
+  readonly notCompared?: Comparison['notCompared'][number];
+}
+
+function accuracyOf(each: ComparedVariant, reference: ComparedVariant): AccuracyPart {
+  const names = { variant: each.name, reference: reference.name };
+  if (each.figures?.comparabilityKey !== reference.figures?.comparabilityKey)
+    return { notCompared: { ...names, why: whyNot(each, reference) } };
+  const [metric, other] = [each.figures?.metrics[0], reference.figures?.metrics[0]];
+  if (typeof metric?.value !== 'number' || typeof other?.value !== 'number')
+    return { notCompared: { ...names, why: `${metric?.name ?? 'the metric'} was not scored` } };
+  const drop = metric.higherIsBetter ? other.value - metric.value : metric.value - other.value;
+  const relativeDrop = other.value === 0 ? null : drop / other.value;
+  return {
+    accuracy: { ...names, metric: metric.name, value: metric.value, of: other.value, drop, relativeDrop },
+  };
+}
+
+/** In one run root the data is the same; what differs is what a model itself decides. */
+const whyNot = ({ figures }: ComparedVariant, { figures: other }: ComparedVariant): string =>
+  figures?.dataDigest === other?.dataDigest
+    ? 'their comparability keys differ: settings, for one the size of the input, are not the same'
+    : 'they were scored on different data';
+
+/** Criteria of quantisation compare with FP16: what is quantised is a candidate. */
+function latencyOf(each: ComparedVariant, all: readonly ComparedVariant[]): Comparison['latency'] {
+  if (each.role !== 'candidate' || each.label === 'fp16') return [];
+  const reference = all.find(
+    ({ label, backEnd, machine }) => label === 'fp16' && backEnd === each.backEnd && machine === each.machine,
+  );
+  const [ms, of] = [each.figures?.latency?.median_ms, reference?.figures?.latency?.median_ms];
+  return reference === undefined || ms === undefined || of === undefined || of === 0
+    ? []
+    : [{ variant: each.name, reference: reference.name, medianMs: ms, of, share: ms / of }];
+}
+
+/** That of the worst reason why a variant did not run; inconclusive where figures could not be compared. */
+function exitCodeOf(variants: readonly ComparedVariant[], notCompared: number): Comparison['exitCode'] {
+  const codes = new Set(variants.flatMap(({ error }) => (error === null ? [] : [error.exitCode])));
+  const worst = [ExitCode.internal, ExitCode.badInput, ExitCode.machineCannot].find((code) =>
+    codes.has(code),
+  );
+  const rest = codes.size + notCompared > 0 ? ExitCode.inconclusive : ExitCode.pass;
+  return worst ?? rest;
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { type Metric, metricSchema } from '../../../quality/tasks/task.js';
+import { classificationResultSchema } from '../classification/classification-result.js';
+import { type DetectorMetrics, detectorMetricsSchema } from '../detection/metrics-file.js';
+import { latencySchema } from '../run/evaluate.js';
+import { recogniserResultSchema } from '../speech/recogniser-result.js';
+import { type ComparedTaskId, type Variant, variantSchema } from './variant.js';
+
+const variant = variantSchema.optional();
+/** metrics.json of the tasks whose own result is in it. */
+const classifierMetricsSchema = classificationResultSchema.extend({ variant });
+const recogniserMetricsSchema = recogniserResultSchema.extend({ variant });
+
+/** What a comparison shows of one variant, whatever the task. */
+export const figuresSchema = z.object({
+  /** The one that is compared comes first. */
+  metrics: z.array(metricSchema),
+  comparabilityKey: z.string(),
+  dataDigest: z.string(),
+  samples: z.number(),
+  /** Of runs alone; null where the task times none of them by itself. */
+  latency: latencySchema,
+  providers: z.array(z.string()),
+  placement: z.array(z.string()),
+  /** What ran: models or engines, with the SHA-256 of each file. */
+  files: z.array(z.object({ file: z.string(), sha256: z.string() })),
+  /** Of an engine with a passport: its identity. */
+  engineIdentity: z.string().nullable(),
+  /** Precision at 101 recalls, overlap 0.50. */
+  precisionCurve: z.array(z.number()).nullable(),
+});
+export type Figures = z.infer<typeof figuresSchema>;
+
+interface Reader {
+  /** null where it is not the metrics.json of a variant. */
+  read(json: unknown): { readonly variant: Variant; readonly figures: Figures } | null;
+}
+
+function reader<T extends { readonly variant?: Variant | undefined }>(
+  schema: z.ZodType<T>,
+  figuresOf: (metrics: T) => Figures,
+): Reader {
+  return {
+    read: (json) => {
+      const { data } = schema.safeParse(json);
+      return data?.variant === undefined ? null : { variant: data.variant, figures: figuresOf(data) };
+    },
+  };
+}
+
+/** How the metrics.json of each task is read. */
+export const figureReaders: Readonly<Record<ComparedTaskId, Reader>> = {
+  coco: reader(detectorMetricsSchema, detectorFigures),
+  classify: reader(classifierMetricsSchema, classifierFigures),
+  wer: reader(recogniserMetricsSchema, recogniserFigures),
+};
+
+function detectorFigures(file: DetectorMetrics): Figures {
+  const names = ['mAP_50_95', 'mAP_50', 'mAP_75', 'mAP_small', 'mAP_medium', 'mAP_large'] as const;
+  return {
+    metrics: names.map(
+      (name): Metric => ({ name, value: file.metrics[name], unit: 'share', higherIsBetter: true }),
+    ),
+    comparabilityKey: file.comparability_key,
+    dataDigest: file.data_digest,
+    samples: file.metrics.num_images,
+    latency: file.latency,
+    providers: file.providers,
+    placement: file.placement,
+    files: [{ file: file.engine_path ?? file.onnx_path ?? '', sha256: file.sha256 }],
+    engineIdentity: file.identity,
+    precisionCurve: file.precision_curves?.at50 ?? null,
+  };
+}
+
+function classifierFigures({ candidate, run, ...file }: z.infer<typeof classifierMetricsSchema>): Figures {
+  return {
+    metrics: file.metrics,
+    comparabilityKey: file.comparabilityKey,
+    dataDigest: file.dataDigest,
+    samples: file.images,
+    latency: run.latency,
+    providers: [candidate.backend],
+    placement: candidate.warnings,
+    files: [{ file: candidate.file, sha256: candidate.sha256 }],
+    engineIdentity: candidate.identity,
+    precisionCurve: null,
+  };
+}
+
+function recogniserFigures({ run, ...file }: z.infer<typeof recogniserMetricsSchema>): Figures {
+  return {
+    metrics: [
+      ...file.metrics,
+      { name: 'speed', value: run.speed, unit: 'times the speed of the sound', higherIsBetter: true },
+    ],
+    comparabilityKey: file.comparabilityKey,
+    dataDigest: file.dataDigest,
+    samples: file.utterances,
+    latency: null,
+    providers: [run.backend],
+    placement: [],
+    files: run.files,
+    engineIdentity: null,
+    precisionCurve: null,
+  };
+}

@@ -1,0 +1,69 @@
+import { basename, join } from 'node:path';
+import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { buildOrLoad } from '../../../engines/store/build-or-load.js';
+import { ignoreEvents } from '../../../events.js';
+import { inspectModel } from '../../../formats/onnx/inspect.js';
+import { convertModel } from '../../../formats/precision/convert.js';
+import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
+import type { ComparedModel } from './compared-models.js';
+
+/** A toolchain that also builds is known by its name or folder. */
+export type CompareOpenOptions = Omit<OpenOptions, 'provider' | 'toolchain'> & {
+  readonly toolchain?: string;
+};
+
+interface Place {
+  /** The run root: typed models are in its folder `models`. */
+  readonly root: string;
+  /** Width and height of images where the model leaves them open. */
+  readonly imgsz: number;
+  readonly open: CompareOpenOptions;
+  /** Where built engines are kept. */
+  readonly store?: string | undefined;
+}
+
+/** What the back end opens: the file, its typed model, or the engine that is built of it and found again in the store. */
+export async function runnableFile(
+  { file, kind, precision }: ComparedModel,
+  { takes }: BackEnd,
+  { root, imgsz, open, store }: Place,
+  { emit = ignoreEvents, signal, environment }: OpenContext,
+): Promise<string> {
+  if (takes === 'engine' && kind === 'model') {
+    // Nothing is built that could not run.
+    chosenGpu(visibleGpus(), open.device ?? 0, 'Running an engine needs an NVIDIA GPU');
+    const { toolchain, plugins, device } = open;
+    const { engine } = await buildOrLoad(
+      {
+        model: file,
+        precision: precision ?? 'as-is',
+        profiles: profilesFor(file, imgsz),
+        store,
+        plugins,
+        device,
+        toolchain,
+      },
+      { emit, signal, environment },
+    );
+    return engine;
+  }
+  if (precision === null) return file;
+  const name = basename(file).replace(/\.onnx$/i, '');
+  const converted = join(root, 'models', `${name}.${precision}.onnx`);
+  await convertModel(file, converted, { precision }, { emit, signal });
+  return converted;
+}
+
+/** One image at a time, at the size that the session is fed. */
+function profilesFor(file: string, imgsz: number) {
+  const open = inspectModel(file).inputs.filter(({ shape }) =>
+    shape?.some((size) => typeof size !== 'number'),
+  );
+  if (open.length === 0) return [];
+  const sizes = [1, 3, imgsz, imgsz];
+  const ranges = open.map(({ name, shape }) => {
+    const dims = (shape ?? []).map((size, axis) => (typeof size === 'number' ? size : (sizes[axis] ?? 1)));
+    return [name, { min: dims, opt: dims, max: dims, values: false }] as const;
+  });
+  return [new Map(ranges)];
+}

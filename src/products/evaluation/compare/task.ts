@@ -1,0 +1,178 @@
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { openFile } from '../../../base/files/byte-source.js';
+import { sha256 } from '../../../base/files/digest.js';
+import { statIfThere } from '../../../base/files/files.js';
+import { publishFile } from '../../../base/files/publish.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents } from '../../../events.js';
+import { preprocessings } from '../../../formats/images/preprocess.js';
+import type { Recogniser } from '../../../quality/tasks/recogniser.js';
+import { evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { readImageIds } from '../detection/coco.js';
+import { type EvaluateDetectorRequest, evaluateDetector } from '../detection/evaluate-detector.js';
+import { Findings } from '../detection/findings.js';
+import { readInstances } from '../detection/instances.js';
+import { digestOf } from '../run/candidate.js';
+import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
+import { readManifest } from '../speech/transcripts.js';
+import type { ComparedTaskId, Variant } from './variant.js';
+
+/** Data and settings that every variant is evaluated with. */
+export interface TaskRequest
+  extends Omit<
+    EvaluateDetectorRequest,
+    'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
+  > {
+  /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
+  readonly data: string;
+  readonly imagesDir?: string | undefined;
+  /** Default: `yolo` for detectors, `imagenet` for classifiers. */
+  readonly preprocess?: string | undefined;
+  readonly imgsz?: number | undefined;
+  readonly audioDir?: string | undefined;
+  readonly normalizer: string;
+}
+
+/** One way to score a model on data. */
+export interface ComparedTask {
+  readonly id: ComparedTaskId;
+  /** Width and height of images where the model leaves them open. */
+  readonly imgsz: number;
+  /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading them throws. */
+  digest(context: OpenContext): Promise<string>;
+  /** Evaluates a file and writes metrics.json, and what else the task writes, into the folder. Throws what the evaluation throws. */
+  run(file: string, variant: Variant, folder: string, open: OpenOptions, context: OpenContext): Promise<void>;
+}
+
+/** The task is what the data is for: JSON has boxes, a header with `utt_id` utterances, any other TSV labels. Throws TF_USAGE where images are missing. */
+export function taskFor(request: TaskRequest, recognisers: readonly Recogniser[]): ComparedTask {
+  const head = headOf(request.data);
+  if (/^\s*\{/.test(head)) return detection(request);
+  return /^\ufeff?[^\n]*\butt_id\b/.test(head) ? speech(request, recognisers) : classification(request);
+}
+
+const HEAD_BYTES = 4096;
+
+function headOf(path: string): string {
+  const source = openFile(path);
+  try {
+    const bytes = Buffer.alloc(Math.min(HEAD_BYTES, source.size));
+    return bytes.toString('utf8', 0, source.read(bytes, 0, bytes.length));
+  } finally {
+    source.close();
+  }
+}
+
+function imagesOf({ data, imagesDir }: TaskRequest): string {
+  if (imagesDir !== undefined) return imagesDir;
+  throw new TrtforgeError('TF_USAGE', `${data} is about images, and no folder of images is named.`, {
+    remedy: 'Pass it: --images FOLDER.',
+    details: { option: '--images' },
+  });
+}
+
+function detection(request: TaskRequest): ComparedTask {
+  const { data, preprocess = 'yolo', imageIds, maxImages, labels, allowMissing } = request;
+  const imagesDir = imagesOf(request);
+  const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  return {
+    id: 'coco',
+    imgsz: settings.imgsz,
+    digest: async (context) => {
+      const findings = new Findings(allowMissing);
+      const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
+      const { fileNames } = await readInstances(data, { imageIds: ids, maxImages, findings, ...context });
+      const images = fileNames.flatMap((name) => (name === null ? [] : [join(imagesDir, basename(name))]));
+      return digestOfData('coco', settings, [data, imageIds, labels], images, context);
+    },
+    run: async (model, variant, output, open, context) => {
+      await evaluateDetector(
+        { ...settings, instances: data, imagesDir, model, variant, output, open },
+        context,
+      );
+    },
+  };
+}
+
+function classification(request: TaskRequest): ComparedTask {
+  const { data, preprocess = 'imagenet', labels } = request;
+  const imagesDir = imagesOf(request);
+  const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  return {
+    id: 'classify',
+    imgsz: settings.imgsz,
+    digest: (context) => {
+      const names = linesOf(data).map((line) => line.split('\t')[0] ?? '');
+      const images = names.map((name) => join(imagesDir, name));
+      return digestOfData('classify', settings, [data, labels], images, context);
+    },
+    run: async (model, variant, output, open, context) => {
+      const result = await evaluateClassifier({ ...settings, truth: data, imagesDir, model, open }, context);
+      publishFile(join(output, 'metrics.json'), `${JSON.stringify({ ...result, variant }, null, 2)}\n`);
+    },
+  };
+}
+
+function speech(request: TaskRequest, recognisers: readonly Recogniser[]): ComparedTask {
+  const { data: manifest, audioDir, normalizer } = request;
+  return {
+    id: 'wer',
+    imgsz: 0,
+    digest: (context) => {
+      const audio = readManifest(manifest).flatMap((each) =>
+        each.audio === null
+          ? []
+          : [isAbsolute(each.audio) ? each.audio : join(audioDir ?? dirname(manifest), each.audio)],
+      );
+      return digestOfData('wer', { normalizer }, [manifest], audio, context);
+    },
+    run: async (file, variant, output, open, context) => {
+      // A folder has engines of the bundle that is compared.
+      const isFolder = statIfThere(file)?.isDirectory() === true;
+      const bundle = isFolder
+        ? { meta: variant.model, open: { ...open, engines: file } }
+        : { meta: file, open };
+      await evaluateRecogniser(
+        { ...bundle, manifest, audioDir, normalizer, output, variant },
+        recognisers,
+        context,
+      );
+    },
+  };
+}
+
+const linesOf = (path: string): readonly string[] => {
+  const source = openFile(path);
+  try {
+    const bytes = Buffer.alloc(source.size);
+    return bytes
+      .toString('utf8', 0, source.read(bytes, 0, bytes.length))
+      .split(/\r?\n/)
+      .filter(Boolean);
+  } finally {
+    source.close();
+  }
+};
+
+/** Places of files are not part of it, their content is. A sample without a file is the evaluation's to report. */
+async function digestOfData(
+  task: ComparedTaskId,
+  settings: object,
+  named: readonly (string | undefined)[],
+  samples: readonly string[],
+  { emit = ignoreEvents, signal }: OpenContext,
+): Promise<string> {
+  const places = new Set(['data', 'imagesDir', 'audioDir', 'imageIds', 'labels']);
+  const decides = Object.entries(settings).filter(([name]) => !places.has(name));
+  const files: (string | null)[] = [];
+  for (const [index, path] of [...named, ...samples].entries()) {
+    throwIfCancelled(signal, 'reading the data');
+    const isThere = path !== undefined && statIfThere(path)?.isFile() === true;
+    files.push(isThere ? await digestOf(path) : null);
+    emit({ type: 'progress', phase: 'read data', done: index + 1, total: named.length + samples.length });
+  }
+  return sha256(canonicalJson({ task, settings: Object.fromEntries(decides), files }));
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { type Variant, variantSchema } from '../compare/variant.js';
+import { candidateSchema } from '../run/candidate.js';
+import { type DetectorResult, detectorRunSchema } from './detector-result.js';
+import { cocoResultSchema } from './result.js';
+
+const run = detectorRunSchema.shape;
+const result = cocoResultSchema.shape;
+
+/** metrics.json as auto-quantize-model's evaluators write it, and behind it what makes the figures comparable. */
+export const detectorMetricsSchema = z.object({
+  /** What ran: one of the two. */
+  onnx_path: z.string().optional(),
+  engine_path: z.string().optional(),
+  instances: z.string(),
+  images_dir: z.string(),
+  providers: z.array(z.string()),
+  imgsz: z.number(),
+  max_images: z.number(),
+  warmup_runs: z.number(),
+  skip_latency: z.number(),
+  conf: z.number(),
+  iou: z.number(),
+  max_det: z.number(),
+  pre_nms_topk: z.number(),
+  metrics: result.metrics,
+  latency: run.latency,
+  sha256: z.string(),
+  identity: candidateSchema.shape.identity,
+  precision: candidateSchema.shape.precision,
+  back_end: z.string(),
+  /** Nodes that ran somewhere else, for one. */
+  placement: candidateSchema.shape.warnings,
+  head: run.head,
+  labels: run.labels,
+  preprocessing: run.preprocessing,
+  first_input: run.firstInput,
+  images_per_second: z.number(),
+  stats: result.stats,
+  /** Mean precision at 101 recalls. */
+  precision_curves: result.precision,
+  subset: z.boolean(),
+  data_digest: z.string(),
+  comparability_key: z.string(),
+  /** Of a comparison: which of its variants this is. */
+  variant: variantSchema.optional(),
+});
+export type DetectorMetrics = z.infer<typeof detectorMetricsSchema>;
+
+export function metricsOf(
+  { run, metrics, ...scored }: DetectorResult,
+  variant: Variant | undefined,
+): DetectorMetrics {
+  const { candidate, settings } = run;
+  return {
+    [candidate.kind === 'engine' ? 'engine_path' : 'onnx_path']: candidate.file,
+    instances: scored.instances,
+    images_dir: scored.imagesDir,
+    providers: [candidate.backend],
+    imgsz: settings.imgsz[0],
+    max_images: metrics.num_images,
+    warmup_runs: run.warmupRuns,
+    skip_latency: run.skipLatency,
+    conf: settings.conf,
+    iou: settings.iou,
+    max_det: settings.maxDet,
+    pre_nms_topk: settings.preNmsTopk,
+    metrics,
+    latency: run.latency,
+    sha256: candidate.sha256,
+    identity: candidate.identity,
+    precision: candidate.precision,
+    back_end: candidate.backEnd,
+    placement: candidate.warnings,
+    head: run.head,
+    labels: run.labels,
+    preprocessing: run.preprocessing,
+    first_input: run.firstInput,
+    images_per_second: run.imagesPerSecond,
+    stats: scored.stats,
+    precision_curves: scored.precision,
+    subset: scored.subset,
+    data_digest: scored.dataDigest,
+    comparability_key: scored.comparabilityKey,
+    ...(variant === undefined ? {} : { variant }),
+  };
+}
