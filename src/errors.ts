@@ -599,6 +599,13 @@ export const catalogue = {
       'An npy, npz, safetensors or Polygraphy JSON file is damaged, cut short or not what its name stands for.',
     remedy: 'Write the file again, for example with numpy.save or numpy.savez.',
   },
+  TF_CALIBRATION_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A calibration cannot be made or used: data without a sample, of a form that no reader knows, or that make an activation NaN or infinite; a tensor that is no activation of the model; a cache that is damaged or was made from other data, by another method or for another model.',
+    remedy:
+      'Pass samples as the model takes them: --calibration FILE.npz, FILE.npy, a folder of images, a list of WAV files or a reference.',
+  },
   TF_CONTRACT_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:

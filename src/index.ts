@@ -94,9 +94,9 @@ export const buildOrLoad = lazy(
 export const inspectModel = lazy(async () => (await import('./formats/onnx/inspect.js')).inspectModel);
 /** FP32 ONNX to a strongly typed FP16 or BF16 file. */
 export const convertModel = lazy(async () => (await import('./formats/precision/convert.js')).convertModel);
-/** Runs samples on ONNX Runtime for a calibration: `convertModel`'s `observe`. */
-export const observeOnOrt = lazy(
-  async () => (await import('./engines/runtime/onnxruntime/calibrate.js')).observeOnOrt,
+/** Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`. */
+export const calibrationOf = lazy(
+  async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
 );
 /** Runs an engine or a model once, on files or random inputs, and keeps its outputs. */
 export const runFile = lazy(async () => (await import('./engines/run/run-file.js')).runFile);

@@ -1,5 +1,7 @@
-import { observeOnOrt } from '../../engines/runtime/onnxruntime/calibrate.js';
+import { calibrationOf } from '../../engines/calibration/calibration.js';
 import { TrtforgeError } from '../../errors.js';
+import { preprocessings } from '../../formats/images/preprocess.js';
+import { calibrationMethods, methodText, parseMethod } from '../../formats/precision/calibrate/method.js';
 import { type FormatId, formatIds, formats } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { choice, type OptionValues, option, text } from '../option.js';
@@ -10,6 +12,10 @@ const dataLimits = formats
   .filter(({ dataMax, maxFinite }) => dataMax < maxFinite)
   .map(({ id, dataMax }) => `${dataMax} for ${id}`)
   .join(', ');
+
+const methods = Object.entries(calibrationMethods)
+  .map(([name, what]) => `${name} (${what})`)
+  .join(' · ');
 
 /** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` reports in their help what the options belong to. */
 export const conversionOptions = (prefix = '') => ({
@@ -35,9 +41,25 @@ export const conversionOptions = (prefix = '') => ({
     parse: number(0),
   }),
   calibration: text({
-    flags: '--calibration <npz>',
-    describe: `${prefix}one sample of inputs; the model runs on it and --data-max applies`,
+    flags: '--calibration <file>',
+    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, a folder or a list (.txt) of them; --data-max applies`,
     repeat: true,
+  }),
+  calibrationMethod: option({
+    flags: '--calibration-method <name>',
+    describe: `${prefix}how ranges of quantized tensors are chosen: ${methods}`,
+    parse: (value) => methodText(parseMethod(value)),
+    default: 'max',
+  }),
+  preprocess: choice({
+    flags: '--preprocess <name>',
+    describe: `${prefix}how images of --calibration are prepared, as trtforge eval does`,
+    choices: Object.keys(preprocessings),
+  }),
+  imgsz: option({
+    flags: '--imgsz <pixels>',
+    describe: `${prefix}width and height of those images where the model leaves them open (default: that of --preprocess)`,
+    parse: integer(16, 8192),
   }),
   dataMax: option({
     flags: '--data-max <number>',
@@ -62,14 +84,14 @@ type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>
 export function conversionFrom(
   options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
 ): ConversionOptions {
-  const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth, calibration } =
-    options;
-  if (dataMax !== undefined && calibration.length === 0)
+  const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth } = options;
+  const { calibration: data, calibrationMethod: method, preprocess, imgsz } = options;
+  if (dataMax !== undefined && data.length === 0)
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {
       remedy: 'Pass a sample of inputs: --calibration sample.npz.',
     });
   const converting = {
-    '--calibration': calibration[0],
+    '--calibration': data[0],
     '--init-max': initMax,
     '--max-reduction-depth': maxReductionDepth,
   };
@@ -92,7 +114,7 @@ export function conversionFrom(
     initMax,
     dataMax,
     maxReductionDepth,
-    calibration: calibration.length === 0 ? undefined : { samples: calibration, observe: observeOnOrt },
+    calibration: data.length === 0 ? undefined : calibrationOf({ data, method, preprocess, imgsz }),
   };
 }
 

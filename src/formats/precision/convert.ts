@@ -50,10 +50,7 @@ async function convert(
   const emit = context.emit ?? ignoreEvents;
   const { calibration, precision, signal } = { ...options, ...context };
   const ranges =
-    calibration &&
-    (await inPhase('calibrate', emit, () =>
-      calibration.observe(inputPath, calibration.samples, { emit, signal }),
-    ));
+    calibration && (await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal })));
   const started = performance.now();
   const resolved = resolveConversion(precision, options, ranges);
   const model = openModel(inputPath);

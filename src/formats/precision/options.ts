@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
+import type { Calibrate } from './calibrate/ranges.js';
 import type { FloatFormat } from './formats/format.js';
 import { type FormatId, formatIds, formatNamed } from './formats/index.js';
 
@@ -18,17 +19,22 @@ export interface ValueRange {
   readonly max: number;
 }
 
-/** Runs a model on samples of its inputs (paths of npz files) and returns the ranges of its activations by name. */
+/** Runs a model on samples of its inputs and returns the ranges of its activations by name. */
 export type ObserveRanges = (
   model: string,
-  samples: readonly string[],
   context: { readonly emit: EventListener; readonly signal?: AbortSignal },
 ) => Promise<ReadonlyMap<string, ValueRange>>;
 
 /** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
 export interface Calibration {
-  readonly samples: readonly string[];
+  /** SHA-256 over what the samples hold and how they are prepared: part of the identity. Reads them. */
+  readonly digest: () => string;
+  /** How ranges are chosen for formats that quantize: `max`, `percentile:99.99`, `entropy`, `mse`. */
+  readonly method: string;
+  /** The range of every activation, for `dataMax`. */
   readonly observe: ObserveRanges;
+  /** Ranges of tensors by the method, for formats that quantize. */
+  readonly calibrate: Calibrate;
 }
 
 /** How to convert, as a user passes it; everything has a default. */

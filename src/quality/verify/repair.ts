@@ -164,12 +164,12 @@ class Trials {
 }
 
 /** All trials start from the same model, so it is observed once. */
-function observedOnce({ samples, observe }: Calibration): Calibration {
+function observedOnce(calibration: Calibration): Calibration {
   let ranges: ReturnType<Calibration['observe']> | undefined;
   return {
-    samples,
+    ...calibration,
     observe: (...run) => {
-      ranges ??= observe(...run);
+      ranges ??= calibration.observe(...run);
       return ranges;
     },
   };

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { conversionRecipe } from '../../../src/engines/identity/conversion.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
-import type { Calibration } from '../../../src/formats/precision/options.js';
 import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
@@ -22,9 +22,8 @@ function sample(file: string, values: readonly number[], compress = false): stri
   return path;
 }
 
-const never: Calibration['observe'] = () => Promise.reject(new Error('Nothing is converted here.'));
 const digestOf = (...samples: readonly string[]) =>
-  conversionRecipe('fp16', { calibration: { samples, observe: never } }).calibration;
+  conversionRecipe('fp16', { calibration: calibrationOf({ data: samples }) }).calibration;
 
 describe('the recipe of a conversion', () => {
   test("has the revision of the converter's rules, not the version of trtforge", () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { missLines } from '../../../src/cli/text.js';
 import type { BuildFiles, BuildOptions, ResolvedBuild } from '../../../src/engines/builder/build.js';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
@@ -272,14 +273,14 @@ describe('what the builder is given', () => {
   test('a model whose conversion is calibrated by the samples passed, which a hit does not run', async () => {
     const sample = join(folder, 'sample.npz');
     writeNpz(sample, new Map([['x', tensorFrom('float32', [1, 64], new Float32Array(64))]]));
-    const observed: (readonly string[])[] = [];
-    const observe: Calibration['observe'] = async (_, samples) => {
-      observed.push(samples);
+    const observed: string[] = [];
+    const observe: Calibration['observe'] = async (path) => {
+      observed.push(path);
       return new Map([['y', { min: 0, max: 1e6 }]]);
     };
     const options = {
       precision: 'fp16',
-      conversion: { calibration: { samples: [sample], observe } },
+      conversion: { calibration: { ...calibrationOf({ data: [sample] }), observe } },
     } as const;
     const types: (string | undefined)[] = [];
     const build = async (_: ResolvedBuild, { modelPath, planPath }: BuildFiles) => {
@@ -292,7 +293,7 @@ describe('what the builder is given', () => {
     const first = await obtain(options, build);
     expect((await obtain(options, build)).source).toBe('local');
     // y goes beyond FP16, so the product and its weights stay FP32.
-    expect({ observed, types }).toEqual({ observed: [[sample]], types: ['1'] });
+    expect({ observed: observed.length, types }).toEqual({ observed: 1, types: ['1'] });
     expect(first.passport.identity.document.recipe.conversion?.calibration).toMatch(/^[0-9a-f]{64}$/);
     expect((await obtain({ precision: 'fp16' }, build)).source).toBe('built');
   });

@@ -12,6 +12,7 @@ import { declaredType } from '../../../src/formats/onnx/value-type.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import type { ConversionResult } from '../../../src/formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../../src/formats/precision/convert.js';
+import type { Calibration } from '../../../src/formats/precision/options.js';
 import { float16ToFloat32, float32ToFloat16 } from '../../../src/formats/tensor/float16.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 
@@ -168,3 +169,11 @@ export function difference(
   }
   return largest;
 }
+
+/** A calibration that has nothing but ranges. */
+export const observedBy = (observe: Calibration['observe']): Calibration => ({
+  digest: () => '',
+  method: 'max',
+  observe,
+  calibrate: async () => new Map(),
+});

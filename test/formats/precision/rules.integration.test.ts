@@ -3,7 +3,7 @@ import { attribute as a, GraphBuilder, type ModelSpec } from '../../../src/forma
 import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
 import { resolveConversion } from '../../../src/formats/precision/options.js';
 import { rules } from '../../../src/formats/precision/rules.js';
-import { converted, floats, integers, noise, written } from './judge.js';
+import { converted, floats, integers, noise, observedBy, written } from './judge.js';
 
 async function keptIn(
   build: (g: GraphBuilder) => void,
@@ -131,7 +131,7 @@ describe('activations', () => {
     [Number.POSITIVE_INFINITY, { first: 'data-range', second: 'data-range' }],
     [Number.NaN, { first: 'data-range', second: 'data-range' }],
   ])('that reached %s', async (max, kept) => {
-    const calibration = { samples: [], observe: async () => ranges(max) };
+    const calibration = observedBy(async () => ranges(max));
     expect(await keptIn(two, { calibration })).toEqual(kept);
   });
 });

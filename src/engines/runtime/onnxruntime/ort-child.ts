@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Extremes } from '../../../formats/precision/calibrate/histogram.js';
+import { OutputObserver } from '../../../formats/precision/calibrate/output-observer.js';
+import { float32Values } from '../../../formats/tensor/values.js';
 import type { PacedRuns } from '../back-end.js';
 import type { OrtBinding, OrtCall, OrtModel } from './ort-model.js';
 import type { OrtAnswer, OrtInputs, OrtOpen, OrtOpened, OrtRequest } from './ort-protocol.js';
 
 let model: OrtModel | undefined;
+const observer = new OutputObserver();
 
 serveSession(async (message) => {
   const request = message as OrtRequest;
@@ -16,6 +20,10 @@ serveSession(async (message) => {
       return model?.placement() ?? null;
     case 'run':
       return run(request);
+    case 'observe':
+      return observe(request);
+    case 'histograms':
+      return observer.result();
     case 'measure':
       return measure(request);
   }
@@ -44,6 +52,20 @@ async function run({ inputs, iterations, state }: OrtRequest & { kind: 'run' }):
     ms.push(performance.now() - started);
   }
   return { outputs: call.outputs(), ms };
+}
+
+/** Values stay in this process: for a calibration they are as many as the model computes. */
+async function observe({
+  inputs,
+  histograms,
+}: OrtRequest & { kind: 'observe' }): Promise<ReadonlyMap<string, Extremes>> {
+  const call = bind(inputs, { state: [], resident: false });
+  await call.run();
+  return new Map(
+    call
+      .outputs()
+      .map(([name, tensor]) => [name, observer.add(name, float32Values(tensor, name), histograms)]),
+  );
 }
 
 async function measure({ inputs, pace, resident }: OrtRequest & { kind: 'measure' }): Promise<PacedRuns> {

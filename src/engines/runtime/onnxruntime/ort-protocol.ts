@@ -16,6 +16,13 @@ export type OrtRequest =
       readonly state: OrtState;
     }
   | {
+      /** Runs once and keeps to itself what the outputs were but for their extremes. */
+      readonly kind: 'observe';
+      readonly inputs: OrtInputs;
+      readonly histograms: boolean;
+    }
+  | { readonly kind: 'histograms' }
+  | {
       readonly kind: 'measure';
       readonly inputs: OrtInputs;
       readonly pace: Pace;

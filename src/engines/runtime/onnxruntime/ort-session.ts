@@ -14,6 +14,7 @@ import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
+import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
@@ -57,7 +58,7 @@ export interface OrtSessionOptions extends OrtPlace {
 }
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */
-export interface OrtSession extends Session {
+export interface OrtSession extends Session, ObservingSession {
   /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). GPUs have them as they are. */
   readonly rounding: Rounding | undefined;
   /** On a GPU `fp32` only with TF32 off; `mixed` too where TensorRT was allowed to compute in 16 or 8 bits; `as-built` for a model that wraps an engine. */
@@ -306,6 +307,14 @@ function sessionOver({ child, given, prepared, backend, facts, isNative }: Opene
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
       return (await asked(request, options)) as PacedRuns;
     },
+    observe: async (tensors, { histograms, ...options }) => {
+      const request: OrtRequest = { kind: 'observe', inputs: feedsOf(tensors), histograms };
+      return (await asked(request, options)) as Awaited<ReturnType<OrtSession['observe']>>;
+    },
+    histograms: async () =>
+      (await child.request({ kind: 'histograms' } satisfies OrtRequest)) as Awaited<
+        ReturnType<OrtSession['histograms']>
+      >,
     close: () => child.close(),
     [Symbol.asyncDispose]: () => child.close(),
   };

@@ -1,6 +1,10 @@
 import type { EventListener } from '../../../events.js';
+import type { QuantizedDtype } from './grid.js';
 
-/** What calibration found of one tensor: the magnitude that the largest code stands for, by the method asked. */
+/**
+ * What calibration found of one tensor, zero included: `amax` is the magnitude that the largest code stands for, by the method asked. It is 0 where every
+ * value was 0, and no scale can be made of that.
+ */
 export interface TensorRange {
   readonly min: number;
   readonly max: number;
@@ -17,5 +21,10 @@ export type CalibratedRanges = ReadonlyMap<string, TensorRange>;
 export type Calibrate = (
   model: string,
   tensors: readonly string[],
-  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  context: {
+    readonly emit: EventListener;
+    readonly signal?: AbortSignal;
+    /** The type that the ranges are for; only `mse` looks at it. Default INT8. */
+    readonly dtype?: QuantizedDtype;
+  },
 ) => Promise<CalibratedRanges>;

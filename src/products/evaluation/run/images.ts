@@ -1,19 +1,9 @@
-import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
+import { preparedImages, preprocessingOf } from '../../../engines/run/image-inputs.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
-import type { Binding } from '../../../engines/runtime/session.js';
-import { TrtforgeError } from '../../../errors.js';
-import { readImage } from '../../../formats/images/image.js';
-import {
-  type Placement,
-  type Preprocessing,
-  preprocess,
-  preprocessings,
-} from '../../../formats/images/preprocess.js';
-import type { Dtype } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
+import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
 import { type EvaluateOptions, evaluate, latencySchema } from './evaluate.js';
 
@@ -51,54 +41,9 @@ export const imageRunSchema = z.object({
 });
 export type ImageRun = z.infer<typeof imageRunSchema>;
 
-interface Prepared {
-  readonly tensor: Tensor;
-  readonly width: number;
-  readonly height: number;
-  readonly placement: Placement;
-  readonly ms: number;
-}
-
-/** The one image input of a network. */
-interface ImageInput {
-  readonly name: string;
-  readonly dtype: Dtype;
-  /** null where the model leaves it open. */
-  readonly width: number | null;
-  readonly height: number | null;
-}
-
-/** Finds the input that takes images. Throws TF_SESSION_BINDING where there is not exactly one of shape [1, 3, height, width] of floats. */
-function imageInput(session: OpenedSession): ImageInput {
-  const reject = (why: string) =>
-    new TrtforgeError('TF_SESSION_BINDING', `${session.backend} cannot be run on images: ${why}.`, {
-      remedy: 'Evaluation takes networks with one float input [1, 3, height, width].',
-      details: { inputs: session.inputs },
-    });
-  const [input, ...others] = session.inputs;
-  if (input === undefined || others.length > 0) throw reject(`it has ${session.inputs.length} inputs`);
-  const shape = input.shape;
-  if (shape?.length !== 4) throw reject(`${input.name} does not have 4 dimensions`);
-  const [batch, channels] = shape;
-  if (typeof batch === 'number' && batch > 1) throw reject(`its batch is fixed at ${batch}`);
-  if (typeof channels === 'number' && channels !== 3) throw reject(`${input.name} has ${channels} channels`);
-  if (input.dtype !== 'float32' && input.dtype !== 'float16' && input.dtype !== 'bfloat16')
-    throw reject(`${input.name} is ${input.dtype}`);
-  const size = (dim: Exclude<Binding['shape'], null>[number] | undefined) =>
-    typeof dim === 'number' && dim > 0 ? dim : null;
-  return { name: input.name, dtype: input.dtype, height: size(shape[2]), width: size(shape[3]) };
-}
-
 /** How images are prepared for a network, at its own size or, where it leaves that open, at `imgsz` pixels. */
-export function preprocessingFor(session: OpenedSession, name: string, imgsz: number): Preprocessing {
-  const input = imageInput(session);
-  const size = { width: input.width ?? imgsz, height: input.height ?? imgsz };
-  const how = preprocessings[name]!;
-  // The shorter side keeps its ratio to the cut, 256 to 224.
-  return how.fit === 'crop'
-    ? { ...how, ...size, shorterSide: Math.round((Math.min(size.width, size.height) * 8) / 7) }
-    : { ...how, ...size };
-}
+export const preprocessingFor = (session: OpenedSession, name: string, imgsz: number): Preprocessing =>
+  preprocessingOf(session.inputs, name, imgsz);
 
 /** An image as a sample: nothing is expected of it but what the caller knows by its index. */
 export interface ImageSample extends Sample {
@@ -122,34 +67,18 @@ export function imageSamples(
   images: readonly ImageFile[],
   preprocessing: Preprocessing,
 ): ImageSamples {
-  const input = imageInput(session);
-  const prepare = async ({ path }: ImageFile): Promise<Prepared> => {
-    const image = await readImage(path);
-    const started = performance.now();
-    const { tensor, placement } = preprocess(image, preprocessing);
-    return { tensor, placement, width: image.width, height: image.height, ms: performance.now() - started };
-  };
   let firstInput: ImageRun['firstInput'] | undefined;
   let preprocessMs = 0;
   async function* samples(): AsyncIterable<ImageSample> {
-    const start = (image: ImageFile) => {
-      const preparing = prepare(image);
-      // A later image's failure is reported when its turn comes, not as an unhandled rejection before.
-      preparing.catch(() => {});
-      return preparing;
-    };
-    const ahead = images.slice(0, 2 * availableParallelism()).map(start);
-    for (const [index, image] of images.entries()) {
-      const { tensor, ms, ...facts } = await ahead.shift()!;
-      const next = images[index + 1 + ahead.length];
-      if (next !== undefined) ahead.push(start(next));
+    const paths = images.map(({ path }) => path);
+    let index = 0;
+    for await (const prepared of preparedImages(session.inputs, paths, preprocessing)) {
+      const { tensor, ms, ...facts } = prepared;
+      const image = images[index]!;
       firstInput ??= { id: image.id, sha256: sha256(tensor.bytes) };
       preprocessMs += ms;
-      const fed =
-        input.dtype === 'float32'
-          ? tensor
-          : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
-      yield { index, image, ...facts, inputs: new Map([[input.name, fed]]), reference: new Map() };
+      yield { index, image, ...facts, reference: new Map() };
+      index++;
     }
   }
   return {

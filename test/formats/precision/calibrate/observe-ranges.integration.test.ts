@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { attribute as a, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { observeRanges } from '../../../src/formats/precision/calibration.js';
-import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
-import { floats, run, written } from './judge.js';
+import { attribute as a, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
+import { observeRanges } from '../../../../src/formats/precision/calibrate/observe-ranges.js';
+import type { NamedTensors, Tensor } from '../../../../src/formats/tensor/tensor.js';
+import { floats, run, written } from '../judge.js';
 
 /** ONNX Runtime as a session, remembering what it was asked to run. */
 function sessions() {
@@ -42,7 +42,11 @@ const sample = (...values: number[]) => new Map([['x', floats([values.length], v
 
 it('gives the range of every float activation over all samples, zero included', async () => {
   const { open, log } = sessions();
-  const ranges = await observeRanges(await written(graph()), [sample(1, 2), sample(-0.5), sample()], open);
+  const ranges = await observeRanges(
+    await written(graph()),
+    () => [sample(1, 2), sample(-0.5), sample()],
+    open,
+  );
   expect(ranges.get('x')).toEqual({ min: -0.5, max: 2 });
   expect(ranges.get('scaled')).toEqual({ min: -5, max: 20 });
   expect(ranges.get('huge')?.max).toBeCloseTo(Math.exp(20), -3);
@@ -51,13 +55,13 @@ it('gives the range of every float activation over all samples, zero included', 
 });
 
 it('sees infinities', async () => {
-  const ranges = await observeRanges(await written(graph()), [sample(100)], sessions().open);
+  const ranges = await observeRanges(await written(graph()), () => [sample(100)], sessions().open);
   expect(ranges.get('huge')?.max).toBe(Number.POSITIVE_INFINITY);
 });
 
 it('closes the session when a run fails', async () => {
   const { open, log } = sessions();
   const path = await written(graph());
-  await expect(observeRanges(path, [new Map()], open)).rejects.toThrow();
+  await expect(observeRanges(path, () => [new Map()], open)).rejects.toThrow();
   expect(log.closed).toBe(1);
 });

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { openFile } from '../../base/files/byte-source.js';
+import { sha256 } from '../../base/files/digest.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
+import { npyReader } from '../../formats/tensor/npy.js';
+import { openNpz } from '../../formats/tensor/npz.js';
+import type { Tensor } from '../../formats/tensor/tensor.js';
+import { loadedSlot, type TensorReader } from '../../formats/tensor/tensor-reader.js';
+import { canonicalJson } from '../identity/canonical-json.js';
+import type { Binding } from '../runtime/session.js';
+import type { CalibrationSample, SampleSource } from './sample-source.js';
+
+/** A file of arrays by the names of inputs; `null` is the only input of a model. */
+interface Arrays {
+  readonly path: string;
+  readonly readers: ReadonlyMap<string | null, TensorReader>;
+  close(): void;
+}
+
+/** An npy file, for the only input of a model or for the one named. */
+export interface NpyFile {
+  readonly name: string | null;
+  readonly path: string;
+}
+
+/** One npz file, with an array for each input: one sample, or several along the first axis. */
+export const npzSamples = (path: string): SampleSource => {
+  const open = (voidDtypes: Readonly<Record<string, Dtype>> = {}): Arrays => {
+    const file = openNpz(path, { voidDtypes });
+    const slot = loadedSlot();
+    try {
+      const readers = new Map(file.names.map((name) => [name, file.reader(name, slot)]));
+      return { path, readers, close: () => file.close() };
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  };
+  return { digests: () => [digestOf(open())], samples: (inputs) => rowsOf(open, inputs), total: undefined };
+};
+
+/** npy files that belong together, one for each input: samples are along the first axis. */
+export const npySamples = (files: readonly NpyFile[]): SampleSource => {
+  const open = (voidDtypes: Readonly<Record<string, Dtype>> = {}): Arrays => {
+    const sources = files.map(({ path }) => openFile(path));
+    const close = () => {
+      for (const source of sources) source.close();
+    };
+    try {
+      const readers = files.map(({ name }, at): [string | null, TensorReader] => {
+        const voidDtype = name === null ? Object.values(voidDtypes)[0] : voidDtypes[name];
+        return [name, npyReader(sources[at]!, loadedSlot(), { voidDtype })];
+      });
+      return { path: files.map(({ path }) => path).join(', '), readers: new Map(readers), close };
+    } catch (error) {
+      close();
+      throw error;
+    }
+  };
+  return { digests: () => [digestOf(open())], samples: (inputs) => rowsOf(open, inputs), total: undefined };
+};
+
+const PIECE_BYTES = 4 << 20;
+
+/** Of names, dtypes, shapes and values, whatever file they are in. */
+function digestOf(arrays: Arrays): string {
+  try {
+    const tensors = [...arrays.readers].map(([name, reader]) => {
+      const { dtype, shape } = reader;
+      const bytes = packedBytes(dtype, elementCount(shape));
+      const hash = createHash('sha256');
+      for (let at = 0; at < bytes; at += PIECE_BYTES)
+        hash.update(piece(reader, at, Math.min(PIECE_BYTES, bytes - at)));
+      return [name ?? '', { dtype, shape: [...shape], sha256: hash.digest('hex') }] as const;
+    });
+    return sha256(canonicalJson(Object.fromEntries(tensors)));
+  } finally {
+    arrays.close();
+  }
+}
+
+/** The arrays cut into samples, or as the one sample that they are. */
+function* rowsOf(
+  open: (voidDtypes: Readonly<Record<string, Dtype>>) => Arrays,
+  inputs: readonly Binding[],
+): Generator<CalibrationSample> {
+  const arrays = open(Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype])));
+  try {
+    const columns = columnsOf(arrays, inputs);
+    const rows = columns[0]?.rows ?? 1;
+    const uneven = columns.find((column) => column.rows !== rows);
+    if (uneven !== undefined)
+      throw new TrtforgeError(
+        'TF_CALIBRATION_INVALID',
+        `${arrays.path} has ${rows} samples, but ${uneven.rows} of ${uneven.name}.`,
+        { remedy: 'Pass arrays whose first axis has the same length for every input.' },
+      );
+    for (let row = 0; row < rows; row++)
+      yield {
+        origin: rows === 1 ? arrays.path : `sample ${row + 1} of ${arrays.path}`,
+        inputs: new Map(columns.map(({ name, read }) => [name, read(row)])),
+      };
+  } finally {
+    arrays.close();
+  }
+}
+
+interface Column {
+  readonly name: string;
+  readonly rows: number;
+  readonly read: (row: number) => Tensor;
+}
+
+function columnsOf({ path, readers }: Arrays, inputs: readonly Binding[]): readonly Column[] {
+  const named = [...readers].map(([name, reader]): [string, TensorReader] => {
+    const [only, ...others] = inputs;
+    if (name !== null) return [name, reader];
+    if (only !== undefined && others.length === 0) return [only.name, reader];
+    throw new TrtforgeError(
+      'TF_CALIBRATION_INVALID',
+      `${path} is the array of one input, and the model has ${inputs.length}: ${inputs.map((input) => input.name).join(', ')}.`,
+      { remedy: 'Name the input of each array, NAME=@FILE.npy, or pass an npz file with an array for each.' },
+    );
+  });
+  // Sizes of the batch that belong together are cut together, or not at all: a length that varies is no batch.
+  const cuts = named.map(([name, { shape }]) =>
+    cutOf(
+      inputs.find((input) => input.name === name),
+      shape,
+    ),
+  );
+  const areCut = cuts.every((cut) => cut !== undefined) && new Set(cuts.map((cut) => cut?.rows)).size === 1;
+  return named.map(([name, reader], at) => {
+    const { dtype, shape } = reader;
+    const cut = cuts[at];
+    if (!areCut && cut?.isNeeded !== true)
+      return {
+        name,
+        rows: 1,
+        read: () => ({ dtype, shape, bytes: piece(reader, 0, packedBytes(dtype, elementCount(shape))) }),
+      };
+    const { rows, dims } = cut!;
+    const bytes = packedBytes(dtype, elementCount(dims));
+    return { name, rows, read: (row) => ({ dtype, shape: dims, bytes: piece(reader, row * bytes, bytes) }) };
+  });
+}
+
+interface Cut {
+  readonly rows: number;
+  /** Of one sample. */
+  readonly dims: readonly number[];
+  /** Uncut the array does not fit the input. */
+  readonly isNeeded: boolean;
+}
+
+/**
+ * How an array is cut along its first axis: rows of the batch that the input has, or of one where it is open; without that axis where the array has one
+ * more than the input. Undefined where it is one sample only.
+ */
+function cutOf(input: Binding | undefined, shape: readonly number[]): Cut | undefined {
+  const declared = input?.shape;
+  const [first = 0, ...rest] = shape;
+  if (declared === undefined || declared === null) return undefined;
+  if (shape.length === declared.length + 1) return { rows: first, dims: rest, isNeeded: true };
+  if (shape.length !== declared.length || shape.length === 0) return undefined;
+  const [batch] = declared;
+  const size = typeof batch === 'number' ? batch : 1;
+  const isNeeded = typeof batch === 'number' && batch !== first;
+  // A single open axis is a length more often than a batch.
+  if (size === 0 || first % size !== 0 || (!isNeeded && shape.length === 1)) return undefined;
+  return { rows: first / size, dims: [size, ...rest], isNeeded };
+}
+
+function piece(reader: TensorReader, position: number, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  if (length > 0) reader.readBytes(position, bytes);
+  return bytes;
+}

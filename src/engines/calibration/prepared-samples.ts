@@ -1,0 +1,72 @@
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { TrtforgeError } from '../../errors.js';
+import { extremesOf } from '../../formats/precision/calibrate/histogram.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values } from '../../formats/tensor/values.js';
+import { inDtype } from '../run/inputs.js';
+import type { Binding } from '../runtime/session.js';
+import { checkInputs } from '../runtime/session-inputs.js';
+import type { CalibrationSample, SampleSource } from './sample-source.js';
+
+const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32', 'float64']);
+
+/**
+ * The samples in the types of the inputs, each checked: names, types, shapes, NaN and infinities, and at the end that no float input was 0 in all of
+ * them. Throws TF_SESSION_INPUT and TF_CALIBRATION_INVALID with the input and the file, what reading throws, TF_CANCELLED.
+ */
+export async function* preparedSamples(
+  sources: readonly SampleSource[],
+  inputs: readonly Binding[],
+  signal: AbortSignal | undefined,
+): AsyncIterable<NamedTensors> {
+  const largest = new Map<string, number>();
+  for (const source of sources)
+    for await (const sample of source.samples(inputs)) {
+      throwIfCancelled(signal, 'reading the calibration data');
+      const tensors = converted(sample, inputs);
+      for (const [name, tensor] of tensors) note(largest, name, tensor, sample.origin);
+      yield tensors;
+    }
+  for (const [name, magnitude] of largest)
+    if (magnitude === 0)
+      throw new TrtforgeError(
+        'TF_CALIBRATION_INVALID',
+        `The input ${name} is 0 in every calibration sample.`,
+        {
+          remedy: 'Pass real inputs: from zeros no range of an activation can be learned.',
+        },
+      );
+}
+
+function converted({ origin, inputs: tensors }: CalibrationSample, inputs: readonly Binding[]): NamedTensors {
+  try {
+    const typed = [...tensors].map(([name, tensor]): [string, Tensor] => {
+      const binding = inputs.find((input) => input.name === name);
+      return [name, binding === undefined ? tensor : inDtype(binding, tensor, name)];
+    });
+    const result = new Map(typed);
+    checkInputs(inputs, result);
+    return result;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    const { code, message, remedy, details } = error;
+    throw new TrtforgeError(code, `${origin} cannot be a calibration sample: ${message}`, {
+      cause: error,
+      remedy,
+      details,
+    });
+  }
+}
+
+function note(largest: Map<string, number>, name: string, tensor: Tensor, origin: string): void {
+  if (!floats.has(tensor.dtype)) return;
+  const { min, max } = extremesOf(float32Values(tensor));
+  const magnitude = Math.max(-min, max);
+  if (!Number.isFinite(magnitude))
+    throw new TrtforgeError(
+      'TF_CALIBRATION_INVALID',
+      `The input ${name} has ${Number.isNaN(magnitude) ? 'NaN' : 'an infinity'} in ${origin}.`,
+      { remedy: 'Remove the sample, or repair what wrote it.' },
+    );
+  largest.set(name, Math.max(largest.get(name) ?? 0, magnitude));
+}

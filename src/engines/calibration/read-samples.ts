@@ -1,0 +1,116 @@
+import { existsSync, statSync } from 'node:fs';
+import { dirname, extname, join, resolve } from 'node:path';
+import { openFile } from '../../base/files/byte-source.js';
+import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.js';
+import { noteInput } from '../../base/files/user-files.js';
+import { TrtforgeError } from '../../errors.js';
+import { preprocessings } from '../../formats/images/preprocess.js';
+import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
+import { type ImagePreparation, imageSamples } from './image-samples.js';
+import type { SampleSource } from './sample-source.js';
+
+/** How files that are no tensors become inputs. */
+export interface Preparation extends Partial<ImagePreparation> {}
+
+type Kind = 'npz' | 'npy' | 'image';
+
+const kinds: Readonly<Record<string, Kind>> = {
+  '.npz': 'npz',
+  '.npy': 'npy',
+  '.jpg': 'image',
+  '.jpeg': 'image',
+  '.png': 'image',
+  '.webp': 'image',
+};
+
+interface DataFile {
+  readonly path: string;
+  readonly kind: Kind;
+  /** The input that `NAME=@FILE.npy` names. */
+  readonly input: string | null;
+}
+
+/**
+ * The samples that data name: npz files, npy files (`NAME=@FILE.npy` for a model of several inputs), images, folders of such files, and text files with a
+ * path a line, from the folder of the list. Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
+ * TF_CALIBRATION_INVALID for what is none of these.
+ */
+export function readSamples(data: readonly string[], preparation: Preparation = {}): readonly SampleSource[] {
+  const files = data.flatMap(filesOf);
+  const columns = files.filter(({ input }) => input !== null);
+  const sources: SampleSource[] =
+    columns.length === 0
+      ? []
+      : [npySamples(columns.map(({ input, path }): NpyFile => ({ name: input, path })))];
+  const images: string[] = [];
+  for (const { kind, path, input } of files) {
+    noteInput(path);
+    if (kind === 'image') images.push(path);
+    else if (kind === 'npz') sources.push(npzSamples(path));
+    else if (input === null) sources.push(npySamples([{ name: null, path }]));
+  }
+  if (images.length > 0) sources.push(imageSamples(images, imagePreparation(preparation)));
+  return sources;
+}
+
+function imagePreparation({ preprocess, imgsz }: Preparation): ImagePreparation {
+  const names = Object.keys(preprocessings);
+  if (preprocess !== undefined && names.includes(preprocess)) return { preprocess, imgsz };
+  throw new TrtforgeError(
+    'TF_USAGE',
+    preprocess === undefined
+      ? 'The calibration data are images, and how they are prepared is open.'
+      : `"${preprocess}" is no preparation of images.`,
+    { remedy: `Pass --preprocess ${names.join(', ')}: that of the evaluation.` },
+  );
+}
+
+function filesOf(data: string): readonly DataFile[] {
+  const named = /^([^=@]+)=@(.+)$/.exec(data);
+  if (named !== null && !existsSync(data)) return [{ input: named[1]!, path: named[2]!, kind: 'npy' }];
+  if (isFolder(data)) return folderFiles(data);
+  if (extname(data).toLowerCase() === '.txt') return listed(data);
+  return [{ path: data, kind: kindOf(data), input: null }];
+}
+
+const isFolder = (path: string): boolean => existsSync(path) && statSync(path).isDirectory();
+
+/** In the order of their names; what is none of these kinds (labels, a note) is left out. */
+function folderFiles(folder: string): readonly DataFile[] {
+  const files = [...listFolder(folder)].sort().flatMap((name): readonly DataFile[] => {
+    const kind = kinds[extname(name).toLowerCase()];
+    return kind === undefined ? [] : [{ path: join(folder, name), kind, input: null }];
+  });
+  if (files.length > 0) return files;
+  throw new TrtforgeError('TF_CALIBRATION_INVALID', `${folder} has no file with samples.`, {
+    remedy: `Files that count end with ${Object.keys(kinds).join(', ')}.`,
+  });
+}
+
+function listed(path: string): readonly DataFile[] {
+  noteInput(path);
+  const lines = readText(path, LARGEST_DOCUMENT, 'TF_CALIBRATION_INVALID').split('\n');
+  const files = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'));
+  return files.map((file) => {
+    const place = resolve(dirname(path), file);
+    return { path: place, kind: kindOf(place), input: null };
+  });
+}
+
+/** By the ending of the name, else by the first bytes. */
+function kindOf(path: string): Kind {
+  const known = kinds[extname(path).toLowerCase()];
+  if (known !== undefined) return known;
+  const source = openFile(path);
+  const head = Buffer.alloc(6);
+  try {
+    source.read(head, 0, Math.min(head.length, source.size));
+  } finally {
+    source.close();
+  }
+  if (head.toString('latin1', 0, 2) === 'PK') return 'npz';
+  if (head.toString('latin1') === '\x93NUMPY') return 'npy';
+  throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no samples that a reader knows.`, {
+    remedy: `Files of samples end with ${Object.keys(kinds).join(', ')}; .txt is a list of such files.`,
+  });
+}

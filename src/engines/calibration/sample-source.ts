@@ -1,0 +1,18 @@
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { Binding } from '../runtime/session.js';
+
+/** One sample of a model's inputs, and how messages call it: `in.npz`, `row 3 of x.npy`. */
+export interface CalibrationSample {
+  readonly origin: string;
+  readonly inputs: NamedTensors;
+}
+
+/** Samples of one kind, from files. Nothing is read before it is asked for, and memory is that of a few samples. */
+export interface SampleSource {
+  /** What the samples hold, digested, one for each file or sample. Throws what reading throws. */
+  digests(): readonly string[];
+  /** In their order, for a model with these inputs; values are as the files have them. Throws what reading throws, TF_CALIBRATION_INVALID, TF_SESSION_INPUT. */
+  samples(inputs: readonly Binding[]): AsyncIterable<CalibrationSample> | Iterable<CalibrationSample>;
+  /** How many samples there are, where that is known without reading them. */
+  readonly total: number | undefined;
+}

@@ -1,0 +1,144 @@
+import { TrtforgeError } from '../../../errors.js';
+import { ignoreEvents } from '../../../events.js';
+import type { NamedTensors } from '../../tensor/tensor.js';
+import type { QuantizedDtype } from './grid.js';
+import type { Extremes, Histogram } from './histogram.js';
+import { type ChosenMethod, methodText } from './method.js';
+import { entropyAmax, mseAmax, percentileAmax } from './methods.js';
+import type { ObserveContext, SamplesFor } from './observe-ranges.js';
+import { withObservedModel } from './observed-model.js';
+import type { CalibratedRanges, TensorRange } from './ranges.js';
+
+/** Runs a model and keeps what its outputs were, where they are: an ONNX Runtime session in its own process. */
+export interface ObservingSession {
+  /** Runs one sample; the extremes of each output by its name. With `histograms` every value is counted as well. */
+  observe(
+    inputs: NamedTensors,
+    options: { readonly histograms: boolean; readonly signal?: AbortSignal },
+  ): Promise<ReadonlyMap<string, Extremes>>;
+  /** Of every output over all samples observed. */
+  histograms(): Promise<ReadonlyMap<string, Histogram>>;
+  close(): Promise<void>;
+}
+
+export interface CalibrateContext extends ObserveContext {
+  readonly method: ChosenMethod;
+  /** The type that the ranges are for; only `mse` looks at it. Default INT8. */
+  readonly dtype?: QuantizedDtype;
+}
+
+/** So much growth of a range in the last quarter of the samples, in more than this share of the tensors, means that more samples would widen ranges on. */
+const GROWTH = 1.1;
+const GROWING_SHARE = 0.1;
+
+/**
+ * Runs the FP32 model on every sample, once, and gives the range of each tensor named, by the method. Warns (a log event) where ranges still grew at the
+ * end. Throws TF_CALIBRATION_INVALID for a tensor that is no activation of the graph, for values that are NaN or infinite and where there is no sample,
+ * and what opening, writing and running a model throw.
+ */
+export function calibrateTensors<S extends ObservingSession>(
+  modelPath: string,
+  tensors: readonly string[],
+  samples: SamplesFor<S>,
+  openSession: (path: string) => Promise<S>,
+  { method, dtype = 'int8', emit = ignoreEvents, signal, total }: CalibrateContext,
+): Promise<CalibratedRanges> {
+  return withObservedModel(
+    modelPath,
+    tensors,
+    async ({ path, outputs }) => {
+      if (tensors.length === 0) return new Map();
+      const session = await openSession(path);
+      try {
+        const seen = tensors.map(() => new Seen());
+        let done = 0;
+        for await (const sample of samples(session)) {
+          const extremes = await session.observe(sample, { histograms: method.name !== 'max', signal });
+          done++;
+          for (const [index, output] of outputs.entries())
+            seen[index]!.add(finite(extremes.get(output), tensors[index]!, done));
+          emit({ type: 'progress', phase: 'calibrate', done, total });
+        }
+        if (done === 0) throw invalid('The calibration data have no sample.', 'Pass one sample at least.');
+        const warning = growthWarning(tensors, seen);
+        if (warning !== undefined)
+          emit({ type: 'log', source: 'calibration', severity: 'warning', message: warning });
+        const histograms = method.name === 'max' ? undefined : await session.histograms();
+        return new Map(
+          tensors.map((name, index): [string, TensorRange] => {
+            const { min, max } = seen[index]!;
+            const largest = Math.max(-min, max);
+            const histogram = histograms?.get(outputs[index]!);
+            const chosen = histogram === undefined ? largest : amaxOf(histogram, method, dtype);
+            return [name, { min, max, amax: Math.min(chosen, largest) }];
+          }),
+        );
+      } finally {
+        await session.close();
+      }
+    },
+    signal,
+  );
+}
+
+function amaxOf(histogram: Histogram, method: ChosenMethod, dtype: QuantizedDtype): number {
+  switch (method.name) {
+    case 'percentile':
+      return percentileAmax(histogram, method.percentile);
+    case 'entropy':
+      return entropyAmax(histogram);
+    case 'mse':
+      return mseAmax(histogram, dtype);
+    case 'max':
+      throw new TrtforgeError('TF_INTERNAL', `${methodText(method)} needs no histogram.`);
+  }
+}
+
+/** Range of a tensor so far, and its largest magnitude after each sample. */
+class Seen {
+  min = 0;
+  max = 0;
+  readonly #largest: number[] = [];
+
+  add({ min, max }: Extremes): void {
+    this.min = Math.min(this.min, min);
+    this.max = Math.max(this.max, max);
+    this.#largest.push(Math.max(-this.min, this.max));
+  }
+
+  get samples(): number {
+    return this.#largest.length;
+  }
+
+  /** How many times as large the last quarter of the samples made the range. */
+  get growth(): number {
+    const before = this.#largest[Math.ceil(this.samples * 0.75) - 1]!;
+    return this.#largest.at(-1)! / before;
+  }
+}
+
+function growthWarning(tensors: readonly string[], seen: readonly Seen[]): string | undefined {
+  const samples = seen[0]?.samples ?? 0;
+  const more = 'Pass more samples: some 500 images, or 64 texts.';
+  if (samples < 4) return `The ranges are of ${samples} sample${samples === 1 ? '' : 's'} only. ${more}`;
+  // A tensor of zeros that stays one does not grow.
+  const growing = seen.flatMap(({ growth }, index) => (growth > GROWTH ? [{ index, growth }] : []));
+  if (growing.length <= GROWING_SHARE * tensors.length) return undefined;
+  const worst = growing.reduce((a, b) => (b.growth > a.growth ? b : a));
+  const by = Number.isFinite(worst.growth) ? `${Math.round((worst.growth - 1) * 100)} %` : 'from 0';
+  return `In the last quarter of ${samples} samples the ranges of ${growing.length} of ${tensors.length} tensors still grew by more than 10 %, that of ${tensors[worst.index]} by ${by}. ${more}`;
+}
+
+function finite(extremes: Extremes | undefined, tensor: string, sample: number): Extremes {
+  if (extremes === undefined) throw new TrtforgeError('TF_INTERNAL', `No run gave ${tensor}.`);
+  const { min, max } = extremes;
+  if (Number.isFinite(min) && Number.isFinite(max)) return extremes;
+  const what = Number.isNaN(min) ? 'NaN' : 'an infinity';
+  throw invalid(
+    `The activation ${tensor} has ${what} in sample ${sample}.`,
+    'See whether the sample is damaged: trtforge run MODEL --inputs NAME=@FILE.npy prints NaN and infinities of the outputs.',
+  );
+}
+
+const invalid = (message: string, remedy: string) =>
+  new TrtforgeError('TF_CALIBRATION_INVALID', message, { remedy });

@@ -1,0 +1,141 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { TrtforgeError } from '../../../errors.js';
+import { type OnnxModel, openModel } from '../../onnx/model.js';
+import {
+  AttributeProto_AttributeType,
+  AttributeProtoSchema,
+  type GraphProto,
+  NodeProtoSchema,
+  TensorProtoSchema,
+  ValueInfoProtoSchema,
+} from '../../onnx/onnx_pb.js';
+import { writeModel } from '../../onnx/write.js';
+import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
+import { inlineFunctions } from '../inline-functions.js';
+import { normalise } from '../normalise.js';
+
+/** The two outputs of a copy that reduces inside: smallest and largest value of each activation, zero included. */
+export const MINIMA = 'trtforge/minima';
+export const MAXIMA = 'trtforge/maxima';
+
+/** A copy of a model that shows its activations. */
+export interface ObservedModel {
+  readonly path: string;
+  /** The activations, in the order in which the copy has them: elements of both vectors, or outputs. */
+  readonly names: readonly string[];
+  /** The outputs of the copy. */
+  readonly outputs: readonly string[];
+}
+
+/**
+ * Writes a copy of a model into a temporary folder for as long as `use` takes. Its outputs are the extremes of every float activation of its graph
+ * (`MINIMA`, `MAXIMA`), reduced inside so that memory stays that of a run, or exactly the activations named. The bodies of If, Loop and Scan are not
+ * looked into. Throws TF_CALIBRATION_INVALID for a name that is no float activation of the graph, and what opening and writing models throw.
+ */
+export async function withObservedModel<T>(
+  modelPath: string,
+  which: 'extremes' | readonly string[],
+  use: (observed: ObservedModel) => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-calibration-'));
+  try {
+    const path = join(folder, 'observed.onnx');
+    const model = openModel(modelPath);
+    let observed: Omit<ObservedModel, 'path'>;
+    try {
+      observed = which === 'extremes' ? showExtremes(model) : showValues(model, modelPath, which);
+      await writeModel(model, path, { signal });
+    } finally {
+      model.close();
+    }
+    return await use({ path, ...observed });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The graph as the conversion has it, so that names are the same, and its float activations. */
+function activationsOf(model: OnnxModel): { graph: GraphProto; activations: readonly Value[] } {
+  inlineFunctions(model.proto);
+  normalise(model.proto);
+  const { root } = readFlow(model.proto);
+  const activations = [...root.values.values()].filter((value) => isFloat32(value) && !isStored(value));
+  return { graph: root.graph, activations };
+}
+
+function showValues(model: OnnxModel, path: string, names: readonly string[]): Omit<ObservedModel, 'path'> {
+  const { graph, activations } = activationsOf(model);
+  const known = new Map(activations.map((value) => [value.name, value]));
+  const outputs = names.map((name, index) => {
+    const value = known.get(name);
+    if (value === undefined)
+      throw new TrtforgeError(
+        'TF_CALIBRATION_INVALID',
+        `${path} cannot be calibrated: its graph has no float32 activation "${name}".`,
+        { remedy: 'Keep the node that reads it FP32: --keep-nodes NAME.' },
+      );
+    // What the graph is given is no output of it.
+    if (value.origin !== 'input') return name;
+    graph.node.push(node('Identity', [name], part(index, 'value')));
+    return part(index, 'value');
+  });
+  graph.output = outputs.map(floatOutput);
+  return { names, outputs };
+}
+
+function showExtremes(model: OnnxModel): Omit<ObservedModel, 'path'> {
+  const { graph, activations } = activationsOf(model);
+  graph.initializer.push(flatShape(), zero());
+  graph.node.push(...activations.flatMap(reductions));
+  const outputs = [MINIMA, MAXIMA];
+  for (const [name, side] of [
+    [MINIMA, 'min'],
+    [MAXIMA, 'max'],
+  ] as const) {
+    const inputs = activations.map((_, index) => part(index, side));
+    graph.node.push(node('Concat', inputs, name, { axis: 0n }));
+  }
+  graph.output = outputs.map(floatOutput);
+  return { names: activations.map(({ name }) => name), outputs };
+}
+
+const floatOutput = (name: string) =>
+  create(ValueInfoProtoSchema, { name, type: { value: { case: 'tensorType', value: { elemType: 1 } } } });
+
+const part = (index: number, what: string): string => `trtforge/${index}/${what}`;
+
+/** A zero is put in front, because the largest of no values at all is an error. */
+function reductions(value: Value, index: number) {
+  return [
+    node('Reshape', [value.name, flatShape().name], part(index, 'flat')),
+    node('Concat', [zero().name, part(index, 'flat')], part(index, 'all'), { axis: 0n }),
+    node('ReduceMin', [part(index, 'all')], part(index, 'min'), { keepdims: 1n }),
+    node('ReduceMax', [part(index, 'all')], part(index, 'max'), { keepdims: 1n }),
+  ];
+}
+
+const node = (opType: string, input: string[], output: string, attributes: Record<string, bigint> = {}) =>
+  create(NodeProtoSchema, {
+    opType,
+    name: output,
+    input,
+    output: [output],
+    attribute: Object.entries(attributes).map(([name, i]) =>
+      create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i }),
+    ),
+  });
+
+const flatShape = () =>
+  create(TensorProtoSchema, {
+    name: 'trtforge/flat',
+    dims: [1n],
+    dataType: 7,
+    rawData: new Uint8Array(BigInt64Array.of(-1n).buffer),
+  });
+
+const zero = () =>
+  create(TensorProtoSchema, { name: 'trtforge/zero', dims: [1n], dataType: 1, rawData: new Uint8Array(4) });

@@ -1,0 +1,263 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { afterAll, describe, expect, test } from 'vitest';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import { preparedSamples } from '../../../src/engines/calibration/prepared-samples.js';
+import { readSamples } from '../../../src/engines/calibration/read-samples.js';
+import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-inputs.js';
+import type { Binding } from '../../../src/engines/runtime/session.js';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-samples-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const floats = (shape: readonly number[], first = 1): Tensor => {
+  const count = shape.reduce((product, size) => product * size, 1);
+  return tensorFrom(
+    'float32',
+    shape,
+    Float32Array.from({ length: count }, (_, at) => first + at),
+  );
+};
+let files = 0;
+const place = (name: string) => join(folder, `${++files}-${name}`);
+const npz = (tensors: Readonly<Record<string, Tensor>>, compress = false) => {
+  const path = place('x.npz');
+  writeNpz(path, new Map(Object.entries(tensors)), { compress });
+  return path;
+};
+const npy = (tensor: Tensor) => {
+  const path = place('x.npy');
+  writeNpy(path, tensor);
+  return path;
+};
+const input = (name: string, shape: Binding['shape'], dtype: Binding['dtype'] = 'float32'): Binding => ({
+  name,
+  dtype,
+  shape,
+});
+
+/** Shapes and first values of every sample, by input. */
+async function samplesIn(data: readonly string[], inputs: readonly Binding[], preparation = {}) {
+  const samples: Record<string, [readonly number[], number | undefined]>[] = [];
+  for await (const tensors of preparedSamples(readSamples(data, preparation), inputs, undefined))
+    samples.push(
+      Object.fromEntries(
+        [...tensors].map(([name, tensor]) => [name, [tensor.shape, float32Values(tensor)[0]]]),
+      ),
+    );
+  return samples;
+}
+const images = [input('x', ['batch', 3, 8, 8])];
+const batch = [input('x', ['batch', 2])];
+
+describe('arrays', () => {
+  test.each([
+    ['an npz is one sample', npz({ x: floats([1, 2]) }), batch, [[[1, 2], 1]]],
+    [
+      'or several along an open batch',
+      npz({ x: floats([3, 2]) }),
+      batch,
+      [
+        [[1, 2], 1],
+        [[1, 2], 3],
+        [[1, 2], 5],
+      ],
+    ],
+    [
+      'compressed too',
+      npz({ x: floats([2, 2]) }, true),
+      batch,
+      [
+        [[1, 2], 1],
+        [[1, 2], 3],
+      ],
+    ],
+    [
+      'an npy has samples along its first axis',
+      npy(floats([2, 2])),
+      batch,
+      [
+        [[1, 2], 1],
+        [[1, 2], 3],
+      ],
+    ],
+    [
+      'of the batch that the model has',
+      npy(floats([4, 2])),
+      [input('x', [2, 2])],
+      [
+        [[2, 2], 1],
+        [[2, 2], 5],
+      ],
+    ],
+    [
+      'or without one',
+      npy(floats([2, 1, 2])),
+      [input('x', [1, 2])],
+      [
+        [[1, 2], 1],
+        [[1, 2], 3],
+      ],
+    ],
+    ['one open axis is a length', npy(floats([5])), [input('x', ['n'])], [[[5], 1]]],
+    ['an array that is a sample stays one', npy(floats([2, 2])), [input('x', [2, 2])], [[[2, 2], 1]]],
+    [
+      'of another float type',
+      npy(tensorFrom('float64', [1, 2], Float64Array.of(7, 8))),
+      batch,
+      [[[1, 2], 7]],
+    ],
+  ] as const)('%s', async (_what, path, inputs, expected) => {
+    expect(await samplesIn([path], inputs)).toEqual(expected.map((x) => ({ x })));
+  });
+
+  test('of several inputs are cut together', async () => {
+    const inputs = [input('x', ['batch', 2]), input('n', ['batch'], 'int64')];
+    const n = integerTensor('int64', [2], [5, 6]);
+    const cut = [
+      { x: [[1, 2], 1], n: [[1], 5] },
+      { x: [[1, 2], 3], n: [[1], 6] },
+    ];
+    const single = [{ x: [[2, 2], 1], n: [[2], 5] }];
+    // A batch of one axis could be a length: it is left as it is where nothing else decides.
+    expect(await samplesIn([npz({ x: floats([2, 2]), n })], inputs)).toEqual(single);
+    const fixed = [input('x', [1, 2]), input('n', [1], 'int64')];
+    expect(await samplesIn([npz({ x: floats([2, 2]), n })], fixed)).toEqual(cut);
+    expect(await samplesIn([`x=@${npy(floats([2, 2]))}`, `n=@${npy(n)}`], fixed)).toEqual(cut);
+  });
+
+  test('of several files follow each other', async () => {
+    const list = place('list.txt');
+    const [one, two] = [npz({ x: floats([1, 2]) }), npy(floats([2, 2], 10))];
+    writeFileSync(list, `# samples\n${one}\n\n${two.slice(folder.length + 1)}\n`);
+    const expected = [
+      [[1, 2], 1],
+      [[1, 2], 10],
+      [[1, 2], 12],
+    ].map((x) => ({ x }));
+    expect(await samplesIn([one, two], batch)).toEqual(expected);
+    expect(await samplesIn([list], batch)).toEqual(expected);
+  });
+
+  test.each([
+    ['a name that is no input', [npz({ y: floats([1, 2]) })], batch, 'TF_SESSION_INPUT', /x\.npz .*"y"/],
+    ['an input that is missing', [npz({})], batch, 'TF_SESSION_INPUT', /"x"/],
+    ['another rank', [npz({ x: floats([1, 2, 3, 4]) })], batch, 'TF_SESSION_INPUT', /x\.npz/],
+    ['another size', [npz({ x: floats([1, 3]) })], batch, 'TF_SESSION_INPUT', /\[1, 3\]/],
+    [
+      'integers for floats',
+      [npz({ x: integerTensor('int64', [1, 2], [1, 2]) })],
+      batch,
+      'TF_SESSION_INPUT',
+      /int64/,
+    ],
+    [
+      'NaN',
+      [npz({ x: floats([1, 2], Number.NaN) })],
+      batch,
+      'TF_CALIBRATION_INVALID',
+      /x has NaN in .*x\.npz/,
+    ],
+    ['an infinity', [npz({ x: floats([1, 2], 1 / 0) })], batch, 'TF_CALIBRATION_INVALID', /infinity/],
+    [
+      'zeros',
+      [npz({ x: tensorFrom('float32', [4, 2], new Float32Array(8)) })],
+      batch,
+      'TF_CALIBRATION_INVALID',
+      /x is 0/,
+    ],
+    [
+      'an array for one of two',
+      [npy(floats([2, 2]))],
+      [...batch, input('y', [1])],
+      'TF_CALIBRATION_INVALID',
+      /x, y/,
+    ],
+    [
+      'other numbers of samples',
+      [`x=@${npy(floats([2, 2]))}`, `y=@${npy(floats([3, 2]))}`],
+      [input('x', [1, 2]), input('y', [1, 2])],
+      'TF_CALIBRATION_INVALID',
+      /2 samples, but 3 of y/,
+    ],
+    [
+      'text',
+      [join(import.meta.dirname, 'read-samples.test.ts')],
+      batch,
+      'TF_CALIBRATION_INVALID',
+      /test\.ts/,
+    ],
+    [
+      'a folder without samples',
+      [import.meta.dirname],
+      batch,
+      'TF_CALIBRATION_INVALID',
+      /no file with samples/,
+    ],
+    ['nothing', [join(folder, 'absent.npz')], batch, 'TF_FILE_NOT_FOUND', /absent\.npz/],
+  ] as const)('%s is an error', async (_what, data, inputs, code, message) => {
+    await expect(samplesIn(data, inputs)).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+describe('images', async () => {
+  const pictures = join(folder, 'pictures');
+  mkdirSync(pictures);
+  writeFileSync(join(pictures, 'labels.csv'), 'a,1\n');
+  for (const [name, level] of [
+    ['b.png', 200],
+    ['a.jpg', 90],
+  ] as const)
+    await sharp({ create: { width: 12, height: 9, channels: 3, background: { r: level, g: 10, b: 30 } } })
+      .toFormat(name.endsWith('jpg') ? 'jpeg' : 'png')
+      .toFile(join(pictures, name));
+
+  test('of a folder become what the evaluation makes of them, in the order of their names', async () => {
+    const preprocessing = preprocessingOf(images, 'imagenet', 224);
+    const expected: (number | undefined)[] = [];
+    const paths = ['a.jpg', 'b.png'].map((name) => join(pictures, name));
+    for await (const { tensor } of preparedImages(images, paths, preprocessing))
+      expected.push(float32Values(tensor)[0]);
+    const samples = await samplesIn([pictures], images, { preprocess: 'imagenet' });
+    expect(samples).toEqual(expected.map((value) => ({ x: [[1, 3, 8, 8], value] })));
+  });
+
+  test('have the size asked for where the model leaves it open', async () => {
+    const [sample] = await samplesIn([pictures], [input('x', [1, 3, null, null])], {
+      preprocess: 'yolo',
+      imgsz: 32,
+    });
+    expect(sample?.x?.[0]).toEqual([1, 3, 32, 32]);
+  });
+
+  test.each([[undefined], ['cover']])('prepared as %s are an error', (preprocess) => {
+    expect(() => readSamples([pictures], { preprocess })).toThrow(
+      expect.objectContaining({ code: 'TF_USAGE' }),
+    );
+  });
+
+  test('the preparation is part of the digest', () => {
+    const digest = (preprocess: string, imgsz?: number) =>
+      calibrationOf({ data: [pictures], preprocess, imgsz }).digest();
+    expect(new Set([digest('yolo'), digest('yolo', 320), digest('rt-detr')]).size).toBe(3);
+    expect(digest('yolo', 640)).toBe(digest('yolo'));
+  });
+});
+
+test('the order of samples is part of the digest where it decides the bins of a histogram', () => {
+  const [one, two] = [npz({ x: floats([1, 2]) }), npz({ x: floats([1, 2], 5) })];
+  const digest = (method: string, ...data: string[]) => calibrationOf({ data, method }).digest();
+  expect(digest('max', one, two)).toBe(digest('max', two, one));
+  expect(digest('entropy', one, two)).not.toBe(digest('entropy', two, one));
+  // What an npy holds counts, not how it is stored.
+  expect(digest('max', npz({ x: floats([1, 2]) }, true))).toBe(digest('max', one));
+});
