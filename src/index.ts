@@ -154,7 +154,16 @@ export type { EngineLayers } from './engines/layers/schema.js';
 export type { RunContext } from './engines/run/run-file.js';
 export type { RunRequest } from './engines/run/run-request.js';
 export type { RunResult } from './engines/run/run-result.js';
-export type { BackEnd, OpenContext, OpenedSession, OpenOptions } from './engines/runtime/back-end.js';
+export type {
+  BackEnd,
+  MeasureOptions,
+  ModelRunOptions,
+  OpenContext,
+  OpenedSession,
+  OpenOptions,
+  PlaceOptions,
+} from './engines/runtime/back-end.js';
+export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,

@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
+import { lookForOnnxRuntimes, type OnnxRuntimeFacts } from '../../quality/doctor/onnxruntime.js';
 import {
   type ListedToolchain,
   listToolchains,
@@ -46,7 +47,11 @@ export const list = defineCommand({
   run: async (_inputs, { folder }, context) => {
     const machine = machineOf(context, folder);
     const { gpus } = await lookForGpus(machine, driverInChild);
-    return listToolchains(machine, gpus);
+    const [found, onnxRuntimes] = await Promise.all([
+      listToolchains(machine, gpus),
+      lookForOnnxRuntimes(machine),
+    ]);
+    return { ...found, onnxRuntimes: [...onnxRuntimes] };
   },
   render: (result: ToolchainList, output) => {
     for (const toolchain of result.toolchains) {
@@ -56,6 +61,10 @@ export const list = defineCommand({
     for (const { path, why } of result.damaged) {
       output.line(`${output.colors.yellow('!')} ${path}`);
       output.line(`  ${why}`);
+    }
+    for (const library of result.onnxRuntimes ?? []) {
+      renderOnnxRuntime(library, output);
+      output.line();
     }
     if (result.toolchains.length > 0) return;
     output.line('No TensorRT found.');
@@ -67,6 +76,20 @@ export const list = defineCommand({
     );
   },
 });
+
+function renderOnnxRuntime(
+  { path, foundBy, version, why, providers }: OnnxRuntimeFacts,
+  { line, colors }: TextOutput,
+): void {
+  const row = (name: string, value: string) => line(`  ${colors.dim(name.padEnd(9))} ${value}`);
+  line(colors.bold(`onnxruntime-${version ?? 'unknown'}`));
+  row('found by', foundBy);
+  row('library', path);
+  if (why === null) row('provider', 'cpu');
+  else row('loads', `${colors.yellow('no')}, ${why}`);
+  for (const { name, missing } of providers)
+    row('', missing.length === 0 ? name : `${name}: ${colors.yellow('no')}, it needs ${missing.join(', ')}`);
+}
 
 function renderToolchain(toolchain: ListedToolchain, { line, colors }: TextOutput): void {
   const { libraries, trtexec, trtexecVersion, license } = toolchain;

@@ -5,6 +5,7 @@ import { type FoundToolchain, surveyToolchains } from '../../tensorrt/toolchain/
 import { readManifest } from '../../tensorrt/toolchain/manifest.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 import { trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
+import { onnxRuntimeSchema } from './onnxruntime.js';
 import { abilitiesOf } from './support.js';
 
 const abilitySchema = z.object({ can: z.boolean(), why: z.string().nullable() });
@@ -40,6 +41,8 @@ export const toolchainListSchema = z.object({
   toolchains: z.array(listedToolchainSchema),
   /** Files with the name of a TensorRT library that are not one for this machine. */
   damaged: z.array(z.object({ path: z.string(), why: z.string() })),
+  /** Builds of ONNX Runtime, in the order in which sessions look for them; absent where nobody asked. */
+  onnxRuntimes: z.array(onnxRuntimeSchema).optional(),
 });
 export type ToolchainList = z.infer<typeof toolchainListSchema>;
 
