@@ -29,7 +29,7 @@ function slipOf(value: number, baseline: number, rule: Regression): Slip | null 
     return {
       level,
       worse,
-      text: `${lossText(loss, baseline)} worse than ${readable(baseline)} (allowed ${marginText(margin)})`,
+      text: `${lossText(Math.abs(loss), baseline)} ${loss < 0 ? 'better' : 'worse'} than ${readable(baseline)} (${isDemand(margin) ? 'required' : 'allowed'} ${marginText(margin)})`,
     };
   }
   return null;
@@ -41,6 +41,9 @@ function allowance(margin: Margin, baseline: number): number {
   if (typeof margin === 'string') return share(margin) * Math.abs(baseline);
   return Math.max(share(margin.relative) * Math.abs(baseline), margin.absolute);
 }
+
+/** A margin below zero: only what is better passes. */
+const isDemand = (margin: Margin): boolean => typeof margin === 'string' && margin.startsWith('-');
 
 const share = (percent: string): number => Number.parseFloat(percent) / 100;
 

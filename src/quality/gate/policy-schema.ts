@@ -23,10 +23,10 @@ export const limitSchema = z
   })
   .refine((limit) => Object.keys(limit).length > 0, 'is empty: it must forbid something');
 
-/** `10%` of the baseline, `0.5` in the field's own unit, or the larger of both. */
+/** `10%` of the baseline, `0.5` in the field's own unit, or the larger of both; `-25%`: it must be so much better. */
 export const marginSchema = z.union([
   finite.nonnegative(),
-  z.string().regex(/^\d+(\.\d+)?\s*%$/, 'must be a number or a percentage such as 10%'),
+  z.string().regex(/^-?\d+(\.\d+)?\s*%$/, 'must be a number or a percentage such as 10%'),
   z.strictObject({
     relative: z.string().regex(/^\d+(\.\d+)?\s*%$/, 'must be a percentage such as 10%'),
     absolute: finite.nonnegative(),

@@ -82,8 +82,98 @@ const streamingAcceptance: PolicyFile = {
   ],
 };
 
+const accuracy = { better: 'higher' as const, same: ['comparabilityKey'] };
+
+/** The success criteria of auto-quantize-model: of `eval detector`, against a baseline of the FP16 engine on the same data. */
+const detectorAcceptance: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { detector: { schema: 'trtforge.eval-detector/*' } },
+  checks: [
+    {
+      id: 'map-drop',
+      why: 'At most one point of mAP may be lost.',
+      result: 'detector',
+      field: 'metrics.mAP_50_95',
+      regression: { ...accuracy, fail: 0.01 },
+    },
+    {
+      id: 'map-drop-relative',
+      why: 'At most 3 % of the mAP may be lost: one point is much of a low one.',
+      result: 'detector',
+      field: 'metrics.mAP_50_95',
+      regression: { ...accuracy, fail: '3%' },
+    },
+    {
+      id: 'latency',
+      why: 'An engine that is quantised must take at most 75 % of the time of FP16.',
+      result: 'detector',
+      field: 'run.latency.median_ms',
+      unit: 'ms',
+      regression: { better: 'lower', fail: '-25%', same: ['run.candidate.backEnd'] },
+    },
+  ],
+};
+
+/** The same of words: of `eval recogniser`, against a baseline of the FP32 or FP16 model on the same data. */
+const recogniserAcceptance: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { recogniser: { schema: 'trtforge.eval-recogniser/*' } },
+  checks: [
+    {
+      id: 'wer-rise',
+      why: 'At most half a point of word error rate may be added.',
+      result: 'recogniser',
+      field: 'wer',
+      regression: { better: 'lower', fail: 0.005, same: ['comparabilityKey'] },
+    },
+  ],
+};
+
+/** Both of `compare-backends`, which has the baseline in it. A check of what it did not measure is skipped; a variant that did not run is its own outcome. */
+const comparisonAcceptance: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { comparison: { schema: 'trtforge.compare-backends/*' } },
+  checks: [
+    {
+      id: 'map-drop',
+      why: 'At most one point of mAP may be lost.',
+      result: 'comparison',
+      field: 'accuracy[metric=mAP_50_95].drop',
+      fail: { above: 0.01 },
+      missing: 'skip',
+    },
+    {
+      id: 'map-drop-relative',
+      why: 'At most 3 % of the mAP may be lost: one point is much of a low one.',
+      result: 'comparison',
+      field: 'accuracy[metric=mAP_50_95].relativeDrop',
+      fail: { above: 0.03 },
+      missing: 'skip',
+    },
+    {
+      id: 'wer-rise',
+      why: 'At most half a point of word error rate may be added.',
+      result: 'comparison',
+      field: 'accuracy[metric=wer].drop',
+      fail: { above: 0.005 },
+      missing: 'skip',
+    },
+    {
+      id: 'latency',
+      why: 'A candidate must take at most 75 % of the time of FP16 on the same back end.',
+      result: 'comparison',
+      field: 'latency[*].share',
+      fail: { above: 0.75 },
+      missing: 'skip',
+    },
+  ],
+};
+
 /** Ready rules, for `extends`. */
 export const presets: Readonly<Record<string, PolicyFile>> = {
   'streaming-parity': streamingParity,
   'streaming-acceptance': streamingAcceptance,
+  'detector-acceptance': detectorAcceptance,
+  'recogniser-acceptance': recogniserAcceptance,
+  'comparison-acceptance': comparisonAcceptance,
 };

@@ -9,7 +9,7 @@ import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
-import type { FormatId } from '../../../formats/precision/formats/index.js';
+import { type FormatId, formats } from '../../../formats/precision/formats/index.js';
 import { digestOf } from '../run/candidate.js';
 import type { Variant } from './variant.js';
 
@@ -123,10 +123,12 @@ function typesOf(file: string): string | undefined {
   const { ops, initializersByDtype: weights } = inspectModel(file);
   const quantised = Object.keys(weights).find((dtype) => /^(?:u?int4|float8|float4)/.test(dtype));
   if (ops.DequantizeLinear !== undefined) return quantised?.replace(/^float(\d).*/, 'fp$1') ?? 'int8';
-  const floats = (['float32', 'float16', 'bfloat16'] as const).toSorted(
-    (a, b) => (weights[b]?.parameters ?? 0) - (weights[a]?.parameters ?? 0),
-  );
-  const [most] = floats;
-  if (most === undefined || weights[most] === undefined) return undefined;
-  return { float32: 'fp32', float16: 'fp16', bfloat16: 'bf16' }[most];
+  const words = new Map<string, string>([
+    ['float32', 'fp32'],
+    ...formats.map(({ dtype, id }) => [dtype, id] as const),
+  ]);
+  const [most] = [...words.keys()]
+    .filter((dtype) => weights[dtype] !== undefined)
+    .sort((one, other) => weights[other]!.parameters - weights[one]!.parameters);
+  return most === undefined ? undefined : words.get(most);
 }

@@ -1,4 +1,5 @@
 import { ExitCode } from '../../../errors.js';
+import { defaultFormat } from '../../../formats/precision/formats/index.js';
 import { packageVersion } from '../../../version.js';
 import type { ComparedVariant, Comparison } from './result.js';
 import type { RecordedVariant } from './run-root.js';
@@ -70,11 +71,13 @@ const whyNot = ({ figures }: ComparedVariant, { figures: other }: ComparedVarian
     ? 'their comparability keys differ: settings, for one the size of the input, are not the same'
     : 'they were scored on different data';
 
+const HALF = defaultFormat.id;
+
 /** Criteria of quantisation compare with FP16: what is quantised is a candidate. */
 function latencyOf(each: ComparedVariant, all: readonly ComparedVariant[]): Comparison['latency'] {
-  if (each.role !== 'candidate' || each.label === 'fp16') return [];
+  if (each.role !== 'candidate' || each.label === HALF) return [];
   const reference = all.find(
-    ({ label, backEnd, machine }) => label === 'fp16' && backEnd === each.backEnd && machine === each.machine,
+    ({ label, backEnd, machine }) => label === HALF && backEnd === each.backEnd && machine === each.machine,
   );
   const [ms, of] = [each.figures?.latency?.median_ms, reference?.figures?.latency?.median_ms];
   return reference === undefined || ms === undefined || of === undefined || of === 0
