@@ -5,7 +5,8 @@ import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { TaskKind } from '../quality/tasks/task.js';
-import type { ReportKind } from '../report/kind.js';
+import type { ReportKind, RunRootSections } from '../report/kind.js';
+import type { Section } from '../report/section.js';
 import type { ForeignFlag } from './foreign/flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 
@@ -105,6 +106,8 @@ export interface Product {
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
   /** Results of its own that `report` renders. */
   readonly reports?: () => Promise<readonly ReportKind[]>;
+  /** What it shows of its results in the run root of another command. */
+  readonly runRootSections?: () => Promise<RunRootSections>;
   /** Tasks that outputs are scored by. */
   readonly tasks?: () => Promise<readonly TaskKind[]>;
   /** What opens models that turn speech features into tokens. */
@@ -116,6 +119,12 @@ export interface Product {
 /** What products recognize in logs beside the core. */
 export const issuesOfProducts = async (products: readonly Product[]): Promise<readonly KnownIssue[]> =>
   (await Promise.all(products.map(({ knownIssues }) => knownIssues?.() ?? []))).flat();
+
+/** What products show of their results in the run roots of others. */
+export async function sectionsOfProducts(products: readonly Product[]): Promise<RunRootSections> {
+  const all = await Promise.all(products.flatMap(({ runRootSections }) => runRootSections?.() ?? []));
+  return (root, result): readonly Section[] => all.flatMap((sections) => sections(root, result));
+}
 
 /** The tasks that products bring. */
 export const tasksOfProducts = async (products: readonly Product[]): Promise<readonly TaskKind[]> =>

@@ -71,7 +71,9 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
     if (!isReported) return result;
     log.begin();
     for (const [step, content] of stepResults(phases.found)) writeJson(run.root.stepResult(step), content);
-    await inPhase('report', emit, async () => writeReport(run.root, result));
+    await inPhase('report', emit, async () =>
+      writeReport(run.root, result, context.sections?.(run.root.path, result)),
+    );
     return result;
   } finally {
     log.close();

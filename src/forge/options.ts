@@ -2,6 +2,7 @@ import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
+import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */
@@ -35,4 +36,6 @@ export interface ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
+  /** What the report shows of other results in the run root; default nothing. */
+  readonly sections?: RunRootSections;
 }

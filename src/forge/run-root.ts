@@ -7,6 +7,7 @@ import type { EventListener, WorkEvent } from '../events.js';
 import { forgeReport, RESULT_FILE } from '../report/forge-page.js';
 import { renderReport } from '../report/read.js';
 import type { ForgeResult } from '../report/result.js';
+import type { Section } from '../report/section.js';
 import type { Clock, PhaseLog } from './phase.js';
 
 /** Where the parts of a run lie in its run root. */
@@ -59,12 +60,12 @@ export function hasFinishedReport(root: RunRoot): boolean {
 }
 
 /** Writes every view of a result, the data first. */
-export function writeReport(root: RunRoot, result: ForgeResult): void {
+export function writeReport(root: RunRoot, result: ForgeResult, more: readonly Section[] = []): void {
   writeJson(root.result, result);
   writeJson(root.timings, timingsOf(result));
   const report = { kind: forgeReport, result };
-  publishFile(root.markdown, renderReport(report, 'markdown').content);
-  publishFile(root.report, renderReport(report, 'html').content);
+  publishFile(root.markdown, renderReport(report, 'markdown', more).content);
+  publishFile(root.report, renderReport(report, 'html', more).content);
 }
 
 const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({

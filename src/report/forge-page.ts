@@ -26,6 +26,7 @@ export const forgeReport = defineReport<ForgeResult>({
   source: 'forge',
   file: RESULT_FILE,
   result: forgeResultSchema,
+  isRunRoot: true,
   page: (result) => ({
     name: nameOfFile(result.request.model),
     subtitle: runTitle(result),

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Page } from './section.js';
+import type { Page, Section } from './section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
 export interface ReportKind<R = unknown> {
@@ -9,9 +9,14 @@ export interface ReportKind<R = unknown> {
   readonly file: string;
   /** Its `schema` is what a file of this kind names: `trtforge.forge/2`. */
   readonly result: z.ZodType<R> & { readonly shape: { readonly schema: z.ZodLiteral<string> } };
+  /** Its folder is a run root, where results of other commands lie too: sections of them are shown before the phases. */
+  readonly isRunRoot?: true;
   /** What is shown of it. */
   page(result: R): Page;
 }
+
+/** What a product shows of its results in the run root of another command; `result` is that command's. */
+export type RunRootSections = (root: string, result: unknown) => readonly Section[];
 
 /** Types a kind by its own result, then forgets it so that kinds fit one list. */
 export const defineReport = <R>(kind: ReportKind<R>): ReportKind => kind as ReportKind;

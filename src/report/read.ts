@@ -6,6 +6,7 @@ import { TrtforgeError } from '../errors.js';
 import { renderHtml } from './html.js';
 import type { ReportKind } from './kind.js';
 import { renderMarkdown } from './markdown.js';
+import { type Page, present, type Section } from './section.js';
 
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
 const LARGEST_BYTES = 256 << 20;
@@ -56,14 +57,22 @@ function parseReport(text: string, path: string, kinds: readonly ReportKind[]): 
 
 const schemaOf = ({ result }: ReportKind): string => result.shape.schema.value;
 
-/** A report in one of the forms it is written in, with its file name. */
+/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root. */
 export function renderReport(
   { kind, result }: ReadReport,
   format: 'html' | 'markdown' | 'json',
+  more: readonly Section[] = [],
 ): { readonly name: string; readonly content: string } {
   if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
-  const page = kind.page(result);
+  const page = withSections(kind.page(result), more);
   return format === 'html'
     ? { name: 'report.html', content: renderHtml(page, result) }
     : { name: 'report.md', content: renderMarkdown(page) };
+}
+
+/** Results come before how they were made. */
+function withSections(page: Page, more: readonly Section[]): Page {
+  const sections = present(page.sections);
+  const phases = sections.findIndex(({ id }) => id === 'phases');
+  return { ...page, sections: sections.toSpliced(phases < 0 ? sections.length : phases, 0, ...more) };
 }

@@ -9,7 +9,7 @@ import {
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
-import { defineCommand, type TextOutput } from '../command.js';
+import { defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
@@ -62,8 +62,11 @@ export const command = defineCommand({
   options: forgeOptions,
   schema: async () => (await import('../../report/result.js')).forgeResultSchema,
   run: limited(
-    ([model = ''], options, context): Promise<ForgeResult> =>
-      forge({ ...forgeRequest(model, options), verbose: context.verbose ?? false }, context),
+    async ([model = ''], options, context): Promise<ForgeResult> =>
+      forge(
+        { ...forgeRequest(model, options), verbose: context.verbose ?? false },
+        { ...context, sections: await sectionsOfProducts(context.products) },
+      ),
   ),
   render,
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
 import { readReport, renderReport } from '../../report/read.js';
 import type { RenderedReport } from '../../report/result.js';
-import { defineCommand } from '../command.js';
+import { defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
 
 export const command = defineCommand({
@@ -36,7 +36,9 @@ export const command = defineCommand({
   schema: async () => (await import('../../report/result.js')).renderedReportSchema,
   run: async ([run = ''], options, { products }): Promise<RenderedReport> => {
     const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
-    const { name, content } = renderReport(readReport(run, kinds), options.format);
+    const read = readReport(run, kinds);
+    const sections = read.kind.isRunRoot === true ? await sectionsOfProducts(products) : () => [];
+    const { name, content } = renderReport(read, options.format, sections(rootOf(run), read.result));
     if (options.output === '-')
       return { schema: 'trtforge.report/1', format: options.format, path: null, content };
     const path = options.output ?? join(rootOf(run), name);

@@ -59,4 +59,5 @@ export const evaluation: Product = {
     'not-run': async () => (await import('./compare/variant.js')).notRunSchema,
   },
   reports: async () => [(await import('./compare/page.js')).comparisonReport],
+  runRootSections: async () => (await import('./report/run-root.js')).evaluationSections,
 };

@@ -16,6 +16,7 @@ export const bundleReport = defineReport<BundleReport>({
   source: 'a bundle',
   file: REPORT_FILE,
   result: bundleReportSchema,
+  isRunRoot: true,
   page: (report) => ({
     name: report.model_name ?? report.meta,
     subtitle: bundleTitle(report),

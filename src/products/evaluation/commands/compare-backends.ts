@@ -59,6 +59,8 @@ export const command = defineCommand({
       ...placeOptions.device,
       describe: 'which of the visible GPUs runs what needs one (default: 0)',
     } as typeof placeOptions.device,
+    onnxruntime: placeOptions.onnxruntime,
+    allowFallback: placeOptions.allowFallback,
     ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
     ...engineOptions,
     cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
@@ -76,7 +78,13 @@ export const command = defineCommand({
         backEnds: options.backends,
         imagesDir: options.images,
         store: options.cacheDir,
-        open: { ...engineOptionsOf(options), toolchain: options.toolchain, device: options.device },
+        open: {
+          ...engineOptionsOf(options),
+          toolchain: options.toolchain,
+          device: options.device,
+          onnxRuntime: options.onnxruntime,
+          allowFallback: options.allowFallback,
+        },
       },
       { emit, signal, environment, commandLine, recognisers: recognisers.flat() },
     );

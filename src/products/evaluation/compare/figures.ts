@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { type Metric, metricSchema } from '../../../quality/tasks/task.js';
 import { classificationResultSchema } from '../classification/classification-result.js';
-import { type DetectorMetrics, detectorMetricsSchema } from '../detection/metrics-file.js';
+import { detectorResultSchema } from '../detection/detector-result.js';
+import { type DetectorMetrics, detectorMetricsSchema, metricsOf } from '../detection/metrics-file.js';
+import { type EmbeddingsResult, embeddingsResultSchema } from '../embeddings/embeddings-result.js';
 import { latencySchema } from '../run/evaluate.js';
 import { recogniserResultSchema } from '../speech/recogniser-result.js';
 import { type ComparedTaskId, type Variant, variantSchema } from './variant.js';
@@ -46,6 +48,20 @@ function reader<T extends { readonly variant?: Variant | undefined }>(
       return data?.variant === undefined ? null : { variant: data.variant, figures: figuresOf(data) };
     },
   };
+}
+
+/** Figures of any result of an evaluation that has a candidate: what its verb prints with `--json`, or writes as metrics.json; null for other JSON. */
+export function figuresOfResult(json: unknown): Figures | null {
+  const detected = detectorResultSchema.safeParse(json).data;
+  const detector =
+    detected === undefined ? detectorMetricsSchema.safeParse(json).data : metricsOf(detected, undefined);
+  if (detector !== undefined) return detectorFigures(detector);
+  const classified = classifierMetricsSchema.safeParse(json).data;
+  if (classified !== undefined) return classifierFigures(classified);
+  const spoken = recogniserMetricsSchema.safeParse(json).data;
+  if (spoken !== undefined) return recogniserFigures(spoken);
+  const embedded = embeddingsResultSchema.safeParse(json).data;
+  return embedded === undefined ? null : embeddingsFigures(embedded);
 }
 
 /** How the metrics.json of each task is read. */
@@ -102,6 +118,21 @@ function recogniserFigures({ run, ...file }: z.infer<typeof recogniserMetricsSch
     placement: [],
     files: run.files,
     engineIdentity: null,
+    precisionCurve: null,
+  };
+}
+
+function embeddingsFigures({ candidate, runs, ...result }: EmbeddingsResult): Figures {
+  return {
+    metrics: result.metrics,
+    comparabilityKey: result.comparabilityKey,
+    dataDigest: result.dataDigest,
+    samples: result.n_samples,
+    latency: runs.candidate.latency,
+    providers: [candidate.backend],
+    placement: candidate.warnings,
+    files: [{ file: candidate.file, sha256: candidate.sha256 }],
+    engineIdentity: candidate.identity,
     precisionCurve: null,
   };
 }

@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import { z } from 'zod';
+import { listFolder, readJson, statIfThere } from '../../../base/files/files.js';
+import { kindOf } from '../../../base/files/user-files.js';
+import { plural } from '../../../base/text/quantity.js';
+import type { RunRootSections } from '../../../report/kind.js';
+import { badge, charts, code, lines, numbers, type Section, table } from '../../../report/section.js';
+import { precisionChart } from '../compare/charts.js';
+import { type Figures, figuresOfResult } from '../compare/figures.js';
+
+interface Found {
+  /** In the run root. */
+  readonly file: string;
+  readonly figures: Figures;
+}
+
+/** Folders of folders: `ROOT/eval/fp16-coco/metrics.json`. */
+const DEEPEST = 3;
+/** A run root has some dozens of files; a folder with more of them is looked at no further. */
+const MOST_ENTRIES = 2000;
+
+/** The content of a file decides, by its first bytes: what a verb of evaluation printed, or metrics.json of a detector. */
+const isEvaluation = (path: string): boolean =>
+  /^JSON \((?:trtforge\.eval-.*|onnx_path|engine_path)\)$/.test(kindOf(path) ?? '');
+
+function evaluationsIn(root: string): readonly Found[] {
+  const found: Found[] = [];
+  let left = MOST_ENTRIES;
+  const look = (folder: string, depth: number) => {
+    for (const name of listFolder(join(root, folder)).toSorted()) {
+      if (left-- <= 0) return;
+      const file = join(folder, name);
+      const stats = statIfThere(join(root, file));
+      if (stats?.isDirectory() === true && depth < DEEPEST) look(file, depth + 1);
+      if (stats?.isFile() !== true || !name.endsWith('.json') || !isEvaluation(join(root, file))) continue;
+      const figures = figuresOfResult(readJson(join(root, file)));
+      if (figures !== null) found.push({ file, figures });
+    }
+  };
+  look('', 1);
+  return found;
+}
+
+const withEngine = z.object({
+  build: z.object({ passport: z.object({ plan: z.object({ sha256: z.string() }) }) }),
+});
+
+/** The evaluations that lie in a run root, beside what was forged there. */
+export const evaluationSections: RunRootSections = (root, result) => {
+  const all = evaluationsIn(root);
+  const [first] = all;
+  if (first === undefined) return [];
+  const engine = withEngine.safeParse(result).data?.build.passport.plan.sha256;
+  const alike = all.filter(({ figures }) => figures.comparabilityKey === first.figures.comparabilityKey);
+  const chart = precisionChart(alike.map(({ file, figures }) => ({ name: file, figures })));
+  const keys = new Set(all.map(({ figures }) => figures.comparabilityKey)).size;
+  return [
+    {
+      id: 'evaluation',
+      title: 'Evaluation',
+      lead: `${plural(all.length, 'evaluation')} in the run root. ${keys > 1 ? 'Their comparability keys differ: compare figures only where the keys are equal.' : 'Their comparability keys are equal.'}`,
+      blocks: [
+        table(
+          'Every evaluation',
+          ['result', 'metrics', ...numbers('samples', 'median_ms'), 'of', 'ran on', 'comparability key'],
+          all.map(({ file, figures }) => [
+            code(file),
+            lines(figures.metrics.map(({ name, value }) => `${name} ${value?.toFixed(4) ?? '–'}`)),
+            String(figures.samples),
+            figures.latency?.median_ms.toFixed(2) ?? '–',
+            engine !== undefined && figures.files.some(({ sha256 }) => sha256 === engine)
+              ? badge('this engine', 'good')
+              : lines(figures.files.map((each) => code(each.file))),
+            figures.providers.join(', '),
+            code(figures.comparabilityKey.slice(0, 16)),
+          ]),
+        ),
+        chart &&
+          charts({
+            chart,
+            caption: `Evaluations with the comparability key of ${first.file}, overlap 0.50.`,
+          }),
+      ],
+    } satisfies Section,
+  ];
+};
