@@ -582,6 +582,13 @@ export const catalogue = {
       'Two models, or two sets of recorded outputs, cannot be compared: they have no output in common, or inputs that do not agree.',
     remedy: 'Compare models with the same inputs and outputs, or pass compare --map, which pairs outputs.',
   },
+  TF_BISECT_REFERENCE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'The reference of a bisection fails against itself: two runs differ, its FP32 model does not reproduce the recording, or the recording lacks a tensor.',
+    remedy:
+      'Pass a reference that repeats: give nodes that draw random numbers a fixed result, or pass --check with a command that judges a candidate.',
+  },
   TF_PARITY_MISFIT: {
     exitCode: ExitCode.badInput,
     meaning:

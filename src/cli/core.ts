@@ -67,6 +67,11 @@ export const core: Product = {
       () => import('./commands/verify.js'),
     ),
     quality('compare', 'compare recorded outputs with others', () => import('./commands/compare.js')),
+    quality(
+      'bisect',
+      'find the nodes that must stay FP32 for a bad 16-bit model to pass',
+      () => import('./commands/bisect.js'),
+    ),
     quality('bench', 'measure an engine on the GPU', () => import('./commands/bench.js')),
     quality(
       'bench compare',

@@ -186,16 +186,19 @@ const withGroup = (options: ConversionOptions, { keepOps, keepNodes }: Group): C
   keepNodes: [...(options.keepNodes ?? []), ...keepNodes.map(exactly)],
 });
 
-const exactly = (name: string): RegExp => new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
+/** The pattern that matches one name. */
+export const exactly = (name: string): RegExp =>
+  new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
+
+/** How little an operator is suspected of failing in 16 bits: the least suspected has the highest rank. */
+export function innocence(op: string): number {
+  const first = FIRST.indexOf(op);
+  return first >= 0 ? first : FIRST.length + 1 + LAST.indexOf(op);
+}
 
 /** What only moves values stays FP32 with its neighbours. */
-function suspicious(ops: readonly string[]): readonly string[] {
-  const rank = (op: string) => {
-    const first = FIRST.indexOf(op);
-    return first >= 0 ? first : FIRST.length + 1 + LAST.indexOf(op);
-  };
-  return ops.filter((op) => !movers.has(op) && !sources.has(op)).sort((a, b) => rank(a) - rank(b));
-}
+const suspicious = (ops: readonly string[]): readonly string[] =>
+  ops.filter((op) => !movers.has(op) && !sources.has(op)).sort((a, b) => innocence(a) - innocence(b));
 
 /**
  * A run of neighbours that passes though it passes neither without its first nor without its last item, where all items together pass: halving, first

@@ -90,11 +90,16 @@ export class SampleRuns {
   }
 
   /** Runs the candidate, or another model in its place. Throws TF_VERIFY_MISMATCH where it has other inputs than the reference. */
-  candidate(path: string, { plan, inputs }: ReferenceRun, onSample: OnSample): Promise<SideRun> {
+  candidate(
+    path: string,
+    { plan, inputs }: ReferenceRun,
+    onSample: OnSample,
+    samples = this.samples,
+  ): Promise<SideRun> {
     return this.#opened(path, this.#candidateOptions, async (session, run) => {
       this.#checkSameInputs(inputs, session.inputs);
       const own: Run = (sample) => run(inTypesOf(session.inputs, sample));
-      return { outputs: await this.#run(plan, own, onSample) };
+      return { outputs: await this.#run(plan, own, onSample, samples) };
     });
   }
 

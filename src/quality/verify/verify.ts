@@ -105,7 +105,7 @@ function passportOf(path: string): Passport {
 }
 
 /** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */
-function precisionOfFile(path: string): VerifyPrecision {
+export function precisionOfFile(path: string): VerifyPrecision {
   if (isEngineFile(path)) return precisionOfRecipe(passportOf(path).identity.document.recipe.precision);
   const model = openModel(path);
   try {
@@ -128,7 +128,7 @@ function conversionOf({ reference, candidate }: VerifyRequest): FormatId | false
   return precision === 'fp32' ? false : precision;
 }
 
-const hasTypedInput = ({ inputs }: SideRun): boolean =>
+export const hasTypedInput = ({ inputs }: Pick<SideRun, 'inputs'>): boolean =>
   inputs.some((input) => formats.some(({ dtype }) => dtype === input.dtype));
 
 const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>

@@ -1,0 +1,117 @@
+import { formatMs, plural } from '../../base/text/quantity.js';
+import { type ExitCode, outcomeExitCodes } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
+import { bisectModel } from '../../quality/bisect/bisect.js';
+import type { BisectResult } from '../../quality/bisect/result.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { choice, option, text } from '../option.js';
+import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
+import { conversionFrom, conversionOptions } from '../options/conversion.js';
+import { integer, parseShapes } from '../values.js';
+
+const { ioTypes: _, ...conversion } = conversionOptions('conversion: ');
+
+export const command = defineCommand({
+  arguments: [{ name: 'CANDIDATE', describe: 'what fails: an ONNX model in FP16 or BF16' }],
+  examples: [
+    'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
+    'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
+    "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
+  ],
+  options: {
+    against: text({
+      flags: '--against <model>',
+      describe: 'the FP32 model that the candidate comes from',
+      required: '--against model.onnx',
+    }),
+    output: text({
+      flags: '-o, --output <folder>',
+      describe: 'where results go; what an interrupted run tried is found there',
+      writes: true,
+      required: '-o bisect',
+    }),
+    recording: text({
+      flags: '--recording <npz>',
+      describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
+    }),
+    check: text({
+      flags: '--check <command>',
+      describe: 'judge by a command instead: {} is the candidate; exit code 0 passes, 1 fails',
+      trust: true,
+    }),
+    budget: option({
+      flags: '--budget <count>',
+      describe: 'try at most so many candidates (default: 40)',
+      parse: integer(1, 100_000),
+    }),
+    precision: choice({
+      flags: '--precision <type>',
+      describe: 'what the candidate was converted to (default: the lowest precision in it)',
+      choices: formatIds,
+    }),
+    shapes: option({
+      flags: '--shapes <shapes>',
+      describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
+      parse: parseShapes,
+      repeat: true,
+    }),
+    ...comparisonOptions,
+    ...conversion,
+  },
+  schema: async () => (await import('../../quality/bisect/result.js')).bisectResultSchema,
+  run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
+    const { against, output, recording, check, budget, precision } = options;
+    const { emit, signal, environment, commandLine } = context;
+    const converted = conversionFrom({
+      ...options,
+      precision: precision ?? defaultFormat.id,
+      ioTypes: 'keep',
+    });
+    const found = await inPhase('bisect', emit, () =>
+      bisectModel(
+        {
+          candidate,
+          reference: against,
+          output,
+          recording,
+          check,
+          budget,
+          precision,
+          shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+          ...comparisonOptionsOf(options),
+          conversion: converted,
+        },
+        { emit, signal, environment },
+      ),
+    );
+    return { ...found, repeat: commandLine, exitCode: outcomeExitCodes[found.outcome] };
+  },
+  render,
+});
+
+function render(result: BisectResult, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(
+    dim(`${plural(result.candidates.length, 'candidate')}, of which ${result.tried} tried in this run`),
+  );
+  const colored = { pass: green('pass'), fail: red('FAIL'), unresolved: yellow('unresolved') };
+  for (const { id, what, outcome, same, ms } of result.candidates) {
+    const spent = (ms.convert ?? 0) + (ms.build ?? 0) + (ms.run ?? 0);
+    const how = same === null ? formatMs(spent) : `the same as ${same}`;
+    output.line(`  ${String(id).padStart(3)}  ${colored[outcome]}  ${what}  ${dim(how)}`);
+  }
+  output.line();
+  output.line(result.outcome === 'pass' ? green(result.headline) : yellow(result.headline));
+  for (const { name, op, peak, overflows } of result.nodes) {
+    const reach = peak === null ? '' : dim(`  reaches ${peak}${overflows ? ', which overflows' : ''}`);
+    output.line(`  ${op} ${bold(name)}${reach}`);
+  }
+  if (result.isConfirmed === true)
+    output.line(dim('Confirmed: with every other node in FP32 it fails as well.'));
+  for (const reason of result.reasons) output.line(`- ${reason}`);
+  if (result.workaround !== null) output.line(`work-around  ${result.workaround}`);
+  if (result.convert !== null) output.line(`${dim('Next:')} ${result.convert}`);
+  output.line(`${dim('To repeat:')} ${result.repeat}`);
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { formatIds } from '../../formats/precision/formats/index.js';
+import { measureSchema, outcomeSchema } from '../verify/result.js';
+
+const count = z.number().int().nonnegative();
+
+export const candidateOutcomeSchema = z.enum(['pass', 'fail', 'unresolved']);
+
+/** One candidate of a search. Milliseconds; null for a step that it did not need. */
+export const candidateSchema = z.object({
+  /** Counted from 1, in the order of the search. */
+  id: count,
+  /** What it changes, in one phrase. */
+  what: z.string(),
+  outcome: candidateOutcomeSchema,
+  /** Why it failed, or why it could not be judged. */
+  reasons: z.array(z.string()),
+  /** Nodes of the search that stay FP32 in it. */
+  kept: count,
+  /** An earlier candidate that is the same model, or builds the same program: its outcome counts, nothing was run. */
+  same: count.nullable(),
+  ms: z.object({ convert: z.number().nullable(), build: z.number().nullable(), run: z.number().nullable() }),
+});
+export type BisectCandidate = z.infer<typeof candidateSchema>;
+
+/** A part of the model that still fails, with its real inputs. */
+const reducedSchema = z.object({
+  /** Paths: the model, its inputs, and what FP32 computes of them. */
+  model: z.string(),
+  inputs: z.string(),
+  expected: z.string(),
+  nodes: count,
+  reasons: z.array(z.string()),
+  /** The command lines that show the failure. */
+  commands: z.array(z.string()),
+});
+
+/** What `bisect` finds. */
+export const bisectResultSchema = z.object({
+  schema: z.literal('trtforge.bisect/1'),
+  /** The version of trtforge that ran. */
+  version: z.string(),
+  startedAt: z.iso.datetime(),
+  totalMs: z.number(),
+  reference: z.string(),
+  candidate: z.string(),
+  precision: z.enum(['fp32', ...formatIds]),
+  /** What judged: the reference model on random inputs, a recording, a command. */
+  judge: z.enum(['model', 'recording', 'check']),
+  /** What ran the candidates; null where a command judged. */
+  backend: z.string().nullable(),
+  seed: z.number(),
+  samples: z.number(),
+  /** `pass`: a work-around was found, or nothing fails. `inconclusive`: the search ended without one. */
+  outcome: outcomeSchema,
+  /** `none`: the candidate passes. `conversion`: trtforge's conversion passes as it is. `nodes`: some must stay FP32. `unknown`: with every node in FP32 it fails as well. */
+  cause: z.enum(['none', 'conversion', 'nodes', 'unknown']),
+  headline: z.string(),
+  reasons: z.array(z.string()),
+  /** The nodes that must stay FP32 besides what stays FP32 anyway. */
+  nodes: z.array(
+    z.object({
+      name: z.string(),
+      op: z.string(),
+      /** The largest magnitude that it reads or makes in FP32; null where none was observed. */
+      peak: measureSchema.nullable(),
+      overflows: z.boolean(),
+    }),
+  ),
+  /** Whether none of the nodes can be left out; false where the budget ended first. */
+  isMinimal: z.boolean(),
+  /** Whether the failure is theirs alone: it stays where every other node is FP32. null where that was not tried. */
+  isConfirmed: z.boolean().nullable(),
+  candidates: z.array(candidateSchema),
+  /** Candidates that this run did not find in the results of an earlier one. */
+  tried: count,
+  budget: count,
+  /** The model that passes; null where none does, or none is needed. */
+  workaround: z.string().nullable(),
+  /** The command line that converts the reference so. */
+  convert: z.string().nullable(),
+  reduced: reducedSchema.nullable(),
+  /** The command line of this run; null where a program called the library. */
+  repeat: z.string().nullable(),
+});
+export type BisectResult = z.infer<typeof bisectResultSchema>;

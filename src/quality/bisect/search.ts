@@ -1,0 +1,95 @@
+/** What a candidate came to; `unresolved`: it could not be built or run, which shows nothing about what it changes. */
+export type Outcome = 'pass' | 'fail' | 'unresolved';
+
+/** Tries a set of changes; null: the budget is spent. */
+export type Oracle<T> = (changes: readonly T[]) => Promise<Outcome | null>;
+
+export interface Found<T> {
+  /** A set that passes. */
+  readonly changes: readonly T[];
+  /** Whether none of its changes can be left out, and the budget was enough to see that. */
+  readonly isMinimal: boolean;
+}
+
+/**
+ * A set of changes that passes and of which none can be left out, where all together pass and none at all fails. `order` puts the likely ones first: the
+ * fewer stand before the last one that is needed, the cheaper the search. Not every answer needs to agree with the others: what is returned has passed.
+ *
+ * The shortest prefix that passes ends with a change that is needed; it is kept, and the search goes on before it. One of n costs about 2 log2 n answers,
+ * k of n about k log2(n/k) + k: steps double from the front, and where one needed change followed another the next is looked for right before it.
+ * Where answers contradict each other (more changes fail although fewer passed), each change that was kept is left out once more, as delta debugging does
+ * (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
+ */
+export async function smallestPassing<T>(order: readonly T[], oracle: Oracle<T>): Promise<Found<T>> {
+  const answers: { readonly changes: ReadonlySet<T>; readonly passes: boolean }[] = [];
+  let isSpent = false;
+  const passes = async (changes: readonly T[]): Promise<boolean> => {
+    if (isSpent) return false;
+    const outcome = await oracle(changes);
+    if (outcome === null) isSpent = true;
+    else if (outcome !== 'unresolved')
+      answers.push({ changes: new Set(changes), passes: outcome === 'pass' });
+    return outcome === 'pass';
+  };
+  const needed: T[] = [];
+  let rest = order;
+  let isDense = false;
+  while (rest.length > 0) {
+    const group = rest;
+    const enough = (length: number) => passes([...group.slice(0, length), ...needed]);
+    // Nothing at all is known to fail.
+    const least = needed.length === 0 ? 1 : 0;
+    const length = await shortestPrefix(group.length, least, isDense, enough);
+    const last = group[length - 1];
+    if (last === undefined) break;
+    if (isSpent) return { changes: [...group.slice(0, length), ...needed], isMinimal: false };
+    isDense = length === group.length;
+    needed.unshift(last);
+    rest = group.slice(0, length - 1);
+  }
+  if (!contradict(answers)) return { changes: needed, isMinimal: !isSpent };
+  let kept: readonly T[] = needed;
+  for (const change of needed) {
+    const without = kept.filter((other) => other !== change);
+    if (without.length > 0 && (await passes(without))) kept = without;
+  }
+  return { changes: kept, isMinimal: !isSpent };
+}
+
+/** A length that passes although one less does not, from `least` to `all`, which is known to pass; what is shorter than `least` is known to fail. */
+async function shortestPrefix(
+  all: number,
+  least: number,
+  isDense: boolean,
+  passes: (length: number) => Promise<boolean>,
+): Promise<number> {
+  let [failing, passing] = [least - 1, all];
+  if (isDense && passing - failing > 1) {
+    if (await passes(all - 1)) passing = all - 1;
+    else return all;
+  }
+  for (let step = 1; passing - failing > 1; step *= 2) {
+    const at = failing + step;
+    if (at >= passing) break;
+    if (await passes(at)) passing = at;
+    else failing = at;
+  }
+  while (passing - failing > 1) {
+    const middle = (failing + passing) >> 1;
+    if (await passes(middle)) passing = middle;
+    else failing = middle;
+  }
+  return passing;
+}
+
+/** Whether more changes failed where fewer of them passed. */
+const contradict = <T>(
+  answers: readonly { readonly changes: ReadonlySet<T>; readonly passes: boolean }[],
+): boolean =>
+  answers.some(
+    (more) =>
+      !more.passes &&
+      answers.some(
+        ({ changes, passes }) => passes && [...changes].every((change) => more.changes.has(change)),
+      ),
+  );

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { visitMainGraphs } from '../../formats/onnx/graph.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
+import { writeModel } from '../../formats/onnx/write.js';
+import {
+  type Flow,
+  isFloat32,
+  isStored,
+  type Operation,
+  operatorName,
+} from '../../formats/precision/flow.js';
+import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { movers, sources } from '../../formats/precision/operator-traits.js';
+import {
+  type ConversionOptions,
+  resolveConversion,
+  type ValueRange,
+} from '../../formats/precision/options.js';
+import { planConversion } from '../../formats/precision/plan.js';
+import { innocence } from '../verify/repair.js';
+
+/** A node that may stay FP32: the conversion computes it in 16 bits. */
+export interface Unit {
+  readonly name: string;
+  readonly op: string;
+  /** Nodes that do the same in repeated blocks have the same role. */
+  readonly role: string;
+  /** The largest magnitude among what it reads and makes, where that was observed. */
+  readonly peak: number | null;
+  /** Whether that is beyond what the format holds. */
+  readonly overflows: boolean;
+}
+
+/** How many steps around a node decide its role: enough to tell a block's nodes apart, too few to tell one block from the next. */
+const ROLE_RADIUS = 3;
+
+/**
+ * The nodes of a model that a conversion computes in 16 bits, likeliest culprits first: those at a value beyond the format's range, then by what their
+ * operator does, then in the order of the graph. Operators that only move values are none: they stay FP32 with their neighbours.
+ * Throws what opening and planning a conversion throw.
+ */
+export async function unitsOf(
+  path: string,
+  precision: FormatId,
+  options: ConversionOptions,
+  ranges: ReadonlyMap<string, ValueRange>,
+): Promise<readonly Unit[]> {
+  const model = openModel(path);
+  try {
+    const limit = formatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
+    const { flow, decisions } = await planConversion(model, resolveConversion(precision, options), {});
+    const roles = rolesOf(flow);
+    const units = flow.operations.flatMap((operation) => {
+      const op = operatorName(operation);
+      const isConverted = decisions.of(operation).kind === 'convert';
+      if (!isConverted || movers.has(op) || sources.has(op)) return [];
+      const peak = peakAt(operation, ranges);
+      // NaN is beyond every range.
+      const overflows = peak !== null && !(peak <= limit);
+      return [{ name: operation.node.name, op, role: roles.get(operation) ?? op, peak, overflows }];
+    });
+    return units.sort(
+      (a, b) => Number(b.overflows) - Number(a.overflows) || innocence(a.op) - innocence(b.op),
+    );
+  } finally {
+    model.close();
+  }
+}
+
+function peakAt({ inputs, outputs }: Operation, ranges: ReadonlyMap<string, ValueRange>): number | null {
+  const peaks = [...inputs, ...outputs].flatMap((value) => {
+    const range = value === undefined ? undefined : ranges.get(value.name);
+    return range === undefined ? [] : [Math.max(-range.min, range.max)];
+  });
+  return peaks.length === 0 ? null : Math.max(...peaks);
+}
+
+/** Digests of what an operation is and of what stands around it, refined step by step as in the Weisfeiler-Lehman test of isomorphism. */
+function rolesOf({ operations }: Flow): ReadonlyMap<Operation, string> {
+  let roles = new Map(operations.map((operation) => [operation, digest(nature(operation))]));
+  for (let step = 0; step < ROLE_RADIUS; step++) {
+    const before = roles;
+    const roleOf = (operation: Operation | undefined) =>
+      operation === undefined ? '' : (before.get(operation) ?? '');
+    roles = new Map(
+      operations.map((operation) => {
+        const makers = operation.inputs.map((value) => roleOf(value?.producer));
+        const readers = operation.outputs.map((value) =>
+          (value?.uses ?? [])
+            .map((use) => (use.kind === 'input' ? `${roleOf(use.operation)}${use.index}` : 'output'))
+            .sort(),
+        );
+        return [operation, digest([roleOf(operation), makers, readers])];
+      }),
+    );
+  }
+  return roles;
+}
+
+/** The operator and the shapes of its weights. */
+const nature = (operation: Operation): unknown => [
+  operatorName(operation),
+  operation.inputs.map((value) =>
+    value !== undefined && isStored(value) && isFloat32(value) ? value.tensor?.dims.map(Number) : null,
+  ),
+];
+
+const digest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 12);
+
+/**
+ * The model where each of its nodes has a name of its own, else a copy at `copy` whose nodes have: by their first output, numbered where that is taken.
+ * Throws what opening and writing models throw.
+ */
+export async function withNodeNames(path: string, copy: string, signal?: AbortSignal): Promise<string> {
+  const model = openModel(path);
+  try {
+    if (!nameNodes(model.proto)) return path;
+    await writeModel(model, copy, { signal });
+    return copy;
+  } finally {
+    model.close();
+  }
+}
+
+/** Whether names were missing, or several nodes had the same. */
+function nameNodes(proto: ModelProto): boolean {
+  let isChanged = inlineFunctions(proto) > 0;
+  const taken = new Set<string>();
+  for (const { nodes } of visitMainGraphs(proto))
+    for (const node of nodes) {
+      const wanted = node.name === '' ? `${node.opType}:${node.output[0] ?? ''}` : node.name;
+      let name = wanted;
+      for (let number = 2; taken.has(name); number++) name = `${wanted}:${number}`;
+      taken.add(name);
+      isChanged ||= name !== node.name;
+      node.name = name;
+    }
+  return isChanged;
+}

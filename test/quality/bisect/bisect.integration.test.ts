@@ -1,0 +1,215 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { transformerEncoder } from '../../../examples/models/transformer-encoder.js';
+import { writeNetwork } from '../../../examples/models/write-network.js';
+import { openSession } from '../../../src/engines/runtime/open-session.js';
+import { attribute } from '../../../src/formats/onnx/index.js';
+import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { bisectModel } from '../../../src/quality/bisect/bisect.js';
+import type { BisectRequest } from '../../../src/quality/bisect/request.js';
+import { bisectResultSchema } from '../../../src/quality/bisect/result.js';
+import { verifyModel } from '../../../src/quality/verify/verify.js';
+import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { converted, freshPath, noise } from '../../formats/precision/judge.js';
+import { plantFaults } from './planted.js';
+
+const encoder = freshPath();
+await writeNetwork(
+  encoder,
+  (network) => transformerEncoder(network, { layers: 3, width: 16, heads: 2, vocabulary: 50, positions: 32 }),
+  { seed: 3, external: false },
+);
+const shapes = new Map([
+  ['input_ids', [1, 8]],
+  ['attention_mask', [1, 8]],
+]);
+const settings = { samples: 1, threads: 1, shapes };
+
+const bisected = (reference: string, candidate: string, more: Partial<BisectRequest> = {}) =>
+  bisectModel({ reference, candidate, output: freshPath('/out'), ...settings, ...more });
+
+/** The encoder with faults in the feed-forward parts of some layers, and its FP16 conversion. */
+async function faulty(
+  layers: readonly number[],
+  fault: 'overflow' | 'rounding' = 'overflow',
+  options: Partial<ConvertOptions> = {},
+) {
+  const reference = freshPath();
+  const values = layers.map((layer) => `encoder.layer.${layer}.up.bias.out`);
+  const names = await plantFaults(encoder, reference, values, fault);
+  const { output: candidate } = await converted(reference, options);
+  return { reference, candidate, names };
+}
+
+const names = ({ nodes }: { readonly nodes: readonly { readonly name: string }[] }) =>
+  nodes.map(({ name }) => name).sort();
+
+describe('the nodes that must stay FP32', () => {
+  it('are found exactly for an overflow in one layer of an encoder', async () => {
+    const { reference, candidate, names: planted } = await faulty([1]);
+    const result = await bisected(reference, candidate);
+    expect(bisectResultSchema.parse(result)).toEqual(result);
+    expect(result).toMatchObject({ outcome: 'pass', cause: 'nodes', isMinimal: true });
+    expect(names(result)).toEqual([...planted].sort());
+    expect(result.nodes.every(({ overflows }) => overflows)).toBe(true);
+    expect(result.candidates.length).toBeLessThanOrEqual(8);
+    const check = { reference, candidate: result.workaround ?? '', ...settings };
+    expect((await verifyModel(check)).outcome).toBe('pass');
+  });
+
+  it('are those of every layer where every layer fails', async () => {
+    const { reference, candidate, names: planted } = await faulty([0, 1, 2]);
+    const result = await bisected(reference, candidate);
+    expect(names(result)).toEqual([...planted].sort());
+    expect(result).toMatchObject({ isMinimal: true, isConfirmed: null });
+  });
+
+  it('are not needed where the conversion passes, or the candidate', async () => {
+    const { output: fine } = await converted(encoder);
+    expect(await bisected(encoder, fine)).toMatchObject({
+      outcome: 'pass',
+      cause: 'none',
+      candidates: [],
+      workaround: null,
+    });
+    const reference = await overflowingLog();
+    const { output: candidate } = await converted(reference, { convertOps: new Set(['Exp']) });
+    const ranges = [{ name: null, low: 2, high: 4 }];
+    const result = await bisected(reference, candidate, { ranges, shapes: new Map() });
+    expect(result).toMatchObject({ outcome: 'pass', cause: 'conversion', nodes: [], tried: 1 });
+  });
+
+  it('have names of their own where the model has none', async () => {
+    const reference = await twoProducts(false);
+    const { output: candidate } = await converted(reference);
+    const result = await bisected(reference, candidate, { shapes: new Map() });
+    expect(result).toMatchObject({ cause: 'nodes', nodes: [{ name: 'Mul:y' }] });
+    expect(result.convert).toContain('named.onnx');
+  });
+});
+
+describe('a search', () => {
+  it('for lost digits, which no range shows, goes on where it was stopped', async () => {
+    const { reference, candidate, names: planted } = await faulty([1], 'rounding');
+    const output = freshPath('/out');
+    const short = await bisected(reference, candidate, { output, budget: 5 });
+    expect(short).toMatchObject({ outcome: 'pass', isMinimal: false, tried: 5 });
+    const rest = await bisected(reference, candidate, { output });
+    expect(rest).toMatchObject({ outcome: 'pass', isMinimal: true });
+    expect(rest.nodes).toHaveLength(2);
+    expect(names(rest)).toContain(planted[1]);
+    expect(rest.candidates.length).toBeLessThanOrEqual(24);
+    expect(rest.candidates.length).toBe(5 + rest.tried);
+    const check = { reference, candidate: rest.workaround ?? '', ...settings };
+    expect((await verifyModel(check)).outcome).toBe('pass');
+    expect((await bisected(reference, candidate, { output })).tried).toBe(0);
+    // Another question does not take these answers.
+    expect((await bisected(reference, candidate, { output, seed: 5, budget: 2 })).tried).toBe(2);
+  });
+
+  it('begins anew where the file of what it tried is damaged', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const request = { output: freshPath('/out'), shapes: new Map() };
+    const whole = await bisected(reference, candidate, request);
+    const file = join(request.output, 'candidates.json');
+    writeFileSync(file, readFileSync(file, 'utf8').slice(0, -40));
+    expect((await bisected(reference, candidate, request)).tried).toBe(whole.tried);
+  });
+
+  it('is judged by a command where one is passed', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const check = `${process.execPath} dist/main.js verify {} --against ${reference} --threads 1 --samples 1 -q`;
+    const result = await bisected(reference, candidate, { check });
+    expect(result).toMatchObject({ judge: 'check', backend: null, nodes: [{ name: 'second' }] });
+    const noPlace = bisected(reference, candidate, { check: 'true' });
+    await expect(noPlace).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+});
+
+describe('a recording', () => {
+  const recorded = async (reference: string, factor = 1) => {
+    const x = noise([4, 8], 1, 4);
+    await using session = await openSession(reference);
+    const y = (await session.run(new Map([['x', x]]))).get('y');
+    const values = new Float32Array(y!.bytes.slice().buffer).map((value) => value * factor);
+    const path = freshPath('.npz');
+    writeNpz(
+      path,
+      new Map([
+        ['x', x],
+        ['y', floatTensor('float32', [4, 8], values)],
+      ]),
+    );
+    return path;
+  };
+
+  it('judges in place of the model', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const recording = await recorded(reference);
+    const result = await bisected(reference, candidate, { recording, shapes: new Map() });
+    expect(result).toMatchObject({ judge: 'recording', samples: 1, nodes: [{ name: 'second' }] });
+  });
+
+  it('that the FP32 model does not reproduce is named with its tensor', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const wrong = bisected(reference, candidate, {
+      recording: await recorded(reference, 2),
+      shapes: new Map(),
+    });
+    await expect(wrong).rejects.toMatchObject({ code: 'TF_BISECT_REFERENCE', details: { tensor: 'y' } });
+    const lacking = freshPath('.npz');
+    writeNpz(lacking, new Map([['x', noise([4, 8])]]));
+    const missing = bisected(reference, candidate, { recording: lacking, shapes: new Map() });
+    await expect(missing).rejects.toMatchObject({ code: 'TF_BISECT_REFERENCE', details: { tensor: 'y' } });
+  });
+});
+
+it('a reference that draws random numbers cannot judge: its output is named', async () => {
+  const reference = await modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.node('RandomUniformLike', {
+      inputs: ['x'],
+      outputs: ['noise'],
+      attributes: { high: attribute.float(5) },
+    });
+    graph.node('Add', { inputs: ['x', 'noise'], outputs: ['y'] });
+    graph.output('y', 'float32', [4, 8]);
+  });
+  const { output: candidate } = await converted(reference);
+  await expect(bisected(reference, candidate, { shapes: new Map() })).rejects.toMatchObject({
+    code: 'TF_BISECT_REFERENCE',
+    details: { tensor: 'y' },
+  });
+});
+
+it('a candidate in FP32 has no node to keep', async () => {
+  await expect(bisected(encoder, encoder)).rejects.toMatchObject({ code: 'TF_USAGE' });
+});
+
+const overflowingLog = () =>
+  modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.node('Exp', { inputs: ['x'], outputs: ['e'] });
+    graph.node('Exp', { inputs: ['e'], outputs: ['f'] });
+    graph.node('Log', { inputs: ['f'], outputs: ['g'] });
+    graph.node('Log', { inputs: ['g'], outputs: ['y'] });
+    graph.output('y', 'float32', [4, 8]);
+  });
+
+/** The second product is beyond FP16. */
+const twoProducts = (isNamed = true) =>
+  modelFile((graph) => {
+    const name = (text: string) => (isNamed ? { name: text } : {});
+    graph.input('x', 'float32', [4, 8]);
+    graph.initializer('k', floats('float32', [], [600]));
+    graph.node('Mul', { ...name('first'), inputs: ['x', 'k'], outputs: ['large'] });
+    graph.node('Mul', { ...name('second'), inputs: ['large', 'k'], outputs: ['y'] });
+    graph.output('y', 'float32', [4, 8]);
+  });
