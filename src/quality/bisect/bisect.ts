@@ -11,7 +11,7 @@ import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { sampleOf } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
-import { observeRanges } from '../../formats/precision/calibration.js';
+import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
 import { type FormatId, formatIds } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
 import { packageVersion } from '../../version.js';
@@ -229,7 +229,9 @@ async function suspects(
       ? []
       : Array.from({ length: samples }, (_, sample) => sampleOf(reference.plan, seed, sample));
   const ranges: ReadonlyMap<string, ValueRange> =
-    inputs.length === 0 ? new Map() : await observeRanges(model, inputs, open, { signal: context.signal });
+    inputs.length === 0
+      ? new Map()
+      : await observeRanges(model, () => inputs, open, { signal: context.signal });
   return unitsOf(model, precision, options, ranges);
 }
 
@@ -270,13 +272,17 @@ function convertLine(
   { model, precision, options }: { model: string; precision: FormatId; options: ConversionOptions },
   keep: readonly string[],
   output: string,
-): string {
-  const { keepNodes = [], keepOps = [], convertOps = [], ioTypes } = options;
+): string | null {
+  const { keepNodes = [], keepOps = [], convertOps = [], ioTypes, initMax, maxReductionDepth } = options;
+  // What a calibration was read from is not known here.
+  if (options.calibration !== undefined) return null;
   return shellLine([
     ...['trtforge', 'convert', model, '--precision', precision],
     ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
     ...[...keepOps].flatMap((op) => ['--keep-ops', op]),
     ...[...convertOps].flatMap((op) => ['--convert-ops', op]),
+    ...(initMax === undefined ? [] : ['--init-max', String(initMax)]),
+    ...(maxReductionDepth === undefined ? [] : ['--max-reduction-depth', String(maxReductionDepth)]),
     ...[...keepNodes, ...keep.map(exactly)].flatMap(({ source }) => ['--keep-nodes', source]),
     ...['-o', output],
   ]);

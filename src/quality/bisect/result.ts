@@ -77,7 +77,7 @@ export const bisectResultSchema = z.object({
   budget: count,
   /** The model that passes; null where none does, or none is needed. */
   workaround: z.string().nullable(),
-  /** The command line that converts the reference so. */
+  /** The command line that converts the reference so; null as well where a calibration is part of the conversion. */
   convert: z.string().nullable(),
   reduced: reducedSchema.nullable(),
   /** The command line of this run; null where a program called the library. */
