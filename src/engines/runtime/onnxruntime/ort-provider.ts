@@ -22,6 +22,8 @@ export const executionProvider = {
   tensorrt: 'TensorrtExecutionProvider',
 } as const satisfies Record<OrtProvider, string>;
 
+export const isOrtProvider = (name: string): name is OrtProvider => name in executionProvider;
+
 /** `ONNX Runtime 1.30.0 (CPU)`, `ONNX Runtime 1.30.0 (CUDA, GPU 0)`, `ONNX Runtime 1.31.1 (TensorRT 10.15.1.29, GPU 0)`. */
 export function ortBackend(
   version: string,

@@ -26,6 +26,15 @@ const providerKeys: Readonly<Record<OrtProvider, readonly string[]>> = {
   ),
 };
 
+/** Of options for several providers those that this one has; entries of the session are for all. */
+export const optionsFor = (
+  provider: OrtProvider,
+  options: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(options).filter(([key]) => isConfigKey(key) || providerKeys[provider].includes(key)),
+  );
+
 /** Why a key that a provider knows cannot be passed. */
 const impossible: Readonly<Record<string, string>> = {
   device_id: 'Pass --device.',

@@ -1,7 +1,7 @@
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, type OptionTable, option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
+import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { splitAtCommas } from '../../../cli/values.js';
@@ -59,9 +59,10 @@ export const command = defineCommand({
       ...placeOptions.device,
       describe: 'which of the visible GPUs runs what needs one (default: 0)',
     } as typeof placeOptions.device,
+    ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
+    providerOption: placeOptions.providerOption,
     onnxruntime: placeOptions.onnxruntime,
     allowFallback: placeOptions.allowFallback,
-    ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
     ...engineOptions,
     cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
   },
@@ -81,9 +82,7 @@ export const command = defineCommand({
         open: {
           ...engineOptionsOf(options),
           toolchain: options.toolchain,
-          device: options.device,
-          onnxRuntime: options.onnxruntime,
-          allowFallback: options.allowFallback,
+          ...placeOf({ ...options, provider: undefined }),
         },
       },
       { emit, signal, environment, commandLine, recognisers: recognisers.flat() },

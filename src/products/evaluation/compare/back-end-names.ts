@@ -1,4 +1,6 @@
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { isOrtProvider } from '../../../engines/runtime/onnxruntime/ort-provider.js';
+import { optionsFor } from '../../../engines/runtime/onnxruntime/provider-options.js';
 import { backEnds } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 
@@ -19,11 +21,12 @@ export function backEndNamed(name: string): BackEnd {
   });
 }
 
-/** The options that this back end honours, and its provider. */
+/** The options that this back end honours, those of its provider, and the provider. */
 export function openOptionsFor(backEnd: BackEnd, options: OpenOptions): OpenOptions {
   const honoured = Object.entries(options).filter(([name]) => backEnd.honours.has(name as keyof OpenOptions));
-  return {
-    ...Object.fromEntries(honoured),
-    ...(backEnd.provider === null ? {} : { provider: backEnd.provider }),
-  };
+  const { provider } = backEnd;
+  const { providerOptions, ...others }: OpenOptions = Object.fromEntries(honoured);
+  if (provider === null) return others;
+  const own = isOrtProvider(provider) ? optionsFor(provider, providerOptions ?? {}) : (providerOptions ?? {});
+  return { ...others, provider, ...(Object.keys(own).length === 0 ? {} : { providerOptions: own }) };
 }

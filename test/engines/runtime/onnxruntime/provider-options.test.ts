@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { resolveProvider } from '../../../../src/engines/runtime/onnxruntime/provider-options.js';
+import type { OrtProvider } from '../../../../src/engines/runtime/onnxruntime/ort-provider.js';
+import { optionsFor, resolveProvider } from '../../../../src/engines/runtime/onnxruntime/provider-options.js';
 
 describe('options of a provider', () => {
   it.each([
@@ -46,6 +47,17 @@ describe('options of a provider', () => {
       expect(own).toEqual(provider === 'cuda' ? [['use_tf32', tf32 ? '1' : '0']] : []);
     },
   );
+
+  it('of several providers are divided among them', () => {
+    const all = { use_tf32: '1', trt_fp16_enable: '1', gpu_mem_limit: '9', 'ep.context_enable': '1' };
+    expect(
+      ['cpu', 'cuda', 'tensorrt'].map((name) => Object.keys(optionsFor(name as OrtProvider, all))),
+    ).toEqual([
+      ['ep.context_enable'],
+      ['use_tf32', 'gpu_mem_limit', 'ep.context_enable'],
+      ['use_tf32', 'trt_fp16_enable', 'ep.context_enable'],
+    ]);
+  });
 
   it('telemetry is off unless its variable is set', () => {
     expect(resolveProvider({}, {}).environment.ORT_DISABLE_TELEMETRY).toBe('1');
