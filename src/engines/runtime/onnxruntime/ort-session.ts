@@ -1,24 +1,14 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { addonPath } from '../../../base/addon.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
-import { assertWellTyped } from '../../../formats/onnx/dtype-inference.js';
-import { isExternal } from '../../../formats/onnx/external-data.js';
-import { visitTensors } from '../../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
-import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
-import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
-import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
-import { writeModel } from '../../../formats/onnx/write.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
-import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values, floatTensor, isArrayDtype, tensorFrom } from '../../../formats/tensor/values.js';
+import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
 import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
 import { loadOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
 import type {
@@ -35,11 +25,9 @@ import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-libr
 import type { OrtFacts } from './ort-facts.js';
 import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
 import { type OrtPlace, ortBackend } from './ort-provider.js';
+import { type PreparedModel, prepareModel } from './prepared-model.js';
 import { resolveProvider } from './provider-options.js';
-import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
-
-/** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */
-const LARGEST_PROTOBUF = 2 ** 31 - 1;
+import type { Rounding } from './rounded-model.js';
 
 /** Where it is not, models run on the CPU through onnxruntime-node. */
 const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
@@ -89,7 +77,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   checkDevice(device);
   const resolved = resolveProvider(options, base);
   const library = libraryFor(options, base);
-  const prepared = await prepare(path, given, options);
+  const prepared = await prepareModel(path, given, options);
   const child = startSupervised(CHILD, {
     emit: options.emit ?? ignoreEvents,
     env:
@@ -162,94 +150,10 @@ function libraryFor(options: OrtSessionOptions, environment: NodeJS.ProcessEnv):
   return library ?? null;
 }
 
-interface Prepared {
-  /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it, or its shapes inside. */
-  readonly path: string;
-  readonly inputs: readonly Binding[];
-  readonly outputs: readonly Binding[];
-  readonly rounding: Rounding | undefined;
-  readonly arithmetic: Arithmetic;
-  discard(): void;
-}
-
-async function prepare(path: string, given: string, options: OrtSessionOptions): Promise<Prepared> {
-  const model = openModel(path);
-  try {
-    assertWellTyped(path, model.proto);
-    const isGpu = (options.provider ?? 'cpu') !== 'cpu';
-    const { inputs, outputs } = bindingsOf(given, model);
-    const rounding = isGpu ? undefined : roundInFloat32(model.proto);
-    const arithmetic = wrapsEngine(model.proto)
-      ? 'as-built'
-      : rounding !== undefined
-        ? 'rounded'
-        : !isGpu || isWide(model.proto)
-          ? 'fp32'
-          : 'mixed';
-    const facts = { inputs, outputs, rounding, arithmetic } as const;
-    const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-    if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
-      return { path, ...facts, discard: () => {} };
-    const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
-    const discard = () => rmSync(folder, { recursive: true, force: true });
-    const copy = join(folder, 'model.onnx');
-    try {
-      await writeModel(
-        model,
-        copy,
-        {
-          externalData: isTooLarge ? 'always' : 'auto',
-          signal: options.signal,
-        },
-        options.emit,
-      );
-    } catch (error) {
-      discard();
-      throw error;
-    }
-    return { path: copy, ...facts, discard };
-  } finally {
-    model.close();
-  }
-}
-
-/** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */
-function hasShapesOutside(proto: ModelProto): boolean {
-  for (const { tensor } of visitTensors(proto))
-    if (isExternal(tensor) && tensor.dataType === dtypes.int64.onnx && tensor.dims.length <= 1) return true;
-  return false;
-}
-
-/** Whether a provider loads a compiled engine in the place of nodes. */
-const wrapsEngine = ({ graph }: ModelProto): boolean =>
-  graph?.node.some(({ opType }) => opType === 'EPContext') ?? false;
-
-function bindingsOf(path: string, model: OnnxModel): Pick<Prepared, 'inputs' | 'outputs'> {
-  const graph = model.proto.graph;
-  const binding =
-    (what: string) =>
-    (value: Parameters<typeof valueFacts>[0]): Binding => {
-      const { name, dtype, shape } = valueFacts(value);
-      if (dtype === null || !(dtype in dtypes) || !isArrayDtype(dtype as Dtype)) {
-        throw new TrtforgeError(
-          'TF_SESSION_BINDING',
-          `The ${what} ${name} of ${path} is ${dtype ?? 'of no declared type'}, which cannot be passed to ONNX Runtime.`,
-        );
-      }
-      const unnamed = (dim: number | string | null) =>
-        typeof dim === 'string' && isPlaceholder(dim) ? null : dim;
-      return { name, dtype: dtype as Dtype, shape: shape?.map(unnamed) ?? null };
-    };
-  return {
-    inputs: graph === undefined ? [] : feedInputs(graph).map(binding('input')),
-    outputs: (graph?.output ?? []).map(binding('output')),
-  };
-}
-
 interface Opened {
   readonly child: SupervisedSession;
   readonly given: string;
-  readonly prepared: Prepared;
+  readonly prepared: PreparedModel;
   readonly backend: string;
   readonly facts: Omit<OrtFacts, 'placement'>;
   readonly isNative: boolean;
@@ -321,7 +225,7 @@ function sessionOver({ child, given, prepared, backend, facts, isNative }: Opene
 }
 
 /** Throws TF_SESSION_INPUT for a state of names that the model does not have, or of different types. */
-function checkState(state: OrtState, { inputs, outputs }: Prepared): void {
+function checkState(state: OrtState, { inputs, outputs }: PreparedModel): void {
   for (const [input, output] of state) {
     rejectUnknown(inputs, [input]);
     const from = outputs.find(({ name }) => name === output);

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { TrtforgeError } from '../../../errors.js';
+import type { EventListener } from '../../../events.js';
+import { assertWellTyped } from '../../../formats/onnx/dtype-inference.js';
+import { isExternal } from '../../../formats/onnx/external-data.js';
+import { visitTensors } from '../../../formats/onnx/graph.js';
+import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
+import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
+import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
+import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { writeModel } from '../../../formats/onnx/write.js';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import { isArrayDtype } from '../../../formats/tensor/values.js';
+import type { Arithmetic } from '../back-end.js';
+import type { Binding } from '../session.js';
+import type { OrtPlace } from './ort-provider.js';
+import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
+
+/** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */
+const LARGEST_PROTOBUF = 2 ** 31 - 1;
+
+/** A model as ONNX Runtime can load it. */
+export interface PreparedModel {
+  /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it, or its shapes inside. */
+  readonly path: string;
+  readonly inputs: readonly Binding[];
+  readonly outputs: readonly Binding[];
+  readonly rounding: Rounding | undefined;
+  readonly arithmetic: Arithmetic;
+  discard(): void;
+}
+
+/**
+ * Reads a model, by path, and writes a copy where ONNX Runtime cannot load it as it is; messages call it `given`. Throws TF_SESSION_BINDING, TF_ONNX_GRAPH_INVALID, and what
+ * opening and writing a model throws.
+ */
+export async function prepareModel(
+  path: string,
+  given: string,
+  options: Pick<OrtPlace, 'provider'> & { readonly emit?: EventListener; readonly signal?: AbortSignal },
+): Promise<PreparedModel> {
+  const model = openModel(path);
+  try {
+    assertWellTyped(path, model.proto);
+    const isGpu = (options.provider ?? 'cpu') !== 'cpu';
+    const { inputs, outputs } = bindingsOf(given, model);
+    const rounding = isGpu ? undefined : roundInFloat32(model.proto);
+    const arithmetic = wrapsEngine(model.proto)
+      ? 'as-built'
+      : rounding !== undefined
+        ? 'rounded'
+        : !isGpu || isWide(model.proto)
+          ? 'fp32'
+          : 'mixed';
+    const facts = { inputs, outputs, rounding, arithmetic } as const;
+    const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
+    if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
+      return { path, ...facts, discard: () => {} };
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
+    const discard = () => rmSync(folder, { recursive: true, force: true });
+    const copy = join(folder, 'model.onnx');
+    try {
+      await writeModel(
+        model,
+        copy,
+        {
+          externalData: isTooLarge ? 'always' : 'auto',
+          signal: options.signal,
+        },
+        options.emit,
+      );
+    } catch (error) {
+      discard();
+      throw error;
+    }
+    return { path: copy, ...facts, discard };
+  } finally {
+    model.close();
+  }
+}
+
+/** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */
+function hasShapesOutside(proto: ModelProto): boolean {
+  for (const { tensor } of visitTensors(proto))
+    if (isExternal(tensor) && tensor.dataType === dtypes.int64.onnx && tensor.dims.length <= 1) return true;
+  return false;
+}
+
+/** Whether a provider loads a compiled engine in the place of nodes. */
+const wrapsEngine = ({ graph }: ModelProto): boolean =>
+  graph?.node.some(({ opType }) => opType === 'EPContext') ?? false;
+
+function bindingsOf(path: string, model: OnnxModel): Pick<PreparedModel, 'inputs' | 'outputs'> {
+  const graph = model.proto.graph;
+  const binding =
+    (what: string) =>
+    (value: Parameters<typeof valueFacts>[0]): Binding => {
+      const { name, dtype, shape } = valueFacts(value);
+      if (dtype === null || !(dtype in dtypes) || !isArrayDtype(dtype as Dtype)) {
+        throw new TrtforgeError(
+          'TF_SESSION_BINDING',
+          `The ${what} ${name} of ${path} is ${dtype ?? 'of no declared type'}, which cannot be passed to ONNX Runtime.`,
+        );
+      }
+      const unnamed = (dim: number | string | null) =>
+        typeof dim === 'string' && isPlaceholder(dim) ? null : dim;
+      return { name, dtype: dtype as Dtype, shape: shape?.map(unnamed) ?? null };
+    };
+  return {
+    inputs: graph === undefined ? [] : feedInputs(graph).map(binding('input')),
+    outputs: (graph?.output ?? []).map(binding('output')),
+  };
+}
