@@ -5,11 +5,12 @@ import { defaultFormat, formatIds } from '../../formats/precision/formats/index.
 import { bisectModel } from '../../quality/bisect/bisect.js';
 import type { BisectResult } from '../../quality/bisect/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, option, text } from '../option.js';
+import { choice, type OptionTable, option, text } from '../option.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { integer, parseShapes } from '../values.js';
 
+/** How the candidate was converted; what its inputs and outputs are is read from it. */
 const { ioTypes: _, ...conversion } = conversionOptions('conversion: ');
 
 export const command = defineCommand({
@@ -57,7 +58,7 @@ export const command = defineCommand({
       repeat: true,
     }),
     ...comparisonOptions,
-    ...conversion,
+    ...advanced(conversion),
   },
   schema: async () => (await import('../../quality/bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
@@ -89,6 +90,13 @@ export const command = defineCommand({
   },
   render,
 });
+
+/** The option table with every option shown by --help all only. */
+function advanced<O extends OptionTable>(table: O): O {
+  return Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, advanced: true }]),
+  ) as unknown as O;
+}
 
 function render(result: BisectResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
