@@ -26,13 +26,17 @@ const providerKeys: Readonly<Record<OrtProvider, readonly string[]>> = {
   ),
 };
 
-/** Of options for several providers those that this one has; entries of the session are for all. */
+/** Of options for several providers without those that only others have; a key that none has stays, and is rejected where it is used. */
 export const optionsFor = (
   provider: OrtProvider,
   options: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    Object.entries(options).filter(([key]) => isConfigKey(key) || providerKeys[provider].includes(key)),
+    Object.entries(options).filter(
+      ([key]) =>
+        providerKeys[provider].includes(key) ||
+        !Object.values(providerKeys).some((keys) => keys.includes(key)),
+    ),
   );
 
 /** Why a key that a provider knows cannot be passed. */

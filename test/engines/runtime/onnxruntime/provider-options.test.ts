@@ -49,13 +49,19 @@ describe('options of a provider', () => {
   );
 
   it('of several providers are divided among them', () => {
-    const all = { use_tf32: '1', trt_fp16_enable: '1', gpu_mem_limit: '9', 'ep.context_enable': '1' };
+    const all = {
+      use_tf32: '1',
+      trt_fp16_enable: '1',
+      gpu_mem_limit: '9',
+      typo: '1',
+      'ep.context_enable': '1',
+    };
     expect(
       ['cpu', 'cuda', 'tensorrt'].map((name) => Object.keys(optionsFor(name as OrtProvider, all))),
     ).toEqual([
-      ['ep.context_enable'],
-      ['use_tf32', 'gpu_mem_limit', 'ep.context_enable'],
-      ['use_tf32', 'trt_fp16_enable', 'ep.context_enable'],
+      ['typo', 'ep.context_enable'],
+      ['use_tf32', 'gpu_mem_limit', 'typo', 'ep.context_enable'],
+      ['use_tf32', 'trt_fp16_enable', 'typo', 'ep.context_enable'],
     ]);
   });
 
