@@ -26,6 +26,8 @@ export interface TaskRequest
     EvaluateDetectorRequest,
     'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
   > {
+  /** What is compared: for speech the meta file that belongs to folders of engines. */
+  readonly model: string;
   /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
   readonly data: string;
   readonly imagesDir?: string | undefined;
@@ -86,7 +88,7 @@ function detection(request: TaskRequest): ComparedTask {
       const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
       const { fileNames } = await readInstances(data, { imageIds: ids, maxImages, findings, ...context });
       const images = fileNames.flatMap((name) => (name === null ? [] : [join(imagesDir, basename(name))]));
-      return digestOfData('coco', settings, [data, imageIds, labels], images, context);
+      return digestOfData('coco', decisive(settings), [data, imageIds, labels], images, context);
     },
     run: async (model, variant, output, open, context) => {
       await evaluateDetector(
@@ -107,7 +109,7 @@ function classification(request: TaskRequest): ComparedTask {
     digest: (context) => {
       const names = linesOf(data).map((line) => line.split('\t')[0] ?? '');
       const images = names.map((name) => join(imagesDir, name));
-      return digestOfData('classify', settings, [data, labels], images, context);
+      return digestOfData('classify', decisive(settings), [data, labels], images, context);
     },
     run: async (model, variant, output, open, context) => {
       const result = await evaluateClassifier({ ...settings, truth: data, imagesDir, model, open }, context);
@@ -117,7 +119,7 @@ function classification(request: TaskRequest): ComparedTask {
 }
 
 function speech(request: TaskRequest, recognisers: readonly Recogniser[]): ComparedTask {
-  const { data: manifest, audioDir, normalizer } = request;
+  const { model, data: manifest, audioDir, normalizer } = request;
   return {
     id: 'wer',
     imgsz: 0,
@@ -132,9 +134,7 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
     run: async (file, variant, output, open, context) => {
       // A folder has engines of the bundle that is compared.
       const isFolder = statIfThere(file)?.isDirectory() === true;
-      const bundle = isFolder
-        ? { meta: variant.model, open: { ...open, engines: file } }
-        : { meta: file, open };
+      const bundle = isFolder ? { meta: model, open: { ...open, engines: file } } : { meta: file, open };
       await evaluateRecogniser(
         { ...bundle, manifest, audioDir, normalizer, output, variant },
         recognisers,
@@ -143,6 +143,17 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
     },
   };
 }
+
+type Settings = TaskRequest & { readonly preprocess: string; readonly imgsz: number };
+
+/** What decides figures or times besides the model, the back end and the data. */
+const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
+  const { conf, iou, maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency } = rest;
+  return {
+    ...{ preprocess, imgsz, maxImages, allowMissing, conf, iou },
+    ...{ maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency },
+  };
+};
 
 const linesOf = (path: string): readonly string[] => {
   const source = openFile(path);
@@ -165,8 +176,6 @@ async function digestOfData(
   samples: readonly string[],
   { emit = ignoreEvents, signal }: OpenContext,
 ): Promise<string> {
-  const places = new Set(['data', 'imagesDir', 'audioDir', 'imageIds', 'labels']);
-  const decides = Object.entries(settings).filter(([name]) => !places.has(name));
   const files: (string | null)[] = [];
   for (const [index, path] of [...named, ...samples].entries()) {
     throwIfCancelled(signal, 'reading the data');
@@ -174,5 +183,5 @@ async function digestOfData(
     files.push(isThere ? await digestOf(path) : null);
     emit({ type: 'progress', phase: 'read data', done: index + 1, total: named.length + samples.length });
   }
-  return sha256(canonicalJson({ task, settings: Object.fromEntries(decides), files }));
+  return sha256(canonicalJson({ task, settings, files }));
 }

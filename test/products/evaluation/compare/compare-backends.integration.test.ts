@@ -130,6 +130,16 @@ describe('what is not mixed', () => {
     expect(statSync(at('root', 'fp32-ort-cpu-coco', 'metrics.json')).mtimeMs).toBe(written);
   });
 
+  it('another back end adds to what is there', async () => {
+    const result = await compare({ backEnds: ['ort-cpu', 'trt'], precisions: [] });
+    expect(statuses(result).slice(0, 2)).toEqual([
+      ['fp32-ort-cpu', 'kept'],
+      ['fp32-trt', expect.any(String)],
+    ]);
+    expect(statuses(result).map(([name]) => name)).toContain('fp16-ort-cpu');
+    rmSync(at('root', 'fp32-trt-coco'), { recursive: true });
+  });
+
   it('the same data at another place is the same', async () => {
     writeFileSync(at('copy.json'), readFileSync(at('instances.json')));
     expect(statuses(await compare({ data: at('copy.json') })).map(([, status]) => status)).toEqual([
