@@ -51,6 +51,10 @@ export const conversionOptions = (prefix = '') => ({
     parse: (value) => methodText(parseMethod(value)),
     default: 'max',
   }),
+  calibrationCache: text({
+    flags: '--calibration-cache <file>',
+    describe: `${prefix}ranges of quantized tensors: read where it is there, else written (.json, or TensorRT's table)`,
+  }),
   preprocess: choice({
     flags: '--preprocess <name>',
     describe: `${prefix}how images of --calibration are prepared, as trtforge eval does`,
@@ -86,12 +90,14 @@ export function conversionFrom(
 ): ConversionOptions {
   const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth } = options;
   const { calibration: data, calibrationMethod: method, preprocess, imgsz } = options;
+  const { calibrationCache: cache } = options;
   if (dataMax !== undefined && data.length === 0)
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {
       remedy: 'Pass a sample of inputs: --calibration sample.npz.',
     });
   const converting = {
     '--calibration': data[0],
+    '--calibration-cache': cache,
     '--init-max': initMax,
     '--max-reduction-depth': maxReductionDepth,
   };
@@ -114,7 +120,10 @@ export function conversionFrom(
     initMax,
     dataMax,
     maxReductionDepth,
-    calibration: data.length === 0 ? undefined : calibrationOf({ data, method, preprocess, imgsz }),
+    calibration:
+      data.length === 0 && cache === undefined
+        ? undefined
+        : calibrationOf({ data, method, cache, preprocess, imgsz }),
   };
 }
 

@@ -1,7 +1,13 @@
+import { existsSync } from 'node:fs';
 import { sha256 } from '../../base/files/digest.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
+import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
 import { type ChosenMethod, methodText, parseMethod } from '../../formats/precision/calibrate/method.js';
+import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import { canonicalJson } from '../identity/canonical-json.js';
+import { fileDigest } from './image-samples.js';
 import { type Preparation, readSamples } from './read-samples.js';
 import type { SampleSource } from './sample-source.js';
 
@@ -11,20 +17,45 @@ export interface CalibrationRequest extends Preparation {
   readonly data: readonly string[];
   /** As `parseMethod` reads it; default `max`. */
   readonly method?: string;
+  /**
+   * Where ranges are kept: used where it is there and of the same data, method and model, else written. A table of TensorRT or ONNX Runtime is used as it
+   * is, then data may be left out.
+   */
+  readonly cache?: string;
 }
 
 /**
- * A calibration over data on ONNX Runtime, on the CPU, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not;
+ * A calibration over data on ONNX Runtime, on the CPU, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where there are neither data nor a cache;
  * its functions throw what reading the data and running the model throw.
  */
-export function calibrationOf({ data, method = 'max', ...preparation }: CalibrationRequest): Calibration {
+export function calibrationOf({
+  data,
+  method = 'max',
+  cache,
+  ...preparation
+}: CalibrationRequest): Calibration {
   const chosen = parseMethod(method);
+  if (data.length === 0 && (cache === undefined || !existsSync(cache)))
+    throw new TrtforgeError('TF_USAGE', 'A calibration has neither samples nor a cache.', {
+      remedy: 'Pass samples: --calibration FILE.',
+    });
   let known: readonly SampleSource[] | undefined;
   const sources = () => (known ??= readSamples(data, preparation));
+  const identityOf = async (path: string, dtype: string): Promise<CalibrationIdentity | undefined> =>
+    data.length === 0
+      ? undefined
+      : {
+          data: digestOf(sources(), chosen),
+          method: methodText(chosen),
+          dtype,
+          model: await modelDigest(path),
+        };
   return {
-    digest: () => digestOf(sources(), chosen),
+    digest: () => (data.length === 0 ? fileDigest(cache!) : digestOf(sources(), chosen)),
     method: methodText(chosen),
     observe: async (model, { emit, signal }) => {
+      // A cache has the ranges of what is quantized only.
+      if (data.length === 0) return new Map();
       const [{ observeRanges }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/observe-ranges.js'),
         opener(model, { emit, signal }),
@@ -32,16 +63,62 @@ export function calibrationOf({ data, method = 'max', ...preparation }: Calibrat
       ]);
       return observeRanges(model, samples, open, { emit, signal, total: totalOf(sources()) });
     },
-    calibrate: async (model, tensors, { emit, signal, dtype }) => {
+    calibrate: async (model, tensors, { emit, signal, dtype = 'int8' }) => {
+      const identity = cache === undefined ? undefined : await identityOf(model, dtype);
+      if (cache !== undefined && existsSync(cache)) return cachedRanges(cache, tensors, identity, emit);
       const [{ calibrateTensors }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/calibrate.js'),
         opener(model, { emit, signal }),
         samplesOf(sources(), signal),
       ]);
       const total = totalOf(sources());
-      return calibrateTensors(model, tensors, samples, open, { method: chosen, dtype, emit, signal, total });
+      const context = { method: chosen, dtype, emit, signal, total };
+      const ranges = await calibrateTensors(model, tensors, samples, open, context);
+      if (cache !== undefined && identity !== undefined) {
+        const { writeCalibration } = await import('../../formats/precision/calibrate/cache.js');
+        writeCalibration(cache, identity, ranges);
+      }
+      return ranges;
     },
   };
+}
+
+/** Throws TF_CALIBRATION_INVALID for a tensor that the cache lacks. */
+async function cachedRanges(
+  path: string,
+  tensors: readonly string[],
+  identity: CalibrationIdentity | undefined,
+  emit: EventListener,
+): Promise<CalibratedRanges> {
+  const { readCalibration } = await import('../../formats/precision/calibrate/cache.js');
+  const { kind, ranges } = readCalibration(path, identity ?? null);
+  if (kind === 'table' || identity === undefined) {
+    const message = `The ranges are those of ${path}: whether they are of this model is not checked.`;
+    emit({ type: 'log', source: 'calibration', severity: 'warning', message });
+  }
+  return new Map(
+    tensors.map((name): [string, TensorRange] => {
+      const range = ranges.get(name);
+      if (range !== undefined) return [name, range];
+      throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no range of the tensor ${name}.`, {
+        remedy:
+          'Pass another --calibration-cache, or remove the file to calibrate again; or keep the nodes that read the tensor FP32.',
+      });
+    }),
+  );
+}
+
+async function modelDigest(path: string): Promise<string> {
+  const [{ openModel }, { digestModel }] = await Promise.all([
+    import('../../formats/onnx/model.js'),
+    import('../identity/model-digest.js'),
+  ]);
+  const model = openModel(path);
+  try {
+    return (await digestModel(model, { emit: ignoreEvents })).digest;
+  } finally {
+    model.close();
+  }
 }
 
 type Context = Pick<Parameters<Calibration['observe']>[1], 'emit' | 'signal'>;

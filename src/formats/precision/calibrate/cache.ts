@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
+import { publishFile } from '../../../base/files/publish.js';
+import { faultText } from '../../../base/text/schema-error.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { CalibratedRanges, TensorRange } from './ranges.js';
+import { parseTable, tableText } from './table.js';
+
+/** Rises when the same data, method and model give other ranges. */
+const CALIBRATION_REVISION = 1;
+
+/** What ranges are of: they are used again only where all of it is the same. */
+export interface CalibrationIdentity {
+  /** SHA-256 of the samples and of how they are prepared. */
+  readonly data: string;
+  /** As `methodText` writes it. */
+  readonly method: string;
+  /** The type that the ranges are for. */
+  readonly dtype: string;
+  /** SHA-256 of the FP32 model. */
+  readonly model: string;
+}
+
+const cacheSchema = z.object({
+  schema: z.literal('trtforge.calibration/1'),
+  identity: z.object({
+    data: z.string(),
+    method: z.string(),
+    dtype: z.string(),
+    model: z.string(),
+    revision: z.number(),
+  }),
+  ranges: z.record(
+    z.string(),
+    z.object({ min: z.number().max(0), max: z.number().min(0), amax: z.number().min(0) }),
+  ),
+});
+
+/** Ranges from a file. */
+export interface CachedRanges {
+  readonly ranges: CalibratedRanges;
+  /** `own`: made from what the identity names; `table`: of another program, which states no origin. */
+  readonly kind: 'own' | 'table';
+}
+
+/**
+ * Ranges from a cache that trtforge wrote, or from a table of TensorRT or ONNX Runtime, by the first bytes. Throws TF_CALIBRATION_INVALID for a file that
+ * is neither, that is damaged, or whose identity differs (the message names the field); TF_FILE_….
+ */
+export function readCalibration(path: string, identity: CalibrationIdentity | null): CachedRanges {
+  const text = readText(path, LARGEST_DOCUMENT, 'TF_CALIBRATION_INVALID');
+  if (!/^\s*\{/.test(text)) return { kind: 'table', ranges: parseTable(path, text) };
+  const invalid = (why: string, cause?: unknown) =>
+    new TrtforgeError('TF_CALIBRATION_INVALID', `${path} cannot be read as a calibration cache: ${why}.`, {
+      cause,
+      remedy: 'Remove it: the next run with --calibration writes it again.',
+    });
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch (cause) {
+    throw invalid('it is not JSON', cause);
+  }
+  const parsed = cacheSchema.safeParse(content);
+  if (!parsed.success) throw invalid(faultText(parsed.error));
+  if (identity !== null)
+    assertSame(path, parsed.data.identity, { ...identity, revision: CALIBRATION_REVISION });
+  return { kind: 'own', ranges: new Map(Object.entries(parsed.data.ranges)) };
+}
+
+type Keyed = z.infer<typeof cacheSchema>['identity'];
+
+const fields: Readonly<Record<keyof Keyed, string>> = {
+  data: 'the calibration data',
+  method: 'the method',
+  dtype: 'the type',
+  model: 'the model',
+  revision: 'the revision of the calibrators',
+};
+
+function assertSame(path: string, cached: Keyed, wanted: Keyed): void {
+  const differing = (Object.keys(fields) as (keyof Keyed)[]).filter(
+    (field) => cached[field] !== wanted[field],
+  );
+  const [first] = differing;
+  if (first === undefined) return;
+  throw new TrtforgeError(
+    'TF_CALIBRATION_INVALID',
+    `${path} was made with other values of ${differing.map((field) => fields[field]).join(' and ')}: ${first} is ${cached[first]} there and ${wanted[first]} here.`,
+    {
+      remedy: 'Pass another --calibration-cache, or remove the file to calibrate again.',
+      details: { differing },
+    },
+  );
+}
+
+/** Writes ranges in one step: as a cache with its identity where the name ends in `.json`, else as TensorRT's table, which ModelOpt reads too. */
+export function writeCalibration(
+  path: string,
+  identity: CalibrationIdentity,
+  ranges: CalibratedRanges,
+): void {
+  if (!path.endsWith('.json')) {
+    publishFile(path, tableText(ranges, identity.method));
+    return;
+  }
+  const content: z.infer<typeof cacheSchema> = {
+    schema: 'trtforge.calibration/1',
+    identity: { ...identity, revision: CALIBRATION_REVISION },
+    ranges: Object.fromEntries(ranges) as Record<string, TensorRange>,
+  };
+  publishFile(path, `${JSON.stringify(content, null, 2)}\n`);
+}

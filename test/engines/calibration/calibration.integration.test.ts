@@ -1,0 +1,90 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import type { WorkEvent } from '../../../src/events.js';
+import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { writeModel } from '../../../src/formats/onnx/write.js';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-calibration-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const model = join(folder, 'm.onnx');
+const g = new GraphBuilder('g');
+g.input('x', 'float32', ['batch', 4]);
+g.node('Relu', { name: 'relu', inputs: ['x'], outputs: ['y'] });
+g.output('y', 'float32', ['batch', 4]);
+await writeModel(buildModel(g), model);
+const data = (name: string, top: number) => {
+  const path = join(folder, name);
+  writeNpy(
+    path,
+    tensorFrom(
+      'float32',
+      [4, 4],
+      Float32Array.from({ length: 16 }, (_, at) => (at % 2 ? top : -1)),
+    ),
+  );
+  return path;
+};
+const samples = data('x.npy', 3);
+
+async function calibrate(request: Parameters<typeof calibrationOf>[0], tensors = ['x', 'y']) {
+  const events: WorkEvent[] = [];
+  const ranges = await calibrationOf(request).calibrate(model, tensors, {
+    emit: (event) => events.push(event),
+  });
+  const hasRun = events.some(({ type }) => type === 'progress');
+  const warned = events.some(({ type }) => type === 'log');
+  return { y: ranges.get('y'), hasRun, warned };
+}
+
+describe('a calibration cache', () => {
+  const cache = join(folder, 'ranges.json');
+
+  test('is written by the first run and saves the second', async () => {
+    const request = { data: [samples], cache };
+    const y = { min: 0, max: 3, amax: 3 };
+    expect(await calibrate(request)).toEqual({ y, hasRun: true, warned: false });
+    expect(existsSync(cache)).toBe(true);
+    expect(await calibrate(request)).toEqual({ y, hasRun: false, warned: false });
+    expect(await calibrate({ data: [], cache })).toEqual({ y, hasRun: false, warned: true });
+  });
+
+  test('of other data, by another method or without a tensor is rejected', async () => {
+    const rejected = { code: 'TF_CALIBRATION_INVALID' };
+    await expect(calibrate({ data: [data('other.npy', 5)], cache })).rejects.toMatchObject({
+      ...rejected,
+      details: { differing: ['data'] },
+    });
+    await expect(calibrate({ data: [samples], cache, method: 'mse' })).rejects.toMatchObject({
+      ...rejected,
+      details: { differing: expect.arrayContaining(['method']) },
+    });
+    await expect(calibrate({ data: [samples], cache }, ['z'])).rejects.toMatchObject({
+      ...rejected,
+      message: expect.stringContaining('z'),
+    });
+  });
+
+  test("may be TensorRT's table, which needs no data and is the identity then", async () => {
+    const table = join(folder, 'int8.cache');
+    writeFileSync(table, 'TRT-8602-EntropyCalibration2\nx: 3c010a14\ny: 40000000\n');
+    expect(await calibrate({ data: [], cache: table })).toEqual({
+      y: { min: -254, max: 254, amax: 254 },
+      hasRun: false,
+      warned: true,
+    });
+    const first = calibrationOf({ data: [], cache: table }).digest();
+    writeFileSync(table, 'TRT-8602-EntropyCalibration2\nx: 3c010a14\ny: 40400000\n');
+    expect(calibrationOf({ data: [], cache: table }).digest()).not.toBe(first);
+  });
+
+  test('without data has to be there', () => {
+    expect(() => calibrationOf({ data: [], cache: join(folder, 'absent.json') })).toThrow(
+      expect.objectContaining({ code: 'TF_USAGE' }),
+    );
+  });
+});
