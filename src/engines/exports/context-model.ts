@@ -23,16 +23,23 @@ export const contextModelExporter: Exporter = {
       // Last: it names the plan.
       yield {
         path: `${folder}/${unique.replace(/\.[^.]+$/, '')}.onnx`,
-        bytes: contextModel(passport.plan, unique),
+        bytes: contextModel(passport.plan, unique, sources[identity.document.target.product]),
       };
     }
   },
 };
 
+/** Which provider runs the engines of a product. */
+const sources = {
+  tensorrt: 'TensorrtExecutionProvider',
+  'tensorrt-rtx': 'NvTensorRTRTXExecutionProvider',
+} as const;
+
 /** A serialized model with the engine's inputs and outputs, and one node in between that names the plan: open dimensions have a name each. */
 export function contextModel(
   { inputs, outputs }: Pick<Passport['plan'], 'inputs' | 'outputs'>,
   planName: string,
+  source: string = sources.tensorrt,
 ): Uint8Array {
   const graph = new GraphBuilder('engine');
   const shapeOf = ({ name, shape }: Passport['plan']['inputs'][number]): Dimension[] | null =>
@@ -43,8 +50,12 @@ export function contextModel(
     domain: 'com.microsoft',
     inputs: inputs.map(({ name }) => name),
     outputs: outputs.map(({ name }) => name),
-    // What ONNX Runtime's own script for wrapping an engine writes, no more.
-    attributes: { embed_mode: attribute.int(0), ep_cache_context: attribute.string(planName) },
+    // What ONNX Runtime's own script for wrapping an engine writes, and whose engine it is: newer versions ask for it.
+    attributes: {
+      embed_mode: attribute.int(0),
+      ep_cache_context: attribute.string(planName),
+      source: attribute.string(source),
+    },
   });
   for (const output of outputs) graph.output(output.name, output.dtype as Dtype, shapeOf(output));
   return toBinary(ModelProtoSchema, buildModel(graph, { opsets: { 'com.microsoft': 1 } }).proto);
