@@ -42,7 +42,7 @@ export const conversionOptions = (prefix = '') => ({
   }),
   calibration: text({
     flags: '--calibration <file>',
-    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, a folder or a list (.txt) of them; --data-max applies`,
+    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; --data-max applies`,
     repeat: true,
   }),
   calibrationMethod: option({

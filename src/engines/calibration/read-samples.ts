@@ -6,13 +6,14 @@ import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
+import { audioSamples } from './audio-samples.js';
 import { type ImagePreparation, imageSamples } from './image-samples.js';
 import type { SampleSource } from './sample-source.js';
 
 /** How files that are no tensors become inputs. */
 export interface Preparation extends Partial<ImagePreparation> {}
 
-type Kind = 'npz' | 'npy' | 'image';
+type Kind = 'npz' | 'npy' | 'image' | 'audio';
 
 const kinds: Readonly<Record<string, Kind>> = {
   '.npz': 'npz',
@@ -21,6 +22,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   '.jpeg': 'image',
   '.png': 'image',
   '.webp': 'image',
+  '.wav': 'audio',
+  '.flac': 'audio',
 };
 
 interface DataFile {
@@ -31,7 +34,7 @@ interface DataFile {
 }
 
 /**
- * The samples that data name: npz files, npy files (`NAME=@FILE.npy` for a model of several inputs), images, folders of such files, and text files with a
+ * The samples that data name: npz files, npy files (`NAME=@FILE.npy` for a model of several inputs), images, WAV and FLAC, folders of such files, and text files with a
  * path a line, from the folder of the list. Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
  * TF_CALIBRATION_INVALID for what is none of these.
  */
@@ -43,12 +46,15 @@ export function readSamples(data: readonly string[], preparation: Preparation = 
       ? []
       : [npySamples(columns.map(({ input, path }): NpyFile => ({ name: input, path })))];
   const images: string[] = [];
+  const audio: string[] = [];
   for (const { kind, path, input } of files) {
     noteInput(path);
     if (kind === 'image') images.push(path);
+    else if (kind === 'audio') audio.push(path);
     else if (kind === 'npz') sources.push(npzSamples(path));
     else if (input === null) sources.push(npySamples([{ name: null, path }]));
   }
+  if (audio.length > 0) sources.push(audioSamples(audio));
   if (images.length > 0) sources.push(imageSamples(images, imagePreparation(preparation)));
   return sources;
 }

@@ -253,6 +253,37 @@ describe('images', async () => {
   });
 });
 
+describe('audio', () => {
+  const wav = join(folder, 'tone.wav');
+  const frames = 3200;
+  const bytes = Buffer.alloc(44 + 2 * frames);
+  bytes.write('RIFF', 0, 'latin1');
+  bytes.writeUInt32LE(36 + 2 * frames, 4);
+  bytes.write('WAVEfmt ', 8, 'latin1');
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(1, 22);
+  bytes.writeUInt32LE(16_000, 24);
+  bytes.writeUInt32LE(32_000, 28);
+  bytes.writeUInt16LE(2, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write('data', 36, 'latin1');
+  bytes.writeUInt32LE(2 * frames, 40);
+  for (let at = 0; at < frames; at++) bytes.writeInt16LE(Math.round(9000 * Math.sin(at / 7)), 44 + 2 * at);
+  writeFileSync(wav, bytes);
+
+  test('becomes features of as many mels as the encoder has, and their length', async () => {
+    const encoder = [input('signal', [1, 64, null]), input('length', [1], 'int64')];
+    const [sample] = await samplesIn([wav], encoder);
+    expect(sample?.signal?.[0]).toEqual([1, 64, 20]);
+    expect(sample?.length).toEqual([[1], 20]);
+  });
+
+  test('is for such encoders only', async () => {
+    await expect(samplesIn([wav], images)).rejects.toMatchObject({ code: 'TF_SESSION_BINDING' });
+  });
+});
+
 test('the order of samples is part of the digest where it decides the bins of a histogram', () => {
   const [one, two] = [npz({ x: floats([1, 2]) }), npz({ x: floats([1, 2], 5) })];
   const digest = (method: string, ...data: string[]) => calibrationOf({ data, method }).digest();
