@@ -78,7 +78,7 @@ async function commandLinePage() {
     '# Command line',
     '',
     'Generated from the option tables by `npm run docs`. Every command also takes `--json` (exactly one JSON object on stdout),',
-    '`--events` (progress as JSON lines on stderr), `--quiet`, `--verbose`, `--config FILE`, `--print-config`',
+    '`--events` (progress as JSON lines on stderr), `--quiet` (nothing but the result), `--verbose`, `--log-file FILE` (the same JSON lines in a file), `--config FILE`, `--print-config`',
     'and `--force` (results replace files that hold something of another kind, or were edited; never a file that the command reads).',
     "A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command's name;",
     'one that is found in the working folder sets no option that decides what code runs or whose engines are trusted (`--config FILE` names it): see [SECURITY.md](../SECURITY.md);',

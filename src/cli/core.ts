@@ -132,6 +132,11 @@ export const core: Product = {
     machine('toolchain remove', 'remove a toolchain that trtforge installed', toolchain),
     machine('toolchain env', 'the exports that make a toolchain visible to other programs', toolchain),
     machine(
+      'completion',
+      'the script with which bash, zsh or fish completes verbs, options and values',
+      () => import('./commands/completion.js'),
+    ),
+    machine(
       'migrate',
       'the trtforge line for a line of trtexec or Polygraphy',
       () => import('./commands/migrate.js'),

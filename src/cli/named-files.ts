@@ -1,6 +1,7 @@
 import { statIfThere } from '../base/files/files.js';
 import { assertNotInput, assertSameKind, type FileKind, protectingInputs } from '../base/files/user-files.js';
 import type { Command } from './command.js';
+import { LOG_KINDS } from './log-file.js';
 import { longName } from './option.js';
 
 /** One text of the command line, or of what stands in for it, that may name a file. */
@@ -44,7 +45,9 @@ function namedByOptions({ options }: Command, passed: Readonly<Record<string, un
     const texts = [value].flat().filter((text) => typeof text === 'string');
     return /<names?>/.test(spec?.flags ?? '')
       ? []
-      : texts.filter((text) => text !== spec?.default).map((text) => ({ text, writes: spec?.writes }));
+      : texts
+          .filter((text) => text !== spec?.default)
+          .map((text) => ({ text, writes: option === 'log-file' ? LOG_KINDS : spec?.writes }));
   });
 }
 

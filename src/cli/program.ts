@@ -2,9 +2,11 @@ import { CommanderError, Option, Command as Parser } from 'commander';
 import { throwIfCancelled } from '../base/process/cancel.js';
 import { shellLine } from '../base/process/shell-quote.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
+import type { EventListener } from '../events.js';
 import { explaining } from '../quality/explain/failure.js';
 import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';
 import { configText, type KnownKeys, loadConfig } from './config.js';
+import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
@@ -24,6 +26,7 @@ interface GlobalOptions {
   readonly events?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
+  readonly logFile?: string;
   readonly config?: string;
   readonly printConfig?: boolean;
   readonly force?: boolean;
@@ -225,6 +228,9 @@ async function execution(
     quiet: globals.quiet === true,
     verbose: globals.verbose === true,
   });
+  let log: ReturnType<typeof openLogFile> | undefined;
+  const cancelling = () => progress.cancelling();
+  signal.addEventListener('abort', cancelling, { once: true });
   try {
     const config = await loadConfig(globals.config, path, () => knownKeys(verbs));
     const options = resolveOptions(command.options, raw, config, console.environment);
@@ -241,23 +247,37 @@ async function execution(
     const verbose = globals.verbose === true;
     const context = { commandLine, signal, environment, products, ask, verbose };
     // Whatever a command asks of TensorRT: when it fails, the error states which known issue its lines show.
-    const work = () =>
-      explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
-        emit: progress.listen,
+    const listen: EventListener = (event) => {
+      log?.(event);
+      progress.listen(event);
+    };
+    const work = () => {
+      if (globals.logFile !== undefined) log = openLogFile(globals.logFile);
+      log?.({ type: 'start', version: program.version, commandLine });
+      return explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
+        emit: listen,
         model: inputs.find((input) => input.endsWith('.onnx')),
         knownIssues: () => issuesOfProducts(products),
       });
+    };
     const { result } = await protectingNamedFiles(
       command,
       inputs,
-      { ...options.shown, config: config.path },
+      { ...options.shown, config: config.path, 'log-file': globals.logFile },
       { force: globals.force === true, work },
     );
     progress.end();
+    log?.({ type: 'end', exitCode: result.exitCode ?? ExitCode.pass, error: null });
     return reportResult(command, result, view, console);
-  } catch (error) {
+  } catch (thrown) {
     progress.end();
-    return reportError(usageError(error), view, console);
+    const error = usageError(thrown);
+    const exitCode = reportError(error, view, console);
+    const code = error instanceof TrtforgeError ? error.code : 'TF_INTERNAL';
+    log?.({ type: 'end', exitCode, error: { code, message: String((error as Error).message) } });
+    return exitCode;
+  } finally {
+    signal.removeEventListener('abort', cancelling);
   }
 }
 

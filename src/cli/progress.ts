@@ -13,6 +13,8 @@ export interface ProgressStyle {
 
 export interface Progress {
   readonly listen: EventListener;
+  /** States at once that Ctrl-C was seen: ending children takes its time. */
+  cancelling(): void;
   /** Clears the live line; call before printing the result. */
   end(): void;
 }
@@ -20,13 +22,17 @@ export interface Progress {
 /** How often the live line moves. */
 const TICK_MS = 100;
 
-/** Shows events on stderr: a live line on a terminal, plain lines elsewhere, JSON lines with `--events`, warnings only with `--quiet`. */
+/** Shows events on stderr: a live line on a terminal, plain lines elsewhere, JSON lines with `--events`, nothing with `--quiet`. */
 export function createProgress(console: Console, style: ProgressStyle): Progress {
-  if (style.events)
+  if (style.events) {
+    const listen: EventListener = (event) =>
+      console.err(toJson({ time: new Date().toISOString(), ...event }, 0));
     return {
-      listen: (event) => console.err(toJson({ time: new Date().toISOString(), ...event }, 0)),
+      listen,
+      cancelling: () => listen({ type: 'log', source: 'trtforge', severity: 'info', message: 'cancelling' }),
       end: () => {},
     };
+  }
   const live = console.isTerminal.err && !style.quiet ? liveLine(console) : undefined;
   const colors = colorsFor(console, console.isTerminal.err);
   const print = (text: string) => {
@@ -59,13 +65,15 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
         return;
     }
   };
-  return { listen, end: () => live?.end() };
+  const cancelling = () => {
+    if (!style.quiet) print('cancelling …');
+  };
+  return { listen, cancelling, end: () => live?.end() };
 }
 
 function logShown(event: Extract<WorkEvent, { type: 'log' }>, style: ProgressStyle): boolean {
-  if (event.severity === 'error' || event.severity === 'internal_error' || event.severity === 'warning')
-    return true;
-  return style.verbose && !style.quiet;
+  if (style.quiet) return false;
+  return style.verbose || ['internal_error', 'error', 'warning'].includes(event.severity);
 }
 
 function logLine(event: Extract<WorkEvent, { type: 'log' }>, text: string, colors: Colors): string {

@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import type { Config } from './config.js';
 import { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue } from './option.js';
@@ -108,7 +109,10 @@ function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): u
   }
   const text = String(value);
   if (spec.choices !== undefined && !spec.choices.includes(text)) {
-    throw new TrtforgeError('TF_USAGE', `${where}: "${text}" is not one of ${spec.choices.join(', ')}.`);
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${where}: "${text}" is not one of ${spec.choices.join(', ')}.${didYouMean(text, spec.choices)}`,
+    );
   }
   if (spec.parse === undefined) return text;
   try {

@@ -37,9 +37,20 @@ describe('progress on stderr', () => {
     );
   });
 
-  test('--verbose shows the verbose lines, --quiet only warnings and errors', () => {
+  test('--verbose shows the verbose lines, --quiet nothing', () => {
     expect(shown({ verbose: true })).toContain('a detail');
-    expect(shown({ quiet: true })).toBe('  tensorrt warning careful');
+    expect(shown({ quiet: true })).toBe('');
+  });
+
+  test('Ctrl-C is answered at once, also as an event, and not with --quiet', () => {
+    const answer = (style: { readonly events: boolean; readonly quiet: boolean }) => {
+      const recorded = recordedConsole({ NO_COLOR: '1' }, false);
+      createProgress(recorded.console, { verbose: false, ...style }).cancelling();
+      return recorded.err();
+    };
+    expect(answer({ events: false, quiet: false })).toBe('cancelling …');
+    expect(JSON.parse(answer({ events: true, quiet: false }))).toMatchObject({ message: 'cancelling' });
+    expect(answer({ events: false, quiet: true })).toBe('');
   });
 
   test('--events prints each event as a JSON line with a time', () => {

@@ -18,6 +18,9 @@ const finders = {
   /** The S3 server, built by `node scripts/build-minio.mjs`. */
   minio: () => (existsSync(minioPath) ? minioPath : undefined),
   python: () => onPath('python3'),
+  bash: () => onPath('bash'),
+  zsh: () => onPath('zsh'),
+  fish: () => onPath('fish'),
   /** Of the version that the digests of the test set are of. */
   'espeak-ng': () => espeak(),
   /** The Python of an environment with it, which is made where pip can. */
