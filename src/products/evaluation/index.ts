@@ -1,7 +1,8 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
+export type { Preprocessing } from '../../formats/images/preprocess.js';
 export type { Recogniser } from '../../quality/tasks/recogniser.js';
-export type { TaskContext } from '../../quality/tasks/task.js';
+export type { Sample, TaskContext } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
 export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
 export {
