@@ -148,7 +148,10 @@ export const core: Product = {
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },
   foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
-  reports: async () => [(await import('../report/forge-page.js')).forgeReport],
+  reports: async () => [
+    (await import('../report/forge-page.js')).forgeReport,
+    (await import('../report/bisect-page.js')).bisectReport,
+  ],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');
     const { contextModelExporter } = await import('../engines/exports/context-model.js');

@@ -1,9 +1,13 @@
+import { join } from 'node:path';
+import { publishFile } from '../../base/files/publish.js';
 import { formatMs, plural } from '../../base/text/quantity.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import { bisectModel } from '../../quality/bisect/bisect.js';
 import type { BisectResult } from '../../quality/bisect/result.js';
+import { bisectReport } from '../../report/bisect-page.js';
+import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionTable, option, text } from '../option.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
@@ -86,7 +90,12 @@ export const command = defineCommand({
         { emit, signal, environment },
       ),
     );
-    return { ...found, repeat: commandLine, exitCode: outcomeExitCodes[found.outcome] };
+    const result: BisectResult = { ...found, repeat: commandLine };
+    for (const format of ['json', 'markdown', 'html'] as const) {
+      const { name, content } = renderReport({ kind: bisectReport, result }, format);
+      publishFile(join(output, name), content);
+    }
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
 });
@@ -119,6 +128,10 @@ function render(result: BisectResult, output: TextOutput): void {
   if (result.isConfirmed === true)
     output.line(dim('Confirmed: with every other node in FP32 it fails as well.'));
   for (const reason of result.reasons) output.line(`- ${reason}`);
+  if (result.reduced !== null)
+    output.line(
+      `reduced      ${result.reduced.model}  ${dim(`fails by itself, ${plural(result.reduced.nodes, 'node')}`)}`,
+    );
   if (result.workaround !== null) output.line(`work-around  ${result.workaround}`);
   if (result.convert !== null) output.line(`${dim('Next:')} ${result.convert}`);
   output.line(`${dim('To repeat:')} ${result.repeat}`);

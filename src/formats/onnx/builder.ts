@@ -225,7 +225,7 @@ const opsetImports = (opsets: Readonly<Record<string, number>>) =>
     create(OperatorSetIdProtoSchema, { domain, version: BigInt(version) }),
   );
 
-function valueInfo(name: string, dtype: Dtype, shape: readonly Dimension[] | null): ValueInfoProto {
+export function valueInfo(name: string, dtype: Dtype, shape: readonly Dimension[] | null): ValueInfoProto {
   const dim = (shape ?? []).map((dimension) => {
     if (dimension === null) return {};
     return typeof dimension === 'number'

@@ -21,6 +21,7 @@ import { measure } from '../verify/result.js';
 import { hasTypedInput, precisionOfFile } from '../verify/verify.js';
 import { Candidates, digestOf } from './candidates.js';
 import { type Judge, openJudge } from './judge.js';
+import { type Failing, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 import { smallestPassing } from './search.js';
@@ -76,6 +77,11 @@ async function bisect(request: BisectRequest, context: BisectContext): Promise<B
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await candidates.write({ keep }, workaround);
+    const failing = { ...conversion, nodes: keep, seed: judge.seed, sample: first.sample, work };
+    const reduced =
+      judge.reference === null || keep.length === 0 || !finding.isMinimal
+        ? null
+        : await reducedOf({ ...failing, reference: judge.reference }, candidates, request, context);
     return {
       schema: 'trtforge.bisect/1',
       version: packageVersion(),
@@ -101,7 +107,7 @@ async function bisect(request: BisectRequest, context: BisectContext): Promise<B
       budget,
       workaround,
       convert: workaround === null ? null : convertLine(conversion, keep, workaround),
-      reduced: null,
+      reduced,
       repeat: null,
     };
   } finally {
@@ -215,6 +221,18 @@ const reasonsFor = (units: readonly Unit[]): readonly string[] =>
   units
     .filter(({ overflows }) => overflows)
     .map(({ name, op, peak }) => `${op} "${name}" reads or makes ${peak?.toPrecision(4)}, which overflows.`);
+
+/** A part of the conversion that fails by itself. */
+async function reducedOf(
+  failing: Omit<Failing, 'typed'>,
+  candidates: Candidates,
+  request: BisectRequest,
+  context: BisectContext,
+): Promise<BisectResult['reduced']> {
+  const typed = join(failing.work, 'typed.onnx');
+  await candidates.write({ keep: [] }, typed);
+  return reduceFailure({ ...failing, typed }, request, context);
+}
 
 /** The nodes that the conversion computes in 16 bits, those first at which the reference leaves the range of the format. */
 async function suspects(

@@ -79,6 +79,7 @@ export const bisectResultSchema = z.object({
   workaround: z.string().nullable(),
   /** The command line that converts the reference so; null as well where a calibration is part of the conversion. */
   convert: z.string().nullable(),
+  /** null where no part fails by itself, a command judges, or the budget ended before the smallest set was found. */
   reduced: reducedSchema.nullable(),
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),

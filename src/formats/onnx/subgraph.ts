@@ -1,0 +1,56 @@
+import type { Dtype } from '../tensor/dtype.js';
+import { valueInfo } from './builder.js';
+import { usedNames } from './graph.js';
+import type { GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
+
+/** A value at the border of a part; null leaves its rank open. */
+export interface BorderValue {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[] | null;
+}
+
+/** What a part of a graph reads from outside (initializers apart), and what of it is read outside. */
+export function borderOf(
+  graph: GraphProto,
+  part: ReadonlySet<NodeProto>,
+): { readonly inputs: readonly string[]; readonly outputs: readonly string[] } {
+  const stored = new Set(graph.initializer.map(({ name }) => name));
+  const made = new Set([...part].flatMap(({ output }) => output));
+  const read = new Set([...part].flatMap(usedNames));
+  const readOutside = new Set([
+    ...graph.output.map(({ name }) => name),
+    ...graph.node.filter((node) => !part.has(node)).flatMap(usedNames),
+  ]);
+  return {
+    inputs: [...read].filter((name) => name !== '' && !stored.has(name) && !made.has(name)),
+    outputs: [...made].filter((name) => name !== '' && readOutside.has(name)),
+  };
+}
+
+/** Leaves a part of a model's graph with the weights that it reads; what crosses its border becomes its inputs and outputs. Changes `model`. */
+export function keepPart(
+  model: ModelProto,
+  part: ReadonlySet<NodeProto>,
+  inputs: readonly BorderValue[],
+  outputs: readonly BorderValue[],
+): void {
+  const { graph } = model;
+  if (graph === undefined) return;
+  graph.node = graph.node.filter((node) => part.has(node));
+  const read = new Set(graph.node.flatMap(usedNames));
+  graph.initializer = graph.initializer.filter(({ name }) => read.has(name));
+  graph.sparseInitializer = graph.sparseInitializer.filter(({ values }) => read.has(values?.name ?? ''));
+  graph.valueInfo = [];
+  graph.input = inputs.map(declared);
+  graph.output = outputs.map(declared);
+}
+
+/** Makes more values of a graph its outputs. Changes `model`. */
+export function addOutputs(model: ModelProto, values: readonly BorderValue[]): void {
+  const { graph } = model;
+  const known = new Set(graph?.output.map(({ name }) => name));
+  graph?.output.push(...values.filter(({ name }) => !known.has(name)).map(declared));
+}
+
+const declared = ({ name, dtype, shape }: BorderValue) => valueInfo(name, dtype, shape);
