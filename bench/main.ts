@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { cache } from './cases/cache.js';
+import { calibrate } from './cases/calibrate.js';
 import { coco } from './cases/coco.js';
 import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
@@ -30,6 +31,7 @@ const cases: readonly BenchCase[] = [
   reference,
   store,
   cache,
+  calibrate,
   coco,
   images,
   transfer,

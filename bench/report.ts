@@ -98,4 +98,4 @@ function cells(line: Measurement): string[] {
 }
 
 const quantity = (figure: number, unit: string): string =>
-  `${unit === 's' ? figure.toFixed(3) : unit === 'µs' ? figure.toFixed(2) : figure.toFixed(0)} ${unit}`;
+  `${unit === 's' ? figure.toFixed(3) : unit === 'µs' || unit === 'times plain' ? figure.toFixed(2) : figure.toFixed(0)} ${unit}`;
