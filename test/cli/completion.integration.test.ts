@@ -1,16 +1,23 @@
 import { spawnSync } from 'node:child_process';
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
 import { describeWith } from '../support/needs.js';
 import { trtforge } from '../support/trtforge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-completion-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Runs a program in the shell, after the completion script; its lines on stdout. */
 async function linesOf(shell: 'bash' | 'zsh' | 'fish', before: string, after: string) {
   const { out, exitCode } = await trtforge(['completion', shell]);
   expect(exitCode).toBe(0);
   const args = shell === 'bash' ? ['--norc'] : shell === 'zsh' ? ['-f'] : ['--no-config'];
-  const { stdout, stderr } = spawnSync(shell, [...args, '-c', `${before}\n${out}\n${after}`], {
-    encoding: 'utf8',
-  });
+  // As a file: the script is longer than one argument may be.
+  const file = join(folder, `run.${shell}`);
+  writeFileSync(file, `${before}\n${out}\n${after}\n`);
+  const { stdout, stderr } = spawnSync(shell, [...args, file], { encoding: 'utf8' });
   expect(stderr).toBe('');
   return stdout.split('\n').filter((line) => line !== '');
 }
