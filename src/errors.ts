@@ -108,6 +108,12 @@ export const catalogue = {
     remedy:
       'Export the model again. Where a converter wrote it, convert the FP32 original with trtforge convert instead.',
   },
+  TF_NOT_QUANTIZABLE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A model cannot be quantized as it is: it holds quantized operators already, or its opset does not know the type and cannot be raised without changing what it computes.',
+    remedy: 'Quantize the FP32 original, exported with a newer opset.',
+  },
   TF_ONNX_TOO_LARGE: {
     exitCode: ExitCode.badInput,
     meaning:

@@ -41,7 +41,11 @@ export const core: Product = {
       () => import('./commands/forge.js'),
     ),
     engines('inspect', 'what is in an ONNX model', () => import('./commands/inspect.js')),
-    engines('convert', 'FP32 ONNX to strongly typed FP16 or BF16', () => import('./commands/convert.js')),
+    engines(
+      'convert',
+      'FP32 ONNX to FP16, BF16, or Q/DQ codes: INT8, FP8, INT4, NVFP4',
+      () => import('./commands/convert.js'),
+    ),
     engines('build', 'build an engine, or find it in the store', () => import('./commands/build.js')),
     engines('engine inspect', 'version, size, passport and header of a plan, without loading it', engine),
     engines(

@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, formatShare } from '../base/text/quantity.js';
-import type { ConversionResult } from '../formats/precision/conversion.js';
+import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { defineReport } from './kind.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 import { accuracySection, engineAccuracySection } from './section/accuracy.js';
@@ -100,7 +100,7 @@ function toleranceFigure({ verification, engineVerification }: ForgeResult): Fig
 
 function conversionFigures(conversion: ConversionResult): readonly (Figure | null)[] {
   const share = convertedShare(conversion);
-  const word = precisionLabel(conversion.precision);
+  const word = precisionLabel(floatPrecision(conversion));
   const nodes = `${formatShare(share)} of the floating-point nodes compute in ${word}.`;
   const { before, after } = conversion.bytes;
   const left = after / before;

@@ -8,7 +8,7 @@ import {
   plural,
 } from '../base/text/quantity.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
-import type { ConversionResult } from '../formats/precision/conversion.js';
+import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
@@ -78,13 +78,19 @@ export const convertedShare = (conversion: ConversionResult): number => {
 export function conversionSentence(conversion: ConversionResult): string {
   const { converted: convertedNodes, kept: keptNodes } = conversion.nodes;
   const all = convertedNodes + keptNodes;
-  const word = precisionLabel(conversion.precision);
+  const word = precisionLabel(floatPrecision(conversion));
   const reasons = conversion.rules.filter(({ nodes }) => nodes > 0).length;
   const kept =
     keptNodes === 0
       ? 'no rule kept a node in FP32'
       : `${plural(keptNodes, 'node')} ${keptNodes === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
-  return `${formatCount(convertedNodes)} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.`;
+  return `${formatCount(convertedNodes)} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.${quantizedSentence(conversion)}`;
+}
+
+function quantizedSentence({ precision, quantization }: ConversionResult): string {
+  if (quantization === null) return '';
+  const quantized = quantization.nodes.filter((node) => node.quantized).length;
+  return ` ${formatCount(quantized)} of ${plural(quantization.nodes.length, 'node')} considered are quantized to ${precisionLabel(precision)}.`;
 }
 
 export function engineSentence({ source, passport, why }: ForgedEngine): string {

@@ -198,6 +198,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
         },
       ],
       casts: { added: 6, removed: 2 },
+      quantization: null,
       weights: { converted: 107, keptFp32: 0, saturated: 0, toZero: 0, subnormal: 0, losses: [] },
       inputs: [],
       outputs: [],

@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
-import type { ConversionResult } from '../../formats/precision/conversion.js';
+import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
@@ -15,6 +15,7 @@ export const command = defineCommand({
     'trtforge convert model.onnx -o model.fp16.onnx --precision fp16',
     "trtforge convert model.onnx -o model.bf16.onnx --precision bf16 --keep-nodes '^/decoder/' --keep-ops Softmax",
     'trtforge convert model.onnx -o model.fp16.onnx --precision fp16 --io-types convert --json',
+    'trtforge convert model.onnx -o model.int8.onnx --precision int8 --calibration samples.npz',
   ],
   options: {
     output: text({
@@ -25,7 +26,7 @@ export const command = defineCommand({
     }),
     precision: choice({
       flags: '--precision <type>',
-      describe: 'the 16-bit type',
+      describe: 'what to convert to',
       choices: formatIds,
       default: defaultFormat.id,
     }),
@@ -57,9 +58,11 @@ function render(result: ConversionResult, output: TextOutput): void {
   output.line(
     `${bold(result.output)}  ${green(type)}  ${formatBytes(bytes.before)} → ${formatBytes(bytes.after)}  ${dim(`in ${formatMs(result.ms)}`)}`,
   );
-  output.line(
-    `${formatCount(nodes.converted)} of ${plural(nodes.converted + nodes.kept, 'node')} with FP32 in them converted; ${plural(casts.added, 'cast')} added, ${formatCount(casts.removed)} removed`,
-  );
+  renderQuantization(result, output);
+  if (floatPrecision(result) !== 'fp32')
+    output.line(
+      `${formatCount(nodes.converted)} of ${plural(nodes.converted + nodes.kept, 'node')} with FP32 in them converted to ${floatPrecision(result).toUpperCase()}; ${plural(casts.added, 'cast')} added, ${formatCount(casts.removed)} removed`,
+    );
   if (result.opset.reason !== null)
     output.line(`opset ${result.opset.before} → ${result.opset.after}: ${result.opset.reason}`);
   if (result.functionsInlined > 0)
@@ -81,5 +84,30 @@ function render(result: ConversionResult, output: TextOutput): void {
   for (const warning of result.warnings) {
     output.line();
     output.line(`${yellow('warning')} ${warning}`);
+  }
+}
+
+/** What has pairs, and which rule kept what out. */
+function renderQuantization({ precision, quantization }: ConversionResult, output: TextOutput): void {
+  if (quantization === null) return;
+  const { bold, dim, green, yellow, cyan } = output.colors;
+  const { nodes, rules, weights, activations, method } = quantization;
+  const type = precision.toUpperCase();
+  const quantized = nodes.filter((node) => node.quantized).length;
+  output.line(
+    `${formatCount(quantized)} of ${plural(nodes.length, 'node')} considered quantized to ${type}: ${plural(weights, 'weight')}, ${plural(activations.length, 'activation')}${method === null ? '' : ` (ranges: ${method})`}`,
+  );
+  for (const rule of rules) {
+    const count = dim(`${rule.id}, ${plural(rule.nodes, 'node')}`);
+    if (rule.quantized) {
+      output.line(`  ${green(type)} ${rule.title}  ${count}`);
+      continue;
+    }
+    output.line(`  ${yellow('not quantized')} ${bold(rule.title)}  ${count}`);
+    const kept = nodes.filter((node) => !node.quantized && node.rule === rule.id);
+    for (const { node, op, reason } of kept.slice(0, LISTED))
+      output.line(`    ${cyan(op)} ${node}${dim(`: ${reason}`)}`);
+    if (kept.length > LISTED)
+      output.line(dim(`    and ${formatCount(kept.length - LISTED)} more (--json lists all)`));
   }
 }

@@ -48,7 +48,7 @@ export const recipeOptions = {
   ...targetOptions,
   precision: choice({
     flags: '--precision <type>',
-    describe: `${formatIds.join(' and ')} convert the graph first; as-is builds the graph's own types`,
+    describe: `${formatIds.join(', ')} convert the graph first; as-is builds the graph's own types`,
     choices: ['as-is', ...formatIds],
     default: 'as-is',
   }),

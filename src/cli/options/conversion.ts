@@ -2,13 +2,19 @@ import { calibrationOf } from '../../engines/calibration/calibration.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { calibrationMethods, methodText, parseMethod } from '../../formats/precision/calibrate/method.js';
-import { type FormatId, formatIds, formats } from '../../formats/precision/formats/index.js';
+import {
+  defaultFormat,
+  type FormatId,
+  floatFormats,
+  formatIds,
+  restIds,
+} from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
 
 /** Defaults of --data-max lower than the largest value. */
-const dataLimits = formats
+const dataLimits = floatFormats
   .filter(({ dataMax, maxFinite }) => dataMax < maxFinite)
   .map(({ id, dataMax }) => `${dataMax} for ${id}`)
   .join(', ');
@@ -42,7 +48,7 @@ export const conversionOptions = (prefix = '') => ({
   }),
   calibration: text({
     flags: '--calibration <file>',
-    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; --data-max applies`,
+    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; for int8, fp8, --data-max`,
     repeat: true,
   }),
   calibrationMethod: option({
@@ -75,6 +81,12 @@ export const conversionOptions = (prefix = '') => ({
     describe: `${prefix}products and sums over more terms stay FP32 (default: no limit)`,
     parse: integer(1),
   }),
+  rest: choice({
+    flags: '--high-precision <type>',
+    describe: `${prefix}what is around quantized nodes`,
+    choices: restIds,
+    default: defaultFormat.id,
+  }),
   ioTypes: choice({
     flags: '--io-types <what>',
     describe: `${prefix}the model's own inputs and outputs keep FP32, or convert`,
@@ -88,7 +100,7 @@ type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>
 export function conversionFrom(
   options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
 ): ConversionOptions {
-  const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth } = options;
+  const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth, rest } = options;
   const { calibration: data, calibrationMethod: method, preprocess, imgsz } = options;
   const { calibrationCache: cache } = options;
   if (dataMax !== undefined && data.length === 0)
@@ -120,6 +132,7 @@ export function conversionFrom(
     initMax,
     dataMax,
     maxReductionDepth,
+    rest,
     calibration:
       data.length === 0 && cache === undefined
         ? undefined

@@ -9,6 +9,8 @@ import type { ConversionRecipe } from './recipe.js';
 /** What of a conversion is part of the identity: its options with every default, as plain data. Reads the calibration's samples; throws what reading them throws. */
 export function conversionRecipe(precision: FormatId, options: ConversionOptions = {}): ConversionRecipe {
   const resolved = resolveConversion(precision, options);
+  const { quantization } = resolved;
+  const method = quantization?.format.activations === true ? (options.calibration?.method ?? null) : null;
   return {
     converter: `trtforge rules ${CONVERSION_REVISION}`,
     ioTypes: resolved.ioTypes,
@@ -19,5 +21,6 @@ export function conversionRecipe(precision: FormatId, options: ConversionOptions
     dataMax: resolved.dataMax,
     maxReductionDepth: resolved.maxReductionDepth ?? null,
     calibration: options.calibration?.digest() ?? null,
+    ...(quantization === undefined ? {} : { quantization: { rest: quantization.rest, method } }),
   };
 }

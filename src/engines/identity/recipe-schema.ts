@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatIds } from '../../formats/precision/formats/index.js';
+import { formatIds, restIds } from '../../formats/precision/formats/index.js';
 
 const dims = z.array(z.int().nonnegative());
 
@@ -28,6 +28,8 @@ export const conversionSchema = z.strictObject({
   maxReductionDepth: z.int().positive().nullable(),
   /** SHA-256 over the content of the calibration's samples; null without one. */
   calibration: z.string().nullable(),
+  /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
+  quantization: z.strictObject({ rest: z.enum(restIds), method: z.string().nullable() }).optional(),
 });
 
 /**

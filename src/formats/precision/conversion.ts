@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { formatIds } from './formats/index.js';
+import { formatIds, restIds } from './formats/index.js';
 
 const count = z.number().int().nonnegative();
 
@@ -21,6 +21,31 @@ export const conversionSchema = z.object({
   /** Every node that stayed FP32, in graph order. */
   kept: z.array(z.object({ node: z.string(), op: z.string(), rule: z.string(), reason: z.string() })),
   casts: z.object({ added: count, removed: count }),
+  /** Where Q/DQ pairs are and why; null for a floating-point precision. `nodes` and `kept` are about what is around them. */
+  quantization: z
+    .object({
+      /** What everything but the pairs is. */
+      rest: z.enum(restIds),
+      /** How the magnitudes of activations were chosen; null where none is quantized. */
+      method: z.string().nullable(),
+      /** Every node that was considered, in graph order; `rule` is what kept it out, or what it is quantized as. */
+      nodes: z.array(
+        z.object({
+          node: z.string(),
+          op: z.string(),
+          quantized: z.boolean(),
+          rule: z.string(),
+          reason: z.string(),
+        }),
+      ),
+      /** Rules with the nodes that they decided, in the order in which they are asked. */
+      rules: z.array(z.object({ id: z.string(), title: z.string(), quantized: z.boolean(), nodes: count })),
+      /** Each activation with a pair: the magnitude of the largest code, and the scale. */
+      activations: z.array(z.object({ tensor: z.string(), amax: z.number(), scale: z.number() })),
+      /** Weights that became codes. */
+      weights: count,
+    })
+    .nullable(),
   weights: z.object({
     converted: count,
     keptFp32: count,
@@ -49,3 +74,7 @@ export const conversionSchema = z.object({
 });
 
 export type ConversionResult = z.infer<typeof conversionSchema>;
+
+/** What the nodes that `nodes` counts were converted to: of a quantized precision, what is around the pairs. */
+export const floatPrecision = ({ precision, quantization }: ConversionResult): string =>
+  quantization?.rest ?? precision;

@@ -7,11 +7,18 @@ import { type OnnxModel, openModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
 import { declaredType } from '../onnx/value-type.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
+import type { Calibrate } from './calibrate/ranges.js';
 import type { ConversionResult } from './conversion.js';
 import { operatorName } from './flow.js';
 import type { FormatId } from './formats/index.js';
+import { inlineFunctions } from './inline-functions.js';
+import { normalise } from './normalise.js';
 import { type ConversionOptions, type ResolvedConversion, resolveConversion } from './options.js';
 import { type Plan, planConversion } from './plan.js';
+import { leftOut, placements } from './quantize/placement.js';
+import { placementRules } from './quantize/placement-rules.js';
+import { type Quantization, quantizeModel } from './quantize/quantize.js';
+import { weightCodes } from './quantize/weight-codes.js';
 import { betweenRule, rules } from './rules.js';
 import type { ConvertedStream } from './weight-conversion.js';
 
@@ -49,19 +56,36 @@ async function convert(
 ): Promise<ConversionResult> {
   const emit = context.emit ?? ignoreEvents;
   const { calibration, precision, signal } = { ...options, ...context };
-  const ranges =
-    calibration && (await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal })));
-  const started = performance.now();
-  const resolved = resolveConversion(precision, options, ranges);
+  const asked = resolveConversion(precision, options);
+  const observed =
+    asked.quantization === undefined && calibration !== undefined
+      ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal }))
+      : undefined;
+  let started = performance.now();
   const model = openModel(inputPath);
   try {
     assertNotInput(outputPath);
     const interfaceBefore = interfaceTypes(model.proto.graph);
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
     assertWellTyped(inputPath, model.proto);
-    const plan = await inPhase('plan', emit, () => planConversion(model, resolved, context));
+    const functionsInlined = inlineFunctions(model.proto);
+    normalise(model.proto);
+    const calibrate = calibration?.calibrate;
+    const quantized =
+      asked.quantization &&
+      (await quantizeModel(
+        model,
+        inputPath,
+        asked,
+        calibrate && timed(calibrate, (ms) => (started += ms)),
+        context,
+      ));
+    const resolved = { ...asked, ranges: quantized?.ranges ?? observed };
+    const plan = await inPhase('plan', emit, () =>
+      planConversion(model, resolved, context, quantized?.scales),
+    );
     checkTypes(inputPath, model.proto);
-    const streams = conversionStreams(model, plan);
+    const streams = conversionStreams(model, plan, quantized);
     const written = await inPhase('write', emit, () =>
       writeModel(
         model,
@@ -72,6 +96,8 @@ async function convert(
     );
     return {
       ...summary(plan, resolved),
+      functionsInlined,
+      quantization: quantizationSummary(quantized, resolved, calibration?.method),
       schema: 'trtforge.convert/1',
       precision: options.precision,
       input: inputPath,
@@ -79,13 +105,13 @@ async function convert(
       opset: {
         before: opsetBefore,
         after: opsetsOf(model.proto.opsetImport).get('') ?? 0,
-        reason: plan.opsetReason ?? null,
+        reason: [quantized?.opsetReason, plan.opsetReason].find((reason) => reason !== undefined) ?? null,
       },
-      weights: weightSummary(plan, streams),
+      weights: weightSummary(plan, streams, quantized),
       ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
       bytes: { before: bytesOf(model), after: bytesWritten(written) },
       externalData: written.externalData?.path ?? null,
-      warnings: warningsOf(plan, resolved),
+      warnings: warningsOf(plan, resolved, quantized),
       ms: performance.now() - started,
     };
   } finally {
@@ -105,13 +131,32 @@ function checkTypes(path: string, proto: ModelProto): void {
   );
 }
 
-function conversionStreams(model: OnnxModel, plan: Plan): ReadonlyMap<TensorProto, ConvertedStream> {
-  return new Map(
-    plan.inserted.converted.map(({ tensor, source, format }) => [
-      tensor,
-      format.convertWeight(model.weight(source)),
-    ]),
-  );
+/** The time of a conversion is without that of the calibration. */
+const timed =
+  (calibrate: Calibrate, took: (ms: number) => void): Calibrate =>
+  async (...args) => {
+    const started = performance.now();
+    try {
+      return await calibrate(...args);
+    } finally {
+      took(performance.now() - started);
+    }
+  };
+
+function conversionStreams(
+  model: OnnxModel,
+  plan: Plan,
+  quantized: Quantization | undefined,
+): ReadonlyMap<TensorProto, ConvertedStream> {
+  return new Map([
+    ...plan.inserted.converted.map(
+      ({ tensor, source, format }) => [tensor, format.convertWeight(model.weight(source))] as const,
+    ),
+    ...(quantized?.weights ?? []).map(
+      ({ tensor, source, scales, format }) =>
+        [tensor, weightCodes(model.weight(source), format, scales)] as const,
+    ),
+  ]);
 }
 
 function summary(plan: Plan, options: ResolvedConversion) {
@@ -136,7 +181,6 @@ function summary(plan: Plan, options: ResolvedConversion) {
   const { castsAdded, castsRemoved } = plan.inserted;
   return {
     ioTypes: options.ioTypes,
-    functionsInlined: plan.functionsInlined,
     nodes,
     convertedOps: Object.fromEntries(convertedOps),
     rules: byRule,
@@ -145,13 +189,55 @@ function summary(plan: Plan, options: ResolvedConversion) {
   };
 }
 
+function quantizationSummary(
+  quantized: Quantization | undefined,
+  { quantization }: ResolvedConversion,
+  method = 'max',
+): ConversionResult['quantization'] {
+  if (quantized === undefined || quantization === undefined) return null;
+  const nodes = quantized.placement.decisions.map(({ operation, quantized, rule, reason }) => ({
+    node: operation.label,
+    op: operatorName(operation),
+    quantized,
+    rule,
+    reason,
+  }));
+  const titles = [
+    ...Object.entries(placements).map(([id, title]) => ({ id, title, quantized: true })),
+    ...placementRules.map(({ id, title }) => ({ id, title, quantized: false })),
+    ...Object.entries(leftOut).map(([id, title]) => ({ id, title, quantized: false })),
+  ];
+  return {
+    rest: quantization.rest,
+    method: quantized.activations.size === 0 ? null : method,
+    nodes,
+    rules: titles
+      .map((title) => ({
+        ...title,
+        nodes: nodes.filter(({ rule, quantized }) => rule === title.id && quantized === title.quantized)
+          .length,
+      }))
+      .filter((entry) => entry.nodes > 0),
+    activations: [...quantized.activations].map(([{ name }, range]) => ({ tensor: name, ...range })),
+    weights: quantized.weights.length,
+  };
+}
+
 function weightSummary(
   plan: Plan,
   streams: ReadonlyMap<TensorProto, ConvertedStream>,
+  quantized: Quantization | undefined,
 ): ConversionResult['weights'] {
   const losses: ConversionResult['weights']['losses'] = [];
   const total = { saturated: 0, toZero: 0, subnormal: 0 };
+  // Scales are rounded before codes are computed with them.
+  const exact = new Set(
+    plan.inserted.converted.flatMap(({ tensor, source }) =>
+      quantized?.scales.has(source) === true ? [tensor] : [],
+    ),
+  );
   for (const [tensor, stream] of streams) {
+    if (exact.has(tensor)) continue;
     const { saturated, toZero, subnormal } = stream.losses;
     if (saturated + toZero + subnormal === 0) continue;
     losses.push({ name: tensor.name, elements: stream.elements, saturated, toZero, subnormal });
@@ -159,7 +245,7 @@ function weightSummary(
     total.toZero += toZero;
     total.subnormal += subnormal;
   }
-  return { converted: streams.size, keptFp32: plan.weightsKept, ...total, losses };
+  return { converted: streams.size - exact.size, keptFp32: plan.weightsKept, ...total, losses };
 }
 
 type InterfaceTypes = Readonly<Record<'inputs' | 'outputs', ReadonlyMap<string, string>>>;
@@ -186,13 +272,20 @@ const bytesOf = (model: OnnxModel): number =>
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
 
-function warningsOf(plan: Plan, { keepNodes }: ResolvedConversion): string[] {
+function warningsOf(
+  plan: Plan,
+  { keepNodes, quantization }: ResolvedConversion,
+  quantized: Quantization | undefined,
+): string[] {
   const warnings: string[] = [];
   if (plan.opsetObstacle !== undefined) warnings.push(plan.opsetObstacle);
   const names = plan.flow.operations.map(({ node }) => node.name);
   for (const pattern of keepNodes)
     if (!names.some((name) => pattern.test(name)))
       warnings.push(`\`--keep-nodes ${pattern}\` matched no node.`);
+  if (quantized?.placement.decisions.every((decision) => !decision.quantized) === true)
+    warnings.push('No node was quantized: the reasons are listed.');
+  if (quantization?.rest === 'fp32') return warnings;
   const converted = plan.flow.operations.some((operation) => plan.decisions.of(operation).kind === 'convert');
   if (!converted) warnings.push('No node was converted: the reasons are listed.');
   return warnings;

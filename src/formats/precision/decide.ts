@@ -12,7 +12,7 @@ import {
   type Value,
 } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
-import { formats } from './formats/index.js';
+import { floatFormats } from './formats/index.js';
 import { choosers, light, movers, sources } from './operator-traits.js';
 import { betweenRule, type RuleFacts, rules } from './rules.js';
 import { inputSlot, outputSlot, slotsOf } from './slots.js';
@@ -221,7 +221,7 @@ class Sides {
   #wantedByAny(operation: Operation, decision: Decision | undefined): Side {
     if (operatorName(operation) !== 'Cast') return 'free';
     const target = typeAttribute(operation.node, 'to');
-    if (formats.some(({ dtype }) => dtype === target)) return 'free';
+    if (floatFormats.some(({ dtype }) => dtype === target)) return 'free';
     return target === 'float32' && decision?.kind === 'convert' ? decision.format : 'fp32';
   }
 

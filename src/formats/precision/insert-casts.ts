@@ -26,7 +26,7 @@ import {
   type Value,
 } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
-import { formats } from './formats/index.js';
+import { floatFormats } from './formats/index.js';
 import type { ResolvedConversion } from './options.js';
 import { isModelOutput, type Requirements, requirementsOf, type Versions } from './requirements.js';
 import { outputSlot } from './slots.js';
@@ -149,7 +149,7 @@ class Rewriter {
       docString: source.docString,
       name: name === '' ? undefined : name,
     });
-    const format = formats.find(({ dtype }) => dtype === type);
+    const format = floatFormats.find(({ dtype }) => dtype === type);
     if (format === undefined)
       throw new TrtforgeError('TF_INTERNAL', `${source.name} cannot be converted to ${type}.`);
     this.#converted.push({ tensor, source, format });

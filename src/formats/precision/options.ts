@@ -1,8 +1,15 @@
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import type { Calibrate } from './calibrate/ranges.js';
-import type { FloatFormat } from './formats/format.js';
-import { type FormatId, formatIds, formatNamed } from './formats/index.js';
+import type { FloatFormat, QuantizedFormat } from './formats/format.js';
+import {
+  defaultFormat,
+  type FormatId,
+  floatFormatNamed,
+  formatIds,
+  quantizedFormatNamed,
+  type RestId,
+} from './formats/index.js';
 
 /**
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.
@@ -54,6 +61,8 @@ export interface ConversionOptions {
   /** Products and sums over more terms than this stay FP32; undefined for no limit. */
   readonly maxReductionDepth?: number;
   readonly calibration?: Calibration;
+  /** What everything but the pairs becomes where the precision is a quantized one; default: FP16. */
+  readonly rest?: RestId;
 }
 
 /** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */
@@ -69,15 +78,31 @@ export interface ResolvedConversion {
   readonly maxReductionDepth: number | undefined;
   /** Ranges of activations by name, where a calibration was run. */
   readonly ranges: ReadonlyMap<string, ValueRange> | undefined;
+  /** What is quantized to and what the rest becomes, where the precision is a quantized one. `format` is the floating-point format of the rest. */
+  readonly quantization: ResolvedQuantization | undefined;
 }
 
-/** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format. */
+interface ResolvedQuantization {
+  readonly format: QuantizedFormat;
+  readonly rest: RestId;
+}
+
+/** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format, and for activations to be quantized without a calibration. */
 export function resolveConversion(
   precision: FormatId,
   options: ConversionOptions,
   ranges?: ResolvedConversion['ranges'],
 ): ResolvedConversion {
-  const format = formatNamed(precision);
+  const quantized = quantizedFormatNamed(precision);
+  const rest = options.rest ?? defaultFormat.id;
+  if (quantized?.activations === true && options.calibration === undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${quantized.label} needs the ranges of activations, and there is no calibration.`,
+      { remedy: 'Pass samples of the inputs: --calibration sample.npz.' },
+    );
+  const format =
+    quantized === undefined ? floatFormatNamed(precision) : (floatFormatNamed(rest) ?? defaultFormat);
   if (format === undefined)
     throw new TrtforgeError('TF_USAGE', `\`${precision}\` is not a precision to convert to.`, {
       remedy: `Use ${formatIds.join(' or ')}.`,
@@ -92,5 +117,6 @@ export function resolveConversion(
     dataMax: options.dataMax ?? format.dataMax,
     maxReductionDepth: options.maxReductionDepth,
     ranges,
+    quantization: quantized && { format: quantized, rest },
   };
 }

@@ -14,10 +14,8 @@ import {
   readFlow,
   type Value,
 } from './flow.js';
-import { formats } from './formats/index.js';
-import { inlineFunctions } from './inline-functions.js';
+import { floatFormats } from './formats/index.js';
 import { type Inserted, insertCasts } from './insert-casts.js';
-import { normalise } from './normalise.js';
 import { movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
@@ -32,7 +30,6 @@ export interface Plan {
   readonly flow: Flow;
   readonly decisions: Decisions;
   readonly inserted: Inserted;
-  readonly functionsInlined: number;
   /** Why the opset was raised, where it was. */
   readonly opsetReason: string | undefined;
   /** Why it was not raised although operators need it. */
@@ -62,19 +59,22 @@ function checkOperators(flow: Flow, { keepOps, convertOps }: ResolvedConversion)
   });
 }
 
-/** Decides and rewrites `model.proto` in place; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to know them. */
+/**
+ * Decides and rewrites `model.proto` in place, which is normalised; throws TF_USAGE for a misspelt operator. Reads the weights once where a rule wants to
+ * know them; `rounded` are weights that the format represents exactly.
+ */
 export async function planConversion(
   model: OnnxModel,
   requested: ResolvedConversion,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
+  rounded: ReadonlySet<TensorProto> = new Set(),
 ): Promise<Plan> {
-  const functionsInlined = inlineFunctions(model.proto);
-  normalise(model.proto);
+  if (requested.quantization?.rest === 'fp32') return unchanged(readFlow(model.proto));
   const raise = raiseWhereNeeded(model, requested);
   const options = possible(model, requested);
   const flow = readFlow(model.proto);
   checkOperators(flow, options);
-  const found = await readWeights(model, flow, options, context);
+  const found = await readWeights(model, flow, options, context, rounded);
   const handing = weightMovers(flow);
   const facts: RuleFacts = {
     options,
@@ -92,16 +92,28 @@ export async function planConversion(
     flow,
     decisions,
     inserted,
-    functionsInlined,
     opsetReason: raise.reason,
     opsetObstacle: raise.obstacle,
-    weightsKept: flow.scopes.reduce(
-      (sum, { graph }) =>
-        sum + graph.initializer.filter((tensor) => tensor.dataType === 1 && !converted.has(tensor)).length,
-      0,
-    ),
+    weightsKept: keptWeights(flow, converted),
   };
 }
+
+/** Everything but what is quantized stays FP32. */
+const unchanged = (flow: Flow): Plan => ({
+  flow,
+  decisions: { of: () => ({ kind: 'untouched' }), formatOf: () => undefined, wanted: () => 'fp32' },
+  inserted: { converted: [], castsAdded: 0, castsRemoved: 0 },
+  opsetReason: undefined,
+  opsetObstacle: undefined,
+  weightsKept: keptWeights(flow, new Set()),
+});
+
+const keptWeights = (flow: Flow, converted: ReadonlySet<TensorProto>): number =>
+  flow.scopes.reduce(
+    (sum, { graph }) =>
+      sum + graph.initializer.filter((tensor) => tensor.dataType === 1 && !converted.has(tensor)).length,
+    0,
+  );
 
 function raiseWhereNeeded(
   model: OnnxModel,
@@ -126,7 +138,7 @@ function alreadyTyped(flow: Flow): RuleFacts['alreadyTyped'] {
   for (const { node, inputs } of flow.operations) {
     if (!heavy.has(node.opType)) continue;
     all++;
-    if (formats.some(({ dtype }) => dtype === inputs[0]?.type)) low++;
+    if (floatFormats.some(({ dtype }) => dtype === inputs[0]?.type)) low++;
   }
   return 2 * low > all ? { low, all } : undefined;
 }
@@ -139,11 +151,14 @@ async function readWeights(
   flow: Flow,
   options: ResolvedConversion,
   context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
+  rounded: ReadonlySet<TensorProto>,
 ): Promise<Found> {
   const found = new Map<Value, WeightFacts>();
   const { weightLoss, maxFinite } = options.format;
   if (weightLoss === null && options.initMax >= maxFinite) return found;
-  const candidates = flow.scopes.flatMap(({ values }) => [...values.values()].filter(isCandidate(options)));
+  const candidates = flow.scopes
+    .flatMap(({ values }) => [...values.values()].filter(isCandidate(options)))
+    .filter(({ tensor }) => tensor !== undefined && !rounded.has(tensor));
   for (const [index, value] of candidates.entries()) {
     if (context.signal?.aborted)
       throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');

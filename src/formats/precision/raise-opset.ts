@@ -23,6 +23,7 @@ const NEWEST = 22;
 
 /** The oldest IR version that goes with an opset, for the opsets between. */
 const irVersions: readonly (readonly [opset: number, ir: bigint])[] = [
+  [23, 11n],
   [21, 10n],
   [19, 9n],
   [15, 8n],
@@ -68,10 +69,10 @@ export function raiseOpset(model: ModelProto, to: number): string | undefined {
   if (model.graph === undefined || domain === undefined || from < OLDEST)
     return `opset ${from} is too old to be raised`;
   if (model.functions.length > 0) return 'the model has functions of another opset';
-  const graph = clone(GraphProtoSchema, model.graph);
+  const original = model.graph;
+  const graph = clone(GraphProtoSchema, original);
   const obstacle = raiseGraph(graph, from, to, new Set(allNames(graph)));
   if (obstacle !== undefined) return obstacle;
-  const original = model.graph;
   model.graph = graph;
   domain.version = BigInt(to);
   // An operator that ONNX does not define yet may be a custom one, and clash with the one that ONNX defines by then.
@@ -81,6 +82,9 @@ export function raiseOpset(model: ModelProto, to: number): string | undefined {
     domain.version = BigInt(from);
     return `${clash.where}: ${clash.message}`;
   }
+  // Callers hold messages of the graph: what the copy showed to be possible is done to the graph itself.
+  model.graph = original;
+  raiseGraph(original, from, to, new Set(allNames(original)));
   const ir = irVersions.find(([opset]) => to >= opset)?.[1] ?? 0n;
   if (model.irVersion < ir) model.irVersion = ir;
   return undefined;

@@ -1,8 +1,7 @@
 import { attributeOf } from '../onnx/node-types.js';
-import type { GraphProto, ValueInfoProto } from '../onnx/onnx_pb.js';
 import { smallIntegers } from '../onnx/small-integers.js';
-import { valueFacts } from '../onnx/value-facts.js';
-import type { Operation, Value } from './flow.js';
+import { declaredShape } from './declared-shape.js';
+import type { Operation } from './flow.js';
 
 /**
  * How many terms are added up for one output element of a product, convolution or reduction, as far as the model states shapes;
@@ -10,7 +9,7 @@ import type { Operation, Value } from './flow.js';
  */
 export function reductionDepth(operation: Operation): number | undefined {
   const { node, inputs } = operation;
-  const shape = (index: number) => shapeOf(inputs[index]);
+  const shape = (index: number) => declaredShape(inputs[index]);
   switch (node.opType) {
     case 'MatMul':
       return shape(1)?.at(-2) ?? shape(1)?.at(-1) ?? shape(0)?.at(-1);
@@ -39,31 +38,11 @@ export function reductionDepth(operation: Operation): number | undefined {
 
 function reduced({ node, inputs }: Operation): number | undefined {
   if (node.opType === 'ReduceMax' || node.opType === 'ReduceMin') return undefined;
-  const shape = shapeOf(inputs[0]);
+  const shape = declaredShape(inputs[0]);
   if (shape === undefined) return undefined;
   const axes = attributeOf(node, 'axes')?.ints.map(Number) ?? smallIntegers(inputs[1]?.tensor);
   if (axes === undefined && inputs[1] !== undefined) return undefined;
   return product(axes === undefined || axes.length === 0 ? shape : axes.map((axis) => shape.at(axis)));
-}
-
-/** Dimensions from the weight itself or from the types written in the graph; unknown dimensions are undefined. */
-function shapeOf(value: Value | undefined): readonly (number | undefined)[] | undefined {
-  if (value === undefined) return undefined;
-  if (value.tensor !== undefined) return value.tensor.dims.map(Number);
-  const info = declarations(value.scope.graph).get(value.name);
-  const shape = info === undefined ? null : valueFacts(info).shape;
-  return shape?.map((dim) => (typeof dim === 'number' ? dim : undefined));
-}
-
-const declared = new WeakMap<GraphProto, ReadonlyMap<string, ValueInfoProto>>();
-
-function declarations(graph: GraphProto): ReadonlyMap<string, ValueInfoProto> {
-  let known = declared.get(graph);
-  if (known === undefined) {
-    known = new Map([...graph.input, ...graph.valueInfo, ...graph.output].map((info) => [info.name, info]));
-    declared.set(graph, known);
-  }
-  return known;
 }
 
 function product(dims: readonly (number | undefined)[] | undefined): number | undefined {

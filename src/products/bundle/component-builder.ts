@@ -57,6 +57,7 @@ function assertNotSmall(build: ResolvedBuild, bytes: number, { component, log }:
 
 /** Bytes of the weights in the precision that the builder gets; an upper bound, since some stay FP32. */
 export const typedWeightBytes = ({ identity, content }: ResolvedBuild): number => {
-  const { dtype } = formatNamed(identity.recipe.precision) ?? { dtype: 'float32' };
+  const format = formatNamed(identity.recipe.precision);
+  const dtype = format === undefined ? 'float32' : 'dtype' in format ? format.dtype : format.storedDtype;
   return (content.weightBytes * dtypes[dtype].bits) / dtypes.float32.bits;
 };

@@ -10,8 +10,9 @@ import {
   type Operation,
   operatorName,
 } from '../../formats/precision/flow.js';
-import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
+import { type FormatId, floatFormatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { normalise } from '../../formats/precision/normalise.js';
 import { movers, sources } from '../../formats/precision/operator-traits.js';
 import {
   type ConversionOptions,
@@ -49,7 +50,9 @@ export async function unitsOf(
 ): Promise<readonly Unit[]> {
   const model = openModel(path);
   try {
-    const limit = formatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
+    const limit = floatFormatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
+    inlineFunctions(model.proto);
+    normalise(model.proto);
     const { flow, decisions } = await planConversion(model, resolveConversion(precision, options), {});
     const roles = rolesOf(flow);
     const units = flow.operations.flatMap((operation) => {

@@ -142,18 +142,24 @@ export function exactLimitsFor(
 /** The precision of an engine, by its recipe; a model built as it is gets the tolerances of FP32. */
 export const precisionOfRecipe = (precision: string): VerifyPrecision => formatNamed(precision)?.id ?? 'fp32';
 
-/** The lowest precision that a model computes in: of the formats among its types the one with the widest tolerance. */
-export function precisionOf(model: ModelProto): VerifyPrecision {
+/** The formats among a model's types, the one with the widest tolerance first: floating-point types of values, and types of codes that a DequantizeLinear reads. */
+export function precisionsOf(model: ModelProto): readonly FormatId[] {
   const types = new Set<string>();
   const collect = (graph: GraphTypes) => {
     for (const type of graph.types.values()) types.add(type);
     for (const body of graph.bodies.values()) collect(body);
   };
-  collect(inferDtypes(model).graph);
-  const [widest] = formats
-    .filter(({ dtype }) => types.has(dtype))
-    .sort((a, b) => b.tolerance.bound - a.tolerance.bound);
-  return widest?.id ?? 'fp32';
+  const { graph } = inferDtypes(model);
+  collect(graph);
+  const codes = new Set(
+    model.graph?.node.flatMap(({ opType, input: [read = ''] }) =>
+      opType === 'DequantizeLinear' ? (graph.types.get(read) ?? []) : [],
+    ),
+  );
+  return formats
+    .filter((format) => ('dtype' in format ? types.has(format.dtype) : codes.has(format.storedDtype)))
+    .sort((a, b) => b.tolerance.bound - a.tolerance.bound)
+    .map(({ id }) => id);
 }
 
 /** A tolerance as the command line takes it: `name:0.01`. */

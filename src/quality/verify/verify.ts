@@ -4,7 +4,7 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
-import { type FormatId, formats } from '../../formats/precision/formats/index.js';
+import { type FormatId, floatFormats, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { findRepair } from './repair.js';
@@ -12,7 +12,7 @@ import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult, worst } from './result.js';
 import { SampleRuns, type SideRun } from './sample-runs.js';
-import { precisionOf, precisionOfRecipe, type VerifyPrecision } from './tolerance.js';
+import { precisionOfRecipe, precisionsOf, type VerifyPrecision } from './tolerance.js';
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
@@ -26,7 +26,7 @@ export async function verifyModel(
   checkRules(request);
   const runs = new SampleRuns(request, context);
   const { seed, samples } = runs;
-  const precision = request.precision ?? precisionOfFile(request.candidate);
+  const precision = request.precision ?? precisionBetween(request);
   const started = performance.now();
   const progress = (done: number, detail: string) =>
     context.emit?.({ type: 'progress', phase: 'verify', done, total: 2 * samples + 1, detail });
@@ -104,15 +104,28 @@ function passportOf(path: string): Passport {
   }
 }
 
-/** What computes: a 16-bit type in the model's values, or what the engine's recipe or builder flags ask for. */
-export function precisionOfFile(path: string): VerifyPrecision {
-  if (isEngineFile(path)) return precisionOfRecipe(passportOf(path).identity.document.recipe.precision);
+/** What computes: types of values and codes in the model, or what the engine's recipe or builder flags ask for; the widest tolerance first. */
+function precisionsOfFile(path: string): readonly VerifyPrecision[] {
+  if (isEngineFile(path)) return [precisionOfRecipe(passportOf(path).identity.document.recipe.precision)];
   const model = openModel(path);
   try {
-    return precisionOf(model.proto);
+    return precisionsOf(model.proto);
   } finally {
     model.close();
   }
+}
+
+/** The floating-point type that a file computes in around what is quantized in it. */
+export const precisionOfFile = (path: string): VerifyPrecision =>
+  precisionsOfFile(path).find((id) => quantizedFormatNamed(id) === undefined) ?? 'fp32';
+
+/** The precision of the candidate; codes that a reference model has as well make no difference. */
+function precisionBetween({ reference, candidate }: VerifyRequest): VerifyPrecision {
+  const inBoth = (id: VerifyPrecision) =>
+    quantizedFormatNamed(id) !== undefined &&
+    !isEngineFile(reference) &&
+    precisionsOfFile(reference).includes(id);
+  return precisionsOfFile(candidate).find((id) => !inBoth(id)) ?? 'fp32';
 }
 
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
@@ -121,15 +134,16 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
     ? judged
     : { output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] }, failures: [] };
 
-/** What an FP32 reference was converted to, as far as types tell; false where it was not. */
-function conversionOf({ reference, candidate }: VerifyRequest): FormatId | false {
-  if (precisionOfFile(reference) !== 'fp32') return false;
-  const precision = precisionOfFile(candidate);
-  return precision === 'fp32' ? false : precision;
+/** What an FP32 reference was converted to, as far as types tell; false where it was not, and for codes whose calibration is not known. */
+function conversionOf({ reference, candidate, conversion }: VerifyRequest): FormatId | false {
+  if (precisionsOfFile(reference).some((id) => id !== 'fp32')) return false;
+  const [precision = 'fp32'] = precisionsOfFile(candidate);
+  const isUnknown = quantizedFormatNamed(precision) !== undefined && conversion === undefined;
+  return precision === 'fp32' || isUnknown ? false : precision;
 }
 
 export const hasTypedInput = ({ inputs }: Pick<SideRun, 'inputs'>): boolean =>
-  inputs.some((input) => formats.some(({ dtype }) => dtype === input.dtype));
+  inputs.some((input) => floatFormats.some(({ dtype }) => dtype === input.dtype));
 
 const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>
   judged.flatMap(({ output, failures }) =>

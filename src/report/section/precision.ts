@@ -1,5 +1,5 @@
 import { formatCount, formatShare, plural } from '../../base/text/quantity.js';
-import type { ConversionResult } from '../../formats/precision/conversion.js';
+import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { betweenRule, rules } from '../../formats/precision/rules.js';
 import { barChart } from '../chart/bars.js';
 import type { ForgeResult } from '../result.js';
@@ -28,7 +28,7 @@ export function precisionSection({ conversion }: ForgeResult): Section | null {
       labelled('warning', 'warn', warnings),
       charts({
         chart: barChart('Nodes by precision', [
-          bar(precisionLabel(conversion.precision), nodes.converted, 'accent'),
+          bar(precisionLabel(floatPrecision(conversion)), nodes.converted, 'accent'),
           ...rulesThatKept.map((rule) => bar(`FP32: ${rule.id}`, rule.nodes, 'quiet')),
         ]),
         caption: 'Floating-point nodes by the precision they compute in, and by the rule that kept them.',

@@ -243,8 +243,8 @@ it('integers are left alone', async () => {
 });
 
 it('a precision that is not a format is rejected', () => {
-  const precision = JSON.parse('"fp8"') as 'fp16';
+  const precision = JSON.parse('"int2"') as 'fp16';
   expect(() => resolveConversion(precision, {})).toThrow(
-    expect.objectContaining({ code: 'TF_USAGE', message: expect.stringContaining('fp8') }),
+    expect.objectContaining({ code: 'TF_USAGE', message: expect.stringContaining('int2') }),
   );
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WeightStream } from '../../../src/formats/onnx/weight.js';
-import { formats } from '../../../src/formats/precision/formats/index.js';
+import { floatFormats } from '../../../src/formats/precision/formats/index.js';
 import { weightFacts } from '../../../src/formats/precision/weight-facts.js';
 import { bfloat16ToFloat32, float16ToFloat32 } from '../../../src/formats/tensor/float16.js';
 
@@ -17,7 +17,7 @@ function stream(values: readonly number[], perChunk = 4): WeightStream {
 }
 
 function convert(values: readonly number[], to: 'float16' | 'bfloat16') {
-  const converted = formats.find(({ dtype }) => dtype === to)!.convertWeight(stream(values));
+  const converted = floatFormats.find(({ dtype }) => dtype === to)!.convertWeight(stream(values));
   const bits: number[] = [];
   for (const chunk of converted.chunks()) bits.push(...new Uint16Array(chunk.slice().buffer));
   const floats = new Float32Array(bits.length);

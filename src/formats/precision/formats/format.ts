@@ -41,3 +41,30 @@ export interface FloatFormat extends Format {
   /** Converts FP32 values chunk by chunk as they are read; memory does not grow with the weight. */
   readonly convertWeight: (source: WeightStream) => ConvertedStream;
 }
+
+/**
+ * Codes of 8 or 4 bits between a QuantizeLinear and a DequantizeLinear: what the quantization reads besides. The values around the pairs are of a floating-point
+ * type, so a model that is converted to one of these has a second format for everything else.
+ */
+export interface QuantizedFormat extends Format {
+  /** The element type of codes. */
+  readonly storedDtype: Dtype;
+  /** The magnitude of the largest code: a range's magnitude divided by it is the scale. */
+  readonly largest: number;
+  /** Whether activations are quantized too, which needs their ranges; false: weights alone. */
+  readonly activations: boolean;
+  /** Sizes of the blocks that share a scale, along the axis that is summed over, the first that divides it; empty: a scale per output channel. */
+  readonly blocks: readonly number[];
+  /** The element type of the scales of blocks, which then have a scale of the whole tensor themselves; null: the scales are floats like the values. */
+  readonly scaleDtype: 'float8_e4m3fn' | null;
+  /** Shares of a block's magnitude that its scale may stand for; the one with the least squared error is taken. `[1]`: the magnitude itself. */
+  readonly clips: readonly number[];
+  /** Operators that compute in it. */
+  readonly operators: ReadonlySet<string>;
+  /** The first opset whose QuantizeLinear and DequantizeLinear know it. */
+  readonly opset: number;
+  /** The value of the code nearest to a value that was divided by its scale, of two as near the even one. */
+  readonly nearest: (scaled: number) => number;
+  /** Writes the codes of values that were divided by their scales, packed as ONNX packs them (the first of two in the low bits). */
+  readonly encode: (scaled: Float32Array, target: Uint8Array) => void;
+}

@@ -128,7 +128,7 @@ export const sizeOptions = {
   toolchain: buildOptions.toolchain,
   precision: choice({
     flags: '--precision <type>',
-    describe: `${formatIds.join(' and ')} convert the model first; as-is builds the graph's own types`,
+    describe: `${formatIds.join(', ')} convert the model first; as-is builds the graph's own types`,
     choices: [...formatIds, 'as-is'],
     default: defaultFormat.id,
   }),

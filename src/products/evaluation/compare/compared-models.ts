@@ -9,7 +9,7 @@ import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
-import { type FormatId, formats } from '../../../formats/precision/formats/index.js';
+import { type FormatId, floatFormats } from '../../../formats/precision/formats/index.js';
 import { digestOf } from '../run/candidate.js';
 import type { Variant } from './variant.js';
 
@@ -125,7 +125,7 @@ function typesOf(file: string): string | undefined {
   if (ops.DequantizeLinear !== undefined) return quantised?.replace(/^float(\d).*/, 'fp$1') ?? 'int8';
   const words = new Map<string, string>([
     ['float32', 'fp32'],
-    ...formats.map(({ dtype, id }) => [dtype, id] as const),
+    ...floatFormats.map(({ dtype, id }) => [dtype, id] as const),
   ]);
   const [most] = [...words.keys()]
     .filter((dtype) => weights[dtype] !== undefined)

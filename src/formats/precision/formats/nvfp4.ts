@@ -1,0 +1,42 @@
+import type { QuantizedFormat } from './format.js';
+
+/** The magnitudes of E2M1 by code; the fourth bit is the sign. */
+const MAGNITUDES = [0, 0.5, 1, 1.5, 2, 3, 4, 6] as const;
+
+/** E2M1 in blocks of 16, whose scales are E4M3 with a scale of the tensor; for weights alone. */
+export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
+  id: 'nvfp4',
+  label: 'NVFP4',
+  tolerance: {
+    bound: 0.35,
+    why: 'NVFP4 weights against FP32: 0.35, as INT4: both have 16 codes',
+    differing: 0.15,
+  },
+  lowMarginShare: 1,
+  builderFlag: 'fp4',
+  // TensorRT-RTX 1.7.1 for 8.9: "the model contains HW-specific datatypes: fp4_e2m1".
+  computeCapability: 100,
+  storedDtype: 'float4_e2m1fn',
+  largest: 6,
+  activations: false,
+  blocks: [16],
+  scaleDtype: 'float8_e4m3fn',
+  // The codes are dense up to 4: a block whose values lie there is nearer to them with a larger scale.
+  clips: [1, 1.5],
+  operators: new Set(['Gemm', 'MatMul']),
+  opset: 23,
+  nearest: (scaled) => Math.sign(scaled) * MAGNITUDES[magnitudeCode(Math.abs(scaled))]!,
+  encode: (scaled, target) => {
+    for (let i = 0; i < target.length; i++)
+      target[i] = code(scaled[2 * i]!) | (code(scaled[2 * i + 1] ?? 0) << 4);
+  },
+};
+
+const code = (scaled: number): number => magnitudeCode(Math.abs(scaled)) | (scaled < 0 ? 8 : 0);
+
+/** Between two magnitudes as near, the even code. */
+function magnitudeCode(magnitude: number): number {
+  if (magnitude <= 1.25) return magnitude <= 0.25 ? 0 : magnitude < 0.75 ? 1 : 2;
+  if (magnitude <= 2.5) return magnitude < 1.75 ? 3 : 4;
+  return magnitude < 3.5 ? 5 : magnitude <= 5 ? 6 : 7;
+}

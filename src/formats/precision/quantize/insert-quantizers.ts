@@ -1,0 +1,243 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  type AttributeProto,
+  AttributeProto_AttributeType,
+  AttributeProtoSchema,
+  type GraphProto,
+  type NodeProto,
+  NodeProtoSchema,
+  type TensorProto,
+  TensorProtoSchema,
+} from '../../onnx/onnx_pb.js';
+import { onnxNumber } from '../../onnx/value-type.js';
+import type { Dtype } from '../../tensor/dtype.js';
+import type { Flow, Value } from '../flow.js';
+import type { QuantizedFormat } from '../formats/format.js';
+import type { WeightOperand } from './operands.js';
+import type { Placement } from './placement.js';
+import type { WeightScales } from './weight-scales.js';
+
+/** A tensor of codes that are made from a FP32 weight while the model is written. */
+export interface QuantizedTensor {
+  readonly tensor: TensorProto;
+  readonly source: TensorProto;
+  readonly scales: WeightScales;
+  readonly format: QuantizedFormat;
+}
+
+/** What was done to the graph. */
+export interface InsertedQuantizers {
+  readonly weights: readonly QuantizedTensor[];
+  /** Scales: they are rounded already, so no rule need look at them. */
+  readonly scales: ReadonlySet<TensorProto>;
+  readonly pairs: number;
+}
+
+/** The scale of an activation and the scales of a weight, which the caller has found. */
+export interface Scales {
+  activation(value: Value): number;
+  weight(operand: WeightOperand): WeightScales;
+}
+
+/**
+ * Writes a placement into the messages that `flow` was read from: a QuantizeLinear and a DequantizeLinear behind each activation, read by what is
+ * quantized and by nothing else; a DequantizeLinear behind the codes of each weight, in the place of the FP32 weight. Everything is FP32, and of the
+ * opset that the format needs.
+ */
+export const insertQuantizers = (
+  flow: Flow,
+  placement: Placement,
+  format: QuantizedFormat,
+  scales: Scales,
+): InsertedQuantizers => new Inserter(flow, format, scales).run(placement);
+
+class Inserter {
+  readonly #flow: Flow;
+  readonly #format: QuantizedFormat;
+  readonly #scales: Scales;
+  readonly #names: Set<string>;
+  readonly #after = new Map<NodeProto | GraphProto, NodeProto[]>();
+  readonly #dequantized = new Map<Value, string>();
+  /** Dequantized weights by the axis of their scales. */
+  readonly #weightNames = new Map<Value, Map<number, string>>();
+  /** Nodes that read the codes of a weight now. */
+  readonly #replaced = new Map<Value, Set<NodeProto>>();
+  readonly #dropped = new Set<NodeProto>();
+  readonly #weights: QuantizedTensor[] = [];
+  readonly #scaleTensors = new Set<TensorProto>();
+  #zeroPoint: string | undefined;
+
+  constructor(flow: Flow, format: QuantizedFormat, scales: Scales) {
+    this.#flow = flow;
+    this.#format = format;
+    this.#scales = scales;
+    this.#names = new Set(
+      flow.scopes.flatMap(({ values, graph }) => [...values.keys(), ...graph.node.map(({ name }) => name)]),
+    );
+  }
+
+  run({ decisions, activations }: Placement): InsertedQuantizers {
+    for (const value of activations) this.#dequantized.set(value, this.#addPair(value));
+    for (const { quantized, activations: inputs, weight } of decisions) {
+      if (!quantized) continue;
+      for (const { operation, index, value } of inputs)
+        operation.node.input[index] = this.#dequantized.get(value) ?? value.name;
+      if (weight !== undefined) this.#readWeight(weight);
+    }
+    for (const value of this.#replaced.keys()) this.#dropUnread(value);
+    for (const { graph, nodes } of this.#flow.scopes) {
+      const following = (place: NodeProto | GraphProto): readonly NodeProto[] => this.#after.get(place) ?? [];
+      graph.node = [
+        ...following(graph),
+        ...nodes.flatMap((node) => [...(this.#dropped.has(node) ? [] : [node]), ...following(node)]),
+      ];
+    }
+    return { weights: this.#weights, scales: this.#scaleTensors, pairs: activations.length };
+  }
+
+  #addPair(value: Value): string {
+    const { graph } = value.scope;
+    const scale = this.#addScale(
+      graph,
+      `${value.name}_scale`,
+      [],
+      Float32Array.of(this.#scales.activation(value)),
+    );
+    const zeroPoint = this.#zero();
+    const codes = this.#unique(`${value.name}_quantized`);
+    const output = this.#unique(`${value.name}_dequantized`);
+    const place = value.producer?.node ?? graph;
+    this.#insert(place, this.#node('QuantizeLinear', [value.name, scale, zeroPoint], codes));
+    this.#insert(place, this.#node('DequantizeLinear', [codes, scale, zeroPoint], output));
+    return output;
+  }
+
+  #readWeight(weight: WeightOperand): void {
+    const { value, place } = weight;
+    place.operation.node.input[place.index] = this.#weightName(weight);
+    const replaced = this.#replaced.get(value) ?? new Set();
+    this.#replaced.set(value, replaced.add(place.operation.node));
+  }
+
+  /** One tensor of codes for all that read a weight along the same axis. */
+  #weightName(weight: WeightOperand): string {
+    const { value } = weight;
+    const scales = this.#scales.weight(weight);
+    const names = this.#weightNames.get(value) ?? new Map<number, string>();
+    this.#weightNames.set(value, names);
+    const known = names.get(scales.axis);
+    if (known !== undefined) return known;
+    const { graph } = value.scope;
+    const source = value.tensor as TensorProto;
+    const tensor = create(TensorProtoSchema, {
+      dims: source.dims,
+      dataType: onnxNumber(this.#format.storedDtype),
+      name: this.#unique(`${value.name}_quantized`),
+    });
+    graph.initializer.push(tensor);
+    this.#weights.push({ tensor, source, scales, format: this.#format });
+    const place = value.producer?.node ?? graph;
+    const output = this.#unique(`${value.name}_dequantized`);
+    this.#insert(
+      place,
+      this.#node('DequantizeLinear', [tensor.name, this.#weightScale(value, scales, place)], output, {
+        axis: scales.axis,
+        ...(scales.block === undefined ? {} : { block_size: scales.block }),
+      }),
+    );
+    names.set(scales.axis, output);
+    return output;
+  }
+
+  /** The scales as a tensor of floats, or computed from their codes and the scale of the tensor. */
+  #weightScale(value: Value, { dims, stored }: WeightScales, place: NodeProto | GraphProto): string {
+    const { graph } = value.scope;
+    if (stored instanceof Float32Array) return this.#addScale(graph, `${value.name}_scale`, dims, stored);
+    const codes = create(TensorProtoSchema, {
+      dims: dims.map(BigInt),
+      dataType: onnxNumber(this.#format.scaleDtype as Dtype),
+      name: this.#unique(`${value.name}_scale_quantized`),
+      rawData: stored.codes,
+    });
+    graph.initializer.push(codes);
+    const tensorScale = this.#addScale(
+      graph,
+      `${value.name}_scale_scale`,
+      [],
+      Float32Array.of(stored.tensorScale),
+    );
+    const output = this.#unique(`${value.name}_scale`);
+    this.#insert(place, this.#node('DequantizeLinear', [codes.name, tensorScale], output));
+    return output;
+  }
+
+  #addScale(graph: GraphProto, name: string, dims: readonly number[], values: Float32Array): string {
+    const tensor = create(TensorProtoSchema, {
+      name: this.#unique(name),
+      dims: dims.map(BigInt),
+      dataType: onnxNumber('float32'),
+      rawData: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+    });
+    graph.initializer.push(tensor);
+    this.#scaleTensors.add(tensor);
+    return tensor.name;
+  }
+
+  /** The zero point is 0, and its type is the type of the codes. */
+  #zero(): string {
+    if (this.#zeroPoint === undefined) {
+      const name = this.#unique(`${this.#format.id}_zero_point`);
+      const dataType = onnxNumber(this.#format.storedDtype);
+      this.#flow.root.graph.initializer.push(
+        create(TensorProtoSchema, { name, dataType, rawData: new Uint8Array(1) }),
+      );
+      this.#zeroPoint = name;
+    }
+    return this.#zeroPoint;
+  }
+
+  /** A FP32 weight that nothing reads any more does not go into the file. */
+  #dropUnread(value: Value): void {
+    const isRead = value.uses.some(
+      (use) => use.kind === 'output' || this.#replaced.get(value)?.has(use.operation.node) !== true,
+    );
+    if (isRead) return;
+    const { graph } = value.scope;
+    const { producer } = value;
+    if (producer !== undefined) this.#dropped.add(producer.node);
+    graph.initializer = graph.initializer.filter((tensor) => tensor !== value.tensor);
+    graph.input = graph.input.filter(({ name }) => producer !== undefined || name !== value.name);
+    graph.valueInfo = graph.valueInfo.filter(({ name }) => name !== value.name);
+  }
+
+  #insert(place: NodeProto | GraphProto, node: NodeProto): void {
+    const list = this.#after.get(place);
+    if (list === undefined) this.#after.set(place, [node]);
+    else list.push(node);
+  }
+
+  #node(
+    opType: string,
+    input: string[],
+    output: string,
+    attributes: Readonly<Record<string, number>> = {},
+  ): NodeProto {
+    return create(NodeProtoSchema, {
+      opType,
+      name: this.#unique(`${output}_${opType}`),
+      input,
+      output: [output],
+      attribute: Object.entries(attributes).map(
+        ([name, value]): AttributeProto =>
+          create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) }),
+      ),
+    });
+  }
+
+  #unique(wanted: string): string {
+    let name = wanted;
+    for (let count = 2; this.#names.has(name); count++) name = `${wanted}_${count}`;
+    this.#names.add(name);
+    return name;
+  }
+}

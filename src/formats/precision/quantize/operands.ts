@@ -1,0 +1,50 @@
+import { attributeOf } from '../../onnx/node-types.js';
+import { isFloat32, isStored, type Operation, operatorName, type Use, type Value } from '../flow.js';
+
+/** A weight as an operation reads it. */
+export interface WeightOperand {
+  readonly value: Value;
+  /** Where its dequantized values go: the operation's input, or that of a Transpose between. */
+  readonly place: { readonly operation: Operation; readonly index: number };
+  readonly dims: readonly number[];
+  /** The axis of output channels: TensorRT computes with codes only where scales are along it. */
+  readonly channelAxis: number;
+  /** The axis that is summed over; undefined for convolutions, which sum over several. */
+  readonly sumAxis: number | undefined;
+}
+
+export const isTransposed = ({ node }: Operation, name: 'transA' | 'transB'): boolean =>
+  Number(attributeOf(node, name)?.i ?? 0) !== 0;
+
+/** The constant second operand of a convolution or a matrix product; undefined where it is computed, or of a rank that scales per channel do not fit. */
+export function weightOperand(operation: Operation): WeightOperand | undefined {
+  const read = operation.inputs[1];
+  if (read === undefined || !isFloat32(read)) return undefined;
+  const { producer } = read;
+  const transpose = producer !== undefined && isTranspose(producer) ? producer : undefined;
+  const value = transpose === undefined ? read : transpose.inputs[0];
+  const tensor = value === undefined || !isStored(value) ? undefined : value.tensor;
+  if (value === undefined || tensor === undefined) return undefined;
+  const dims = tensor.dims.map(Number);
+  if (dims.some((dim) => dim < 1)) return undefined;
+  const place = transpose === undefined ? { operation, index: 1 } : { operation: transpose, index: 0 };
+  if (operatorName(operation) === 'Conv')
+    return transpose === undefined && dims.length >= 3
+      ? { value, place, dims, channelAxis: 0, sumAxis: undefined }
+      : undefined;
+  if (dims.length !== 2) return undefined;
+  const turned =
+    (operatorName(operation) === 'Gemm' && isTransposed(operation, 'transB') ? 1 : 0) ^
+    (transpose === undefined ? 0 : 1);
+  return { value, place, dims, channelAxis: turned === 1 ? 0 : 1, sumAxis: turned };
+}
+
+const isTranspose = (operation: Operation): boolean => {
+  if (operatorName(operation) !== 'Transpose') return false;
+  const perm = attributeOf(operation.node, 'perm')?.ints.map(Number) ?? [1, 0];
+  return perm.length === 2 && perm[0] === 1;
+};
+
+/** Operations that read a value. */
+export const readers = (value: Value | undefined): readonly Operation[] =>
+  (value?.uses ?? []).flatMap((use: Use) => (use.kind === 'input' ? [use.operation] : []));

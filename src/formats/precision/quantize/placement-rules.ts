@@ -1,0 +1,189 @@
+import { attributeOf } from '../../onnx/node-types.js';
+import { isStored, type Operation, operatorName, type Value } from '../flow.js';
+import type { QuantizedFormat } from '../formats/format.js';
+import type { ResolvedConversion } from '../options.js';
+import type { AttentionBlocks } from './attention.js';
+import { isTransposed, weightOperand } from './operands.js';
+
+/** What a rule may look at besides the node itself. */
+export interface PlacementFacts {
+  readonly options: ResolvedConversion;
+  readonly format: QuantizedFormat;
+  readonly attention: AttentionBlocks;
+}
+
+/** Decides whether one kind of reason keeps a weighted operation out of the quantization. */
+interface PlacementRule {
+  /** Stable; reports and scripts refer to it. */
+  readonly id: string;
+  readonly title: string;
+  /** Why the rule is there, for the documentation. */
+  readonly reason: string;
+  /** The reason that holds for this node, or undefined when the rule does not apply. */
+  readonly decide: (operation: Operation, facts: PlacementFacts) => string | undefined;
+}
+
+/** Operators that the rules are asked about. */
+export const weighted: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'Gemm', 'MatMul']);
+
+/** Kernels work on so many channels at once and fill up the rest with zeros. */
+const FEWEST_CHANNELS = 16;
+
+/** Between a last layer and an output of the model: nothing that gives the rounding of its result another scale. */
+const afterLastLayer: ReadonlySet<string> = new Set(
+  'Reshape Flatten Transpose Squeeze Unsqueeze Identity Cast Softmax LogSoftmax Sigmoid Concat Slice Split Gather ArgMax TopK Clip Dropout'.split(
+    ' ',
+  ),
+);
+const withConstant: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div']);
+
+/** In this order; the first rule that keeps a node out is the one recorded. */
+export const placementRules: readonly PlacementRule[] = [
+  {
+    id: 'keep-node',
+    title: 'Named by --keep-nodes',
+    reason: 'Requested, by a regular expression that the node name matches.',
+    decide: ({ node }, { options }) => {
+      const pattern = options.keepNodes.find((regex) => regex.test(node.name));
+      return pattern && `its name matches ${pattern}`;
+    },
+  },
+  {
+    id: 'keep-op',
+    title: 'Named by --keep-ops',
+    reason: 'Requested, by the operator type.',
+    decide: (operation, { options }) =>
+      options.keepOps.has(operatorName(operation))
+        ? `--keep-ops names ${operatorName(operation)}`
+        : undefined,
+  },
+  {
+    id: 'no-kernel',
+    title: 'TensorRT computes the operator in 16 bits whatever its operands',
+    reason:
+      'Tried on TensorRT-RTX 1.7.1, by the types in its plans: ConvTranspose with quantized operands and convolutions with 4-bit weights run in 16 bits, with kernels that dequantize in front.',
+    decide: ({ node }, { format }) =>
+      format.operators.has(node.opType)
+        ? undefined
+        : `TensorRT-RTX runs ${node.opType} with ${format.label} operands in 16 bits`,
+  },
+  {
+    id: 'body',
+    title: 'In a body of If, Loop or Scan',
+    reason: "Calibration observes values of the model's own graph, so values of bodies have no range.",
+    decide: ({ scope }, { format }) =>
+      format.activations && scope.owner !== undefined
+        ? `it is in a body of ${operatorName(scope.owner)}, whose values have no range`
+        : undefined,
+  },
+  {
+    id: 'attention',
+    title: 'A product of two activations that is not fused as attention',
+    reason:
+      'Attention is one kernel in 8 bits only where both products and the result of Softmax have pairs; pairs on a part of it break the fusion, which costs more than 16 bits.',
+    decide: (operation, { attention }) =>
+      isStoredOperand(operation) ? undefined : attention.whyNot(operation),
+  },
+  {
+    id: 'weight',
+    title: 'Its weight is not a constant second operand',
+    reason:
+      'A weight is quantized where the model stores it: a constant second operand of two dimensions (of three or more for Conv), directly or through a Transpose.',
+    decide: (operation, { attention }) =>
+      attention.has(operation) || weightOperand(operation) !== undefined
+        ? undefined
+        : 'its second operand is not a stored weight of a rank that takes scales per channel',
+  },
+  {
+    id: 'gemm-form',
+    title: 'A Gemm that transposes its activations or scales its product',
+    reason: 'TensorRT fuses the pairs of plain products only.',
+    decide: (operation) => {
+      if (operation.node.opType !== 'Gemm') return undefined;
+      if (isTransposed(operation, 'transA')) return 'it transposes its first operand';
+      const alpha = attributeOf(operation.node, 'alpha')?.f ?? 1;
+      return alpha === 1 ? undefined : `it multiplies the product by ${alpha}`;
+    },
+  },
+  {
+    id: 'groups',
+    title: 'A convolution in small groups',
+    reason:
+      'TensorRT-RTX runs depthwise convolutions, and groups of few channels, in 8 bits as dense ones filled up with zeros.',
+    decide: (operation) => {
+      const { node } = operation;
+      const group = Number(attributeOf(node, 'group')?.i ?? 1);
+      const dims = weightOperand(operation)?.dims;
+      if (node.opType !== 'Conv' || group === 1 || dims === undefined) return undefined;
+      const [perGroupOut, perGroupIn] = [(dims[0] ?? 0) / group, dims[1] ?? 0];
+      return Math.min(perGroupOut, perGroupIn) < FEWEST_CHANNELS
+        ? `its ${group} groups have ${perGroupIn} input and ${perGroupOut} output channels each`
+        : undefined;
+    },
+  },
+  {
+    id: 'few-channels',
+    title: 'Few channels',
+    reason:
+      'Below 16 input or output channels (the first layer of most networks) kernels compute zeros, and the rounding is spread over few terms.',
+    decide: (operation) => {
+      const weight = weightOperand(operation);
+      if (weight === undefined) return undefined;
+      const outputs = weight.dims[weight.channelAxis] ?? 0;
+      const inputs = weight.dims[weight.sumAxis ?? 1] ?? 0;
+      const group = Number(attributeOf(operation.node, 'group')?.i ?? 1);
+      return Math.min(outputs, inputs * group) < FEWEST_CHANNELS
+        ? `it has ${inputs * group} input and ${outputs} output channels`
+        : undefined;
+    },
+  },
+  {
+    id: 'last-layer',
+    title: 'The last layer',
+    reason:
+      "What it computes is the model's answer: its rounding is not averaged by anything after it, and it takes a small part of the time.",
+    decide: (operation) =>
+      reachesOutput(operation.outputs[0], 12) ? 'nothing but its bias and a choice follow it' : undefined,
+  },
+  {
+    id: 'blocks',
+    title: 'Its weight does not divide into blocks',
+    reason: 'A scale is for a whole block along the axis that is summed over.',
+    decide: (operation, { format }) => {
+      const weight = weightOperand(operation);
+      if (format.blocks.length === 0 || weight?.sumAxis === undefined) return undefined;
+      const terms = weight.dims[weight.sumAxis] ?? 0;
+      return blockOf(terms, format) === undefined
+        ? `it adds up ${terms} terms, which no block of ${format.blocks.join(', ')} divides`
+        : undefined;
+    },
+  },
+];
+
+/** The size of the blocks of a weight with so many terms. */
+export const blockOf = (terms: number, { blocks }: QuantizedFormat): number | undefined =>
+  blocks.find((block) => terms % block === 0);
+
+/** True for products with a stored operand, and for everything that is no MatMul. */
+function isStoredOperand({ node, inputs }: Operation): boolean {
+  if (node.opType !== 'MatMul') return true;
+  return inputs.some((value) => value !== undefined && (isStored(value) || comesFromWeights(value)));
+}
+
+const comesFromWeights = ({ producer }: Value): boolean =>
+  producer !== undefined &&
+  producer.inputs.length > 0 &&
+  producer.inputs.every((value) => value === undefined || isStored(value));
+
+function reachesOutput(value: Value | undefined, depth: number): boolean {
+  if (value === undefined || depth === 0) return false;
+  return value.uses.some((use) => {
+    if (use.kind === 'output') return use.scope.owner === undefined;
+    const { node, inputs, outputs } = use.operation;
+    const passes =
+      afterLastLayer.has(node.opType) ||
+      (withConstant.has(node.opType) &&
+        inputs.every((other) => other === value || (other !== undefined && isStored(other))));
+    return passes && outputs.some((output) => reachesOutput(output, depth - 1));
+  });
+}

@@ -1,0 +1,182 @@
+import { type Flow, isFloat32, isStored, type Operation, type Value } from '../flow.js';
+import type { ResolvedConversion } from '../options.js';
+import { AttentionBlocks } from './attention.js';
+import { type WeightOperand, weightOperand } from './operands.js';
+import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
+import { residualInput } from './residual.js';
+
+/** An input of an operation that reads dequantized values. */
+export interface ActivationInput {
+  readonly operation: Operation;
+  readonly index: number;
+  readonly value: Value;
+}
+
+/** What becomes of one operation, and why. */
+export interface PlacementDecision {
+  readonly operation: Operation;
+  readonly quantized: boolean;
+  /** The rule that keeps it out, or what it is quantized as. */
+  readonly rule: string;
+  readonly reason: string;
+  readonly activations: readonly ActivationInput[];
+  readonly weight: WeightOperand | undefined;
+}
+
+/** Where pairs go. */
+export interface Placement {
+  /** Every operation that was considered, in graph order. */
+  readonly decisions: readonly PlacementDecision[];
+  /** The activations with a pair, each once. */
+  readonly activations: readonly Value[];
+  /** Among them what Softmax makes: from 0 to 1 by definition, so nothing has to be observed. */
+  readonly probabilities: ReadonlySet<Value>;
+}
+
+/** What operations are quantized as, besides the rules that keep them out. */
+export const placements: Readonly<Record<string, string>> = {
+  weighted: 'Operations with a stored weight',
+  attention: 'Products of an attention that TensorRT fuses',
+  residual: 'Additions to the result of a quantized convolution',
+  pooling: 'Poolings between quantized values',
+};
+
+/** What keeps an operation out besides the rules. */
+export const leftOut: Readonly<Record<string, string>> = {
+  range: 'A range or a weight that no scale fits',
+  pooling: 'A pooling between values that are not quantized',
+};
+
+/**
+ * Decides which operations of a model are quantized, by NVIDIA's published rules for explicit quantization and by what plans of tensorrt-rtx show:
+ * all inputs of operations with weights, none of their outputs. Nothing is changed. With `without`, values that have no usable range, what reads
+ * them is kept out.
+ */
+export function placeQuantizers(
+  flow: Flow,
+  options: ResolvedConversion,
+  without: ReadonlyMap<Value, string> = new Map(),
+): Placement {
+  const { quantization } = options;
+  if (quantization === undefined) return { decisions: [], activations: [], probabilities: new Set() };
+  const { format } = quantization;
+  const attention = new AttentionBlocks(flow, format);
+  const facts: PlacementFacts = { options, format, attention };
+  const decisions = new Map<Operation, PlacementDecision>();
+  for (const operation of flow.operations)
+    if (weighted.has(operation.node.opType) && hasFloats(operation))
+      decisions.set(operation, decideWeighted(operation, facts, without));
+  for (const [product, decision] of decisions) {
+    const partner = attention.partner(product);
+    if (!decision.quantized || partner === undefined || decisions.get(partner)?.quantized === true) continue;
+    decisions.set(product, kept(product, 'attention', 'the other product of its attention is not quantized'));
+  }
+  const isQuantized = (operation: Operation) => decisions.get(operation)?.quantized === true;
+  if (format.activations) {
+    for (const operation of flow.operations) {
+      const decision = decideResidual(operation, facts, isQuantized, without);
+      if (decision !== undefined) decisions.set(operation, decision);
+    }
+    const withPair = new Set(activationsOf(decisions.values()));
+    for (const operation of flow.operations) {
+      const decision = decidePooling(operation, facts, withPair);
+      if (decision !== undefined) decisions.set(operation, decision);
+    }
+  }
+  const inOrder = flow.operations.flatMap((operation) => decisions.get(operation) ?? []);
+  const activations = activationsOf(inOrder);
+  return {
+    decisions: inOrder,
+    activations,
+    probabilities: new Set(activations.filter((value) => attention.isProbability(value))),
+  };
+}
+
+const hasFloats = ({ inputs, outputs }: Operation): boolean => isFloat32(inputs[0]) && isFloat32(outputs[0]);
+
+const activationsOf = (decisions: Iterable<PlacementDecision>): readonly Value[] => [
+  ...new Set([...decisions].flatMap(({ activations }) => activations.map(({ value }) => value))),
+];
+
+const kept = (operation: Operation, rule: string, reason: string): PlacementDecision => ({
+  operation,
+  quantized: false,
+  rule,
+  reason,
+  activations: [],
+  weight: undefined,
+});
+
+function decideWeighted(
+  operation: Operation,
+  facts: PlacementFacts,
+  without: ReadonlyMap<Value, string>,
+): PlacementDecision {
+  for (const rule of placementRules) {
+    const reason = rule.decide(operation, facts);
+    if (reason !== undefined) return kept(operation, rule.id, reason);
+  }
+  const weight = facts.attention.has(operation) ? undefined : weightOperand(operation);
+  const read = operation.inputs.slice(0, weight === undefined ? 2 : 1);
+  const activations = facts.format.activations
+    ? read.flatMap((value, index) => (value === undefined ? [] : [{ operation, index, value }]))
+    : [];
+  for (const value of [
+    ...activations.map((input) => input.value),
+    ...(weight === undefined ? [] : [weight.value]),
+  ]) {
+    const why = without.get(value);
+    if (why !== undefined) return kept(operation, 'range', why);
+  }
+  return weight === undefined
+    ? {
+        ...kept(operation, 'attention', 'a product of an attention that TensorRT fuses'),
+        quantized: true,
+        activations,
+      }
+    : {
+        ...kept(operation, 'weighted', 'it multiplies by a stored weight'),
+        quantized: true,
+        activations,
+        weight,
+      };
+}
+
+function decideResidual(
+  operation: Operation,
+  { format }: PlacementFacts,
+  isQuantized: (operation: Operation) => boolean,
+  without: ReadonlyMap<Value, string>,
+): PlacementDecision | undefined {
+  if (!format.operators.has('Add') || operation.node.opType !== 'Add' || !hasFloats(operation))
+    return undefined;
+  const index = residualInput(operation, isQuantized);
+  const value = index === undefined ? undefined : operation.inputs[index];
+  if (index === undefined || value === undefined || isStored(value)) return undefined;
+  const why = without.get(value);
+  if (why !== undefined) return kept(operation, 'range', why);
+  return {
+    ...kept(operation, 'residual', `"${value.name}" is added to the result of a quantized convolution`),
+    quantized: true,
+    activations: [{ operation, index, value }],
+  };
+}
+
+function decidePooling(
+  operation: Operation,
+  { format }: PlacementFacts,
+  withPair: ReadonlySet<Value>,
+): PlacementDecision | undefined {
+  const [value] = operation.inputs;
+  const [output] = operation.outputs;
+  if (!/^(Global)?AveragePool$/.test(operation.node.opType) || !format.operators.has(operation.node.opType))
+    return undefined;
+  if (value === undefined || output === undefined) return undefined;
+  if (!withPair.has(value) || !withPair.has(output))
+    return kept(operation, 'pooling', 'what it reads or what reads it is not quantized');
+  return {
+    ...kept(operation, 'pooling', 'what it reads and what reads it are quantized'),
+    quantized: true,
+    activations: [{ operation, index: 0, value }],
+  };
+}

@@ -1,0 +1,191 @@
+import { TrtforgeError } from '../../../errors.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { opsetsOf } from '../../onnx/dtype-inference.js';
+import type { OnnxModel } from '../../onnx/model.js';
+import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
+import { plainDomain } from '../../onnx/operators.js';
+import type { WeightStream } from '../../onnx/weight.js';
+import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
+import { isStored, readFlow, type Value } from '../flow.js';
+import type { ResolvedConversion } from '../options.js';
+import { raiseOpset } from '../raise-opset.js';
+import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
+import type { WeightOperand } from './operands.js';
+import { type Placement, placeQuantizers } from './placement.js';
+import { scaleGroups } from './scale-groups.js';
+import { storedScales } from './stored-scale.js';
+import { type WeightScales, weightScales } from './weight-scales.js';
+
+/** What was decided and done to the messages of the model; the codes of the weights are still to be made. */
+export interface Quantization extends InsertedQuantizers {
+  readonly placement: Placement;
+  /** The magnitude that the largest code stands for and the scale, by activation. */
+  readonly activations: ReadonlyMap<Value, { readonly amax: number; readonly scale: number }>;
+  readonly opsetReason: string | undefined;
+  /** What calibration found, for rules that look at ranges. */
+  readonly ranges: CalibratedRanges;
+}
+
+interface QuantizeContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
+const ofQuantizedModels: ReadonlySet<string> = new Set(
+  'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(
+    ' ',
+  ),
+);
+
+/**
+ * Quantizes a FP32 model in place: decides where pairs go, has the ranges of those activations observed (on the file, which is the model as it was), reads
+ * the weights for their scales, and inserts the pairs in FP32. Throws TF_NOT_QUANTIZABLE for a model that is quantized already or whose opset
+ * can neither hold the codes nor be raised, TF_CANCELLED, and what `calibrate` and reading weights throw.
+ */
+export async function quantizeModel(
+  model: OnnxModel,
+  path: string,
+  options: ResolvedConversion,
+  calibrate: Calibrate | undefined,
+  { emit = ignoreEvents, signal }: QuantizeContext = {},
+): Promise<Quantization> {
+  const { quantization } = options;
+  if (quantization === undefined)
+    throw new TrtforgeError('TF_INTERNAL', 'The precision is not a quantized one.');
+  const { format, rest } = quantization;
+  assertFloat(model.proto, path);
+  const opsetReason = raise(model.proto, path, format);
+  const flow = readFlow(model.proto);
+  const first = placeQuantizers(flow, options);
+  const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isStored(value));
+  const names = observed.map(({ name }) => name);
+  const ranges: CalibratedRanges =
+    names.length === 0 || calibrate === undefined
+      ? new Map()
+      : await inPhase('calibrate', emit, () =>
+          calibrate(path, names, {
+            emit,
+            signal,
+            dtype: format.storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn',
+          }),
+        );
+  const storedScale = storedScales(rest);
+
+  const without = new Map<Value, string>();
+  const magnitudes = new Map<Value, number>();
+  for (const value of first.activations) {
+    const amax = first.probabilities.has(value) ? 1 : ranges.get(value.name)?.amax;
+    const why = unusable(value, amax, (magnitude) => storedScale(magnitude, format.largest));
+    if (why === undefined) magnitudes.set(value, amax ?? 0);
+    else without.set(value, why);
+  }
+  const weights = await inPhase('scales', emit, () =>
+    scalesOfWeights(
+      model,
+      first,
+      (source, operand) => weightScales(source, operand, format, storedScale),
+      signal,
+    ),
+  );
+  for (const { weight } of first.decisions) {
+    const scales = weight && weights.of(weight);
+    if (weight !== undefined && typeof scales === 'string') without.set(weight.value, scales);
+  }
+
+  const placement = without.size === 0 ? first : placeQuantizers(flow, options, without);
+  const shared = scaleGroups(flow, placement.activations, magnitudes);
+  const activations = new Map(
+    placement.activations.map((value) => {
+      const amax = shared.get(value) ?? 1;
+      return [value, { amax, scale: storedScale(amax, format.largest) ?? 1 }];
+    }),
+  );
+  const inserted = insertQuantizers(flow, placement, format, {
+    activation: (value) => activations.get(value)?.scale ?? 1,
+    weight: (operand) => {
+      const scales = weights.of(operand);
+      if (scales === undefined || typeof scales === 'string')
+        throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
+      return scales;
+    },
+  });
+  return { ...inserted, placement, activations, opsetReason, ranges };
+}
+
+function assertFloat(proto: ModelProto, path: string): void {
+  const quantized = proto.graph?.node.find(
+    ({ domain, opType }) =>
+      (['', 'com.microsoft'].includes(plainDomain(domain)) && ofQuantizedModels.has(opType)) ||
+      /^TRT_.*Quantize/.test(opType),
+  );
+  if (quantized === undefined) return;
+  throw new TrtforgeError(
+    'TF_NOT_QUANTIZABLE',
+    `${path} is quantized already: it has ${quantized.opType} "${quantized.name || quantized.output[0]}".`,
+    {
+      remedy:
+        'Quantize the FP32 original. To build this model, type what is around its pairs: trtforge convert --precision fp16; trtforge inspect reports misplaced pairs.',
+    },
+  );
+}
+
+/** Quantizing starts from an opset whose Q/DQ operators know the codes. */
+function raise(
+  proto: ModelProto,
+  path: string,
+  { opset, label }: { readonly opset: number; readonly label: string },
+): string | undefined {
+  const from = opsetsOf(proto.opsetImport).get('') ?? 0;
+  if (from >= opset) return undefined;
+  const reason = `QuantizeLinear and DequantizeLinear take ${label} from opset ${opset} on`;
+  const obstacle = raiseOpset(proto, opset);
+  if (obstacle === undefined) return reason;
+  throw new TrtforgeError(
+    'TF_NOT_QUANTIZABLE',
+    `${path} has opset ${from}. ${reason}, but the opset cannot be raised: ${obstacle}.`,
+    { remedy: `Export the model with opset ${opset} or newer.` },
+  );
+}
+
+function unusable(
+  { name }: Value,
+  amax: number | undefined,
+  scaleOf: (magnitude: number) => number | undefined,
+): string | undefined {
+  if (amax === undefined) return `calibration gave no range of "${name}"`;
+  if (!Number.isFinite(amax)) return `"${name}" held infinities or NaN in calibration`;
+  if (amax === 0) return `"${name}" was zero in all samples of the calibration`;
+  return scaleOf(amax) === undefined
+    ? `"${name}" reached ${amax.toPrecision(5)}, whose scale is beyond the type that it is stored in`
+    : undefined;
+}
+
+/** Scales by weight and axis of output channels, or why a weight has none. */
+class FoundScales {
+  readonly #found = new Map<TensorProto | undefined, Map<number, WeightScales | string>>();
+
+  of({ value, channelAxis }: WeightOperand): WeightScales | string | undefined {
+    return this.#found.get(value.tensor)?.get(channelAxis);
+  }
+
+  set({ value, channelAxis }: WeightOperand, scales: WeightScales | string): void {
+    const byAxis = this.#found.get(value.tensor) ?? new Map<number, WeightScales | string>();
+    this.#found.set(value.tensor, byAxis.set(channelAxis, scales));
+  }
+}
+
+async function scalesOfWeights(
+  model: OnnxModel,
+  { decisions }: Placement,
+  find: (source: WeightStream, operand: WeightOperand) => WeightScales | string,
+  signal: AbortSignal | undefined,
+): Promise<FoundScales> {
+  const found = new FoundScales();
+  for (const { weight } of decisions) {
+    if (weight?.value.tensor === undefined || found.of(weight) !== undefined) continue;
+    if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');
+    found.set(weight, find(model.weight(weight.value.tensor), weight));
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return found;
+}

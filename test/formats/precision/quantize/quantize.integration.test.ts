@@ -1,0 +1,279 @@
+import { describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../../../src/errors.js';
+import { attribute as a, GraphBuilder, type ModelSpec } from '../../../../src/formats/onnx/builder.js';
+import type { TensorRange } from '../../../../src/formats/precision/calibrate/ranges.js';
+import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
+import type { FormatId } from '../../../../src/formats/precision/formats/index.js';
+import { converted, type Feeds, noise, run, written } from '../judge.js';
+import { calibrationBy, calibrationOn } from './calibration.js';
+
+const x = noise([4, 32, 8, 8], 1, 3);
+
+/** Two convolutions with a residual, a pooling and a product. */
+function network(): GraphBuilder {
+  const g = new GraphBuilder('network');
+  g.input('x', 'float32', ['n', 32, 8, 8]);
+  const conv = (name: string, input: string) => {
+    g.initializer(`${name}.weight`, noise([32, 32, 3, 3], 0.1, name.length));
+    g.initializer(`${name}.bias`, noise([32], 0.1, name.length + 1));
+    return g.node('Conv', {
+      name,
+      inputs: [input, `${name}.weight`, `${name}.bias`],
+      outputs: [`${name}.out`],
+      attributes: { pads: a.ints([1, 1, 1, 1]) },
+    });
+  };
+  const relu = (name: string, input: string) =>
+    g.node('Relu', { name, inputs: [input], outputs: [`${name}.out`] });
+  const stem = relu('relu1', conv('first', 'x'));
+  const sum = g.node('Add', { name: 'add', inputs: [conv('second', stem), stem], outputs: ['add.out'] });
+  g.node('GlobalAveragePool', { name: 'pool', inputs: [relu('relu2', sum)], outputs: ['pool.out'] });
+  g.node('Flatten', { name: 'flatten', inputs: ['pool.out'], outputs: ['flat'] });
+  g.initializer('up.weight', noise([64, 32], 0.2, 9));
+  g.node('Gemm', {
+    name: 'up',
+    inputs: ['flat', 'up.weight'],
+    outputs: ['up.out'],
+    attributes: { transB: a.int(1) },
+  });
+  g.initializer('head.weight', noise([64, 20], 0.2, 10));
+  g.node('MatMul', { name: 'head', inputs: [relu('relu3', 'up.out'), 'head.weight'], outputs: ['y'] });
+  g.output('y', 'float32', ['n', 20]);
+  return g;
+}
+
+/** A product of activations with a weight that two nodes read. */
+function products(width = 64): GraphBuilder {
+  const g = new GraphBuilder('products');
+  g.input('x', 'float32', ['n', width]);
+  g.initializer('w', noise([width, width], 0.2, 2));
+  g.node('MatMul', { name: 'one', inputs: ['x', 'w'], outputs: ['a'] });
+  g.node('Relu', { name: 'relu', inputs: ['a'], outputs: ['b'] });
+  g.node('MatMul', { name: 'two', inputs: ['b', 'w'], outputs: ['c'] });
+  g.node('Relu', { name: 'relu2', inputs: ['c'], outputs: ['y'] });
+  g.output('y', 'float32', ['n', width]);
+  return g;
+}
+
+/** An attention over 16 positions, each product with a projection around it. */
+function attention(batch: number | string = 'n'): GraphBuilder {
+  const g = new GraphBuilder('attention');
+  g.input('x', 'float32', [batch, 16, 32]);
+  const project = (name: string, input: string) => {
+    g.initializer(`${name}.weight`, noise([32, 32], 0.3, name.length));
+    return g.node('MatMul', { name, inputs: [input, `${name}.weight`], outputs: [`${name}.out`] });
+  };
+  const [q, k, v] = ['query', 'keys', 'val'].map((name) => project(name, 'x'));
+  g.node('Transpose', {
+    name: 'turn',
+    inputs: [k!],
+    outputs: ['k_t'],
+    attributes: { perm: a.ints([0, 2, 1]) },
+  });
+  g.node('MatMul', { name: 'scores', inputs: [q!, 'k_t'], outputs: ['scores.out'] });
+  g.initializer('scale', {
+    dtype: 'float32',
+    shape: [],
+    bytes: new Uint8Array(Float32Array.of(0.18).buffer),
+  });
+  g.node('Mul', { name: 'scaled', inputs: ['scores.out', 'scale'], outputs: ['scaled.out'] });
+  g.node('Softmax', {
+    name: 'softmax',
+    inputs: ['scaled.out'],
+    outputs: ['p'],
+    attributes: { axis: a.int(-1) },
+  });
+  g.node('MatMul', { name: 'mixed', inputs: ['p', v!], outputs: ['mixed.out'] });
+  g.node('Relu', { name: 'relu', inputs: [project('output', 'mixed.out')], outputs: ['y'] });
+  g.output('y', 'float32', [batch, 16, 32]);
+  return g;
+}
+
+async function quantized(
+  graph: GraphBuilder,
+  precision: FormatId,
+  feeds: Feeds,
+  { spec, ...options }: Partial<ConvertOptions> & { readonly spec?: ModelSpec } = {},
+) {
+  const input = await written(graph, spec);
+  const result = await converted(input, {
+    precision,
+    rest: 'fp32',
+    calibration: calibrationOn([feeds]),
+    ...options,
+  });
+  return result;
+}
+
+/** Signal to noise in dB, over all values of the only output. */
+async function sqnr(input: string, output: string, feeds: Feeds): Promise<number> {
+  const values = async (path: string) => [...(await run(path, feeds)).values()][0] ?? [];
+  const [reference, candidate] = [await values(input), await values(output)];
+  let [signal, noise] = [0, 0];
+  for (const [i, value] of reference.entries()) {
+    signal += value ** 2;
+    noise += (value - candidate[i]!) ** 2;
+  }
+  return 10 * Math.log10(signal / noise);
+}
+
+const decisions = ({ result }: Awaited<ReturnType<typeof quantized>>) =>
+  Object.fromEntries(
+    (result.quantization?.nodes ?? []).map(({ node, quantized, rule }) => [
+      node.replace(/^.*"(.*)"$/, '$1'),
+      `${quantized ? '' : 'not '}${rule}`,
+    ]),
+  );
+
+describe('INT8', () => {
+  it('quantizes operations with weights, the residual and what lies between; the last layer stays', async () => {
+    const made = await quantized(network(), 'int8', { x });
+    expect(decisions(made)).toEqual({
+      first: 'weighted',
+      second: 'weighted',
+      add: 'residual',
+      pool: 'not pooling',
+      up: 'weighted',
+      head: 'not last-layer',
+    });
+    expect(made.result.quantization).toMatchObject({ rest: 'fp32', method: 'max', weights: 3 });
+    expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(28);
+  });
+
+  it.each(['fp16', 'bf16'] as const)('with %s around the pairs: scales have its type', async (rest) => {
+    const made = await quantized(network(), 'int8', { x }, { rest });
+    const scales = made.model.proto.graph?.initializer.filter(({ name }) => name.endsWith('_scale')) ?? [];
+    expect(scales.length).toBeGreaterThan(3);
+    expect(new Set(scales.map(({ dataType }) => dataType))).toEqual(new Set([rest === 'fp16' ? 10 : 16]));
+    expect(made.result.kept).toEqual([]);
+    expect(made.result.weights).toMatchObject({ saturated: 0, toZero: 0, subnormal: 0 });
+  });
+
+  it('one tensor of codes serves two readers, and the FP32 weight is gone', async () => {
+    const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) });
+    const names = made.model.proto.graph?.initializer.map(({ name }) => name);
+    expect(names?.filter((name) => name.startsWith('w'))).toEqual(['w_quantized', 'w_scale']);
+  });
+
+  it('a FP32 weight that something else reads stays beside its codes', async () => {
+    const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) }, { keepNodes: [/^two$/] });
+    const names = made.model.proto.graph?.initializer.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(['w', 'w_quantized']));
+    expect(decisions(made)).toEqual({ one: 'weighted', two: 'not keep-node' });
+  });
+
+  it('an attention has pairs on both products and on what Softmax makes, whose range is known', async () => {
+    const feeds = { x: noise([3, 16, 32], 1, 5) };
+    const made = await quantized(attention(), 'int8', feeds);
+    expect(decisions(made)).toMatchObject({ scores: 'attention', mixed: 'attention', output: 'weighted' });
+    expect(made.result.quantization?.activations).toContainEqual({
+      tensor: 'p',
+      amax: 1,
+      scale: Math.fround(1 / 127),
+    });
+    expect(await sqnr(made.input, made.output, feeds)).toBeGreaterThan(25);
+  });
+
+  it('raises an opset that is too old, and refuses where that would change the model', async () => {
+    const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) }, { spec: { opset: 11 } });
+    expect(made.result.opset).toMatchObject({ before: 11, after: 13 });
+    await expect(
+      quantized(products(), 'int8', { x: noise([5, 64]) }, { spec: { opset: 10 } }),
+    ).rejects.toMatchObject({
+      code: 'TF_NOT_QUANTIZABLE',
+    });
+  });
+
+  it('a model that is quantized already is refused by name', async () => {
+    const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) });
+    await expect(
+      converted(made.output, { precision: 'int8', calibration: calibrationOn([]) }),
+    ).rejects.toMatchObject({
+      code: 'TF_NOT_QUANTIZABLE',
+      message: expect.stringContaining('QuantizeLinear'),
+    });
+  });
+
+  it('needs a calibration before any work', async () => {
+    await expect(converted(await written(products()), { precision: 'int8' })).rejects.toMatchObject({
+      code: 'TF_USAGE',
+    });
+  });
+
+  it.each<[string, TensorRange | undefined]>([
+    ['zero', { min: 0, max: 0, amax: 0 }],
+    ['infinite', { min: 0, max: Number.POSITIVE_INFINITY, amax: Number.POSITIVE_INFINITY }],
+    ['unknown', undefined],
+    ['too large for a FP16 scale', { min: 0, max: 1e8, amax: 1e8 }],
+  ])('a range that is %s keeps its readers out', async (_, range) => {
+    const ranges = new Map([
+      ['x', { min: -1, max: 1, amax: 1 }],
+      ...(range === undefined ? [] : [['b', range] as const]),
+    ]);
+    const calibration = calibrationBy(async () => ranges);
+    const made = await quantized(products(), 'int8', {}, { calibration, rest: 'fp16' });
+    expect(decisions(made)).toEqual({ one: 'weighted', two: 'not range' });
+  });
+});
+
+describe('FP8', () => {
+  it('quantizes products and convolutions, and no addition', async () => {
+    const made = await quantized(network(), 'fp8', { x });
+    expect(decisions(made)).toEqual({
+      first: 'weighted',
+      second: 'weighted',
+      up: 'weighted',
+      head: 'not last-layer',
+    });
+    expect(made.result.opset.after).toBe(19);
+    expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(22);
+  });
+
+  it('leaves attention to 16 bits where a dimension is open', async () => {
+    const feeds = { x: noise([3, 16, 32], 1, 5) };
+    expect(decisions(await quantized(attention(), 'fp8', feeds))).toMatchObject({ scores: 'not attention' });
+    expect(decisions(await quantized(attention(3), 'fp8', feeds))).toMatchObject({ scores: 'attention' });
+  });
+});
+
+describe('weights of 4 bits', () => {
+  it('INT4: blocks along the sum, without a calibration, for products alone', async () => {
+    const made = await quantized(network(), 'int4', {}, { calibration: undefined });
+    expect(decisions(made)).toEqual({
+      first: 'not no-kernel',
+      second: 'not no-kernel',
+      up: 'weighted',
+      head: 'not last-layer',
+    });
+    expect(made.result.quantization).toMatchObject({ method: null, activations: [], weights: 1 });
+    expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(18);
+  });
+
+  it('NVFP4: scales of blocks are E4M3 with a scale of the tensor', async () => {
+    const made = await quantized(products(), 'nvfp4', {}, { calibration: undefined });
+    const types = made.model.proto.graph?.initializer.map(({ name, dataType, dims }) => [
+      name,
+      dataType,
+      dims.map(Number),
+    ]);
+    expect(types).toEqual([
+      ['w_quantized', 23, [64, 64]],
+      ['w_scale_quantized', 17, [4, 64]],
+      ['w_scale_scale', 1, []],
+    ]);
+    expect(made.result.opset.after).toBe(23);
+  });
+
+  it('a weight that no block divides stays', async () => {
+    const made = await quantized(products(40), 'int4', {}, { calibration: undefined });
+    expect(decisions(made)).toEqual({ one: 'not blocks', two: 'not blocks' });
+    expect(made.result.warnings).toHaveLength(1);
+  });
+});
+
+it('an error of the calibration is the error of the conversion', async () => {
+  const calibration = calibrationBy(() => Promise.reject(new TrtforgeError('TF_CANCELLED', 'Stopped.')));
+  await expect(quantized(products(), 'int8', {}, { calibration })).rejects.toMatchObject({
+    code: 'TF_CANCELLED',
+  });
+});
