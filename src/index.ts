@@ -110,8 +110,6 @@ export const openEngineSession = lazy(
 export const verifyModel = lazy(async () => (await import('./quality/verify/verify.js')).verifyModel);
 /** Compares recorded outputs with others. */
 export const compareOutputs = lazy(async () => (await import('./quality/verify/compare.js')).compareOutputs);
-/** Finds the nodes that must stay FP32 for a bad 16-bit model to pass. */
-export const bisectModel = lazy(async () => (await import('./quality/bisect/bisect.js')).bisectModel);
 /** Measures an engine on the GPU, with trtforge's own meter or with trtexec. */
 export const benchWith = lazy(async () => (await import('./quality/bench/bench-with.js')).benchWith);
 /** Measures two engines, or one in two modes, in turns. */
@@ -186,8 +184,6 @@ export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
 export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
 export type { BenchResult } from './quality/bench/result.js';
-export type { BisectContext, BisectRequest } from './quality/bisect/request.js';
-export type { BisectResult } from './quality/bisect/result.js';
 export type { ExplainResult } from './quality/explain/explain.js';
 export type { ExplainedIssue } from './quality/explain/explained-issue.js';
 export type { Explained, ExplainingOptions } from './quality/explain/failure.js';
