@@ -45,7 +45,7 @@ describe('trtforge convert', () => {
     const { exitCode, out } = await convert(model, '-o', output);
     expect(exitCode).toBe(0);
     expect(out).toMatch(/net\.fp16\.onnx {2}FP16 {2}\d+ B → \d+ B/);
-    expect(out).toContain('2 of 3 nodes with FP32 in them converted; 4 casts added, 0 removed');
+    expect(out).toContain('2 of 3 nodes with FP32 in them converted to FP16; 4 casts added, 0 removed');
     expect(out).toContain('FP32 Operator that stays FP32 by default  op-default, 1 node');
     expect(out).toContain('Exp encoder/exp: Exp squares or exponentiates its input');
     expect(existsSync(output)).toBe(true);
@@ -96,7 +96,7 @@ describe('trtforge convert', () => {
 
   it.each([
     [[model], 'TF_USAGE', '--output'],
-    [[model, '-o', output, '--precision', 'fp8'], 'TF_USAGE', 'fp8'],
+    [[model, '-o', output, '--precision', 'int2'], 'TF_USAGE', 'int2'],
     [[model, '-o', output, '--keep-nodes', '['], 'TF_USAGE', 'regular expression'],
     [[model, '-o', output, '--data-max', '512'], 'TF_USAGE', 'calibration'],
     [[model, '-o', model], 'TF_OUTPUT_IS_INPUT', 'net.onnx'],
