@@ -22,7 +22,7 @@ export const command = defineCommand({
   examples: [
     'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
     'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
-    "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
+    "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
   options: {
     against: text({
@@ -40,8 +40,8 @@ export const command = defineCommand({
       flags: '--recording <npz>',
       describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
     }),
-    check: text({
-      flags: '--check <command>',
+    checkCommand: text({
+      flags: '--check-command <command>',
       describe: 'judge by a command instead: {} is the candidate; exit code 0 passes, 1 fails',
       trust: true,
     }),
@@ -66,7 +66,7 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../../quality/bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
-    const { against, output, recording, check, budget, precision } = options;
+    const { against, output, recording, checkCommand, budget, precision } = options;
     const { emit, signal, environment, commandLine } = context;
     const converted = conversionFrom({
       ...options,
@@ -80,7 +80,7 @@ export const command = defineCommand({
           reference: against,
           output,
           recording,
-          check,
+          check: checkCommand,
           budget,
           precision,
           shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),

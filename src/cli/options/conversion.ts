@@ -63,7 +63,7 @@ export const conversionOptions = (prefix = '') => ({
   }),
   preprocess: choice({
     flags: '--preprocess <name>',
-    describe: `${prefix}how images of --calibration are prepared, as trtforge eval does`,
+    describe: `${prefix}how images of --calibration are prepared, as in evaluations`,
     choices: Object.keys(preprocessings),
   }),
   imgsz: option({

@@ -184,9 +184,13 @@ async function recordedReference(
 
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
   if (!check.includes('{}'))
-    throw new TrtforgeError('TF_USAGE', '--check has no {} in the place of the path of the candidate.', {
-      remedy: "For example: --check 'trtforge stream verify {} --reference clip.jsonl'",
-    });
+    throw new TrtforgeError(
+      'TF_USAGE',
+      '--check-command has no {} in the place of the path of the candidate.',
+      {
+        remedy: "For example: --check-command 'trtforge stream verify {} --reference clip.jsonl'",
+      },
+    );
   return {
     kind: 'check',
     reference: null,

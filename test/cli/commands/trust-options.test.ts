@@ -16,6 +16,7 @@ test('the options that a config file which was only found cannot set, in every v
     'allow-host-code',
     'cache-dir',
     'cache-from',
+    'check-command',
     'folder',
     'onnxruntime',
     'plugin',
