@@ -1,12 +1,18 @@
 import { calibrationOf } from '../../engines/calibration/calibration.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
-import { calibrationMethods, methodText, parseMethod } from '../../formats/precision/calibrate/method.js';
+import {
+  calibrationMethods,
+  DEFAULT_METHOD,
+  methodText,
+  parseMethod,
+} from '../../formats/precision/calibrate/method.js';
 import {
   defaultFormat,
   type FormatId,
   floatFormats,
   formatIds,
+  quantizedFormatNamed,
   restIds,
 } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
@@ -55,7 +61,7 @@ export const conversionOptions = (prefix = '') => ({
     flags: '--calibration-method <name>',
     describe: `${prefix}how ranges of quantized tensors are chosen: ${methods}`,
     parse: (value) => methodText(parseMethod(value)),
-    default: 'max',
+    default: DEFAULT_METHOD,
   }),
   calibrationCache: text({
     flags: '--calibration-cache <file>',
@@ -101,7 +107,9 @@ export function conversionFrom(
   options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
 ): ConversionOptions {
   const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth, rest } = options;
-  const { calibration: data, calibrationMethod: method, preprocess, imgsz } = options;
+  const { calibration: data, preprocess, imgsz } = options;
+  // Floating-point types read extremes alone, for which the order of samples does not count.
+  const method = quantizedFormatNamed(options.precision) === undefined ? 'max' : options.calibrationMethod;
   const { calibrationCache: cache } = options;
   if (dataMax !== undefined && data.length === 0)
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {

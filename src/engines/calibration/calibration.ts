@@ -3,7 +3,12 @@ import { sha256 } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
-import { type ChosenMethod, methodText, parseMethod } from '../../formats/precision/calibrate/method.js';
+import {
+  type ChosenMethod,
+  DEFAULT_METHOD,
+  methodText,
+  parseMethod,
+} from '../../formats/precision/calibrate/method.js';
 import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import { canonicalJson } from '../identity/canonical-json.js';
@@ -15,7 +20,7 @@ import type { SampleSource } from './sample-source.js';
 export interface CalibrationRequest extends Preparation {
   /** Files and folders, see `readSamples`. */
   readonly data: readonly string[];
-  /** As `parseMethod` reads it; default `max`. */
+  /** As `parseMethod` reads it; default `mse`. */
   readonly method?: string;
   /**
    * Where ranges are kept: used where it is there and of the same data, method and model, else written. A table of TensorRT or ONNX Runtime is used as it
@@ -30,7 +35,7 @@ export interface CalibrationRequest extends Preparation {
  */
 export function calibrationOf({
   data,
-  method = 'max',
+  method = DEFAULT_METHOD,
   cache,
   ...preparation
 }: CalibrationRequest): Calibration {

@@ -192,7 +192,7 @@ function summary(plan: Plan, options: ResolvedConversion) {
 function quantizationSummary(
   quantized: Quantization | undefined,
   { quantization }: ResolvedConversion,
-  method = 'max',
+  method: string | undefined,
 ): ConversionResult['quantization'] {
   if (quantized === undefined || quantization === undefined) return null;
   const nodes = quantized.placement.decisions.map(({ operation, quantized, rule, reason }) => ({
@@ -209,7 +209,7 @@ function quantizationSummary(
   ];
   return {
     rest: quantization.rest,
-    method: quantized.activations.size === 0 ? null : method,
+    method: quantized.activations.size === 0 ? null : (method ?? null),
     nodes,
     rules: titles
       .map((title) => ({

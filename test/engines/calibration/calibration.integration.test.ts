@@ -45,17 +45,17 @@ describe('a calibration cache', () => {
   const cache = join(folder, 'ranges.json');
 
   test('is written by the first run and saves the second', async () => {
-    const request = { data: [samples], cache };
+    const request = { data: [samples], method: 'max', cache };
     const y = { min: 0, max: 3, amax: 3 };
     expect(await calibrate(request)).toEqual({ y, hasRun: true, warned: false });
     expect(existsSync(cache)).toBe(true);
     expect(await calibrate(request)).toEqual({ y, hasRun: false, warned: false });
-    expect(await calibrate({ data: [], cache })).toEqual({ y, hasRun: false, warned: true });
+    expect(await calibrate({ data: [], method: 'max', cache })).toEqual({ y, hasRun: false, warned: true });
   });
 
   test('of other data, by another method or without a tensor is rejected', async () => {
     const rejected = { code: 'TF_CALIBRATION_INVALID' };
-    await expect(calibrate({ data: [data('other.npy', 5)], cache })).rejects.toMatchObject({
+    await expect(calibrate({ data: [data('other.npy', 5)], method: 'max', cache })).rejects.toMatchObject({
       ...rejected,
       details: { differing: ['data'] },
     });
@@ -63,7 +63,7 @@ describe('a calibration cache', () => {
       ...rejected,
       details: { differing: expect.arrayContaining(['method']) },
     });
-    await expect(calibrate({ data: [samples], cache }, ['z'])).rejects.toMatchObject({
+    await expect(calibrate({ data: [samples], method: 'max', cache }, ['z'])).rejects.toMatchObject({
       ...rejected,
       message: expect.stringContaining('z'),
     });

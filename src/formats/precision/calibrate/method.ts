@@ -15,6 +15,9 @@ export const calibrationMethods: Readonly<Record<CalibrationMethod, string>> = {
   mse: 'the least mean squared error',
 };
 
+/** The closest to FP32 on trained and random models, or within 0.8 dB of it: docs/precision.md. */
+export const DEFAULT_METHOD: CalibrationMethod = 'mse';
+
 /** Reads `max`, `percentile`, `percentile:99.9`, `entropy` or `mse`. Throws TF_USAGE. */
 export function parseMethod(text: string): ChosenMethod {
   const [name = '', share, ...more] = text.split(':');
