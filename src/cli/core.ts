@@ -72,6 +72,11 @@ export const core: Product = {
     ),
     quality('compare', 'compare recorded outputs with others', () => import('./commands/compare.js')),
     quality(
+      'compare layers',
+      'compare the tensors inside a model with those of its original: where it diverges first',
+      () => import('./commands/compare-layers.js'),
+    ),
+    quality(
       'bisect',
       'find the nodes that must stay FP32 for a bad 16-bit model to pass',
       () => import('./commands/bisect.js'),
@@ -155,6 +160,7 @@ export const core: Product = {
   reports: async () => [
     (await import('../report/forge-page.js')).forgeReport,
     (await import('../report/bisect-page.js')).bisectReport,
+    (await import('../report/layers-page.js')).layersReport,
   ],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');

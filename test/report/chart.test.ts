@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { barChart } from '../../src/report/chart/bars.js';
 import { type Chart, drawChart } from '../../src/report/chart/frame.js';
+import { heatMapChart } from '../../src/report/chart/heat-map.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
 import { plotChart } from '../../src/report/chart/plot.js';
 import { linearScale, logScale } from '../../src/report/chart/scale.js';
@@ -250,4 +251,28 @@ test('every chart has a title and a description for readers who cannot see it', 
   expect(ringPage(0.3)).toMatch(
     /role="img" aria-labelledby="(figure-1)-title \1-text".*<title id="\1-title">30% of it<\/title><desc id="\1-text">What it shows<\/desc>/,
   );
+});
+
+describe('a heat map', () => {
+  const map = (cells: readonly (readonly (number | null)[])[]) =>
+    marks(heatMapChart({ ...text, rows: 'rows', columns: 'columns', cells }));
+
+  test('is the darker the larger, and shows what has no number', () => {
+    const cells = map([
+      [0, 1],
+      [4, null],
+    ]);
+    expect(cells.map((cell) => [cell.tone, Number(cell.opacity)])).toEqual([
+      ['accent', 0],
+      ['accent', 0.25],
+      ['accent', 1],
+      ['bad', 1],
+    ]);
+    expect(cells.map(({ x }) => x)).toEqual(['0%', '50%', '0%', '50%']);
+    expect(cells[2]?.y).not.toBe(cells[0]?.y);
+  });
+
+  test('of zeros is light', () => {
+    expect(map([[0, 0]]).map(({ opacity }) => Number(opacity))).toEqual([0, 0]);
+  });
 });

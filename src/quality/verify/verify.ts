@@ -120,7 +120,7 @@ export const precisionOfFile = (path: string): VerifyPrecision =>
   precisionsOfFile(path).find((id) => quantizedFormatNamed(id) === undefined) ?? 'fp32';
 
 /** The precision of the candidate; codes that a reference model has as well make no difference. */
-function precisionBetween({ reference, candidate }: VerifyRequest): VerifyPrecision {
+export function precisionBetween({ reference, candidate }: VerifyRequest): VerifyPrecision {
   const inBoth = (id: VerifyPrecision) =>
     quantizedFormatNamed(id) !== undefined &&
     !isEngineFile(reference) &&

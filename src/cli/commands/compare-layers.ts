@@ -1,0 +1,125 @@
+import { publishFile } from '../../base/files/publish.js';
+import { plural } from '../../base/text/quantity.js';
+import { guessLine } from '../../engines/run/guessed-run.js';
+import { type ExitCode, outcomeExitCodes } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
+import { compareLayers } from '../../quality/layers/compare-layers.js';
+import { lossOf } from '../../quality/layers/loss.js';
+import type { LayerComparison } from '../../quality/layers/result.js';
+import { layersReport } from '../../report/layers-page.js';
+import { renderReport } from '../../report/read.js';
+import { formatMeasure } from '../../report/sentences.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { choice, option, text } from '../option.js';
+import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
+import { parseShapes } from '../values.js';
+
+export const command = defineCommand({
+  arguments: [
+    {
+      name: 'MODEL',
+      describe:
+        'what to judge: an ONNX model; in the place of an engine its model, which TensorRT computes with --provider tensorrt',
+    },
+  ],
+  examples: [
+    'trtforge compare layers model.fp16.onnx --against model.onnx --report layers.html',
+    'trtforge compare layers model.onnx --against model.onnx --provider tensorrt --provider-option trt_fp16_enable=1 --precision fp16',
+  ],
+  options: {
+    against: text({
+      flags: '--against <model>',
+      describe: 'the reference: an ONNX model, usually the FP32 original',
+      required: '--against model.onnx',
+    }),
+    precision: choice({
+      flags: '--precision <type>',
+      describe: 'whose tolerances to use (default: the lowest precision in MODEL)',
+      choices: ['fp32', ...formatIds],
+    }),
+    report: text({
+      flags: '--report <file>',
+      describe: 'also write an HTML page with the error by layer and where in a tensor it is',
+      writes: ['an HTML page'],
+    }),
+    shapes: option({
+      flags: '--shapes <shapes>',
+      describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
+      parse: parseShapes,
+      repeat: true,
+    }),
+    ...comparisonOptions,
+    ...placeOptions,
+  },
+  schema: async () => (await import('../../quality/layers/result.js')).layerComparisonSchema,
+  run: async ([candidate = ''], options, context): Promise<LayerComparison & { exitCode: ExitCode }> => {
+    const { against, precision, report } = options;
+    const { emit, signal, environment, commandLine } = context;
+    const found = await inPhase(
+      'compare layers',
+      emit,
+      () =>
+        compareLayers(
+          {
+            candidate,
+            reference: against,
+            shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+            ...comparisonOptionsOf(options),
+            precision,
+            ...placeOf(options),
+          },
+          { emit, signal, environment },
+        ),
+      `${candidate} against ${against}`,
+    );
+    const result: LayerComparison = { ...found, repeat: commandLine };
+    if (report !== undefined)
+      publishFile(report, renderReport({ kind: layersReport, result }, 'html').content);
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+  },
+  render,
+});
+
+/** How many tensors the text lists; --json has all. */
+const LISTED = 10;
+
+function render(result: LayerComparison, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
+  const guess = guessLine(result.inputs);
+  if (guess !== null) output.line(dim(guess));
+  output.line(
+    `${plural(result.tensors.length, 'tensor')} compared ${dim(`(${result.onlyReference} of the reference and ${result.onlyCandidate} of the candidate have no counterpart)`)}`,
+  );
+  output.line();
+  const worst = result.tensors.toSorted((a, b) => lossOf(b) - lossOf(a)).slice(0, LISTED);
+  const rows = worst.map(({ outcome, name, op, error, nonFinite }) => [
+    outcome,
+    name,
+    op,
+    ...(error === null
+      ? ['', '', '', '']
+      : [error.maxAbs, error.maxRelative, error.sqnr, error.cosine].map(formatMeasure)),
+    String(nonFinite.mismatching),
+  ]);
+  const head = ['', 'tensor', 'operator', 'max', 'max rel', 'SQNR', 'cosine', 'not finite'];
+  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  const padded = (row: readonly string[]) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join('  ')
+      .trimEnd();
+  output.line(dim(padded(head)));
+  const colors = { pass: green, fail: red, inconclusive: yellow };
+  for (const [i, row] of rows.entries()) {
+    const line = padded(row);
+    const { outcome } = worst[i]!;
+    output.line(colors[outcome](line.slice(0, outcome.length)) + line.slice(outcome.length));
+  }
+  output.line();
+  output.line(colors[result.outcome](result.headline));
+  for (const reason of result.reasons) output.line(`- ${reason}`);
+  output.line(`${dim('To repeat:')} ${result.repeat}`);
+}

@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { plural } from '../../base/text/quantity.js';
+import { describedInput } from '../../engines/run/inputs.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { packageVersion } from '../../version.js';
+import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
+import { checkRules } from '../verify/judged.js';
+import { unrepeatable } from '../verify/repeatable.js';
+import type { VerifyContext, VerifyRequest } from '../verify/request.js';
+import type { VerifiedOutput } from '../verify/result.js';
+import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
+import { precisionBetween } from '../verify/verify.js';
+import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
+import { errorMap } from './error-map.js';
+import { lossOf } from './loss.js';
+import type { ComparedTensor, ErrorMap, LayerComparison } from './result.js';
+
+/** Nothing is known of sizes before the first group has run. */
+const FIRST_GROUP = 8;
+const LARGEST_GROUP = 128;
+/** Bytes of the tensors of a group, both sides and all samples together. */
+const GROUP_BYTES = 256 * 2 ** 20;
+
+/**
+ * Compares the values inside two models on the same seeded inputs: every floating-point tensor that both have under one name, in graph order, by the limits
+ * that `verify` has for outputs. Tensors become outputs of temporary copies of the models, in groups, so that memory does not grow with the model.
+ * Throws TF_USAGE, TF_VERIFY_MISMATCH where nothing is common, and what opening, writing and running throw.
+ */
+export async function compareLayers(
+  request: VerifyRequest,
+  context: VerifyContext = {},
+): Promise<LayerComparison> {
+  checkRules(request);
+  const common = commonTensors(request.reference, request.candidate);
+  checkNames(request, common);
+  const precision = request.precision ?? precisionBetween(request);
+  const found = new Findings();
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-layers-'));
+  try {
+    const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
+    const total = common.tensors.length;
+    let sides: { readonly reference: ReferenceRun; readonly candidate: SideRun } | undefined;
+    for (let [start, size] = [0, FIRST_GROUP]; start < total; ) {
+      context.emit?.({ type: 'progress', phase: 'compare layers', done: start, total, detail: 'tensors' });
+      const group = common.tensors.slice(start, start + size);
+      const typed = group.map(({ name }) => ({ name, dtype: common.candidateDtypes.get(name)! }));
+      await writeMarked(request.reference, marked.reference, group, context.signal);
+      await writeMarked(request.candidate, marked.candidate, typed, context.signal);
+      const own = ownRequest(request, marked, group);
+      const runs = new SampleRuns(own, { ...context, emit: undefined });
+      const reference = await runs.reference(() => {});
+      const candidate = await runs.candidate(marked.candidate, reference, () => {});
+      const judgement = judgeRuns(own, precision, reference, candidate);
+      const { seedsRepeat } = candidate;
+      const doubts = await unrepeatable(own, precision, judgement, reference, seedsRepeat, (count) =>
+        runs.referenceAgain(reference, count),
+      );
+      found.add(group, judgement, doubts, { reference, candidate });
+      start += group.length;
+      const bytes = bytesOf([...reference.outputs, ...candidate.outputs]) / group.length;
+      size = Math.max(1, Math.min(LARGEST_GROUP, Math.floor(GROUP_BYTES / Math.max(1, bytes))));
+      sides = { reference, candidate };
+    }
+    if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
+    return {
+      schema: 'trtforge.compare-layers/1',
+      version: packageVersion(),
+      reference: request.reference,
+      candidate: request.candidate,
+      referenceBackend: sides.reference.backend,
+      candidateBackend: sides.candidate.backend,
+      precision,
+      seed: request.seed ?? 0,
+      samples: sides.reference.outputs.length,
+      inputs: sides.reference.plan.map(describedInput),
+      onlyReference: common.onlyReference,
+      onlyCandidate: common.onlyCandidate,
+      ...found.summary(),
+      repeat: null,
+    };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The request for a group of tensors: tolerances by the names of others are left out. */
+function ownRequest(
+  request: VerifyRequest,
+  marked: Pick<VerifyRequest, 'reference' | 'candidate'>,
+  group: readonly MadeTensor[],
+): VerifyRequest {
+  const names = new Set<string | null>([null, ...group.map(({ name }) => name)]);
+  const own = (asked: VerifyRequest['atol']) => asked?.filter(({ name }) => names.has(name));
+  return { ...request, ...marked, atol: own(request.atol), rtol: own(request.rtol) };
+}
+
+/** A misspelt name would silently leave its tensor to the usual limits. */
+function checkNames({ reference, atol = [], rtol = [] }: VerifyRequest, { tensors }: CommonTensors): void {
+  const known = new Set<string | null>([null, ...tensors.map(({ name }) => name)]);
+  const wrong = [...atol, ...rtol].find(({ name }) => !known.has(name));
+  if (wrong === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `${reference} has no tensor ${wrong.name} that is compared.`, {
+    remedy: 'Pass tolerances by the names of tensors that both models have, as --json lists them.',
+  });
+}
+
+const bytesOf = (samples: readonly NamedTensors[]): number =>
+  samples.flatMap((tensors) => [...tensors.values()]).reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+type Sides = { readonly reference: SideRun; readonly candidate: SideRun };
+
+/** What the groups gave so far. */
+class Findings {
+  readonly #tensors: ComparedTensor[] = [];
+  #first: ErrorMap | undefined;
+  #worst: { readonly loss: number; readonly map: ErrorMap } | undefined;
+
+  add(
+    group: readonly MadeTensor[],
+    { judged, broken }: RunsJudgement,
+    doubts: ReadonlyMap<string, string>,
+    sides: Sides,
+  ): void {
+    const failed = new Set(failedOutputs({ judged, broken }).map(({ name }) => name));
+    for (const { name, node, op, dtype } of group) {
+      const doubt = doubts.get(name);
+      const output = judged.find((one) => one.output.name === name)?.output;
+      const reasons = doubt ?? broken.find((one) => one.name === name)?.reason ?? output?.reasons ?? [];
+      const tensor: ComparedTensor = {
+        name,
+        node,
+        op,
+        dtype,
+        candidateDtype: output?.candidateDtype ?? dtype,
+        shape: output?.shape ?? [...(sides.reference.outputs[0]?.get(name)?.shape ?? [])],
+        outcome: doubt === undefined ? (output?.outcome ?? 'fail') : 'inconclusive',
+        error: output === undefined ? null : errorOf(output),
+        nonFinite: nonFiniteOf(output),
+        reasons: typeof reasons === 'string' ? [reasons] : reasons,
+      };
+      this.#tensors.push(tensor);
+      const map = () => errorMap(name, valuesOf(sides.candidate, name), valuesOf(sides.reference, name));
+      const loss = lossOf(tensor);
+      const isFailed = failed.has(name) && doubt === undefined && output !== undefined;
+      if (isFailed) this.#first ??= map();
+      if (loss > (this.#worst?.loss ?? 0)) this.#worst = { loss, map: map() };
+    }
+  }
+
+  summary() {
+    const tensors = this.#tensors;
+    const failed = tensors.filter(({ outcome }) => outcome === 'fail');
+    const [first] = failed;
+    const maps = [this.#first, this.#worst?.map].filter((map) => map !== undefined);
+    const outcome =
+      first !== undefined
+        ? ('fail' as const)
+        : tensors.some((tensor) => tensor.outcome === 'pass')
+          ? ('pass' as const)
+          : ('inconclusive' as const);
+    const headlines = {
+      fail: `${failed.length} of ${plural(tensors.length, 'tensor')} diverge, ${first?.name} (${[first?.op, first?.node].join(' ').trim()}) first.`,
+      pass: `${plural(tensors.length, 'tensor')} compared; none diverges.`,
+      inconclusive: `${plural(tensors.length, 'tensor')} compared; none shows anything.`,
+    };
+    return {
+      tensors,
+      diverging: failed.length,
+      firstDivergence: first?.name ?? null,
+      worst: this.#worst?.map.tensor ?? null,
+      maps: maps.filter(({ tensor }, index) => maps.findIndex((map) => map.tensor === tensor) === index),
+      outcome,
+      headline: headlines[outcome],
+      reasons: first?.reasons ?? [],
+    };
+  }
+}
+
+function errorOf({ statistics }: VerifiedOutput): NonNullable<ComparedTensor['error']> {
+  const amount = (name: string) => statistics.find((one) => one.name === name)?.amount ?? 'NaN';
+  return {
+    maxAbs: amount('max'),
+    meanAbs: amount('mean'),
+    maxRelative: amount('max relative'),
+    sqnr: amount('SNR in dB'),
+    cosine: amount('cosine similarity'),
+  };
+}
+
+function nonFiniteOf(output: VerifiedOutput | undefined): ComparedTensor['nonFinite'] {
+  const counts = output?.nonFinite;
+  if (counts === undefined) return { candidate: 0, reference: 0, mismatching: 0 };
+  return {
+    candidate: counts.nanInCandidate + counts.infiniteInCandidate,
+    reference: counts.nanInReference + counts.infiniteInReference,
+    mismatching: counts.mismatching,
+  };
+}
+
+const valuesOf = ({ outputs }: SideRun, name: string) =>
+  outputs.flatMap((tensors) => tensors.get(name) ?? []);
