@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { writeModel } from '../../../src/formats/onnx/write.js';
 import { type ConversionResult, conversionSchema } from '../../../src/formats/precision/conversion.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -120,6 +121,59 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     };
     expect((await kept()).map(({ node }) => node)).toEqual(['encoder/exp', 'decoder/product']);
     expect(await kept('--data-max', '1e9')).toEqual([]);
+  });
+
+  it('writes its ranges to a cache, reads them from it, and rejects those of other data', async () => {
+    const g = new GraphBuilder('wide');
+    g.input('x', 'float32', [1, 64]);
+    g.initializer('w', tensorFrom('float32', [64, 64], new Float32Array(64 * 64).fill(1 / 64)));
+    g.node('MatMul', { name: 'first', inputs: ['x', 'w'], outputs: ['h'] });
+    g.node('MatMul', { name: 'last', inputs: ['h', 'w'], outputs: ['y'] });
+    g.output('y', 'float32', [1, 64]);
+    const wide = join(folder, 'wide.onnx');
+    await writeModel(buildModel(g), wide);
+    const saved = (name: string, top: number) => {
+      const path = join(folder, name);
+      writeNpz(path, new Map([['x', tensorFrom('float32', [1, 64], new Float32Array(64).fill(top))]]));
+      return path;
+    };
+    const cache = join(folder, 'ranges.json');
+    const int8 = async (sample: string, ...more: string[]) => {
+      const words = ['--precision', 'int8', '--calibration', sample, '--calibration-cache', cache, ...more];
+      const { exitCode, json } = await trtforge(['convert', wide, '-o', output, ...words, '--json']);
+      return { exitCode, result: json<ConversionResult>(), error: json().error };
+    };
+    const sample = saved('eight.npz', 8);
+    const first = await int8(sample);
+    expect(first.exitCode).toBe(0);
+    expect(first.result.quantization?.activations).toMatchObject([
+      { tensor: 'x', amax: expect.closeTo(8, 1) },
+    ]);
+
+    // Ranges that no run gives: they come out only where the file is read.
+    const written = readFileSync(cache, 'utf8');
+    const content = JSON.parse(written);
+    expect(content.ranges.x.amax).toBeCloseTo(8, 1);
+    content.ranges.x.amax = 6;
+    writeFileSync(cache, JSON.stringify(content));
+    const second = await int8(sample);
+    expect(second.result.quantization?.activations).toMatchObject([
+      { tensor: 'x', amax: expect.closeTo(6, 1) },
+    ]);
+    writeFileSync(cache, written);
+
+    for (const [differing, run] of [
+      ['data', int8(saved('nine.npz', 9))],
+      ['method', int8(sample, '--calibration-method', 'entropy')],
+    ] as const) {
+      const { exitCode, error } = await run;
+      expect(exitCode).not.toBe(0);
+      expect(error).toMatchObject({
+        code: 'TF_CALIBRATION_INVALID',
+        details: { differing: expect.arrayContaining([differing]) },
+      });
+    }
+    expect(readFileSync(cache, 'utf8')).toBe(written);
   });
 
   it('is done by forge as well, and its command repeats it', async () => {
