@@ -33,7 +33,7 @@ export const layersReport = defineReport<LayerComparison>({
   }),
 });
 
-/** Errors below a ten-millionth of a tensor are those of FP32. */
+/** Errors below a hundred-millionth of a tensor are those of FP32. */
 const SMALLEST_ERROR = 1e-8;
 
 function errorSection({ tensors, firstDivergence, worst }: LayerComparison): Section {
