@@ -146,6 +146,7 @@ export const layersOfFile = lazy(
 export const diffEngines = lazy(async () => (await import('./engines/layers/diff.js')).diffEngines);
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';
+export type { CalibrationRequest } from './engines/calibration/calibration.js';
 export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
@@ -179,7 +180,7 @@ export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
-export type { ValueRange } from './formats/precision/options.js';
+export type { Calibration, ValueRange } from './formats/precision/options.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
 export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
