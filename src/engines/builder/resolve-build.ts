@@ -1,6 +1,5 @@
 import { basename, join } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
-import { sha256, sha256OfRange } from '../../base/files/digest.js';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
@@ -161,7 +160,7 @@ function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain
     flags: [...new Set(settings.flags)].sort(),
     tacticSources: settings.tacticSources === null ? null : [...new Set(settings.tacticSources)].sort(),
     previewFeatures: [...new Set(settings.previewFeatures)].sort(),
-    pluginDigests: (requested.plugins ?? []).map(digestFile).sort(),
+    pluginDigests: (requested.plugins ?? []).map(sha256OfFile).sort(),
   };
 }
 
@@ -195,12 +194,3 @@ function checkedRecipe(recipe: Recipe): Recipe {
 
 const asProfile = (profile: string | ProfileRequest): ProfileRequest =>
   typeof profile === 'string' ? parseProfile(profile) : profile;
-
-function digestFile(path: string): string {
-  const source = openFile(path);
-  try {
-    return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
-}

@@ -1,4 +1,4 @@
-import { sha256 } from '../../base/files/digest.js';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type LogMelOptions, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
 import { readAudio } from '../../formats/audio/read-audio.js';
@@ -7,7 +7,6 @@ import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { integerTensor, isIntegerDtype, tensorFrom } from '../../formats/tensor/values.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import type { Binding } from '../runtime/session.js';
-import { fileDigest } from './image-samples.js';
 import type { CalibrationSample, SampleSource } from './sample-source.js';
 
 /** Utterances as log-mel features, as NeMo computes them for Parakeet and FastConformer: whole, one after another. */
@@ -15,7 +14,9 @@ export function audioSamples(paths: readonly string[]): SampleSource {
   return {
     total: paths.length,
     digests: () =>
-      paths.map((path) => sha256(canonicalJson({ audio: fileDigest(path), frontEnd: { ...nemoFrontEnd } }))),
+      paths.map((path) =>
+        sha256(canonicalJson({ audio: sha256OfFile(path), frontEnd: { ...nemoFrontEnd } })),
+      ),
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       const network = audioInputs(inputs);
       for (const path of paths) yield { origin: path, inputs: await featuresOf(path, network) };

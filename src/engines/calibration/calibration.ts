@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { sha256 } from '../../base/files/digest.js';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
@@ -12,7 +12,6 @@ import {
 import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import { canonicalJson } from '../identity/canonical-json.js';
-import { fileDigest } from './image-samples.js';
 import { type Preparation, readSamples } from './read-samples.js';
 import type { SampleSource } from './sample-source.js';
 
@@ -56,7 +55,7 @@ export function calibrationOf({
           model: await modelDigest(path),
         };
   return {
-    digest: () => (data.length === 0 ? fileDigest(cache!) : digestOf(sources(), chosen)),
+    digest: () => (data.length === 0 ? sha256OfFile(cache!) : digestOf(sources(), chosen)),
     method: methodText(chosen),
     observe: async (model, { emit, signal }) => {
       // A cache has the ranges of what is quantized only.

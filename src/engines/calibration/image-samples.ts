@@ -1,5 +1,4 @@
-import { openFile } from '../../base/files/byte-source.js';
-import { sha256, sha256OfRange } from '../../base/files/digest.js';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
@@ -20,7 +19,7 @@ export function imageSamples(
   return {
     total: paths.length,
     digests: () =>
-      paths.map((path) => sha256(canonicalJson({ image: fileDigest(path), preprocess, imgsz: pixels }))),
+      paths.map((path) => sha256(canonicalJson({ image: sha256OfFile(path), preprocess, imgsz: pixels }))),
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       let at = 0;
       const preprocessing = preprocessingOf(inputs, preprocess, pixels);
@@ -28,14 +27,4 @@ export function imageSamples(
         yield { origin: paths[at++]!, inputs: image.inputs };
     },
   };
-}
-
-/** SHA-256 of a file. */
-export function fileDigest(path: string): string {
-  const source = openFile(path);
-  try {
-    return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
 }

@@ -1,7 +1,6 @@
 import { constants, copyFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
-import { sha256OfRange } from '../../base/files/digest.js';
+import { sha256OfFile } from '../../base/files/digest.js';
 import { ownEntries, readJson } from '../../base/files/files.js';
 import { makeFolder, pathBelow } from '../../base/files/folders.js';
 import { moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
@@ -73,7 +72,7 @@ export function foreignProblem(
   record: ForeignEngine,
 ): { readonly code: string; readonly reason: string } | null {
   try {
-    const actual = digestOf(path);
+    const actual = sha256OfFile(path);
     if (actual === record.sha256) return null;
     return {
       code: 'TF_ENGINE_DIGEST_MISMATCH',
@@ -92,7 +91,7 @@ function describeForeign(path: string, name: string): ForeignEngine {
   return {
     schema: 'trtforge.foreign/1',
     name,
-    sha256: digestOf(path),
+    sha256: sha256OfFile(path),
     bytes: fileBytes,
     product,
     version,
@@ -108,15 +107,6 @@ function describeForeign(path: string, name: string): ForeignEngine {
     ],
     importedAt: new Date().toISOString(),
   };
-}
-
-function digestOf(path: string): string {
-  const source = openFile(path);
-  try {
-    return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
 }
 
 /** A file name that is safe everywhere: names come from buckets and archives. */

@@ -1,7 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { basename } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
-import { sha256OfRange } from '../../base/files/digest.js';
+import { sha256OfFile } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
@@ -124,12 +123,3 @@ const sameMode = (a: StreamsMode, b: StreamsMode): boolean =>
   a.durationMs === b.durationMs &&
   a.graph === b.graph &&
   a.spinWait === b.spinWait;
-
-function sha256OfFile(path: string): string {
-  const source = openFile(path);
-  try {
-    return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
-}

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
-import { sha256, sha256OfRange } from '../../base/files/digest.js';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { shellLine } from '../../base/process/shell-quote.js';
@@ -265,25 +264,16 @@ async function questionOf(
       version: packageVersion(),
       reference: await digestOf(reference),
       conversion: conversionRecipe(precision, options),
-      recording: recording === undefined ? null : digestFile(recording),
+      recording: recording === undefined ? null : sha256OfFile(recording),
       check: check ?? null,
       seed: seed ?? 0,
       samples: samples ?? null,
       limits: [atol ?? [], rtol ?? []],
       ranges: ranges ?? [],
       shapes: [...(shapes ?? [])],
-      files: files.map(({ name, path }) => `${name} ${digestFile(path)}`),
+      files: files.map(({ name, path }) => `${name} ${sha256OfFile(path)}`),
     }),
   );
-}
-
-function digestFile(path: string): string {
-  const source = openFile(path);
-  try {
-    return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
 }
 
 function convertLine(

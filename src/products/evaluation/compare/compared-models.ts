@@ -1,5 +1,5 @@
 import { basename, dirname, extname, join } from 'node:path';
-import { sha256 } from '../../../base/files/digest.js';
+import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import { passportPath, readPassport } from '../../../engines/identity/passport.js';
@@ -10,7 +10,6 @@ import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
 import { type FormatId, floatFormats } from '../../../formats/precision/formats/index.js';
-import { digestOf } from '../run/candidate.js';
 import type { Variant } from './variant.js';
 
 /** A model or an engine that is compared, on every back end that takes it. */
@@ -87,7 +86,7 @@ async function readCompared(
   if (isEngineFile(file)) {
     const passport = statIfThere(passportPath(file)) === undefined ? undefined : readPassport(file);
     const precision = passport?.identity.document.recipe.precision ?? 'engine';
-    const digest = await digestOf(file);
+    const digest = await sha256OfFileInPieces(file);
     return { file, role, kind: 'engine', label: label ?? precision, precision: null, digest };
   }
   const digest = await digestOfFile(file, context);
@@ -114,7 +113,7 @@ async function digestOfFile(
   path: string,
   { emit = ignoreEvents, signal, environment }: OpenContext,
 ): Promise<string> {
-  if (!/\.onnx$/i.test(path)) return digestOf(path);
+  if (!/\.onnx$/i.test(path)) return sha256OfFileInPieces(path);
   return (await readModel(path, { cacheFolder: cacheFolder(environment), emit, signal })).content.digest;
 }
 

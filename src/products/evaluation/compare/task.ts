@@ -1,6 +1,6 @@
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
-import { sha256 } from '../../../base/files/digest.js';
+import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
@@ -15,7 +15,6 @@ import { readImageIds } from '../detection/coco.js';
 import { type EvaluateDetectorRequest, evaluateDetector } from '../detection/evaluate-detector.js';
 import { Findings } from '../detection/findings.js';
 import { readInstances } from '../detection/instances.js';
-import { digestOf } from '../run/candidate.js';
 import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import { readManifest } from '../speech/transcripts.js';
 import type { ComparedTaskId, Variant } from './variant.js';
@@ -180,7 +179,7 @@ async function digestOfData(
   for (const [index, path] of [...named, ...samples].entries()) {
     throwIfCancelled(signal, 'reading the data');
     const isThere = path !== undefined && statIfThere(path)?.isFile() === true;
-    files.push(isThere ? await digestOf(path) : null);
+    files.push(isThere ? await sha256OfFileInPieces(path) : null);
     emit({ type: 'progress', phase: 'read data', done: index + 1, total: named.length + samples.length });
   }
   return sha256(canonicalJson({ task, settings, files }));

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
-import { openFile } from '../../../base/files/byte-source.js';
-import { sha256InPieces } from '../../../base/files/digest.js';
+import { sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { passportPath, readPassport } from '../../../engines/identity/passport.js';
 import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';
@@ -44,7 +43,7 @@ export async function withCandidate<T>(
     candidate: {
       file,
       kind: session.kind,
-      sha256: await digestOf(file),
+      sha256: await sha256OfFileInPieces(file),
       identity: passport?.identity.digest ?? null,
       name: passport?.name ?? null,
       precision: passport?.identity.document.recipe.precision ?? null,
@@ -55,14 +54,4 @@ export async function withCandidate<T>(
       warnings: [...warnings],
     },
   };
-}
-
-/** SHA-256 of a file. */
-export async function digestOf(file: string): Promise<string> {
-  const source = openFile(file);
-  try {
-    return await sha256InPieces(source);
-  } finally {
-    source.close();
-  }
 }

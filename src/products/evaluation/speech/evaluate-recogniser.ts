@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
@@ -15,7 +16,6 @@ import type {
   RecogniserOptions,
 } from '../../../quality/tasks/recogniser.js';
 import type { Variant } from '../compare/variant.js';
-import { digestOf } from '../run/candidate.js';
 import type { RecogniserResult } from './recogniser-result.js';
 import { readManifest, type Spoken, type Utterance } from './transcripts.js';
 import { scoreUtterances } from './wer.js';
@@ -66,7 +66,7 @@ export async function evaluateRecogniser(
     );
     const { facts } = recogniser;
     const files = await Promise.all(
-      facts.files.map(async (file) => ({ file, sha256: await digestOf(file) })),
+      facts.files.map(async (file) => ({ file, sha256: await sha256OfFileInPieces(file) })),
     );
     const result: RecogniserResult = {
       schema: 'trtforge.eval-recogniser/1',

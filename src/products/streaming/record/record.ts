@@ -1,6 +1,5 @@
 import { basename } from 'node:path';
-import { openFile } from '../../../base/files/byte-source.js';
-import { sha256, sha256InPieces } from '../../../base/files/digest.js';
+import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { medianOf } from '../../../base/statistics.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
@@ -168,7 +167,7 @@ async function provenanceOf(
     backend: made.session.backend,
     model: {
       path: basename(request.file),
-      digest: stated.digest ?? (await fileDigest(request.file)),
+      digest: stated.digest ?? (await sha256OfFileInPieces(request.file)),
       kind: stated.kind,
     },
     contract: request.contract === undefined ? null : sha256(canonicalJson(contractFileOf(made.contract))),
@@ -192,13 +191,4 @@ function precisionOf({ path, digest }: KnownModel): Pick<Provenance, 'precision'
   if (digest === null) return { precision: 'unknown', tf32: null };
   const { recipe } = readPassport(path).identity.document;
   return { precision: recipe.precision, tf32: !recipe.flags.includes('no-tf32') };
-}
-
-async function fileDigest(path: string): Promise<string> {
-  const source = openFile(path);
-  try {
-    return await sha256InPieces(source);
-  } finally {
-    source.close();
-  }
 }

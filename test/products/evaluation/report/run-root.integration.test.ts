@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sha256OfFileInPieces } from '../../../../src/base/files/digest.js';
 import { evaluationSections } from '../../../../src/products/evaluation/report/run-root.js';
-import { digestOf } from '../../../../src/products/evaluation/run/candidate.js';
 import { sampleResult } from '../../../report/sample.js';
 import { runs } from '../../../support/runs.js';
 import { trtforge } from '../../../support/trtforge.js';
@@ -18,7 +18,7 @@ let sha256: string;
 beforeAll(async () => {
   await paintCells(folder);
   const model = await detector();
-  sha256 = await digestOf(model);
+  sha256 = await sha256OfFileInPieces(model);
   const line = ['eval', 'detector', model, '--instances', at('instances.json'), '--images', at('images')];
   const { exitCode, out } = await trtforge([...line, '-o', at('root', 'eval', 'fp32-coco'), '--json']);
   expect(exitCode).toBe(0);
