@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import type { EventListener } from '../../events.js';
 import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
 import {
   type ChosenMethod,
@@ -52,7 +52,7 @@ export function calibrationOf({
           data: digestOf(sources(), chosen),
           method: methodText(chosen),
           dtype,
-          model: await modelDigest(path),
+          model: await (await import('../identity/model-digest.js')).digestModelFile(path),
         };
   return {
     digest: () => (data.length === 0 ? sha256OfFile(cache!) : digestOf(sources(), chosen)),
@@ -110,19 +110,6 @@ async function cachedRanges(
       });
     }),
   );
-}
-
-async function modelDigest(path: string): Promise<string> {
-  const [{ openModel }, { digestModel }] = await Promise.all([
-    import('../../formats/onnx/model.js'),
-    import('../identity/model-digest.js'),
-  ]);
-  const model = openModel(path);
-  try {
-    return (await digestModel(model, { emit: ignoreEvents })).digest;
-  } finally {
-    model.close();
-  }
 }
 
 type Context = Pick<Parameters<Calibration['observe']>[1], 'emit' | 'signal'>;

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { clearField, toBinary } from '@bufbuild/protobuf';
 import { sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import type { EventListener } from '../../events.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
 import { visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
-import type { OnnxModel } from '../../formats/onnx/model.js';
+import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
 import {
   type AttributeProto,
   AttributeProtoSchema,
@@ -54,6 +54,19 @@ export async function digestModel(
   }
   dropRemarks(model);
   return { digest: sha256(toBinary(ModelProtoSchema, model.proto)), weightBytes };
+}
+
+/** The digest of a model file's content: see `digestModel`. Throws what opening and reading the model throw, TF_CANCELLED. */
+export async function digestModelFile(
+  path: string,
+  { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
+): Promise<string> {
+  const model = openModel(path);
+  try {
+    return (await digestModel(model, { emit, signal })).digest;
+  } finally {
+    model.close();
+  }
 }
 
 function digestWeight(weight: Weight, signal: AbortSignal | undefined): Buffer {

@@ -1,13 +1,11 @@
 import { dirname } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
-import { digestModel } from '../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
 import type { TaskContext } from '../../quality/tasks/task.js';
 import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, jointInputs, rejectMismatches } from './check-bundle.js';
@@ -47,8 +45,8 @@ export async function openDecoder(
   const { tokenLogits, blankId, durations } = facts;
   const digest = sha256(
     canonicalJson({
-      predictor: await contentOf(predictor, context),
-      joint: await contentOf(joint, context),
+      predictor: await digestModelFile(predictor.onnx, { signal: context.signal }),
+      joint: await digestModelFile(joint.onnx, { signal: context.signal }),
       tokenLogits,
       blankId,
       durations,
@@ -90,12 +88,3 @@ export const smallestShapes = ({
       profiles?.[0]?.min ?? (shape ?? []).map((size) => (typeof size === 'number' ? size : 1)),
     ]),
   );
-
-async function contentOf({ onnx }: Component, context: TaskContext): Promise<string> {
-  const model = openModel(onnx);
-  try {
-    return (await digestModel(model, { emit: ignoreEvents, signal: context.signal })).digest;
-  } finally {
-    model.close();
-  }
-}

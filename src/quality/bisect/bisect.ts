@@ -7,6 +7,7 @@ import { shellLine } from '../../base/process/shell-quote.js';
 import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { sampleOf } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -18,7 +19,7 @@ import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
 import { measure } from '../verify/result.js';
 import { hasTypedInput, precisionOfFile } from '../verify/verify.js';
-import { Candidates, digestOf } from './candidates.js';
+import { Candidates } from './candidates.js';
 import { type Judge, openJudge } from './judge.js';
 import { type Failing, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
@@ -262,7 +263,7 @@ async function questionOf(
   return sha256(
     canonicalJson({
       version: packageVersion(),
-      reference: await digestOf(reference),
+      reference: await digestModelFile(reference),
       conversion: conversionRecipe(precision, options),
       recording: recording === undefined ? null : sha256OfFile(recording),
       check: check ?? null,

@@ -2,10 +2,9 @@ import { sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
-import { digestModel } from '../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
@@ -90,7 +89,7 @@ export class Candidates {
     try {
       const model = await timed(ms, 'convert', async () => {
         await this.write(change, this.#path);
-        return digestOf(this.#path);
+        return digestModelFile(this.#path);
       });
       const twin = this.#trials.all.find((trial) => trial.model === model);
       if (twin !== undefined)
@@ -132,13 +131,4 @@ async function timed<T>(ms: Trial['ms'], part: keyof Trial['ms'], work: () => Pr
   const result = await work();
   ms[part] = performance.now() - started;
   return result;
-}
-
-export async function digestOf(path: string): Promise<string> {
-  const model = openModel(path);
-  try {
-    return (await digestModel(model, { emit: ignoreEvents })).digest;
-  } finally {
-    model.close();
-  }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { shellLine } from '../../base/process/shell-quote.js';
-import { digestModel } from '../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { qualifiedOpType, visitMainGraphs } from '../../formats/onnx/graph.js';
@@ -104,7 +104,8 @@ class Trials {
       if (group.keepOps.length + group.keepNodes.length === 0) {
         this.ops = suspicious(Object.keys(convertedOps));
         // It is the candidate itself, which failed.
-        if ((await digestOf(this.#output)) === (await digestOf(this.#failed.request.candidate))) return false;
+        if ((await digestModelFile(this.#output)) === (await digestModelFile(this.#failed.request.candidate)))
+          return false;
       }
       this.#tried++;
       const isPass = await this.#failed.passes(this.#output);
@@ -220,15 +221,6 @@ async function narrowed<T>(
     else beyond = at;
   }
   return items.slice(start, end);
-}
-
-async function digestOf(path: string): Promise<string> {
-  const model = openModel(path);
-  try {
-    return (await digestModel(model, { emit: ignoreEvents })).digest;
-  } finally {
-    model.close();
-  }
 }
 
 /** What a conversion leaves as it is: how many nodes of which operator a model has; and their names, in the graph's order. */

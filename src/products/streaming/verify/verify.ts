@@ -1,9 +1,8 @@
 import { runSupervised } from '../../../base/process/supervise.js';
-import { digestModel } from '../../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
-import { openModel } from '../../../formats/onnx/model.js';
 import { openReference } from '../reference/open.js';
 import { sessionRunner } from './candidate.js';
 import type { ParityRequest } from './plan.js';
@@ -53,7 +52,7 @@ async function onModel(request: ParityRequest, context: ParityFileContext): Prom
   const session = await openSession(request.candidate, request, context);
   try {
     const modelDigest =
-      reference.header.provenance === null ? null : await digestOf(request.candidate, context);
+      reference.header.provenance === null ? null : await digestModelFile(request.candidate, context);
     const candidate = {
       backend: session.backend,
       inputs: session.inputs,
@@ -67,14 +66,5 @@ async function onModel(request: ParityRequest, context: ParityFileContext): Prom
     return await runParity(request, candidate, reference, context);
   } finally {
     await session.close();
-  }
-}
-
-async function digestOf(path: string, { emit = ignoreEvents, signal }: ParityContext): Promise<string> {
-  const model = openModel(path);
-  try {
-    return (await digestModel(model, { emit, signal })).digest;
-  } finally {
-    model.close();
   }
 }
