@@ -10,9 +10,9 @@ import { bisectReport } from '../../report/bisect-page.js';
 import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionTable, option, text } from '../option.js';
-import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
+import { comparisonOptions, comparisonOptionsOf, openShapesOption, shapesOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
-import { integer, parseShapes } from '../values.js';
+import { integer } from '../values.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
 const { ioTypes: _, ...conversion } = conversionOptions('conversion: ');
@@ -55,12 +55,7 @@ export const command = defineCommand({
       describe: 'what the candidate was converted to (default: the lowest precision in it)',
       choices: formatIds,
     }),
-    shapes: option({
-      flags: '--shapes <shapes>',
-      describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
-      parse: parseShapes,
-      repeat: true,
-    }),
+    shapes: openShapesOption,
     ...comparisonOptions,
     ...advanced(conversion),
   },
@@ -83,7 +78,7 @@ export const command = defineCommand({
           check: checkCommand,
           budget,
           precision,
-          shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+          shapes: shapesOf(options.shapes),
           ...comparisonOptionsOf(options),
           conversion: converted,
         },

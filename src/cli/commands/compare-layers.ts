@@ -11,9 +11,15 @@ import { layersReport } from '../../report/layers-page.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, option, text } from '../option.js';
-import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
-import { parseShapes } from '../values.js';
+import { choice, text } from '../option.js';
+import {
+  comparisonOptions,
+  comparisonOptionsOf,
+  openShapesOption,
+  placeOf,
+  placeOptions,
+  shapesOf,
+} from '../options/comparison.js';
 
 export const command = defineCommand({
   arguments: [
@@ -43,12 +49,7 @@ export const command = defineCommand({
       describe: 'also write an HTML page with the error by layer and where in a tensor it is',
       writes: ['an HTML page'],
     }),
-    shapes: option({
-      flags: '--shapes <shapes>',
-      describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
-      parse: parseShapes,
-      repeat: true,
-    }),
+    shapes: openShapesOption,
     ...comparisonOptions,
     ...placeOptions,
   },
@@ -64,7 +65,7 @@ export const command = defineCommand({
           {
             candidate,
             reference: against,
-            shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+            shapes: shapesOf(options.shapes),
             ...comparisonOptionsOf(options),
             precision,
             ...placeOf(options),

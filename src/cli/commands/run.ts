@@ -6,9 +6,9 @@ import type { RunResult } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option, text } from '../option.js';
-import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
+import { placeOf, placeOptions, seedOption, shapesOf, shapesOption } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
-import { integer, parseNamedFile, parseShapes, parseValueRange } from '../values.js';
+import { integer, parseNamedFile, parseValueRange } from '../values.js';
 
 export const command = defineCommand({
   arguments: [
@@ -41,13 +41,9 @@ export const command = defineCommand({
       repeat: true,
     }),
     seed: seedOption,
-    shapes: option({
-      flags: '--shapes <shapes>',
-      describe:
-        "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
-      parse: parseShapes,
-      repeat: true,
-    }),
+    shapes: shapesOption(
+      "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
+    ),
     valRange: option({
       flags: '--val-range <range>',
       describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
@@ -85,7 +81,7 @@ export const command = defineCommand({
         file,
         sources: [...more.map(parseSource), ...options.inputs],
         seed: options.seed,
-        shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+        shapes: shapesOf(options.shapes),
         ranges: options.valRange,
         output: options.output,
         iterations: options.iterations,

@@ -8,10 +8,16 @@ import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.j
 import { verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, option, text } from '../option.js';
-import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
+import { choice, text } from '../option.js';
+import {
+  comparisonOptions,
+  comparisonOptionsOf,
+  openShapesOption,
+  placeOf,
+  placeOptions,
+  shapesOf,
+} from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
-import { parseShapes } from '../values.js';
 
 export const command = defineCommand({
   arguments: [
@@ -37,12 +43,7 @@ export const command = defineCommand({
       describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
       choices: ['fp32', ...formatIds],
     }),
-    shapes: option({
-      flags: '--shapes <shapes>',
-      describe: 'shapes of inputs with open dimensions, as x:1x3x224x224',
-      parse: parseShapes,
-      repeat: true,
-    }),
+    shapes: openShapesOption,
     ...comparisonOptions,
     ...placeOptions,
     ...engineOptions,
@@ -60,7 +61,7 @@ export const command = defineCommand({
           {
             candidate,
             reference: against,
-            shapes: new Map(options.shapes.flat().map(({ name, dims }) => [name, dims])),
+            shapes: shapesOf(options.shapes),
             ...comparisonOptionsOf(options),
             precision,
             ...placeOf(options),

@@ -9,8 +9,8 @@ import {
 } from '../../quality/bench/request.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { flag, type OptionValues, option } from '../option.js';
-import { integer, number, parseNamedFile, parseShapes, parseValueRange, splitAtCommas } from '../values.js';
-import { placeOf, placeOptions, seedOption } from './comparison.js';
+import { integer, number, parseNamedFile, parseValueRange, splitAtCommas } from '../values.js';
+import { placeOf, placeOptions, seedOption, shapesOf, shapesOption } from './comparison.js';
 import { engineOptions } from './engine.js';
 
 /** For every command that measures engines. */
@@ -25,12 +25,7 @@ export const benchOptions = {
     describe: 'batches to measure, 1,8,64: they go into the open first axis of the profile',
     parse: parseBatches,
   }),
-  shapes: option({
-    flags: '--shapes <shapes>',
-    describe: "shapes to measure, as x:1x3x224x224 (default: the profile's optimum)",
-    parse: parseShapes,
-    repeat: true,
-  }),
+  shapes: shapesOption("shapes to measure, as x:1x3x224x224 (default: the profile's optimum)"),
   noDataTransfers: flag({
     flags: '--no-data-transfers',
     describe: 'measure the GPU alone: nothing is copied between inferences',
@@ -238,9 +233,8 @@ function shapeRequest({ batch, shapes }: Pick<BenchOptionValues, 'batch' | 'shap
     });
   }
   if (batch !== undefined) return { kind: 'batches', batches: batch };
-  const named = shapes.flat();
-  if (named.length === 0) return { kind: 'optimum' };
-  return { kind: 'shapes', shapes: new Map(named.map(({ name, dims }) => [name, dims])) };
+  const named = shapesOf(shapes);
+  return named.size === 0 ? { kind: 'optimum' } : { kind: 'shapes', shapes: named };
 }
 
 /** The same for an ONNX model on ONNX Runtime. */
