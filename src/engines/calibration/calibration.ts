@@ -45,17 +45,19 @@ export function calibrationOf({
     });
   let known: readonly SampleSource[] | undefined;
   const sources = () => (known ??= readSamples(data, preparation));
+  let hashed: string | undefined;
+  const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
   const identityOf = async (path: string, dtype: string): Promise<CalibrationIdentity | undefined> =>
     data.length === 0
       ? undefined
       : {
-          data: digestOf(sources(), chosen),
+          data: dataDigest(),
           method: methodText(chosen),
           dtype,
           model: await (await import('../identity/model-digest.js')).digestModelFile(path),
         };
   return {
-    digest: () => (data.length === 0 ? sha256OfFile(cache!) : digestOf(sources(), chosen)),
+    digest: () => (data.length === 0 ? sha256OfFile(cache!) : dataDigest()),
     method: methodText(chosen),
     observe: async (model, { emit, signal }) => {
       // A cache has the ranges of what is quantized only.

@@ -27,6 +27,7 @@ import {
 } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import { floatFormats } from './formats/index.js';
+import { NodeInsertions } from './node-insertions.js';
 import type { ResolvedConversion } from './options.js';
 import { isModelOutput, type Requirements, requirementsOf, type Versions } from './requirements.js';
 import { outputSlot } from './slots.js';
@@ -56,10 +57,8 @@ export const insertCasts = (flow: Flow, decisions: Decisions, options: ResolvedC
 class Rewriter {
   readonly #flow: Flow;
   readonly #requirements: Requirements;
-  readonly #names: Set<string>;
+  readonly #nodes: NodeInsertions;
   readonly #converted: ConvertedTensor[] = [];
-  /** New nodes by the node they follow; those under the graph itself come first in it. */
-  readonly #after = new Map<NodeProto | GraphProto, NodeProto[]>();
   readonly #retyped = new Map<GraphProto, Map<string, ValueType>>();
   readonly #described = new Map<GraphProto, Map<string, ValueInfoProto>>();
   #castsAdded = 0;
@@ -67,15 +66,16 @@ class Rewriter {
   constructor(flow: Flow, requirements: Requirements) {
     this.#flow = flow;
     this.#requirements = requirements;
-    this.#names = new Set(
-      flow.scopes.flatMap(({ values, graph }) => [...values.keys(), ...graph.node.map(({ name }) => name)]),
-    );
+    this.#nodes = new NodeInsertions(flow);
   }
 
   run(decisions: Decisions): Inserted {
     for (const operation of this.#flow.operations) this.#retypeAttributes(operation, decisions);
     for (const versions of this.#requirements.versions) this.#applyVersions(versions);
-    for (const scope of this.#flow.scopes) this.#rebuild(scope);
+    const dropped = new Set([...this.#requirements.superfluous].map(({ node }) => node));
+    this.#nodes.apply(dropped);
+    const gone = new Set([...dropped].flatMap((node) => node.output));
+    for (const scope of this.#flow.scopes) this.#retype(scope, gone);
     return {
       converted: this.#converted,
       castsAdded: this.#castsAdded,
@@ -88,7 +88,7 @@ class Rewriter {
     const promised = requirements.find(({ use }) => isModelOutput(use))?.type ?? own;
     const names = new Map<ValueType, string>();
     for (const type of [own, ...others])
-      names.set(type, type === promised ? value.name : this.#unique(`${value.name}_${type}`));
+      names.set(type, type === promised ? value.name : this.#nodes.unique(`${value.name}_${type}`));
     const ownName = names.get(own) ?? value.name;
 
     if (isStored(value)) this.#applyStored(versions, names);
@@ -119,7 +119,7 @@ class Rewriter {
     for (const type of others) {
       const name = names.get(type) ?? value.name;
       if (value.producer === undefined) this.#storeWeight(value, name, type, false);
-      else this.#insertAfter(value.producer.node, this.#constantNode(value, name, type));
+      else this.#nodes.insertAfter(value.producer.node, this.#constantNode(value, name, type));
       this.#declare(value, name, type);
     }
     this.#declare(value, value.name, own);
@@ -161,7 +161,7 @@ class Rewriter {
     const t = type === value.type ? source : this.#convert(source, source.name, type);
     return create(NodeProtoSchema, {
       opType: 'Constant',
-      name: this.#unique(`${value.producer?.node.name || name}_${type}`),
+      name: this.#nodes.unique(`${value.producer?.node.name || name}_${type}`),
       output: [name],
       attribute: [
         create(AttributeProtoSchema, { name: 'value', type: AttributeProto_AttributeType.TENSOR, t }),
@@ -173,18 +173,12 @@ class Rewriter {
     this.#castsAdded++;
     const cast = create(NodeProtoSchema, {
       opType: 'Cast',
-      name: this.#unique(`${value.name}_to_${type}`),
+      name: this.#nodes.unique(`${value.name}_to_${type}`),
       input: [from],
       output: [to],
       attribute: [typeAttributeProto('to', type)],
     });
-    this.#insertAfter(value.producer?.node ?? value.scope.graph, cast);
-  }
-
-  #insertAfter(place: NodeProto | GraphProto, node: NodeProto): void {
-    const list = this.#after.get(place);
-    if (list === undefined) this.#after.set(place, [node]);
-    else list.push(node);
+    this.#nodes.insertAfter(value.producer?.node ?? value.scope.graph, cast);
   }
 
   #renameOutput(value: Value, name: string): void {
@@ -254,17 +248,9 @@ class Rewriter {
     else attribute.t = t;
   }
 
-  /** New nodes in their places, superfluous casts out, declared types as they are now. */
-  #rebuild(scope: Scope): void {
-    const { graph, nodes } = scope;
-    const dropped = new Set([...this.#requirements.superfluous].map(({ node }) => node));
-    const gone = new Set([...dropped].flatMap((node) => node.output));
-    const withCasts = (place: NodeProto | GraphProto): readonly NodeProto[] =>
-      (this.#after.get(place) ?? []).flatMap((node) => [node, ...withCasts(node)]);
-    graph.node = [
-      ...withCasts(graph),
-      ...nodes.flatMap((node) => [...(dropped.has(node) ? [] : [node]), ...withCasts(node)]),
-    ];
+  /** Declared types as they are now; values that are gone are not declared. */
+  #retype(scope: Scope, gone: ReadonlySet<string>): void {
+    const { graph } = scope;
     graph.valueInfo = graph.valueInfo.filter((info) => !gone.has(info.name));
     const retype = (info: ValueInfoProto) => {
       const type = this.#newType(info.name, scope);
@@ -282,13 +268,6 @@ class Rewriter {
       if (type !== undefined || at.values.has(name)) return type;
     }
     return undefined;
-  }
-
-  #unique(wanted: string): string {
-    let name = wanted;
-    for (let count = 2; this.#names.has(name); count++) name = `${wanted}_${count}`;
-    this.#names.add(name);
-    return name;
   }
 }
 

@@ -5,6 +5,7 @@ import type { FloatFormat } from './formats/format.js';
 import { keptByDefault } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
+import { requestedRules } from './requested.js';
 import { slotsOf } from './slots.js';
 import type { WeightFacts } from './weight-facts.js';
 
@@ -48,24 +49,7 @@ const MASK_VALUE = 1e9;
 
 /** In this order; the first rule that keeps a node is the one recorded. */
 export const rules: readonly Rule[] = [
-  {
-    id: 'keep-node',
-    title: 'Named by --keep-nodes',
-    reason: 'Requested, by a regular expression that the node name matches.',
-    decide: ({ node }, { options }) => {
-      const pattern = options.keepNodes.find((regex) => regex.test(node.name));
-      return pattern && `its name matches ${pattern}`;
-    },
-  },
-  {
-    id: 'keep-op',
-    title: 'Named by --keep-ops',
-    reason: 'Requested, by the operator type.',
-    decide: (operation, { options }) =>
-      options.keepOps.has(operatorName(operation))
-        ? `--keep-ops names ${operatorName(operation)}`
-        : undefined,
-  },
+  ...requestedRules,
   {
     id: 'already-typed',
     title: 'The model is typed already',

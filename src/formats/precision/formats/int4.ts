@@ -1,4 +1,5 @@
 import type { QuantizedFormat } from './format.js';
+import { packedPairs } from './packed-pairs.js';
 import { roundHalfToEven } from './rounding.js';
 
 /** Integers of 4 bits, for weights alone: TensorRT multiplies them in 16 bits, so they save memory and its bandwidth. */
@@ -24,10 +25,9 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
   operators: new Set(['Gemm', 'MatMul']),
   opset: 21,
   nearest: (scaled) => Math.max(-8, Math.min(7, roundHalfToEven(scaled))),
-  encode: (scaled, target) => {
-    for (let i = 0; i < target.length; i++)
-      target[i] = code(scaled[2 * i]!) | (code(scaled[2 * i + 1] ?? 0) << 4);
-  },
+  encode: packedPairs(code),
 };
 
-const code = (scaled: number): number => Math.max(-8, Math.min(7, roundHalfToEven(scaled))) & 15;
+function code(scaled: number): number {
+  return Math.max(-8, Math.min(7, roundHalfToEven(scaled))) & 15;
+}

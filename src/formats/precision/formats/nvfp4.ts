@@ -1,4 +1,5 @@
 import type { QuantizedFormat } from './format.js';
+import { packedPairs } from './packed-pairs.js';
 
 /** The magnitudes of E2M1 by code; the fourth bit is the sign. */
 const MAGNITUDES = [0, 0.5, 1, 1.5, 2, 3, 4, 6] as const;
@@ -26,13 +27,12 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   operators: new Set(['Gemm', 'MatMul']),
   opset: 23,
   nearest: (scaled) => Math.sign(scaled) * MAGNITUDES[magnitudeCode(Math.abs(scaled))]!,
-  encode: (scaled, target) => {
-    for (let i = 0; i < target.length; i++)
-      target[i] = code(scaled[2 * i]!) | (code(scaled[2 * i + 1] ?? 0) << 4);
-  },
+  encode: packedPairs(code),
 };
 
-const code = (scaled: number): number => magnitudeCode(Math.abs(scaled)) | (scaled < 0 ? 8 : 0);
+function code(scaled: number): number {
+  return magnitudeCode(Math.abs(scaled)) | (scaled < 0 ? 8 : 0);
+}
 
 /** Between two magnitudes as near, the even code. */
 function magnitudeCode(magnitude: number): number {

@@ -13,6 +13,7 @@ import { onnxNumber } from '../../onnx/value-type.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { Flow, Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
+import { NodeInsertions } from '../node-insertions.js';
 import type { WeightOperand } from './operands.js';
 import type { Placement } from './placement.js';
 import type { WeightScales } from './weight-scales.js';
@@ -55,8 +56,7 @@ class Inserter {
   readonly #flow: Flow;
   readonly #format: QuantizedFormat;
   readonly #scales: Scales;
-  readonly #names: Set<string>;
-  readonly #after = new Map<NodeProto | GraphProto, NodeProto[]>();
+  readonly #nodes: NodeInsertions;
   readonly #dequantized = new Map<Value, string>();
   /** Dequantized weights by the axis of their scales. */
   readonly #weightNames = new Map<Value, Map<number, string>>();
@@ -71,9 +71,7 @@ class Inserter {
     this.#flow = flow;
     this.#format = format;
     this.#scales = scales;
-    this.#names = new Set(
-      flow.scopes.flatMap(({ values, graph }) => [...values.keys(), ...graph.node.map(({ name }) => name)]),
-    );
+    this.#nodes = new NodeInsertions(flow);
   }
 
   run({ decisions, activations }: Placement): InsertedQuantizers {
@@ -85,13 +83,7 @@ class Inserter {
       if (weight !== undefined) this.#readWeight(weight);
     }
     for (const value of this.#replaced.keys()) this.#dropUnread(value);
-    for (const { graph, nodes } of this.#flow.scopes) {
-      const following = (place: NodeProto | GraphProto): readonly NodeProto[] => this.#after.get(place) ?? [];
-      graph.node = [
-        ...following(graph),
-        ...nodes.flatMap((node) => [...(this.#dropped.has(node) ? [] : [node]), ...following(node)]),
-      ];
-    }
+    this.#nodes.apply(this.#dropped);
     return { weights: this.#weights, scales: this.#scaleTensors, pairs: activations.length };
   }
 
@@ -104,11 +96,11 @@ class Inserter {
       Float32Array.of(this.#scales.activation(value)),
     );
     const zeroPoint = this.#zero();
-    const codes = this.#unique(`${value.name}_quantized`);
-    const output = this.#unique(`${value.name}_dequantized`);
+    const codes = this.#nodes.unique(`${value.name}_quantized`);
+    const output = this.#nodes.unique(`${value.name}_dequantized`);
     const place = value.producer?.node ?? graph;
-    this.#insert(place, this.#node('QuantizeLinear', [value.name, scale, zeroPoint], codes));
-    this.#insert(place, this.#node('DequantizeLinear', [codes, scale, zeroPoint], output));
+    this.#nodes.insertAfter(place, this.#node('QuantizeLinear', [value.name, scale, zeroPoint], codes));
+    this.#nodes.insertAfter(place, this.#node('DequantizeLinear', [codes, scale, zeroPoint], output));
     return output;
   }
 
@@ -132,13 +124,13 @@ class Inserter {
     const tensor = create(TensorProtoSchema, {
       dims: source.dims,
       dataType: onnxNumber(this.#format.storedDtype),
-      name: this.#unique(`${value.name}_quantized`),
+      name: this.#nodes.unique(`${value.name}_quantized`),
     });
     graph.initializer.push(tensor);
     this.#weights.push({ tensor, source, scales, format: this.#format });
     const place = value.producer?.node ?? graph;
-    const output = this.#unique(`${value.name}_dequantized`);
-    this.#insert(
+    const output = this.#nodes.unique(`${value.name}_dequantized`);
+    this.#nodes.insertAfter(
       place,
       this.#node('DequantizeLinear', [tensor.name, this.#weightScale(value, scales, place)], output, {
         axis: scales.axis,
@@ -156,7 +148,7 @@ class Inserter {
     const codes = create(TensorProtoSchema, {
       dims: dims.map(BigInt),
       dataType: onnxNumber(this.#format.scaleDtype as Dtype),
-      name: this.#unique(`${value.name}_scale_quantized`),
+      name: this.#nodes.unique(`${value.name}_scale_quantized`),
       rawData: stored.codes,
     });
     graph.initializer.push(codes);
@@ -166,14 +158,14 @@ class Inserter {
       [],
       Float32Array.of(stored.tensorScale),
     );
-    const output = this.#unique(`${value.name}_scale`);
-    this.#insert(place, this.#node('DequantizeLinear', [codes.name, tensorScale], output));
+    const output = this.#nodes.unique(`${value.name}_scale`);
+    this.#nodes.insertAfter(place, this.#node('DequantizeLinear', [codes.name, tensorScale], output));
     return output;
   }
 
   #addScale(graph: GraphProto, name: string, dims: readonly number[], values: Float32Array): string {
     const tensor = create(TensorProtoSchema, {
-      name: this.#unique(name),
+      name: this.#nodes.unique(name),
       dims: dims.map(BigInt),
       dataType: onnxNumber('float32'),
       rawData: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
@@ -186,7 +178,7 @@ class Inserter {
   /** The zero point is 0, and its type is the type of the codes. */
   #zero(): string {
     if (this.#zeroPoint === undefined) {
-      const name = this.#unique(`${this.#format.id}_zero_point`);
+      const name = this.#nodes.unique(`${this.#format.id}_zero_point`);
       const dataType = onnxNumber(this.#format.storedDtype);
       this.#flow.root.graph.initializer.push(
         create(TensorProtoSchema, { name, dataType, rawData: new Uint8Array(1) }),
@@ -210,12 +202,6 @@ class Inserter {
     graph.valueInfo = graph.valueInfo.filter(({ name }) => name !== value.name);
   }
 
-  #insert(place: NodeProto | GraphProto, node: NodeProto): void {
-    const list = this.#after.get(place);
-    if (list === undefined) this.#after.set(place, [node]);
-    else list.push(node);
-  }
-
   #node(
     opType: string,
     input: string[],
@@ -224,7 +210,7 @@ class Inserter {
   ): NodeProto {
     return create(NodeProtoSchema, {
       opType,
-      name: this.#unique(`${output}_${opType}`),
+      name: this.#nodes.unique(`${output}_${opType}`),
       input,
       output: [output],
       attribute: Object.entries(attributes).map(
@@ -232,12 +218,5 @@ class Inserter {
           create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) }),
       ),
     });
-  }
-
-  #unique(wanted: string): string {
-    let name = wanted;
-    for (let count = 2; this.#names.has(name); count++) name = `${wanted}_${count}`;
-    this.#names.add(name);
-    return name;
   }
 }

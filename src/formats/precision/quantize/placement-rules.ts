@@ -2,6 +2,7 @@ import { attributeOf } from '../../onnx/node-types.js';
 import { isStored, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
+import { requestedRules } from '../requested.js';
 import type { AttentionBlocks } from './attention.js';
 import { isTransposed, weightOperand } from './operands.js';
 
@@ -39,24 +40,7 @@ const withConstant: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div']);
 
 /** In this order; the first rule that keeps a node out is the one recorded. */
 export const placementRules: readonly PlacementRule[] = [
-  {
-    id: 'keep-node',
-    title: 'Named by --keep-nodes',
-    reason: 'Requested, by a regular expression that the node name matches.',
-    decide: ({ node }, { options }) => {
-      const pattern = options.keepNodes.find((regex) => regex.test(node.name));
-      return pattern && `its name matches ${pattern}`;
-    },
-  },
-  {
-    id: 'keep-op',
-    title: 'Named by --keep-ops',
-    reason: 'Requested, by the operator type.',
-    decide: (operation, { options }) =>
-      options.keepOps.has(operatorName(operation))
-        ? `--keep-ops names ${operatorName(operation)}`
-        : undefined,
-  },
+  ...requestedRules,
   {
     id: 'no-kernel',
     title: 'TensorRT computes the operator in 16 bits whatever its operands',

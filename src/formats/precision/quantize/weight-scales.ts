@@ -1,7 +1,7 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import { smallFloatTable } from '../../tensor/low-precision.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { encodeE4m3 } from '../formats/fp8.js';
+import { encodeE4m3, fp8 } from '../formats/fp8.js';
 import type { WeightOperand } from './operands.js';
 import { blockOf } from './placement-rules.js';
 import type { StoredScale } from './stored-scale.js';
@@ -57,7 +57,7 @@ export function weightScales(
     const scales = Float32Array.from(magnitudes, (_, index) => valid(index, shares?.[index] ?? 1));
     return { ...shape, stored: scales, at: (index) => scales[index]! };
   }
-  const tensorScale = storedScale(largest / format.largest, LARGEST_SCALE);
+  const tensorScale = storedScale(largest / format.largest, fp8.largest);
   if (tensorScale === undefined) return 'the scale of its weight is beyond the type that it is stored in';
   const table = smallFloatTable(format.scaleDtype);
   const one = new Float32Array(1);
@@ -73,8 +73,7 @@ export function weightScales(
   return { ...shape, stored: { codes, tensorScale }, at: (index) => table[codes[index]!]! * tensorScale };
 }
 
-/** The largest E4M3 value, and the code of 1. */
-const LARGEST_SCALE = 448;
+/** The E4M3 code of 1. */
 const ONE = 0x38;
 
 function scaleShape(
