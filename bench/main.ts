@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -40,13 +40,15 @@ const cases: readonly BenchCase[] = [
   demo,
 ];
 
+const MARKS = ['<!-- npm run bench -- --record -->', '<!-- end of the recorded run -->'] as const;
+
 const USAGE = `npm run bench [-- options]
 
 Measures trtforge beside its peers in one run and reports the ratios; nothing is asserted.
   --only <case>     ${cases.map(({ name }) => name).join(', ')}; may be repeated (default: all but demo, which clones and installs everything)
   --runs <n>        measured runs of each command after one warm-up (default 5)
   --folder <path>   where the large models are written, and removed again (default: the system's temporary folder; 6 GB)
-  --record          also write docs/evidence/bench-DATE.json and .md
+  --record          also put the tables into docs/benchmarks.md
   --json            the results as one JSON object instead of Markdown
 `;
 
@@ -91,16 +93,18 @@ async function bench(chosen: readonly BenchCase[]): Promise<void> {
     const report = benchReport(context, command, results);
     const json = `${JSON.stringify(report, null, 2)}\n`;
     process.stdout.write(values.json ? json : markdown(report));
-    if (values.record) {
-      const evidence = join(root, 'docs', 'evidence');
-      mkdirSync(evidence, { recursive: true });
-      const name = join(evidence, `bench-${report.date.slice(0, 10)}`);
-      writeFileSync(`${name}.json`, json);
-      writeFileSync(`${name}.md`, markdown(report));
-    }
+    if (values.record) record(join(root, 'docs', 'benchmarks.md'), markdown(report));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Replaces what the last recorded run wrote, between the page's two marks. */
+function record(page: string, tables: string): void {
+  const text = readFileSync(page, 'utf8');
+  const [start, end] = [text.indexOf(MARKS[0]), text.indexOf(MARKS[1])];
+  if (start === -1 || end < start) throw new Error(`${page} has no ${MARKS.join(' … ')}`);
+  writeFileSync(page, `${text.slice(0, start + MARKS[0].length)}\n\n${tables.trim()}\n\n${text.slice(end)}`);
 }
 
 /** A command that fails costs its own case, with the reason in the report, not the others. */

@@ -55,10 +55,8 @@ export function markdown(report: BenchReport): string {
           .map((pair) => pair.join(' '))
           .join(', ');
   return [
-    `# trtforge beside its peers, ${report.date.slice(0, 10)}`,
-    '',
-    `\`${report.command}\` on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.os}, Node ${machine.node}, load ${machine.load}. Peers: ${peers}.`,
-    `Median of ${report.runs} or more runs after a warm-up; whole commands in turns with the peer’s, process start included. «Ratio» is how many times better ours is.`,
+    `${report.date.slice(0, 10)}, \`${report.command}\` on ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGib} GiB, ${machine.os}, Node ${machine.node}, load ${machine.load}. Peers: ${peers}.`,
+    `Median of ${report.runs} or more runs after a warm-up; whole commands in turns with the peer's, process start included. "Ratio" is how many times better ours is.`,
     '',
     ...report.cases.flatMap(caseLines),
   ].join('\n');
@@ -75,7 +73,7 @@ function caseLines(result: CaseResult): string[] {
           '',
         ];
   return [
-    `## ${result.title}`,
+    `### ${result.title}`,
     '',
     ...table,
     ...result.commands.map((command) => `- \`${command}\``),

@@ -23,7 +23,7 @@ export const defaultRecipe: Recipe = {
   },
   optimizationLevel: null,
   maxAuxStreams: null,
-  // As trtexec has it. Left to itself TensorRT 10.6 takes half as long again to time tactics (docs/evidence/2026-11-21-h200.md).
+  // As trtexec has it. Left to itself TensorRT 10.6 takes half as long again to time tactics (docs/evidence/h200.md).
   avgTimingIterations: 8,
   tilingOptimizationLevel: null,
   maxTactics: null,

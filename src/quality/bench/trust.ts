@@ -59,7 +59,7 @@ export function roundsDiffer(medians: readonly number[]): Doubt | undefined {
 
 /**
  * Of a measurement after another one in the same process. An engine of 98 small layers took 0.217 ms then and 0.200 ms where another process had used the GPU since,
- * with TensorRT 8.6.1 on an H200; 10.6 shows nothing of it (docs/evidence/2026-11-22-h200.md).
+ * with TensorRT 8.6.1 on an H200; 10.6 shows nothing of it (docs/evidence/h200.md).
  */
 export function followsAnother(backend: string, { computeMs }: Times): Doubt | undefined {
   if (!backend.startsWith('TensorRT 8.') || medianOf(computeMs) >= limits.shortMs) return undefined;
