@@ -66,7 +66,7 @@ function imagePreparation({ preprocess, imgsz }: Preparation): ImagePreparation 
     'TF_USAGE',
     preprocess === undefined
       ? 'The calibration data are images, and how they are prepared is open.'
-      : `"${preprocess}" is no preparation of images.`,
+      : `"${preprocess}" does not name a preparation of images.`,
     { remedy: `Pass --preprocess ${names.join(', ')}: that of the evaluation.` },
   );
 }

@@ -20,7 +20,7 @@ export function transducerFacts(
   const durations = meta.durations ?? guessedDurations(logits, meta);
   const tokenLogits = logits - durations.length;
   const blankId = meta.blankId ?? tokenLogits - 1;
-  if (blankId >= tokenLogits) return `its blank ${blankId} is none of the ${tokenLogits} token logits`;
+  if (blankId >= tokenLogits) return `its blank ${blankId} is outside the ${tokenLogits} token logits`;
   for (const [name, shape] of smallest.predictor) {
     const tokens = predictor.inputs.find((input) => input.name === name && /int/.test(input.dtype ?? ''));
     if (tokens !== undefined && (shape[1] ?? 1) > 1)

@@ -154,7 +154,7 @@ function promisedDigest(
 function mismatch(source: ByteSource, entry: ZipEntry): TrtforgeError {
   return new TrtforgeError(
     'TF_TOOLCHAIN_MISMATCH',
-    `${entry.name} in ${source.path} is not what the wheel's RECORD promises (SHA-256 differs).`,
+    `${entry.name} in ${source.path} differs from the wheel's RECORD (SHA-256).`,
   );
 }
 

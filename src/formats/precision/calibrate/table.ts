@@ -21,7 +21,7 @@ export function parseTable(path: string, text: string): CalibratedRanges {
     if (entry === undefined || !(Number.isFinite(entry.amax) && entry.amax >= 0) || entry.name === '')
       throw new TrtforgeError(
         'TF_CALIBRATION_INVALID',
-        `Line ${index + 1} of ${path} is no entry of a calibration table.`,
+        `Line ${index + 1} of ${path} is not a valid entry of a calibration table.`,
         {
           remedy: isTensorRt
             ? 'An entry is NAME: and the eight hexadecimal digits of a scale.'
