@@ -54,6 +54,8 @@ export function fakeBackEnd({ inputs, outputs, run, warnings = [], ...more }: Fa
           roundedValues: 0,
           cudaGraphFallbacks: null,
           weightBudgetBytes: null,
+          peakHostBytes: 100e6,
+          gpuBytes: null,
           warnings,
           onnxRuntime: null,
         }),

@@ -7,6 +7,7 @@
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
 import { elementsOf, float32Values, floatTensor, tensorFrom } from '../../dist/formats/tensor/values.js';
+import { gpuBytesInUse } from '../../dist/tensorrt/addon/chosen-gpu.js';
 import {
   affine,
   assertAffine,
@@ -45,6 +46,15 @@ await check('float32, several shapes, two profiles by shape', () =>
     assertAffine(await session.run(named({ x: asked }), { profile: 1 }), asked);
     assertAffine(session.runSync(named({ x: rows(8, 3) })), rows(8, 3));
     return { backend: session.backend, loadMs: Math.round(session.facts.engine.loadMs) };
+  }),
+);
+
+await check('memory in use on the GPU counts an open engine', () =>
+  using(open('affine'), async (session) => {
+    await session.run(named({ x: rows(8) }));
+    const bytes = gpuBytesInUse();
+    assert.ok(bytes > 16e6, `${bytes}`);
+    return { bytes };
   }),
 );
 

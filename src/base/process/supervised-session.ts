@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
 import {
   type ChildMessage,
@@ -19,6 +20,8 @@ export interface SupervisedSession {
    * TF_CHILD_DIED, or with TF_CANCELLED: aborting kills the child, as a library call cannot be interrupted.
    */
   request(value: unknown, signal?: AbortSignal): Promise<unknown>;
+  /** Largest resident memory of the child so far, bytes; null after its end, and where the system does not report it. */
+  peakBytes(): number | null;
   /** Lets the child end and waits for it; kills it when it does not within the grace time. */
   close(): Promise<void>;
 }
@@ -54,11 +57,21 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
   };
   return {
     request,
+    peakBytes: () => peakBytesOf(child.pid),
     close: () => {
       closing ??= close(child, ending, options.graceMs ?? GRACE_MS);
       return closing;
     },
   };
+}
+
+function peakBytesOf(pid: number | undefined): number | null {
+  try {
+    const kibibytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return kibibytes === undefined ? null : Number(kibibytes) * 1024;
+  } catch {
+    return null;
+  }
 }
 
 interface Ending {

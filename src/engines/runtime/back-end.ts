@@ -112,6 +112,10 @@ export interface OpenedFacts {
   readonly cudaGraphFallbacks: readonly string[] | null;
   /** Bytes of streamed weights that stay on the GPU; null where weights are not streamed. */
   readonly weightBudgetBytes: number | null;
+  /** Largest resident memory of the process that runs it, bytes; null where the system does not report it. */
+  readonly peakHostBytes: number | null;
+  /** In use on the GPU with the session open, everybody's, bytes; null where it runs on the CPU or NVML does not answer. */
+  readonly gpuBytes: number | null;
   /** For the user: nodes that ran somewhere else, for one. */
   readonly warnings: readonly string[];
   /** What of ONNX Runtime ran a model: library, options, placement of nodes; null for other back ends. */

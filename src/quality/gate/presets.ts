@@ -111,6 +111,24 @@ const detectorAcceptance: PolicyFile = {
       unit: 'ms',
       regression: { better: 'lower', fail: '-25%', same: ['run.candidate.backEnd'] },
     },
+    {
+      id: 'gpu-memory',
+      why: 'An engine that is quantised may take at most 10 % more memory of the GPU; skipped where none was used.',
+      result: 'detector',
+      field: 'run.memory.gpuBytes',
+      unit: 'bytes',
+      regression: { better: 'lower', fail: '10%', same: ['run.candidate.backEnd'] },
+      missing: 'skip',
+    },
+    {
+      id: 'host-memory',
+      why: 'The same of the memory of the process that runs it.',
+      result: 'detector',
+      field: 'run.memory.peakHostBytes',
+      unit: 'bytes',
+      regression: { better: 'lower', fail: '10%', same: ['run.candidate.backEnd'] },
+      missing: 'skip',
+    },
   ],
 };
 

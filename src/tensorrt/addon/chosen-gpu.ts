@@ -60,3 +60,9 @@ export function assertGpuPresent(list: GpuList, device: number | undefined, need
 /** Why there is no GPU, completing "none (…)": the driver's own message up to the details. */
 export const whyNoGpu = ({ reason }: Pick<GpuList, 'reason'>): string =>
   (reason ?? 'none is visible').split(/: |\.$/)[0] ?? '';
+
+/** Memory in use on a GPU, everybody's, bytes; null without such a GPU, and where NVML does not answer. */
+export function gpuBytesInUse(device = 0): number | null {
+  const [gpu] = onDevice(visibleGpus(), device).gpus;
+  return gpu === undefined ? null : (loadAddon().gpuState(gpu.uuid)?.memoryUsedBytes ?? null);
+}

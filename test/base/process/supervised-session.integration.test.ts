@@ -25,7 +25,9 @@ describe('a child process that answers many requests', () => {
       severity: 'info',
       message: 'adding 2 numbers',
     });
+    expect(session.peakBytes()).toBeGreaterThan(10e6);
     await session.close();
+    expect(session.peakBytes()).toBeNull();
     await session.close();
   });
 

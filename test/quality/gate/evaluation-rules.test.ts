@@ -7,11 +7,12 @@ import { runGate } from '../../../src/quality/gate/gate.js';
 import { recorded, sampleVariants } from '../../products/evaluation/compare/sample.js';
 import { folderOf, gate, policyOf, TODAY } from './gate-case.js';
 
-const detector = (mAP: number, median: number, key = 'k') => ({
+const onGpu = { peakHostBytes: 2e8, gpuBytes: 1e9 };
+const detector = (mAP: number, median: number, key = 'k', memory: object = onGpu) => ({
   schema: 'trtforge.eval-detector/1',
   metrics: { mAP_50_95: mAP },
   comparabilityKey: key,
-  run: { latency: { median_ms: median }, candidate: { backEnd: 'tensorrt' } },
+  run: { latency: { median_ms: median }, memory, candidate: { backEnd: 'tensorrt' } },
 });
 const recogniser = (wer: number) => ({
   schema: 'trtforge.eval-recogniser/1',
@@ -64,6 +65,21 @@ describe('detector-acceptance', () => {
       'fail',
       'map-drop-relative fail',
     ]);
+  });
+});
+
+describe('detector-acceptance of memory', () => {
+  it.each([
+    ['10 % more of both pass', { peakHostBytes: 2.2e8, gpuBytes: 1.1e9 }, ['pass']],
+    ['11 % more of the GPU fail', { ...onGpu, gpuBytes: 1.11e9 }, ['fail', 'gpu-memory fail']],
+    ['11 % more of the host fail', { ...onGpu, peakHostBytes: 2.22e8 }, ['fail', 'host-memory fail']],
+    [
+      'what was not measured is skipped',
+      { peakHostBytes: null, gpuBytes: null },
+      ['pass', 'gpu-memory skipped', 'host-memory skipped'],
+    ],
+  ])('%s', (_, memory, expected) => {
+    expect(against('detector-acceptance', detector(0.5, 4), detector(0.5, 3, 'k', memory))).toEqual(expected);
   });
 });
 

@@ -1,3 +1,4 @@
+import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
 import type { BackEnd, OpenedModel, OpenOptions } from '../back-end.js';
 import { placementWarnings } from './ort-placement.js';
 import type { OrtProvider } from './ort-provider.js';
@@ -25,7 +26,7 @@ function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof O
     honours: new Set(honours),
     open: async (path, options, { emit, signal, environment }): Promise<OpenedModel> => {
       const { threads, device, providerOptions, onnxRuntime, allowFallback } = options;
-      const { rounding, facts, ...session } = await openOrtSession(path, {
+      const { rounding, facts, peakBytes, ...session } = await openOrtSession(path, {
         ...{ provider, threads, device, providerOptions, onnxRuntime, allowFallback },
         ...{ emit, signal, environment },
       });
@@ -40,6 +41,8 @@ function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof O
             roundedValues: rounding?.roundedValues ?? 0,
             cudaGraphFallbacks: null,
             weightBudgetBytes: null,
+            peakHostBytes: peakBytes(),
+            gpuBytes: provider === 'cpu' ? null : gpuBytesInUse(device),
             warnings: placementWarnings(onnxRuntime.placement),
             onnxRuntime,
           };

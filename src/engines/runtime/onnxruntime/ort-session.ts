@@ -51,6 +51,8 @@ export interface OrtSession extends Session, ObservingSession {
   readonly rounding: Rounding | undefined;
   /** On a GPU `fp32` only with TF32 off; `mixed` too where TensorRT was allowed to compute in 16 or 8 bits; `as-built` for a model that wraps an engine. */
   readonly arithmetic: Arithmetic;
+  /** Of the process that runs it: `SupervisedSession.peakBytes`. */
+  peakBytes(): number | null;
   /** What ran it, for results. */
   facts(): Promise<OrtFacts>;
   run(inputs: NamedTensors, options?: ModelRunOptions): Promise<NamedTensors>;
@@ -201,6 +203,7 @@ function sessionOver({ child, given, prepared, backend, facts, isNative }: Opene
     outputs,
     rounding,
     arithmetic,
+    peakBytes: () => child.peakBytes(),
     facts: async () => {
       const placement = (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement;
       return { ...facts, placement };

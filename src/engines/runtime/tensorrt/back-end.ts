@@ -1,3 +1,4 @@
+import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
 import type { BackEnd, OpenedEngine } from '../back-end.js';
 import { engineLoadOptionsOf } from './engine-options.js';
 import { openSupervisedEngine } from './supervised-engine.js';
@@ -18,7 +19,7 @@ export const tensorrt: BackEnd = {
     'toolchain',
   ]),
   open: async (path, options, { emit, signal, environment }): Promise<OpenedEngine> => {
-    const session = await openSupervisedEngine(path, {
+    const { peakBytes, ...session } = await openSupervisedEngine(path, {
       // Nothing else of the caller's: what is left of these options goes to another process.
       ...{ emit, signal, environment },
       ...engineLoadOptionsOf(options),
@@ -42,6 +43,8 @@ export const tensorrt: BackEnd = {
         roundedValues: 0,
         cudaGraphFallbacks,
         weightBudgetBytes: streamableWeightsBytes > 0 ? weightBudgetBytes : null,
+        peakHostBytes: peakBytes(),
+        gpuBytes: gpuBytesInUse(options.device),
         warnings: [],
         onnxRuntime: null,
       }),

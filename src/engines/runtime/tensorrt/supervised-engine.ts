@@ -28,6 +28,8 @@ export interface SupervisedEngine extends Session {
   readonly inputs: readonly EngineBinding[];
   readonly outputs: readonly EngineBinding[];
   readonly facts: SessionFacts;
+  /** Of the process that runs it: `SupervisedSession.peakBytes`. */
+  peakBytes(): number | null;
   run(inputs: NamedTensors, options?: RunOptions & { readonly profile?: number }): Promise<NamedTensors>;
   /** Runs the same inputs several times; returns the last outputs and every time. */
   runRepeatedly(
@@ -96,6 +98,7 @@ function sessionOver(child: SupervisedSession, exchange: Exchange, opened: Engin
   return {
     ...opened,
     runRepeatedly,
+    peakBytes: () => child.peakBytes(),
     run: async (inputs, options = {}) => (await runRepeatedly(inputs, { ...options, iterations: 1 })).outputs,
     close,
     [Symbol.asyncDispose]: close,

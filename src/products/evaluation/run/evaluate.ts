@@ -20,6 +20,14 @@ export const latencySchema = z
   .nullable();
 type Latency = z.infer<typeof latencySchema>;
 
+/** What the session took, bytes. */
+export const memorySchema = z.object({
+  /** Largest resident memory of the process that ran it; null where the system does not report it. */
+  peakHostBytes: z.number().nullable(),
+  /** In use on the GPU after the last run, everybody's; null where it ran on the CPU. */
+  gpuBytes: z.number().nullable(),
+});
+
 /** Scores outputs sample by sample: a `Task`, or any object with these two functions. */
 export interface Scorer<S extends Sample, R> {
   /** Awaited before the next sample runs. */
@@ -42,6 +50,7 @@ export interface Evaluated<R> {
   readonly run: {
     readonly samples: number;
     readonly latency: Latency;
+    readonly memory: z.infer<typeof memorySchema>;
     /** From the first sample to the last result: preparing, running, scoring. */
     readonly samplesPerSecond: number;
   };
@@ -72,11 +81,13 @@ export async function evaluate<S extends Sample, R>(
     if (total !== undefined) emit({ type: 'progress', phase: 'run samples', done: times.length, total });
   }
   const seconds = (performance.now() - started) / 1000;
+  const { peakHostBytes, gpuBytes } = await session.facts();
   return {
     result: task.result(),
     run: {
       samples: times.length,
       latency: latencyOf(times.slice(skipLatency)),
+      memory: { peakHostBytes, gpuBytes },
       samplesPerSecond: times.length / seconds,
     },
   };

@@ -5,7 +5,7 @@ import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-e
 import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
-import { type EvaluateOptions, evaluate, latencySchema } from './evaluate.js';
+import { type EvaluateOptions, evaluate, latencySchema, memorySchema } from './evaluate.js';
 
 export interface ImageFile {
   readonly id: number | string;
@@ -34,6 +34,7 @@ export const imageRunSchema = z.object({
   /** SHA-256 of the float32 input tensor of the first image, so that two tools can be compared. */
   firstInput: z.object({ id: z.union([z.number(), z.string()]), sha256: z.string() }),
   latency: latencySchema,
+  memory: memorySchema,
   /** From the first image to the last result: decoding, preparing, running, scoring. */
   imagesPerSecond: z.number(),
   /** Mean processor time for preparing one image; images are decoded beside the runs. */
@@ -110,6 +111,7 @@ export async function runImages(
   return {
     images: run.samples,
     latency: run.latency,
+    memory: run.memory,
     imagesPerSecond: run.samplesPerSecond,
     ...facts(),
   };

@@ -53,6 +53,7 @@ describe('a detector that finds every cell', () => {
       candidate: { kind: 'model', backEnd: 'onnxruntime-cpu', identity: null },
       settings: { imgsz: [64, 64] },
       latency: { count: 2 },
+      memory: { peakHostBytes: expect.any(Number), gpuBytes: null },
       firstInput: { id: 7 },
     });
     const written = JSON.parse(readFileSync(at('run/detections.json'), 'utf8')) as readonly {
