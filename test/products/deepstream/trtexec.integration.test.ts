@@ -50,7 +50,7 @@ function toolchain(fault?: string): FoundToolchain {
 }
 
 /** The recorded run gives 532 batches a second, whatever the batch. */
-const request = (more: Partial<StreamsRequest['limits']> = {}): StreamsRequest => ({
+const request = (fresh = false): StreamsRequest => ({
   model,
   names: {},
   input: {},
@@ -60,9 +60,8 @@ const request = (more: Partial<StreamsRequest['limits']> = {}): StreamsRequest =
     maxBatchLimit: 8,
     minGainPercent: -5,
     timeLimitSeconds: null,
-    ...more,
   },
-  fresh: false,
+  fresh,
   sensitivity: false,
 });
 
@@ -73,7 +72,7 @@ function size(
 ) {
   const chosen = toolchain(fault);
   vi.mocked(surveyToolchains).mockResolvedValue({ toolchains: [chosen], damaged: [] });
-  const plan = planStreams({ ...request(), fresh });
+  const plan = planStreams(request(fresh));
   const effects = streamsEffects(
     plan,
     {
@@ -150,8 +149,7 @@ describe('built and measured by trtexec', () => {
   });
 
   test('an engine that was cut short is built again', async () => {
-    const { plan } = size();
-    const path = plan.paths.engine(4);
+    const path = planStreams(request()).paths.engine(4);
     writeFileSync(path, readFileSync(path).subarray(0, 1000));
     expect((await size().result).engines.map(({ source }) => source)).toEqual(['built']);
   });
