@@ -1,6 +1,6 @@
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
-import { type LogMelOptions, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
+import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
 import { readAudio } from '../../formats/audio/read-audio.js';
 import { resample } from '../../formats/audio/resample.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
@@ -52,11 +52,10 @@ function audioInputs(inputs: readonly Binding[]): AudioInputs {
 
 async function featuresOf(path: string, { features, length, frontEnd }: AudioInputs): Promise<NamedTensors> {
   const { samples } = resample(await readAudio(path), frontEnd.rate);
-  const { values, mels, frames, valid } = logMel(samples, frontEnd);
+  const computed = logMel(samples, frontEnd);
+  const { mels, valid } = computed;
   // Whole utterances end with the last valid frame.
-  const kept = new Float32Array(mels * valid);
-  for (let mel = 0; mel < mels; mel++)
-    kept.set(values.subarray(mel * frames, mel * frames + valid), mel * valid);
+  const kept = firstFrames(computed, valid);
   const tensors = new Map([[features, tensorFrom('float32', [1, mels, valid], kept)]]);
   if (length !== undefined && isIntegerDtype(length.dtype))
     tensors.set(length.name, integerTensor(length.dtype, [1], [valid]));

@@ -74,6 +74,15 @@ export function logMel(samples: Float32Array, options: LogMelOptions): Features 
   return { values: Float32Array.from(values), mels, frames, valid };
 }
 
+/** The first `count` frames of each mel: `[mels, count]`. */
+export function firstFrames({ values, mels, frames }: Features, count: number): Float32Array {
+  if (count === frames) return values;
+  const kept = new Float32Array(mels * count);
+  for (let mel = 0; mel < mels; mel++)
+    kept.set(values.subarray(mel * frames, mel * frames + count), mel * count);
+  return kept;
+}
+
 function emphasise(samples: Float32Array, factor: number): Float64Array {
   const out = Float64Array.from(samples);
   for (let at = out.length - 1; at > 0; at--) out[at]! -= factor * samples[at - 1]!;

@@ -5,7 +5,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
-import { type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
+import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
 import { resample } from '../../../formats/audio/resample.js';
 import { tensorFrom } from '../../../formats/tensor/values.js';
@@ -146,10 +146,11 @@ async function transcribe(
     if (recorded.rate !== frontEnd.rate) resampled++;
     const { samples } = resample(recorded, frontEnd.rate);
     audioSeconds += recorded.samples.length / recorded.rate;
-    const { values, mels, frames, valid } = logMel(samples, frontEnd);
+    const features = logMel(samples, frontEnd);
+    const { mels, frames, valid } = features;
     // A stream is fed the frame behind the valid ones too, as NeMo does; whole utterances end with the last valid one.
     const width = recogniser.facts.streaming === null ? valid : frames;
-    const kept = width === frames ? values : cut(values, mels, frames, width);
+    const kept = firstFrames(features, width);
     frontEndMs += performance.now() - started;
     const { text, timings } = await recogniser.transcribe(tensorFrom('float32', [1, mels, width], kept));
     encodeMs += timings.encodeMs;
@@ -167,12 +168,4 @@ async function transcribe(
     decodeMs,
     speed: audioSeconds / seconds,
   };
-}
-
-/** The first frames of each mel. */
-function cut(values: Float32Array, mels: number, frames: number, width: number): Float32Array {
-  const out = new Float32Array(mels * width);
-  for (let mel = 0; mel < mels; mel++)
-    out.set(values.subarray(mel * frames, mel * frames + width), mel * width);
-  return out;
 }
