@@ -13,7 +13,7 @@ import { comparisonReport } from './page.js';
 import { newRunRoot, type Planned, plan } from './plan.js';
 import type { Comparison } from './result.js';
 import { readRunRoot, recordNotRun, recordRun } from './run-root.js';
-import { type CompareOpenOptions, runnableFile } from './runnable-file.js';
+import { type CompareOpenOptions, type ConvertedFiles, runnableFile } from './runnable-file.js';
 import { type ComparedTask, type TaskRequest, taskFor } from './task.js';
 import { type Variant, variantFolder } from './variant.js';
 
@@ -59,6 +59,7 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
   const before = new Map(readRunRoot(root).recorded.map((each) => [each.variant.name, each]));
   for (const { variant, folder } of before.values()) assertSameData(root, folder, variant, dataDigest);
   const ran = new Set<string>();
+  const converted: ConvertedFiles = new Map();
   for (const each of planned) {
     const { variant } = each;
     const known = before.get(variant.name);
@@ -67,7 +68,7 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
       continue;
     }
     ran.add(variant.name);
-    await inPhase(variant.name, emit, () => runVariant(each, task, root, request, context));
+    await inPhase(variant.name, emit, () => runVariant(each, task, { root, converted }, request, context));
   }
   return writeComparison(root, { ran, warnings, repeat: context.commandLine ?? null });
 }
@@ -112,14 +113,15 @@ function assertSameData(root: string, folder: string, variant: Variant, data: st
 async function runVariant(
   { variant, model, backEnd }: Planned,
   task: ComparedTask,
-  root: string,
+  { root, converted }: { readonly root: string; readonly converted: ConvertedFiles },
   request: CompareBackEndsRequest,
   context: CompareContext,
 ): Promise<void> {
   const { emit = ignoreEvents, signal } = context;
   try {
     const { open, store } = request;
-    const file = await runnableFile(model, backEnd, { root, imgsz: task.imgsz, open, store }, context);
+    const place = { root, converted, imgsz: task.imgsz, open, store };
+    const file = await runnableFile(model, backEnd, place, context);
     await task.run(file, variant, join(root, variantFolder(variant)), openOptionsFor(backEnd, open), context);
     recordRun(root, variant);
   } catch (error) {

@@ -1,9 +1,9 @@
 import { basename, join } from 'node:path';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
-import { ignoreEvents } from '../../../events.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
 import { convertModel } from '../../../formats/precision/convert.js';
+import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import type { ComparedModel } from './compared-models.js';
 
@@ -12,9 +12,13 @@ export type CompareOpenOptions = Omit<OpenOptions, 'provider' | 'toolchain'> & {
   readonly toolchain?: string;
 };
 
+/** Files of models that were converted in this run: every back end takes the same. */
+export type ConvertedFiles = Map<ComparedModel, Promise<string>>;
+
 interface Place {
-  /** The run root: typed models are in its folder `models`. */
+  /** The run root: converted models are in its folder `models`. */
   readonly root: string;
+  readonly converted: ConvertedFiles;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
   readonly open: CompareOpenOptions;
@@ -22,13 +26,14 @@ interface Place {
   readonly store?: string | undefined;
 }
 
-/** What the back end opens: the file, its typed model, or the engine that is built of it and found again in the store. */
+/** What the back end opens: the file, its converted model, or the engine that is built of it and found again in the store. */
 export async function runnableFile(
-  { file, kind, precision }: ComparedModel,
+  model: ComparedModel,
   { takes }: BackEnd,
-  { root, imgsz, open, store }: Place,
-  { emit = ignoreEvents, signal, environment }: OpenContext,
+  { root, converted, imgsz, open, store }: Place,
+  context: OpenContext,
 ): Promise<string> {
+  const { file, kind, precision } = model;
   if (takes === 'engine' && kind === 'model') {
     // Nothing is built that could not run.
     chosenGpu(visibleGpus(), open.device ?? 0, 'Running an engine needs an NVIDIA GPU');
@@ -43,15 +48,26 @@ export async function runnableFile(
         device,
         toolchain,
       },
-      { emit, signal, environment },
+      context,
     );
     return engine;
   }
   if (precision === null) return file;
+  const known = converted.get(model) ?? convertedFile(file, precision, root, context);
+  converted.set(model, known);
+  return known;
+}
+
+async function convertedFile(
+  file: string,
+  precision: FormatId,
+  root: string,
+  context: OpenContext,
+): Promise<string> {
   const name = basename(file).replace(/\.onnx$/i, '');
-  const converted = join(root, 'models', `${name}.${precision}.onnx`);
-  await convertModel(file, converted, { precision }, { emit, signal });
-  return converted;
+  const path = join(root, 'models', `${name}.${precision}.onnx`);
+  await convertModel(file, path, { precision }, context);
+  return path;
 }
 
 /** One image at a time, at the size that the session is fed. */

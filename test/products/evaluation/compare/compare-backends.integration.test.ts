@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
 import { convertModel } from '../../../../src/formats/precision/convert.js';
 import {
   type CompareBackEndsRequest,
@@ -12,8 +11,9 @@ import {
 import { comparisonReport } from '../../../../src/products/evaluation/compare/page.js';
 import { type Comparison, comparisonSchema } from '../../../../src/products/evaluation/compare/result.js';
 import { detectorMetricsSchema } from '../../../../src/products/evaluation/detection/metrics-file.js';
+import { codeOfWork } from '../../../support/refusal.js';
 import { trtforge } from '../../../support/trtforge.js';
-import { detector, images, instancesOf, paintCells } from '../detection/coloured-cells.js';
+import { cellSettings, detector, images, instancesOf, paintCells } from '../detection/coloured-cells.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-compare-'));
 const at = (...names: readonly string[]) => join(folder, ...names);
@@ -30,23 +30,12 @@ beforeAll(async () => {
     data: at('instances.json'),
     imagesDir: at('images'),
     normalizer: 'none',
-    conf: 0.5,
-    iou: 0.7,
-    maxDet: 300,
-    preNmsTopk: 30_000,
-    agnosticNms: false,
-    warmupRuns: 1,
-    skipLatency: 0,
-    open: {},
+    ...cellSettings,
     output: at('root'),
   };
 });
 const compare = (change: Partial<CompareBackEndsRequest> = {}) => compareBackEnds({ ...request, ...change });
-const codeOf = (change: Partial<CompareBackEndsRequest>) =>
-  compare(change).then(
-    () => 'no error',
-    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
-  );
+const codeOf = (change: Partial<CompareBackEndsRequest>) => codeOfWork(compare(change));
 const statuses = ({ variants }: Comparison) => variants.map(({ name, status }) => [name, status]);
 const json = (...names: readonly string[]) => JSON.parse(readFileSync(at(...names), 'utf8'));
 
@@ -177,6 +166,16 @@ describe('candidates', () => {
       ['int8-ort-cpu', 'fp16-ort-cpu'],
       ['bf16-ort-cpu', 'fp16-ort-cpu'],
     ]);
+  });
+
+  it('are converted once for all back ends', async () => {
+    const phases: string[] = [];
+    const result = await compareBackEnds(
+      { ...request, backEnds: ['ort-cpu', 'ort-cuda'], output: at('once') },
+      { emit: (event) => event.type === 'phase-end' && phases.push(event.phase) },
+    );
+    expect(statuses(result).map(([name]) => name)).toContain('fp16-ort-cuda');
+    expect(phases.filter((phase) => phase === 'write')).toHaveLength(1);
   });
 
   it('of one name are TF_USAGE, and so is a back end that there is not', async () => {
