@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { runExample, UsageError } from '../usage.js';
 import { cutOutput, HEADS } from './heads.js';
 import { Instances, imageName } from './instances.js';
 import { drawScene, type Scene, SIDE, SPLITS } from './scene.js';
@@ -11,8 +12,8 @@ import { CLASS_NAMES } from './shapes.js';
 const USAGE = `node build/examples/detector/main.js scenes -o FOLDER [options]
 node build/examples/detector/main.js heads MODEL -o FOLDER
 
-«scenes» draws scenes of ${CLASS_NAMES.length} classes: images/*.png, instances.json and labels.txt. The same options give the same pixels everywhere.
-«heads» writes each output of detector.onnx as a model of its own: ${HEADS.map((head) => `${head}.onnx`).join(', ')}.
+scenes draws scenes of ${CLASS_NAMES.length} classes: images/*.png, instances.json and labels.txt. The same options give the same pixels everywhere.
+heads writes each output of detector.onnx as a model of its own: ${HEADS.map((head) => `${head}.onnx`).join(', ')}.
 
   --split <name>      ${Object.keys(SPLITS).join(', ')} (default test)
   --count <integer>   number of scenes (default 2000)
@@ -21,8 +22,6 @@ node build/examples/detector/main.js heads MODEL -o FOLDER
   --raw               instead of files, to standard output, for each scene: the number of objects, six numbers for each
                       (left, top, width, height, class, crowd; all int32, little endian) and ${SIDE} x ${SIDE} x 3 bytes of pixels
 `;
-
-class UsageError extends Error {}
 
 type Split = keyof typeof SPLITS;
 
@@ -103,20 +102,11 @@ async function main(): Promise<void> {
   if (command === 'heads') return writeHeads(model, folderOf(values.output));
   if (command !== 'scenes' || model !== undefined)
     throw new UsageError('Name what to write: scenes or heads.');
-  if (!Object.hasOwn(SPLITS, values.split)) throw new UsageError(`There is no split «${values.split}».`);
+  if (!Object.hasOwn(SPLITS, values.split)) throw new UsageError(`There is no split "${values.split}".`);
   const [first, count] = [wholeNumber(values.first, '--first'), wholeNumber(values.count, '--count')];
   const drawn = scenes(values.split as Split, first, count);
   if (values.raw) await writeRaw(drawn);
   else await writeFiles(drawn, folderOf(values.output), `${values.split} ${first} to ${first + count - 1}`);
 }
 
-try {
-  await main();
-} catch (error) {
-  const expected =
-    error instanceof UsageError ||
-    (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
-  if (!expected) throw error;
-  process.stderr.write(`${error.message}\n\n${USAGE}`);
-  process.exitCode = 2;
-}
+await runExample(main, USAGE);

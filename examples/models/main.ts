@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { runExample, UsageError } from '../usage.js';
 import { modelFamilies } from './catalogue.js';
 
 const families = Object.entries(modelFamilies);
@@ -14,8 +15,6 @@ ${families.map(([name, { describe, sizes }]) => `  ${name.padEnd(20)} ${describe
   --external         weights in MODEL.onnx.data instead of inside (what is over 2 GB always goes there)
   -o, --output       the file, or the folder of a bundle (default out/MODEL.onnx, out/MODEL)
 `;
-
-class UsageError extends Error {}
 
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
@@ -35,22 +34,13 @@ async function main(): Promise<void> {
   const [name = ''] = positionals;
   const family = modelFamilies[name];
   const seed = Number(values.seed);
-  if (family === undefined || positionals.length > 1) throw new UsageError(`There is no model «${name}».`);
-  if (!family.sizes.includes(values.size)) throw new UsageError(`${name} has no size «${values.size}».`);
-  if (!Number.isSafeInteger(seed)) throw new UsageError(`The seed «${values.seed}» is not an integer.`);
+  if (family === undefined || positionals.length > 1) throw new UsageError(`There is no model "${name}".`);
+  if (!family.sizes.includes(values.size)) throw new UsageError(`${name} has no size "${values.size}".`);
+  if (!Number.isSafeInteger(seed)) throw new UsageError(`The seed "${values.seed}" is not an integer.`);
   const path = values.output ?? `out/${name}${family.output === 'file' ? '.onnx' : ''}`;
   for (const file of await family.write(values.size, path, { seed, external: values.external })) {
     process.stdout.write(`${file}  ${(statSync(file).size / 1e6).toFixed(1)} MB\n`);
   }
 }
 
-try {
-  await main();
-} catch (error) {
-  const expected =
-    error instanceof UsageError ||
-    (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
-  if (!expected) throw error;
-  process.stderr.write(`${error.message}\n\n${USAGE}`);
-  process.exitCode = 2;
-}
+await runExample(main, USAGE);

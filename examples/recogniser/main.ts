@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { runExample, UsageError } from '../usage.js';
 import { ESPEAK_VERSION, espeakVersion } from './espeak.js';
 import { type Digests, testUtterance, trainingUtterance, writeSet } from './speech-set.js';
 
@@ -22,8 +23,6 @@ const sets = {
   train: { utterance: trainingUtterance, count: 12_000 },
 };
 
-class Refusal extends Error {}
-
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
@@ -36,14 +35,16 @@ async function main(): Promise<void> {
   });
   if (values.help) return void process.stdout.write(USAGE);
   const [name = ''] = positionals;
-  if (name !== 'test' && name !== 'train') throw new Refusal(`There is no set "${name}".\n\n${USAGE}`);
+  if (name !== 'test' && name !== 'train') throw new UsageError(`There is no set "${name}".\n\n${USAGE}`);
   const set = sets[name];
   const count = Number(values.count ?? set.count);
   if (!Number.isSafeInteger(count) || count < 1)
-    throw new Refusal(`The count "${values.count}" is not an integer above 0.`);
+    throw new UsageError(`The count "${values.count}" is not an integer above 0.`);
   const version = await espeakVersion();
   if (version !== ESPEAK_VERSION)
-    throw new Refusal(`The phrases need espeak-ng ${ESPEAK_VERSION}; this machine has ${version ?? 'none'}.`);
+    throw new UsageError(
+      `The phrases need espeak-ng ${ESPEAK_VERSION}; this machine has ${version ?? 'none'}.`,
+    );
   const folder = values.output ?? `out/speech-${name}`;
   const utterances = Array.from({ length: count }, (_, index) => set.utterance(index));
   const digests = await writeSet(utterances, folder);
@@ -71,18 +72,9 @@ function assertSame(digests: Digests): void {
   );
   const other = [...digests].filter(([file, digest]) => expected.get(file) !== digest).map(([file]) => file);
   if (other.length > 0)
-    throw new Refusal(
+    throw new UsageError(
       `${other.length} of ${digests.size} files differ from ${committed}, ${other[0]} the first: this is not the test set.`,
     );
 }
 
-try {
-  await main();
-} catch (error) {
-  const expected =
-    error instanceof Refusal ||
-    (error instanceof TypeError && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS'));
-  if (!expected) throw error;
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 2;
-}
+await runExample(main);

@@ -6,7 +6,7 @@ import type { ParakeetShape } from './shapes.js';
 /** Takes the place of the scores of padding; inside the FP16 range. */
 export const MASKED = -10_000;
 
-/** How exporters write «to the end of the axis»: the largest int64. */
+/** How exporters write "to the end of the axis": the largest int64. */
 export const END = 2n ** 63n - 1n;
 
 /** Self-attention over `x` [batch, time, width] whose scores also depend on the distance of two steps (Dai et al. 2019, section 3.3). */

@@ -15,6 +15,7 @@ import {
 } from '../../../src/engines/plan/header.js';
 import { inspectPlan } from '../../../src/engines/plan/inspect.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { codeOf } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-plan-'));
@@ -53,15 +54,6 @@ function file(bytes: Uint8Array): string {
   writeFileSync(path, bytes);
   return path;
 }
-
-const codeOf = (action: () => unknown): string => {
-  try {
-    action();
-  } catch (error) {
-    return error instanceof TrtforgeError ? error.code : String(error);
-  }
-  return 'no error';
-};
 
 const ultralytics = {
   description: 'Ultralytics YOLO11n model',

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TrtforgeError } from '../../../src/errors.js';
 import { readImage } from '../../../src/formats/images/image.js';
 import { resizeBilinear, roundHalfEven } from '../../../src/formats/images/resize.js';
+import { codeOfWork } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 
 const fixtures = join(import.meta.dirname, '../../fixtures/images');
@@ -25,11 +25,7 @@ const unpack = ({ pixels }: Pixels) => new Uint8Array(inflateSync(Buffer.from(pi
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-images-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const codeOf = (path: string) =>
-  readImage(path).then(
-    () => 'no error',
-    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
-  );
+const codeOf = (path: string) => codeOfWork(readImage(path));
 
 describe.each(expected)('%s', (name, { width, height, resized, ...rest }) => {
   it('has the pixels that OpenCV reads', async () => {

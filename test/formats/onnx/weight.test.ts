@@ -1,10 +1,10 @@
 import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
-import { TrtforgeError } from '../../../src/errors.js';
 import { ModelProtoSchema, type TensorProto, TensorProtoSchema } from '../../../src/formats/onnx/index.js';
 import { modelOf } from '../../../src/formats/onnx/model.js';
 import { type Dtype, dtypes } from '../../../src/formats/tensor/dtype.js';
+import { codeOf } from '../../support/refusal.js';
 import { bytesOf } from './support/models.js';
 
 type Fields = Partial<Omit<TensorProto, '$typeName' | '$unknown'>>;
@@ -27,15 +27,6 @@ function weightIn(bytes: Uint8Array, inlineBytes: number) {
   const model = modelOf(bytesSource('model.onnx', bytes), { inlineBytes });
   return model.weight(model.proto.graph!.initializer[0]!);
 }
-
-const codeOf = (action: () => unknown): string => {
-  try {
-    action();
-  } catch (error) {
-    return error instanceof TrtforgeError ? error.code : String(error);
-  }
-  return 'no error';
-};
 
 const little = (
   array:

@@ -8,6 +8,7 @@ import { TrtforgeError } from '../../../../src/errors.js';
 import type { NamedTensors, Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
 import { doubling, FakeAddon, type FakeSpec, range, tensor } from '../../../fakes/addon.js';
+import { codeOfWork } from '../../../support/refusal.js';
 import { sampleToolchain, writeSample } from '../../../support/sample-engine.js';
 import { floats, ids } from '../onnxruntime/models.js';
 
@@ -31,14 +32,7 @@ const named = (tensors: Record<string, Tensor>): NamedTensors => new Map(Object.
 const y = (outputs: NamedTensors) => [...float32Values(outputs.get('y')!)];
 const twice = (input: Tensor) => [...float32Values(input)].map((value) => 2 * value);
 
-async function code(attempt: () => unknown): Promise<string> {
-  try {
-    await attempt();
-  } catch (error) {
-    return error instanceof TrtforgeError ? error.code : String(error);
-  }
-  return 'nothing was refused';
-}
+const code = (attempt: () => unknown) => codeOfWork(Promise.resolve().then(attempt));
 
 describe('a session over an engine', () => {
   it('runs named tensors; other shapes get buffers of their own', async () => {

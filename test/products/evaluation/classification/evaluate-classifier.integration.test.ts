@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
 import { classificationResultSchema } from '../../../../src/products/evaluation/classification/classification-result.js';
 import {
   type ClassifierRequest,
   evaluateClassifier,
 } from '../../../../src/products/evaluation/classification/evaluate-classifier.js';
+import { codeOfWork } from '../../../support/refusal.js';
 import { channelMeans, paint } from '../image-networks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-classify-'));
@@ -40,10 +40,7 @@ beforeAll(async () => {
   };
 });
 const codeOf = (change: Partial<ClassifierRequest>) =>
-  evaluateClassifier({ ...request, ...change }).then(
-    () => 'no error',
-    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
-  );
+  codeOfWork(evaluateClassifier({ ...request, ...change }));
 
 it('counts what is at the top, among the five best, and what was taken for what', async () => {
   const result = await evaluateClassifier(request);

@@ -105,6 +105,18 @@ export const instancesOf = (painted: readonly Painted[]) => ({
     })),
 });
 
+/** How the detector is evaluated, besides files. */
+export const cellSettings = {
+  conf: 0.5,
+  iou: 0.7,
+  maxDet: 300,
+  preNmsTopk: 30_000,
+  agnosticNms: false,
+  warmupRuns: 1,
+  skipLatency: 0,
+  open: {},
+};
+
 /** Writes the pictures into `images` of the folder, and instances.json beside it. */
 export async function paintCells(folder: string): Promise<void> {
   mkdirSync(join(folder, 'images'));

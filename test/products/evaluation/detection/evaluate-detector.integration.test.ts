@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
 import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
 import { detectorResultSchema } from '../../../../src/products/evaluation/detection/detector-result.js';
 import {
@@ -10,7 +9,8 @@ import {
   evaluateDetector,
 } from '../../../../src/products/evaluation/detection/evaluate-detector.js';
 import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
-import { detector, images, instancesOf, paintCells } from './coloured-cells.js';
+import { codeOfWork } from '../../../support/refusal.js';
+import { cellSettings, detector, images, instancesOf, paintCells } from './coloured-cells.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-detector-'));
 const at = (name: string) => join(folder, name);
@@ -25,21 +25,11 @@ beforeAll(async () => {
     imagesDir: at('images'),
     preprocess: 'yolo',
     imgsz: 640,
-    conf: 0.5,
-    iou: 0.7,
-    maxDet: 300,
-    preNmsTopk: 30_000,
-    agnosticNms: false,
-    warmupRuns: 1,
-    skipLatency: 0,
-    open: {},
+    ...cellSettings,
   };
 });
 const codeOf = (change: Partial<EvaluateDetectorRequest>) =>
-  evaluateDetector({ ...request, ...change }).then(
-    () => 'no error',
-    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
-  );
+  codeOfWork(evaluateDetector({ ...request, ...change }));
 
 describe('a detector that finds every cell', () => {
   it('has an mAP of 1, in letterboxed images too', async () => {

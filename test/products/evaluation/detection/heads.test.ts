@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
 import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
 import { tensorFrom } from '../../../../src/formats/tensor/values.js';
 import {
@@ -7,6 +6,7 @@ import {
   decode,
   recogniseHead,
 } from '../../../../src/products/evaluation/detection/heads.js';
+import { codeOf } from '../../../support/refusal.js';
 
 const CLASSES = 3;
 const options: DecodeOptions = { classes: CLASSES, width: 64, height: 64, confidence: 0.1 };
@@ -28,14 +28,6 @@ function output(
     ['out', tensorFrom('float32', first ? [1, channels, anchors] : [1, anchors, channels], values)],
   ]);
 }
-const codeOf = (work: () => unknown) => {
-  try {
-    work();
-  } catch (error) {
-    return error instanceof TrtforgeError ? error.code : String(error);
-  }
-  return 'no error';
-};
 const decoded = (outputs: NamedTensors) => {
   const head = recogniseHead(outputs, options);
   const { box, score, category } = decode(outputs, head, options);

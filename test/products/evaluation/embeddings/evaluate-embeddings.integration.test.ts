@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ExitCode, TrtforgeError } from '../../../../src/errors.js';
+import { ExitCode } from '../../../../src/errors.js';
 import { embeddingsResultSchema } from '../../../../src/products/evaluation/embeddings/embeddings-result.js';
 import {
   type EmbeddingsRequest,
   evaluateEmbeddings,
 } from '../../../../src/products/evaluation/embeddings/evaluate-embeddings.js';
+import { codeOfWork } from '../../../support/refusal.js';
 import { channelMeans, paint, unitMeans } from '../image-networks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-embeddings-'));
@@ -33,10 +34,7 @@ beforeAll(async () => {
   };
 });
 const codeOf = (change: Partial<EmbeddingsRequest>) =>
-  evaluateEmbeddings({ ...request, ...change }).then(
-    () => 'no error',
-    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
-  );
+  codeOfWork(evaluateEmbeddings({ ...request, ...change }));
 
 it('a network agrees with itself', async () => {
   const result = await evaluateEmbeddings(request);

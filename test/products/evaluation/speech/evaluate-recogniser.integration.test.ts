@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { bundle } from '../../../../src/products/bundle/product.js';
 import {
@@ -14,6 +13,7 @@ import { scoreTranscripts } from '../../../../src/products/evaluation/speech/wer
 import type { Recogniser, RecogniserFacts } from '../../../../src/quality/tasks/recogniser.js';
 import { changeMeta, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
+import { codeOfWork } from '../../../support/refusal.js';
 
 const sounds = join(import.meta.dirname, '../../../fixtures/audio');
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-speech-'));
@@ -70,10 +70,7 @@ function fake(texts: readonly string[], change: Partial<RecogniserFacts> = {}) {
   return { recogniser, taken };
 }
 const codeOf = (change: Partial<EvaluateRecogniserRequest>, recogniser = fake(['', '']).recogniser) =>
-  evaluateRecogniser({ ...request, ...change }, [recogniser]).then(
-    () => 'no error',
-    (error) => (error instanceof TrtforgeError ? error.code : String(error)),
-  );
+  codeOfWork(evaluateRecogniser({ ...request, ...change }, [recogniser]));
 
 test('features of every utterance go in at the rate of the model, words are scored', async () => {
   const { recogniser, taken } = fake(['one two', 'free']);

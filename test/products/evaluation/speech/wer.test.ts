@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
 import { scoreTranscripts, type WerRequest } from '../../../../src/products/evaluation/speech/wer.js';
 import { werResultSchema } from '../../../../src/products/evaluation/speech/wer-result.js';
+import { codeOf } from '../../../support/refusal.js';
 import { runs } from '../../../support/runs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-wer-'));
@@ -18,15 +18,6 @@ const file = (content: string | Uint8Array) => {
 };
 const score = (reference: string, hypothesis: string, more: Partial<WerRequest> = {}) =>
   scoreTranscripts({ reference: file(reference), hypothesis: file(hypothesis), ...more });
-const codeOf = (work: () => unknown) => {
-  try {
-    work();
-  } catch (error) {
-    return error instanceof TrtforgeError ? error.code : String(error);
-  }
-  return 'no error';
-};
-
 const MANIFEST =
   'utt_id\twav_path\tref_text\na\ta.wav\tthe cat sat\nb\tb.wav\ton the mat\nc\tc.wav\tquietly\n';
 
