@@ -1,0 +1,254 @@
+import { createHash } from 'node:crypto';
+import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { TrtforgeError } from '../../errors.js';
+import type { PlanHeader } from './header.js';
+import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
+
+/** What TensorRT-RTX compiled a network to, as the plan holds it: no GPU and no library is needed to read it. */
+export interface PlanProgram {
+  /** One for each part of the network and each optimization profile. */
+  readonly graphs: readonly ProgramGraph[];
+  /**
+   * SHA-256 of the program without names of tensors and ONNX nodes: kernels with their attributes, the types, shapes and order of what they read and write. Equal for
+   * plans that compute by the same kernels. The values of weights are not in it.
+   */
+  readonly digest: string;
+}
+
+export interface ProgramGraph {
+  /** `sm_89`. */
+  readonly architectures: readonly string[];
+  /** In the order of the program; without what computes shapes on the host. */
+  readonly kernels: readonly ProgramKernel[];
+}
+
+export interface ProgramKernel {
+  /**
+   * `corrltn` (convolution), `deconvolution`, `fully_connected` (matrix product), `maxpool`, `avgpool`, `function` (a generated kernel, or fused attention),
+   * `runtime_fusion` (compiled on the user's machine), `copy`, …
+   */
+  readonly kind: string;
+  readonly name: string;
+  /** Names of the ONNX nodes it computes, or computes a part of. */
+  readonly nodes: readonly string[];
+  readonly inputs: readonly ProgramTensor[];
+  readonly outputs: readonly ProgramTensor[];
+  /** What a `runtime_fusion` is made of; else empty. */
+  readonly parts: readonly ProgramKernel[];
+}
+
+export interface ProgramTensor {
+  readonly name: string;
+  /** As numpy spells it, types that numpy lacks as in `dtypes`; the plan's own spelling for others; null for literals. */
+  readonly dtype: string | null;
+}
+
+/** A 12-layer encoder has half a MiB. */
+const LARGEST_SECTION = 16 << 20;
+const LARGEST_PROGRAM = 64 << 20;
+
+/**
+ * The compiled program in a plan; null where the plan has none that can be read: plans of TensorRT, and text of another grammar. Reads the file once, in pieces.
+ * Throws TF_PLAN_INVALID when there are more than 64 MiB of it, TF_FILE_UNREADABLE.
+ */
+export function readPlanProgram({ path, product, planOffset, planBytes }: PlanHeader): PlanProgram | null {
+  if (product !== 'tensorrt-rtx') return null;
+  const source = openFile(path);
+  try {
+    return programIn(source, planOffset, planOffset + planBytes);
+  } finally {
+    source.close();
+  }
+}
+
+/** The same over the bytes from `start` to `end` of any source. */
+export function programIn(source: ByteSource, start = 0, end = source.size): PlanProgram | null {
+  const hash = createHash('sha256');
+  const graphs: ProgramGraph[] = [];
+  let fusions: ReadonlyMap<number, readonly OpenKernel[]> = new Map();
+  let fused = 0;
+  for (const text of sectionsIn(source, start, end)) {
+    const section = parseProgramText(text);
+    const header = section && groupOf(section, 'header');
+    const main = section && groupOf(section, 'main');
+    if (section === undefined || header === undefined || main === undefined) return null;
+    hash.update(canonicalText(section));
+    const read = kernelsOf(main, tensorTypes(section));
+    // The parts of runtime fusions follow their graph, in the order of their numbers.
+    if (isFusion(header)) {
+      for (const kernel of fusions.get(fused) ?? []) kernel.parts = read.kernels;
+      fused++;
+    } else {
+      graphs.push({ architectures: architecturesOf(header), kernels: read.kernels });
+      fusions = read.fusions;
+      fused = 0;
+    }
+  }
+  return graphs.length === 0 ? null : { graphs, digest: hash.digest('hex') };
+}
+
+const HEADER = Buffer.from('header {\n');
+const MAGIC = Buffer.from('NLYM');
+/** Magic, a number, and the length of the text in 8 bytes. */
+const FRAME_BYTES = 16;
+const PIECE = 4 << 20;
+
+/** The texts, in the order of the file. */
+function* sectionsIn(source: ByteSource, start: number, end: number): Generator<string> {
+  const overlap = FRAME_BYTES + HEADER.length - 1;
+  const piece = Buffer.alloc(Math.min(PIECE, Math.max(0, end - start)));
+  let position = start;
+  let total = 0;
+  while (end - position > overlap) {
+    const bytes = piece.subarray(0, source.read(piece, position, Math.min(piece.length, end - position)));
+    if (bytes.length <= overlap) return;
+    let next = position + bytes.length - overlap;
+    for (let found = bytes.indexOf(HEADER); found >= 0; found = bytes.indexOf(HEADER, found + 1)) {
+      const at = position + found;
+      const length = frameLength(bytes, found);
+      if (length === undefined || length > Math.min(LARGEST_SECTION, end - at)) continue;
+      total += FRAME_BYTES + length;
+      if (total > LARGEST_PROGRAM)
+        throw new TrtforgeError(
+          'TF_PLAN_INVALID',
+          `${source.path} holds more than ${LARGEST_PROGRAM >> 20} MiB of program text.`,
+        );
+      const text = Buffer.alloc(length);
+      yield text.toString('utf8', 0, source.read(text, at, length));
+      next = Math.max(next, at + length);
+      found += length - 1;
+    }
+    position = next;
+  }
+}
+
+/** The length of the text that begins at a place, by the frame before it; undefined where none is there. */
+function frameLength(bytes: Buffer, at: number): number | undefined {
+  const frame = at - FRAME_BYTES;
+  if (frame < 0 || !bytes.subarray(frame, frame + MAGIC.length).equals(MAGIC)) return undefined;
+  const length = Number(bytes.readBigUInt64LE(frame + 8));
+  return length < HEADER.length ? undefined : length;
+}
+
+type OpenKernel = { -readonly [Key in keyof ProgramKernel]: ProgramKernel[Key] };
+
+/** What orders the streams and starts the host's part; not kernels. */
+const CONTROL: ReadonlySet<string> = new Set(['signal', 'wait', 'shape_call']);
+
+/** The kernels of a graph, and those among them whose parts follow, by number. */
+function kernelsOf(main: TextGroup, types: ReadonlyMap<string, string>) {
+  const kernels: OpenKernel[] = [];
+  const fusions = new Map<number, OpenKernel[]>();
+  const tensors = (names: readonly string[] = []) =>
+    names.map((name) => ({ name, dtype: types.get(name) ?? null }));
+  for (const [kind, fields] of main.entries) {
+    if (typeof fields === 'string' || CONTROL.has(kind)) continue;
+    const shapes = Number(wordOf(fields, 'shape_args_count') ?? 0);
+    const args = groupOf(fields, 'input_args')?.values;
+    const inputs = args?.slice(0, Math.max(0, args.length - shapes)) ?? groupOf(fields, 'input')?.values;
+    const outputs = groupOf(fields, 'output_args') ?? groupOf(fields, 'output');
+    const kernel: OpenKernel = {
+      kind,
+      name: wordOf(fields, 'name') ?? '',
+      nodes: nodesOf(wordOf(fields, 'layers') ?? ''),
+      inputs: tensors(inputs),
+      outputs: tensors(outputs?.values),
+      parts: [],
+    };
+    kernels.push(kernel);
+    if (kind !== 'runtime_fusion') continue;
+    const number = Number(wordOf(fields, 'binary'));
+    const same = fusions.get(number);
+    if (same === undefined) fusions.set(number, [kernel]);
+    else same.push(kernel);
+  }
+  return { kernels, fusions };
+}
+
+const NODE = '[ONNX Layer: ';
+
+/** `[ONNX Layer: conv1][ONNX Layer: relu]`, with or without line ends between. */
+function nodesOf(layers: string): string[] {
+  const parts = layers.split(/(?<=\])\s*(?=\[ONNX Layer: )/);
+  return parts
+    .filter((part) => part.startsWith(NODE))
+    .map((part) => part.slice(NODE.length).trimEnd().replace(/\]$/, ''));
+}
+
+const DTYPES: Readonly<Record<string, string>> = {
+  float: 'float32',
+  half: 'float16',
+  bf16: 'bfloat16',
+  fp8_e4m3: 'float8_e4m3fn',
+  fp4_e2m1: 'float4_e2m1fn',
+  fp8_e8m0: 'float8_e8m0fnu',
+};
+
+function tensorTypes(section: TextGroup): ReadonlyMap<string, string> {
+  const types = new Map<string, string>();
+  for (const [name, tensor] of declared(section)) {
+    const type = wordOf(tensor, 'type');
+    if (type !== undefined) types.set(name, Object.hasOwn(DTYPES, type) ? DTYPES[type]! : type);
+  }
+  return types;
+}
+
+const declared = (section: TextGroup): [name: string, tensor: TextGroup][] =>
+  (groupOf(section, 'descriptors')?.entries ?? []).flatMap(([, tensor]): [string, TextGroup][] => {
+    const name = typeof tensor === 'string' ? undefined : wordOf(tensor, 'name');
+    return name === undefined || typeof tensor === 'string' ? [] : [[name, tensor]];
+  });
+
+/** Fusions are compiled for the machine they run on: `accelerators={*}`. */
+const isFusion = (header: TextGroup): boolean => groupOf(header, 'accelerators')?.values[0] === '*';
+
+const architecturesOf = (header: TextGroup): string[] =>
+  (groupOf(header, 'accelerators')?.values ?? []).map((name) => name.replace(/^sm(?=\d)/, 'sm_'));
+
+/** What names things, states where they lie in memory, or is text for people. */
+const NOT_COMPUTED: ReadonlySet<string> = new Set(['layers', 'msg', 'scratchspace']);
+const OF_TENSORS: ReadonlySet<string> = new Set([
+  'type',
+  'dims',
+  'strides',
+  'const_payload_size',
+  'base',
+  'const_offset',
+]);
+
+/** A section without names: tensors are numbered in the order of their use and described after the kernels. */
+function canonicalText(section: TextGroup): string {
+  const tensors = new Map(declared(section));
+  const numbers = new Map<string, number>();
+  const order: string[] = [];
+  const lines: string[] = [];
+  const render = (value: TextValue): string => {
+    if (typeof value !== 'string') return `{${fieldsOf(value)} ${value.values.map(render).join(' ')}}`;
+    if (!tensors.has(value)) return JSON.stringify(value);
+    const number = numbers.get(value) ?? order.push(value) - 1;
+    numbers.set(value, number);
+    return `#${number}`;
+  };
+  const fieldsOf = ({ entries }: TextGroup): string =>
+    entries.map(([key, value]) => (NOT_COMPUTED.has(key) ? '' : `${key}=${render(value)}`)).join(' ');
+  const header = groupOf(section, 'header');
+  for (const key of ['accelerators', 'inputs', 'outputs', 'shape_inputs'])
+    lines.push(`${key}=${render((header && groupOf(header, key)) ?? '')}`);
+  for (const block of ['main', 'shape_main']) {
+    for (const [kind, fields] of groupOf(section, block)?.entries ?? [])
+      lines.push(`${kind}=${render(withoutOwnName(kind, fields))}`);
+  }
+  // Shapes of tensors name further tensors, which `order` then grows by.
+  for (let number = 0; number < order.length; number++) {
+    const { entries } = tensors.get(order[number]!)!;
+    const facts = entries.filter(([key]) => OF_TENSORS.has(key));
+    lines.push(`#${number} ${fieldsOf({ entries: facts, values: [] })}`);
+  }
+  return `${lines.join('\n')}\n\n`;
+}
+
+/** Generated kernels are named by what they compute; others by an ONNX node or a number. */
+const withoutOwnName = (kind: string, fields: TextValue): TextValue =>
+  typeof fields === 'string' || kind === 'function' || kind === 'runtime_fusion'
+    ? fields
+    : { ...fields, entries: fields.entries.filter(([key]) => key !== 'name') };
