@@ -27,11 +27,15 @@ export function originOfLayer(name: string, metadata: string | null, type: strin
   return { onnxNodes: nodesOfName(served), region };
 }
 
-function nodesOfMetadata(metadata: string): string[] {
-  const nodes = metadata.split('\u001e').flatMap((part) => {
-    const found = /^\s*\[ONNX Layer: ([\s\S]*)\]\s*$/.exec(part)?.[1];
-    return found === undefined || found === '' ? [] : [found];
-  });
+/** The ONNX nodes that metadata names. Compiled programs separate by U+001F as well. */
+export function nodesOfMetadata(metadata: string): string[] {
+  const nodes = metadata
+    .replaceAll('\u001f', '\u001e')
+    .split('\u001e')
+    .flatMap((part) => {
+      const found = /^\s*\[ONNX Layer: ([\s\S]*)\]\s*$/.exec(part)?.[1];
+      return found === undefined || found === '' ? [] : [found];
+    });
   return [...new Set(nodes)];
 }
 

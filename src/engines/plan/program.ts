@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
+import { nodesOfMetadata } from '../layers/names.js';
 import type { PlanHeader } from './header.js';
 import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
 
@@ -150,7 +151,7 @@ function kernelsOf(main: TextGroup, types: ReadonlyMap<string, string>) {
     const kernel: OpenKernel = {
       kind,
       name: wordOf(fields, 'name') ?? '',
-      nodes: nodesOf(wordOf(fields, 'layers') ?? ''),
+      nodes: nodesOfMetadata(wordOf(fields, 'layers') ?? ''),
       inputs: tensors(inputs),
       outputs: tensors(outputs?.values),
       parts: [],
@@ -163,16 +164,6 @@ function kernelsOf(main: TextGroup, types: ReadonlyMap<string, string>) {
     else same.push(kernel);
   }
   return { kernels, fusions };
-}
-
-const NODE = '[ONNX Layer: ';
-
-/** `[ONNX Layer: conv1][ONNX Layer: relu]`, with or without line ends between. */
-function nodesOf(layers: string): string[] {
-  const parts = layers.split(/(?<=\])\s*(?=\[ONNX Layer: )/);
-  return parts
-    .filter((part) => part.startsWith(NODE))
-    .map((part) => part.slice(NODE.length).trimEnd().replace(/\]$/, ''));
 }
 
 const DTYPES: Readonly<Record<string, string>> = {

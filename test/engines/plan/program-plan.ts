@@ -10,7 +10,13 @@ export interface WrittenGraph {
 
 const word = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`;
 const quoted = (names: readonly string[]) => names.map(word).join(' ');
-const layers = (nodes: readonly string[]) => word(nodes.map((node) => `[ONNX Layer: ${node}]`).join(''));
+const layers = (nodes: readonly string[]) =>
+  word(
+    nodes
+      .map((node, index) => `${'\u001e\u001f'[index % 2]}[ONNX Layer: ${node}]`)
+      .join('')
+      .slice(1),
+  );
 
 /** `corrltn={…}` and the like. */
 export const operation = (

@@ -18,7 +18,13 @@ const graph: WrittenGraph = {
   tensors: { x: 'half', codes: 'int8', w: 'int8', 'conv.out': 'half', w4: 'int4', y: 'float' },
   kernels: [
     generated('__myl_MulRounCast', ['x'], ['codes'], ['x_QuantizeLinear']),
-    operation('corrltn', 'conv', ['codes', 'w', 'literal'], ['conv.out'], ['conv', 'a "b"]\n{c} \\ [d']),
+    operation(
+      'corrltn',
+      'conv',
+      ['codes', 'w', 'literal'],
+      ['conv.out'],
+      ['conv', 'relu', 'a "b"]\n{c} \\ [d'],
+    ),
     'runtime_fusion={ name=__myl_MulFc input_args={ "conv.out" "w4" } output_args={ "y" } binary=0 layers="[ONNX Layer: fc]" }',
     operation('add', 'last', ['y', 'y'], ['y'], []),
   ],
@@ -52,7 +58,7 @@ describe('programIn', () => {
       parts: [],
     });
     expect(graphs[0]?.kernels[1]).toMatchObject({
-      nodes: ['conv', 'a "b"]\n{c} \\ [d'],
+      nodes: ['conv', 'relu', 'a "b"]\n{c} \\ [d'],
       inputs: [{ dtype: 'int8' }, { dtype: 'int8' }, { name: 'literal', dtype: null }],
     });
     expect(graphs[0]?.kernels[2]?.parts.map(({ name, inputs }) => [name, inputs.at(-1)?.dtype])).toEqual([
@@ -127,7 +133,7 @@ describe('programIn', () => {
       [frame(2n ** 40n), Buffer.from('header {\n')],
       [frame(19n), Buffer.from('header {\n}\nmain {\n}\n')],
     ]) {
-      const bytes = Buffer.alloc(16 << 20, Buffer.concat(piece));
+      const bytes = Buffer.alloc(6 << 20, Buffer.concat(piece));
       let count = 0;
       const source = bytesSource('p.engine', bytes);
       programIn({
