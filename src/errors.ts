@@ -201,11 +201,11 @@ export const catalogue = {
   TF_COMPILE_FAILED: {
     exitCode: ExitCode.internal,
     meaning: 'The C++ compiler rejected the sources of the addon.',
-    remedy: 'Use g++ 9 or newer; the compiler’s own lines are printed above.',
+    remedy: "Use g++ 9 or newer; the compiler's own lines are printed above.",
   },
   TF_LIBRARY_LOAD_FAILED: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'A library of a TensorRT installation cannot be loaded; the message has the loader’s text.',
+    meaning: "A library of a TensorRT installation cannot be loaded; the message has the loader's text.",
     remedy: 'Check that the installation is whole: trtforge doctor lists what it finds.',
   },
   TF_LIBRARY_UNSUPPORTED: {
@@ -317,7 +317,7 @@ export const catalogue = {
   },
   TF_REMOTE_ADDRESS_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'The remote store’s address, or what the environment states of it, is not valid.',
+    meaning: "The remote store's address, or what the environment states of it, is not valid.",
     remedy: 'Write s3://bucket/prefix or http://host:9000/bucket/prefix; keys belong in the environment.',
   },
   TF_REMOTE_UNREACHABLE: {
@@ -328,7 +328,7 @@ export const catalogue = {
   TF_REMOTE_DENIED: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The remote store denies the request: keys, permissions, region or the clock of this machine.',
-    remedy: 'Check the credentials and the bucket’s policy.',
+    remedy: "Check the credentials and the bucket's policy.",
   },
   TF_REMOTE_BUCKET_MISSING: {
     exitCode: ExitCode.machineCannot,
@@ -348,7 +348,7 @@ export const catalogue = {
   TF_REMOTE_FAILED: {
     exitCode: ExitCode.machineCannot,
     meaning: 'A request to the remote store failed for a reason of its own, which the message quotes.',
-    remedy: 'Look at the server’s answer in the details.',
+    remedy: "Look at the server's answer in the details.",
   },
   TF_REMOTE_DAMAGED: {
     exitCode: ExitCode.badInput,
@@ -369,7 +369,7 @@ export const catalogue = {
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
-    meaning: 'TensorRT’s ONNX parser rejected the model; the message lists every rejected node.',
+    meaning: "TensorRT's ONNX parser rejected the model; the message lists every rejected node.",
     remedy:
       'Change or export the nodes named another way, or use a newer TensorRT; trtforge explain knows common causes.',
   },
@@ -382,13 +382,13 @@ export const catalogue = {
   TF_BUILD_FAILED: {
     exitCode: ExitCode.badInput,
     meaning: 'The library parsed the model but could not build a plan; the message has its last error lines.',
-    remedy: 'Read the library’s lines; trtforge explain knows common causes.',
+    remedy: "Read the library's lines; trtforge explain knows common causes.",
   },
   TF_TRTEXEC_NOT_FOUND: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The request needs trtexec, and the toolchain has none, or the file may not be run.',
     remedy:
-      'Put trtexec beside the toolchain (bin/trtexec) or on PATH, or name it in TRTEXEC; it comes with TensorRT’s tar, deb and container, not with its wheels. --builder native and --with trtforge need none.',
+      "Put trtexec beside the toolchain (bin/trtexec) or on PATH, or name it in TRTEXEC; it comes with TensorRT's tar, deb and container, not with its wheels. --builder native and --with trtforge need none.",
   },
   TF_TRTEXEC_VERSION: {
     exitCode: ExitCode.machineCannot,
@@ -414,7 +414,7 @@ export const catalogue = {
   },
   TF_PLAN_LOAD_FAILED: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'The library’s runtime rejected a plan; the message has its last error lines.',
+    meaning: "The library's runtime rejected a plan; the message has its last error lines.",
     remedy: 'Load the plan with the version and on the GPU architecture it was built for, or build it again.',
   },
   TF_LAYERS_INVALID: {
@@ -444,13 +444,13 @@ export const catalogue = {
   TF_GATE_POLICY_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A gate’s policy is not YAML, has a key or value that policies do not have, or contradicts itself; the message names the line.',
+      "A gate's policy is not YAML, has a key or value that policies do not have, or contradicts itself; the message names the line.",
     remedy: 'Correct the line named; docs/gate.md lists the keys.',
   },
   TF_GATE_RESULT_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A file passed to a gate as a result is empty, cut short or not a JSON object.',
-    remedy: 'Pass what a command wrote with --json; look at that command’s exit code and stderr.',
+    remedy: "Pass what a command wrote with --json; look at that command's exit code and stderr.",
   },
   TF_GATE_BASELINE_INVALID: {
     exitCode: ExitCode.badInput,
@@ -528,14 +528,14 @@ export const catalogue = {
     meaning:
       'The library could not make an execution context of an engine; the message has its last error lines.',
     remedy:
-      'Read the library’s lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.',
+      "Read the library's lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.",
   },
   TF_RUN_FAILED: {
     exitCode: ExitCode.machineCannot,
     meaning:
       'The GPU or the library failed while an engine ran; the message has the text of the driver or library.',
     remedy:
-      'Run it again alone on the GPU; if it fails again, open the engine anew in a new process (the GPU’s context may be lost).',
+      "Run it again alone on the GPU; if it fails again, open the engine anew in a new process (the GPU's context may be lost).",
   },
   TF_SESSION_CLOSED: {
     exitCode: ExitCode.badInput,
@@ -615,7 +615,7 @@ export const catalogue = {
   TF_CALIBRATION_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A calibration cannot be made or used: data without a sample, of a form that no reader knows, or that make an activation NaN or infinite; a tensor that is no activation of the model; a cache that is damaged or was made from other data, by another method or for another model.',
+      'A calibration cannot be made or used: data without a sample, of a form that no reader knows, or that make an activation NaN or infinite; a tensor that is not an activation of the model; a cache that is damaged or was made from other data, by another method or for another model.',
     remedy:
       'Pass samples as the model takes them: --calibration FILE.npz, FILE.npy, a folder of images, a list of WAV files or a reference.',
   },

@@ -121,7 +121,7 @@ export const install = defineCommand({
     wheel: text({
       flags: '--wheel <file>',
       trust: true,
-      describe: 'a wheel already at hand, instead of a download with pip',
+      describe: 'a wheel on this machine, instead of a download with pip',
     }),
     folder: folderOption,
   },

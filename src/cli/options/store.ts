@@ -79,7 +79,7 @@ export const storeOptions = {
     text({
       flags: '--cache-from <folder>',
       trust: true,
-      describe: 'another store that is asked after it and never written (default: TRTFORGE_CACHE_FROM)',
+      describe: 'another store that is searched after it and never written (default: TRTFORGE_CACHE_FROM)',
       repeat: true,
     }),
   ),

@@ -195,7 +195,7 @@ function missingRanges(
   const places = missing.map(({ name, shape }) => `"${name}" (${shapeText(shape ?? [])})`);
   return new TrtforgeError(
     'TF_PROFILE_MISSING',
-    `The model leaves dimensions open and no range was given for ${places.join(', ')}.`,
+    `The model leaves dimensions open and no range is passed for ${places.join(', ')}.`,
     {
       remedy: [
         `For example: --profile '${(suggestion ?? '').replaceAll("'", `'\\''`)}'`,

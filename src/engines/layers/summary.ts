@@ -76,7 +76,7 @@ export function layerFindings(read: EngineLayers, where: string): Finding[] {
     ...finding(
       'engine-output-copies',
       ofOutputs,
-      `${found(ofOutputs)} an output into the layout or type that was asked for`,
+      `${found(ofOutputs)} an output into the requested layout or type`,
       'Take the output in the type it is computed in where that is enough.',
     ),
     ...finding(

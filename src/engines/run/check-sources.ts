@@ -147,8 +147,8 @@ function rejectIdleRanges(
   sources: readonly RunSource[],
 ): void {
   if (ranges.length > 0 && !sources.some(({ kind }) => kind === 'random')) {
-    throw new TrtforgeError('TF_USAGE', 'A range of values is given, and no input is drawn.', {
-      remedy: 'Add --inputs random, or leave --val-range out.',
+    throw new TrtforgeError('TF_USAGE', '--val-range has no effect: no input is drawn.', {
+      remedy: 'Add --inputs random, or remove --val-range.',
     });
   }
   for (const { name } of ranges) {
@@ -156,15 +156,15 @@ function rejectIdleRanges(
     if (file === undefined) continue;
     throw new TrtforgeError(
       'TF_USAGE',
-      `The input ${name} is given by ${file}, so the range of values for it means nothing.`,
-      { remedy: 'Leave one of them out.' },
+      `The input ${name} comes from ${file}, so the range of values for it has no effect.`,
+      { remedy: 'Remove one of them.' },
     );
   }
 }
 
 function rejectTwice(name: string, earlier: string | undefined, from: string): void {
   if (earlier === undefined) return;
-  throw new TrtforgeError('TF_USAGE', `The input ${name} is given twice: by ${earlier} and by ${from}.`, {
-    remedy: 'Leave one of them out.',
+  throw new TrtforgeError('TF_USAGE', `The input ${name} is passed twice: by ${earlier} and by ${from}.`, {
+    remedy: 'Remove one of them.',
   });
 }

@@ -190,7 +190,7 @@ function requestedRange({ name, dtype }: Binding, { ranges = [] }: InputOptions)
   if (range === undefined) return undefined;
   const { low, high } = range;
   if (isIntegerDtype(dtype)) checkIntegerRange(name, dtype, low, high);
-  return { spread: { kind: 'uniform', low, high }, reason: `${low} to ${high}, as asked for` };
+  return { spread: { kind: 'uniform', low, high }, reason: `${low} to ${high}, as requested` };
 }
 
 /** Throws TF_SESSION_INPUT for a range without an integer, and for one with integers out of the type's range. */

@@ -76,7 +76,7 @@ function hintsOf(scheme: NameScheme, parts: Readonly<Record<string, string | und
     computeCapability: parts.sm === undefined ? null : Number(parts.sm),
     oddities: [
       ...(parts.none === undefined ? [] : [missingGpu(parts.none.toLowerCase())]),
-      ...(scheme === 'full' ? [] : ['The name gives no TensorRT version.']),
+      ...(scheme === 'full' ? [] : ['The name has no TensorRT version.']),
     ],
   };
 }

@@ -99,7 +99,7 @@ function describeForeign(path: string, name: string): ForeignEngine {
     oddities: [
       ...oddities,
       ...(claimed !== null && version !== null && !version.startsWith(claimed)
-        ? [`The name states TensorRT ${claimed}, the plan’s header ${version}.`]
+        ? [`The name states TensorRT ${claimed}, the plan's header ${version}.`]
         : []),
       ...(foreignHeader === null
         ? []

@@ -100,7 +100,7 @@ function samplesOf(view: DataView, { code, channels, rate, bits }: Format, rejec
     for (let channel = 0; channel < channels; channel++, at += bytes) sum += sample(view, at);
     samples[frame] = sum / channels;
   }
-  if (!samples.every(Number.isFinite)) throw reject('it has samples that are no numbers');
+  if (!samples.every(Number.isFinite)) throw reject('it has samples that are NaN or infinite');
   return { rate, samples };
 }
 

@@ -115,7 +115,7 @@ function parseEntry(source: ByteSource, dataStart: number, name: string, value: 
   if (dtype === undefined) {
     throw new TrtforgeError(
       'TF_TENSOR_UNSUPPORTED',
-      `Tensor ${name} in ${source.path} has the type ${String(typeName).slice(0, 40)}, which is not known.`,
+      `Tensor ${name} in ${source.path} has the type ${String(typeName).slice(0, 40)}, which trtforge does not read.`,
     );
   }
   if (!isSizes(shape) || !isSizes(offsets) || offsets.length !== 2) {

@@ -154,7 +154,7 @@ function noGain({ minGainPercent }: StreamsLimits, engines: readonly EngineStage
   if (gain >= minGainPercent) return undefined;
   return stop(
     'gain',
-    `Doubling the batch to ${engines.at(-1)!.maxBatch} changed images per second by ${gain.toFixed(1)} %, less than the ${minGainPercent} % asked for.`,
+    `Doubling the batch to ${engines.at(-1)!.maxBatch} changed images per second by ${gain.toFixed(1)} %, less than the requested ${minGainPercent} %.`,
   );
 }
 

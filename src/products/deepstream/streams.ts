@@ -48,7 +48,7 @@ export function planStreams(request: StreamsRequest): StreamsPlan {
 }
 
 /**
- * How many streams a GPU serves with a model, by the way of DeepStream's skill: engines of doubling batch, measured at batch 1 and at the largest, until
+ * How many streams a GPU serves with a model, using the method of DeepStream's skill: engines of doubling batch, measured at batch 1 and at the largest, until
  * PEAK_GPU_STREAMS fits into one batch. A kill loses one step at most: what was built and measured lies on disk and is taken over by the next call.
  * Errors: those of `sizeStreams`.
  */

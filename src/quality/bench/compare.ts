@@ -206,7 +206,7 @@ function warningsOf(a: Side, b: Side, sides: readonly ComparedSide[]): string[] 
  */
 export function checkComparison({ candidate, reference, rounds, failAbove }: BenchCompareRequest): void {
   if (!(Number.isSafeInteger(rounds) && rounds >= 2))
-    throw new TrtforgeError('TF_USAGE', `${rounds} rounds give no interval: a comparison takes two or more.`);
+    throw new TrtforgeError('TF_USAGE', `${rounds} rounds have no interval: a comparison needs two or more.`);
   if (failAbove !== undefined && !(Number.isFinite(failAbove) && failAbove > 0))
     throw new TrtforgeError('TF_USAGE', `failAbove is ${failAbove}, and must be a multiple above 0.`);
   for (const side of [candidate, reference]) {

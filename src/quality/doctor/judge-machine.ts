@@ -100,7 +100,7 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
     store.warning(
       'disk',
       what,
-      'Free disk space: trtforge cache clear removes engines that are no longer wanted.',
+      'Free disk space: trtforge cache clear removes engines that are no longer needed.',
     ),
   ];
 }

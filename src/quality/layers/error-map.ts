@@ -3,12 +3,12 @@ import type { Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import type { ErrorMap } from './result.js';
 
-/** More rows or columns are not told apart on a page. */
+/** More rows or columns are not readable on a page. */
 const MOST_CELLS = 48;
 
 /**
  * The mean absolute error over the two longest axes of a tensor, other axes and samples together. Both sides have the same shapes. An axis longer than 48 is
- * cut into 48 parts. The same infinity on both sides is no error.
+ * cut into 48 parts. The same infinity on both sides is not an error.
  */
 export function errorMap(
   tensor: string,

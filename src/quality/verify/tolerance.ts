@@ -78,13 +78,13 @@ export function limitsFor(
   const checks = resolveChecks(output, asked.checks ?? []);
   if (checks.length > 0) {
     const why =
-      atol === undefined && rtol === undefined ? 'what Polygraphy allows by default' : 'as asked for';
+      atol === undefined && rtol === undefined ? 'what Polygraphy allows by default' : 'as requested';
     const [absolute, relative] = [atol ?? POLYGRAPHY_TOLERANCE, rtol ?? POLYGRAPHY_TOLERANCE];
     return { tolerance: { absolute, relative, why }, checks };
   }
   if (atol !== undefined || rtol !== undefined) {
     return {
-      tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as asked for' },
+      tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as requested' },
       checks: [{ kind: 'excess' }],
     };
   }
@@ -135,7 +135,7 @@ export function exactLimitsFor(
   const [absolute, relative] = [own(atol), own(rtol)];
   if (absolute === undefined && relative === undefined)
     return { tolerance: { absolute: 0, relative: 0 }, asked: null, share: toleranceOf(precision).differing };
-  const asked = { absolute: absolute ?? 0, relative: relative ?? 0, why: 'as asked for' };
+  const asked = { absolute: absolute ?? 0, relative: relative ?? 0, why: 'as requested' };
   return { tolerance: asked, asked, share: 0 };
 }
 

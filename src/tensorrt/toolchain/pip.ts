@@ -123,7 +123,7 @@ function downloadFailed(
   const what = `${packageName} ${version}`;
   const byHand =
     'download the wheel elsewhere (pip download --no-deps --only-binary :all: --platform manylinux_2_28_x86_64 ' +
-    `${packageName}==${version}) and give it with --wheel FILE.`;
+    `${packageName}==${version}) and pass it with --wheel FILE.`;
   if (startError !== undefined) {
     const why = systemErrorCode(startError) === 'ENOENT' ? 'is not installed' : 'could not be started';
     return new TrtforgeError('TF_DOWNLOAD_FAILED', `${what} cannot be downloaded: ${python} ${why}.`, {

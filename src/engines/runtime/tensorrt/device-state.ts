@@ -78,7 +78,7 @@ export class DeviceState implements EngineState {
     if (this.#underWay === 0) return;
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
-      'A blocking run was asked for while other work on the same state is under way.',
+      'A blocking run was requested while other work on the same state is under way.',
       { remedy: 'Await that work first.' },
     );
   }
@@ -135,7 +135,7 @@ export class DeviceState implements EngineState {
     if (!same(content.shape, tensor.shape)) {
       throw new TrtforgeError(
         'TF_SESSION_INPUT',
-        `The state ${input} is ${list(tensor.shape)}; the tensor given for it is ${list(content.shape)}.`,
+        `The state ${input} is ${list(tensor.shape)}; the tensor passed for it is ${list(content.shape)}.`,
       );
     }
     await this.inOrder(() => this.#write(tensor, content.bytes));
@@ -188,7 +188,7 @@ function planTensors(
     const shape = shapes[inputName] ?? binding.shape;
     if (!shape.every((size) => size !== null)) {
       throw mismatch(
-        `${inputName} is ${list(binding.shape.map((size) => size ?? '?'))}, so its shape must be given`,
+        `${inputName} is ${list(binding.shape.map((size) => size ?? '?'))}, so its shape must be passed`,
       );
     }
     const agrees =

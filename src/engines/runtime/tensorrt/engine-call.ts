@@ -236,7 +236,7 @@ export class EngineCall {
         continue;
       throw new TrtforgeError(
         'TF_SESSION_INPUT',
-        `The output ${name} is ${binding.dtype} ${list(shape)}; the tensor given to write it into is ${tensor.dtype} ${list(tensor.shape)} of ${tensor.bytes.length} bytes.`,
+        `The output ${name} is ${binding.dtype} ${list(shape)}; the tensor passed to write it into is ${tensor.dtype} ${list(tensor.shape)} of ${tensor.bytes.length} bytes.`,
       );
     }
   }

@@ -132,7 +132,7 @@ function checkPlugins({ path, passport }: PlanFacts, plugins: readonly string[])
   if (needed === 0 || plugins.length > 0) return;
   throw new TrtforgeError(
     'TF_PLAN_LOAD_FAILED',
-    `${path} was built with ${needed} plug-in ${needed === 1 ? 'library' : 'libraries'}, and none is given.`,
+    `${path} was built with ${needed} plug-in ${needed === 1 ? 'library' : 'libraries'}, and none is passed.`,
     { remedy: 'Give the same plug-in libraries: --plugin FILE (plugins).' },
   );
 }
@@ -143,7 +143,7 @@ const remedies = [
     code: 'TF_LIBRARY_LOAD_FAILED',
     words: /as a plug-in library/,
     remedy:
-      'Give a plug-in library made for this TensorRT, and what it needs itself on the loader’s path: ldd FILE shows what is missing.',
+      "Pass a plug-in library made for this TensorRT, and what it needs itself on the loader's path: ldd FILE shows what is missing.",
   },
   {
     code: 'TF_PLAN_LOAD_FAILED',

@@ -64,7 +64,7 @@ function placeOfUri(uri: string): Place {
   const [, scheme = '', rest = ''] = /^([a-z0-9]+):\/\/(.*)$/.exec(uri) ?? [];
   if (rest.includes('@')) {
     throw invalid(
-      'the address holds a user name or password; give keys in ARTIFACTS_ACCESS_KEY and ARTIFACTS_SECRET_KEY',
+      'the address holds a user name or password; set keys in ARTIFACTS_ACCESS_KEY and ARTIFACTS_SECRET_KEY',
     );
   }
   if (scheme === 's3') return inBucket(null, rest);

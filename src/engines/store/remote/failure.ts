@@ -77,7 +77,7 @@ const rules: readonly Rule[] = [
     explanation: {
       code: 'TF_REMOTE_DENIED',
       why: 'the clock of this machine and that of the server differ by more than 15 minutes',
-      remedy: 'Set this machine’s clock (chrony, timedatectl); signed requests carry the time.',
+      remedy: "Set this machine's clock (chrony, timedatectl); signed requests carry the time.",
       passing: false,
     },
   },
@@ -86,7 +86,7 @@ const rules: readonly Rule[] = [
     explanation: {
       code: 'TF_REMOTE_DENIED',
       why: 'the bucket is in another region',
-      remedy: 'Set ARTIFACTS_REGION (or AWS_REGION) to the bucket’s region.',
+      remedy: "Set ARTIFACTS_REGION (or AWS_REGION) to the bucket's region.",
       passing: false,
     },
   },
@@ -135,7 +135,7 @@ const rules: readonly Rule[] = [
     explanation: {
       code: 'TF_REMOTE_UNREACHABLE',
       why: 'the name of the server cannot be resolved',
-      remedy: 'Check ARTIFACTS_ENDPOINT and the machine’s DNS.',
+      remedy: "Check ARTIFACTS_ENDPOINT and the machine's DNS.",
       passing: false,
     },
   },

@@ -75,7 +75,7 @@ export class RemoteSource {
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       this.warnings.push(
-        `The engine was built and kept here, but not given to ${this.place}: ${error.message} ${error.remedy}`,
+        `The engine was built and kept here, but not uploaded to ${this.place}: ${error.message} ${error.remedy}`,
       );
     }
   }

@@ -33,7 +33,7 @@ const GROWING_SHARE = 0.1;
 
 /**
  * Runs the FP32 model on every sample, once, and gives the range of each tensor named, by the method. Warns (a log event) where ranges still grew at the
- * end. Throws TF_CALIBRATION_INVALID for a tensor that is no activation of the graph, for values that are NaN or infinite and where there is no sample,
+ * end. Throws TF_CALIBRATION_INVALID for a tensor that is not an activation of the graph, for values that are NaN or infinite and where there is no sample,
  * and what opening, writing and running a model throw.
  */
 export function calibrateTensors<S extends ObservingSession>(

@@ -33,7 +33,7 @@ export interface ObservedModel {
 /**
  * Writes a copy of a model into a temporary folder for as long as `use` takes. Its outputs are the extremes of every float activation of its graph
  * (`MINIMA`, `MAXIMA`), reduced inside so that memory stays that of a run, or exactly the activations named. The bodies of If, Loop and Scan are not
- * looked into. Throws TF_CALIBRATION_INVALID for a name that is no float activation of the graph, and what opening and writing models throw.
+ * looked into. Throws TF_CALIBRATION_INVALID for a name that is not a float activation of the graph, and what opening and writing models throw.
  */
 export async function withObservedModel<T>(
   modelPath: string,
@@ -78,7 +78,7 @@ function showValues(model: OnnxModel, path: string, names: readonly string[]): O
         `${path} cannot be calibrated: its graph has no float32 activation "${name}".`,
         { remedy: 'Keep the node that reads it FP32: --keep-nodes NAME.' },
       );
-    // What the graph is given is no output of it.
+    // An input of the graph is not an output of it.
     if (value.origin !== 'input') return name;
     graph.node.push(node('Identity', [name], part(index, 'value')));
     return part(index, 'value');

@@ -118,7 +118,7 @@ function labelledImages(
       const [id = '', text, ...more] = line.split('\t');
       if (text === undefined || more.length > 0) throw reject(at + 1, 'does not have two columns');
       const label = byName.get(text) ?? (/^\d+$/.test(text) ? Number(text) : undefined);
-      if (label === undefined) throw reject(at + 1, `has the label "${text}", which is no class`);
+      if (label === undefined) throw reject(at + 1, `has the label "${text}", which is not a class`);
       if (seen.has(id)) throw reject(at + 1, `has the image "${id}" a second time`);
       seen.add(id);
       if (present.has(id)) return [{ id, path: join(imagesDir, id), label }];

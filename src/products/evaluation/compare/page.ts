@@ -18,7 +18,7 @@ import { nameOfFile, outcomeWord } from '../../../report/sentences.js';
 import { accuracyChart, latencyChart, precisionChart } from './charts.js';
 import { type ComparedVariant, type Comparison, comparisonSchema } from './result.js';
 
-/** For texts: «3 of 4 variants». */
+/** For texts: "3 of 4 variants". */
 export const countText = ({ variants }: Pick<Comparison, 'variants'>): string =>
   `${withFigures(variants).length} of ${plural(variants.length, 'variant')}`;
 

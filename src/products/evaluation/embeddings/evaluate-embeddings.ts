@@ -151,7 +151,7 @@ function vectorOf(
   if (length > 0 && Number.isFinite(length)) return vector;
   throw new TrtforgeError(
     'TF_EVAL_HEAD',
-    `${file} makes ${length === 0 ? 'a vector of zeros' : 'values that are no numbers'} of ${id}: it cannot be compared.`,
+    `${file} makes ${length === 0 ? 'a vector of zeros' : 'values that are NaN or infinite'} of ${id}: it cannot be compared.`,
     { remedy: 'Look for overflow with `trtforge verify`, and at the preparation of images (--preprocess).' },
   );
 }

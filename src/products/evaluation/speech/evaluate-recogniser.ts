@@ -97,7 +97,7 @@ export async function evaluateRecogniser(
 /** The front end that the meta file states; what it leaves open is NeMo's for these models. */
 function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): LogMelOptions {
   if (vocabulary === null)
-    throw new TrtforgeError('TF_EVAL_DATA', `${meta} has no labels, so tokens are no text.`, {
+    throw new TrtforgeError('TF_EVAL_DATA', `${meta} has no labels, so tokens cannot become text.`, {
       remedy: 'Add "labels", the text of every token, to it.',
     });
   const { settings } = features;

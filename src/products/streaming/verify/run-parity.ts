@@ -89,7 +89,7 @@ function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
   return built === null ? defaultFormat.id : 'tf32';
 }
 
-const NOT_JUDGED = { kind: 'not-judged', why: 'no decoder given' } as const;
+const NOT_JUDGED = { kind: 'not-judged', why: 'no --decoder passed' } as const;
 
 const DRAFTED =
   'There is no contract: state was paired by name, and only shapes and lengths that the pairs imply were checked. Pass --contract FILE.';

@@ -30,7 +30,7 @@ export const runningIssues: readonly KnownIssue[] = [
       /an illegal memory access was encountered|unspecified launch failure|CUDA_ERROR_(?:ILLEGAL_ADDRESS|LAUNCH_FAILED)|^Cuda failure: 7(?:00|19)$/,
     cause: 'A buffer is smaller than the engine writes or reads, or a plug-in is wrong.',
     remedy:
-      'Check the size and type of every binding for the shapes at hand; compute-sanitizer names the kernel.',
+      'Check the size and type of every binding for the shapes of the call; compute-sanitizer names the kernel.',
     versions: 'all',
     source: tensorrtIssue(2835),
   },

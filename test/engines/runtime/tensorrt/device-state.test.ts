@@ -174,7 +174,7 @@ describe('a state that stays on the device', () => {
     ['an output that is not there', { a: 'z' }, {}, /no output z/],
     ['another dtype', { a: 'half' }, {}, /one is float16, the other float32/],
     ['another shape', { a: 'wider' }, {}, /one is \[3\], the other \[2\]/],
-    ['an open shape', { b: 'grown' }, {}, /so its shape must be given/],
+    ['an open shape', { b: 'grown' }, {}, /shape must be passed/],
     ['a shape that does not fit', { b: 'grown' }, { b: [2, 3] }, /one is|b is/],
     ['a tensor that is read on the host', { h: 'count' }, {}, /read on the host/],
   ])('%s cannot be fed back', async (_, pairs, shapes, message) => {
