@@ -8,6 +8,7 @@ import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type V
 import { configText, type KnownKeys, loadConfig } from './config.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
+import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
 import { createProgress } from './progress.js';
@@ -133,7 +134,7 @@ function buildParser(chosen: Chosen, console: Console) {
         .slice(0, declared)
         .flat()
         .filter((input): input is string => typeof input === 'string');
-      exitCode = await execution({ ...chosen, command, path }, inputs, parser.opts(), console);
+      exitCode = await execution({ ...chosen, verb, command, path }, inputs, parser.opts(), console);
     });
   };
   for (const first of new Set(verbs.map(({ path }) => path.split(' ')[0] ?? path))) {
@@ -209,6 +210,7 @@ function describe(spec: OptionTable[string]): string {
 }
 
 interface Execution extends Chosen {
+  readonly verb: Verb;
   readonly command: Command;
   /** The command as typed: `cache ls`. */
   readonly path: string;
@@ -216,7 +218,7 @@ interface Execution extends Chosen {
 
 /** One command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
 async function execution(
-  { command, path, argv, signal, program, verbs }: Execution,
+  { command, verb, path, argv, signal, program, verbs }: Execution,
   inputs: readonly string[],
   raw: Record<string, unknown>,
   console: Console,
@@ -266,6 +268,7 @@ async function execution(
       { ...options.shown, config: config.path, 'log-file': globals.logFile },
       { force: globals.force === true, work },
     );
+    if (globals.quiet !== true) await noticeMissingOnnxRuntime(verb, environment, listen);
     progress.end();
     log?.({ type: 'end', exitCode: result.exitCode ?? ExitCode.pass, error: null });
     return reportResult(command, result, view, console);
