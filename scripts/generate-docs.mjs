@@ -100,6 +100,7 @@ const whose = {
   trtexec: 'trtexec',
   polygraphy: 'Polygraphy',
   modelopt: 'ModelOpt AutoCast',
+  'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
   trtforge: 'earlier releases of trtforge',
 };

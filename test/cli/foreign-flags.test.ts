@@ -71,7 +71,14 @@ describe('flags of other tools are accepted', () => {
       'stream verify --engine e.plan --ref r.jsonl --mode closed_loop --dump-dir d',
       'stream verify e.plan --reference r.jsonl --mode closed-loop --dump d',
     ],
-    ['stream record m.onnx --num-chunks 3 --jsonl-out r.jsonl', 'stream record m.onnx --chunks 3 -o r.jsonl'],
+    [
+      'stream record m.onnx --chunk-len 592 --num-chunks 3 --seed 42 --skip-setup-streaming-params --jsonl-out r.jsonl',
+      'stream record m.onnx --schedule 592 --chunks 3 --seed 42 -o r.jsonl',
+    ],
+    [
+      'bundle build --meta meta.json --outdir out --fp16 --workspace-mb 4096 --builder-opt-level 3',
+      'bundle build meta.json --outdir out --precision fp16 --workspace 4096M --builder-config optimization-level=3',
+    ],
   ])('%s', async (line, expected) => {
     expect(await own(line)).toBe(expected);
   });
@@ -110,6 +117,8 @@ describe('flags without an equivalent are answered', () => {
     ['bundle build meta.json --encoder-min-t 16', '--encoder-min-t', 'trtforge'],
     ['bundle build meta.json --joint-max-U=16', '--joint-max-U', 'trtforge'],
     ['stream record m.onnx --cache-size 256', '--cache-size', 'streaming script'],
+    ['stream record --model m.nemo', '--model', 'streaming script'],
+    ['bundle build meta.json --trtexec /opt/trtexec', '--trtexec', 'bundle script'],
   ])('%s', async (line, flag, of) => {
     const error = await answerTo(line);
     expect(error.code).toBe('TF_USAGE');

@@ -1,5 +1,12 @@
 /** Whose flags have rows: other tools, scripts that a product replaces, and trtforge's own releases before this one. */
-export const tools = ['trtexec', 'polygraphy', 'modelopt', 'streaming script', 'trtforge'] as const;
+export const tools = [
+  'trtexec',
+  'polygraphy',
+  'modelopt',
+  'bundle script',
+  'streaming script',
+  'trtforge',
+] as const;
 export type Tool = (typeof tools)[number];
 
 /** A flag of another tool, and what trtforge has for it. */

@@ -109,7 +109,7 @@ const flagOf = (arg: string): { readonly flag: string; readonly inline?: string 
   return at < 0 ? { flag: arg } : { flag: arg.slice(0, at), inline: arg.slice(at + 1) };
 };
 
-/** The row whose replacement the verb takes, else the first one; undefined where no row reads the flag as it is written. */
+/** The row whose replacement the verb takes, else one that is for the verb, else the first one; undefined where no row reads the flag as it is written. */
 function equivalent(
   rows: readonly ForeignFlag[],
   value: string | undefined,
@@ -120,7 +120,11 @@ function equivalent(
     takesValue === undefined ? !isInline : value !== undefined,
   );
   const found = readable.map((row) => ({ row, ours: oursFor(row, value ?? '', path, options) }));
-  return found.find(({ ours }) => ours !== undefined) ?? found[0];
+  return (
+    found.find(({ ours }) => ours !== undefined) ??
+    found.find(({ row }) => row.verbs?.includes(path)) ??
+    found[0]
+  );
 }
 
 function answer({ row, ours }: Answered, line: readonly string[], { path, options }: Chosen): TrtforgeError {

@@ -14,13 +14,16 @@ export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--jsonl-out', '-o {value}', 'the recorded stream goes there', {
     verbs: ['stream record', 'stream convert'],
   }),
-  ...valued('--model', null, 'streams are recorded from an ONNX model: trtforge stream record MODEL.onnx'),
-  ...valued('--chunk-len', null, "sizes of chunks are the contract's, or --schedule FRAMES"),
+  ...valued('--model', null, 'streams are recorded from an ONNX model: trtforge stream record MODEL.onnx', {
+    verbs: ['stream record'],
+  }),
+  ...valued('--chunk-len', '--schedule {value}', 'every chunk has as many frames'),
   ...valued('--cache-size', null, "sizes of caches are the contract's: trtforge stream draft MODEL"),
   ...bare(
     '--skip-setup-streaming-params',
-    null,
+    '',
     'the model is exported: its streaming parameters are in the graph',
+    { verbs: ['stream record'] },
   ),
   moved('verify --contract-only', 'stream check', ''),
   moved('verify --reference', 'stream verify'),
