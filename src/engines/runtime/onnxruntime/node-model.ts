@@ -9,13 +9,14 @@ import { firstLine, type OrtModel, unsupported } from './ort-model.js';
 import type { OrtOpen } from './ort-protocol.js';
 
 /** A model on onnxruntime-node's binding: on the CPU, where the addon is not compiled. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED. */
-export async function openNodeModel({ modelPath, threads }: OrtOpen): Promise<OrtModel> {
+export async function openNodeModel({ modelPath, threads, isFloat8 }: OrtOpen): Promise<OrtModel> {
   const ort = await loadOrt();
   // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
   const session = await inOrt(() =>
     ort.InferenceSession.create(modelPath, {
       executionProviders: ['cpu'],
       logSeverityLevel: 3,
+      ...(isFloat8 ? { graphOptimizationLevel: 'basic' as const } : {}),
       ...(threads === null ? {} : { intraOpNumThreads: threads }),
     }),
   );

@@ -45,6 +45,17 @@ export interface OrtSessionOptions extends OrtPlace {
   readonly environment?: NodeJS.ProcessEnv;
 }
 
+/**
+ * For models with float8 codes: ONNX Runtime 1.30 leaves a Relu or Clip before a QuantizeLinear out, since uint8 codes are never negative, and fuses pairs into
+ * operators that do not take float8. It takes the names of its own graph_optimizer_registry.
+ */
+const withoutRewriting = [
+  [
+    'optimization.disable_specified_optimizers',
+    'QDQSelectorActionTransformer;ReluQuantRewrite;ClipQuantRewrite',
+  ],
+] as const;
+
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */
 export interface OrtSession extends Session, ObservingSession {
   /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). GPUs have them as they are. */
@@ -91,7 +102,9 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
     graceMs: 200,
   });
   try {
-    const { providers, config, tf32, narrow } = resolved;
+    const { providers, tf32, narrow } = resolved;
+    const { isFloat8 } = prepared;
+    const config = isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config;
     const outputs = prepared.outputs.map(({ name }) => name);
     const native = library && {
       library: library.path,
@@ -106,6 +119,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       kind: 'open',
       modelPath: prepared.path,
       threads: options.threads ?? null,
+      isFloat8,
       native,
     };
     const opened = (await child.request(request, options.signal).catch((error: unknown) => {

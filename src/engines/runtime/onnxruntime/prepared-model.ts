@@ -5,7 +5,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { assertWellTyped } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
-import { visitTensors } from '../../../formats/onnx/graph.js';
+import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
 import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
@@ -29,6 +29,8 @@ export interface PreparedModel {
   readonly outputs: readonly Binding[];
   readonly rounding: Rounding | undefined;
   readonly arithmetic: Arithmetic;
+  /** Whether values are quantized to float8. */
+  readonly isFloat8: boolean;
   discard(): void;
 }
 
@@ -54,7 +56,13 @@ export async function prepareModel(
         : !isGpu || isWide(model.proto)
           ? 'fp32'
           : 'mixed';
-    const facts = { inputs, outputs, rounding, arithmetic } as const;
+    const facts = {
+      inputs,
+      outputs,
+      rounding,
+      arithmetic,
+      isFloat8: quantizesToFloat8(model.proto),
+    } as const;
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
     if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
       return { path, ...facts, discard: () => {} };
@@ -85,6 +93,17 @@ export async function prepareModel(
 function hasShapesOutside(proto: ModelProto): boolean {
   for (const { tensor } of visitTensors(proto))
     if (isExternal(tensor) && tensor.dataType === dtypes.int64.onnx && tensor.dims.length <= 1) return true;
+  return false;
+}
+
+const float8: ReadonlySet<number> = new Set(
+  Object.entries(dtypes).flatMap(([name, { onnx }]) => (name.startsWith('float8') ? [onnx as number] : [])),
+);
+
+function quantizesToFloat8(proto: ModelProto): boolean {
+  for (const { tensor } of visitTensors(proto)) if (float8.has(tensor.dataType)) return true;
+  for (const { node } of visitNodes(proto))
+    if (node.attribute.some(({ name, i }) => name === 'output_dtype' && float8.has(Number(i)))) return true;
   return false;
 }
 

@@ -2,8 +2,10 @@ import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openNodeModel } from '../../../../src/engines/runtime/onnxruntime/node-model.js';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
-import { attribute, type GraphBuilder } from '../../../../src/formats/onnx/index.js';
+import { type AttributeValue, attribute, type GraphBuilder } from '../../../../src/formats/onnx/index.js';
+import { dtypes } from '../../../../src/formats/tensor/dtype.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
 import { changeModel, moveOut } from '../../../support/bundle.js';
@@ -51,6 +53,56 @@ describe('a session on ONNX Runtime', () => {
     await session.close();
     await expect(session.run(new Map([['x', floats('float32', [1, 3], [1, 2, 3])]]))).rejects.toThrow();
   });
+
+  it.each(['zero point', 'output_dtype'])(
+    'computes what is quantized to float8, its type by %s',
+    async (by) => {
+      const path = await modelFile(
+        (graph) => {
+          graph.input('x', 'float32', [1, 1, 1, 4]);
+          graph.initializer('scale', floats('float32', [], [1]));
+          const typed = by === 'zero point' ? ['zero'] : [];
+          if (by === 'zero point')
+            graph.initializer('zero', { dtype: 'float8_e4m3fn', shape: [], bytes: Uint8Array.of(0) });
+          const attributes: Record<string, AttributeValue> = {};
+          if (by === 'output_dtype') attributes.output_dtype = attribute.int(dtypes.float8_e4m3fn.onnx);
+          const pair = (from: string, to: string) => {
+            graph.node('QuantizeLinear', {
+              inputs: [from, 'scale', ...typed],
+              outputs: [`${to}_codes`],
+              attributes,
+            });
+            graph.node('DequantizeLinear', { inputs: [`${to}_codes`, 'scale', ...typed], outputs: [to] });
+          };
+          graph.node('Relu', { inputs: ['x'], outputs: ['r'] });
+          pair('r', 'a');
+          graph.node('MaxPool', {
+            inputs: ['a'],
+            outputs: ['p'],
+            attributes: { kernel_shape: attribute.ints([1, 1]) },
+          });
+          pair('p', 'y');
+          graph.output('y', 'float32', [1, 1, 1, 4]);
+        },
+        { opset: by === 'zero point' ? 19 : 21 },
+      );
+      const { outputs } = await runOnce(path, { x: floats('float32', [1, 1, 1, 4], [-3, -1, 2, 17]) });
+      expect([...float32Values(outputs.get('y')!)]).toEqual([0, 0, 2, 16]);
+      const onNode = await openNodeModel({
+        kind: 'open',
+        modelPath: path,
+        threads: 1,
+        isFloat8: true,
+        native: null,
+      });
+      const call = onNode.bind([['x', floats('float32', [1, 1, 1, 4], [-3, -1, 2, 17])]], {
+        state: [],
+        resident: false,
+      });
+      await call.run();
+      expect([...float32Values(call.outputs()[0]![1])]).toEqual([0, 0, 2, 16]);
+    },
+  );
 
   it.each(['float16', 'float32'] as const)(
     'refuses an ill-typed model, also one that %s everywhere would repair',
