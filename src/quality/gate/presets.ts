@@ -44,11 +44,18 @@ const streamingParity: PolicyFile = {
   ],
 };
 
-/** The sign-off of the same checklist: 95 % of chunks below 5e-4, the mean below 2e-4, no growth, and 21 ms a chunk. */
+/** The sign-off of the same checklist: 80 % of chunks within the tolerance, 95 % below 5e-4, the mean below 2e-4, no growth, 21 ms a chunk, 2 GB of engine. */
 const streamingAcceptance: PolicyFile = {
   schema: 'trtforge.gate-policy/1',
   extends: 'streaming-parity',
   checks: [
+    {
+      id: 'encoder-pass-rate',
+      why: 'Chunks in which the main output is within its tolerance, by default 5e-4.',
+      result: 'stream',
+      field: 'drift.passRate',
+      fail: { below: 0.8 },
+    },
     {
       id: 'encoder-error-p95',
       why: '95 % of the chunks are this close or closer.',
@@ -78,6 +85,15 @@ const streamingAcceptance: PolicyFile = {
       field: 'times.rest.total.p95',
       unit: 'ms',
       fail: { 'at-least': 21 },
+    },
+    {
+      id: 'engine-size',
+      why: 'The plan of an engine; skipped for a model.',
+      result: 'stream',
+      field: 'memory.planBytes',
+      unit: 'bytes',
+      fail: { 'at-least': 2e9 },
+      missing: 'skip',
     },
   ],
 };

@@ -32,6 +32,7 @@ export const outcomeOf = (more: Partial<ChunkOutcome> = {}): ChunkOutcome => ({
   runMs: 0,
   stateMs: 0,
   totalMs: 0,
+  recordedMs: null,
   isFirstOfSize: false,
   tensors: [],
   error: null,

@@ -31,11 +31,22 @@ describe('recorded parity results', () => {
     expect(failing(result)).toEqual([
       'own-outcome',
       'encoder-error',
+      'encoder-pass-rate',
       'encoder-error-p95',
       'encoder-error-mean',
     ]);
     expect(result.findings[0]?.at).toBe('verdicts.numeric');
     expect(result.findings[1]?.message).toMatch(/drift\.max of parity is 0\.00455\d+, above 0\.001\./);
+  });
+
+  it.each([
+    [2e9 - 1, 'pass'],
+    [2e9, 'fail'],
+    [null, 'skipped'],
+  ] as const)('a plan of %s bytes: %s', (planBytes, outcome) => {
+    const memory = { planBytes, peakHostBytes: null, gpuBytes: null };
+    const { findings } = under('streaming-acceptance', { ...fp32, memory });
+    expect(findings.find(({ check }) => check === 'engine-size')?.outcome).toBe(outcome);
   });
 
   it('FP16 passes where the policy allows it what FP16 costs, and waives what verify found by its own limits', () => {

@@ -1,4 +1,4 @@
-import { formatMs, formatShare, plural } from '../../../base/text/quantity.js';
+import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
@@ -71,9 +71,9 @@ function outputLine(each: ParityOutput): string {
   return `${each.tensor}  ${counts} chunks (allclose ${each.allclosePassed})  max ${formatMeasure(max)}  p95 ${formatMeasure(p95)}  mean ${formatMeasure(mean)}  max relative ${formatMeasure(each.maxRel)}  cosine ${formatMeasure(each.minCosine)}${odd}`;
 }
 
-function timeLines({ times, gpuTimes, profiles }: ParityResult): readonly string[] {
+function timeLines({ times, gpuTimes, memory, profiles }: ParityResult): readonly string[] {
   const lines: string[] = [];
-  const { first, rest } = times;
+  const { first, rest, recorded, overRecorded } = times;
   if (first !== null) lines.push(`first chunk ${formatMs(first.totalMs)}, preparation included`);
   if (rest !== null) {
     const { total, copy, run, state } = rest;
@@ -81,6 +81,17 @@ function timeLines({ times, gpuTimes, profiles }: ParityResult): readonly string
       `then ${formatMs(total.mean)} a chunk (p50 ${formatMs(total.p50)}, p95 ${formatMs(total.p95)}, p99 ${formatMs(total.p99)}): copies ${formatMs(copy.mean)}, run ${formatMs(run.mean)}, state ${formatMs(state.mean)}`,
     );
   }
+  if (recorded !== null && overRecorded !== null)
+    lines.push(
+      `the recorder of the reference took ${formatMs(recorded.mean)} a chunk (p50 ${formatMs(recorded.p50)}): the candidate takes ${formatStatistic(overRecorded)} times as long`,
+    );
+  const sizes = [
+    ['plan', memory.planBytes],
+    ['host at most', memory.peakHostBytes],
+    ['GPU in use', memory.gpuBytes],
+  ] as const;
+  const known = sizes.flatMap(([what, bytes]) => (bytes === null ? [] : [`${what} ${formatBytes(bytes)}`]));
+  if (known.length > 0) lines.push(`memory: ${known.join(', ')}`);
   for (const each of gpuTimes)
     lines.push(
       `on the GPU: in ${formatMs(each.inputMs)}, compute ${formatMs(each.computeMs)}, out ${formatMs(each.outputMs)} for ${each.shapes}`,

@@ -1,4 +1,4 @@
-import { formatMs, formatShare, plural } from '../../../base/text/quantity.js';
+import { formatBytes, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import { defineReport } from '../../../report/kind.js';
 import { repeatSection } from '../../../report/section/run.js';
 import { badge, numbers, type Section, table } from '../../../report/section.js';
@@ -91,8 +91,8 @@ const reasonsSection = ({ explanations }: ParityResult): Section | null =>
         ],
       };
 
-function timesSection({ times, gpuTimes, state }: ParityResult): Section | null {
-  const { first, rest } = times;
+function timesSection({ times, gpuTimes, memory, state }: ParityResult): Section | null {
+  const { first, rest, recorded } = times;
   if (rest === null) return null;
   return {
     id: 'times',
@@ -102,10 +102,10 @@ function timesSection({ times, gpuTimes, state }: ParityResult): Section | null 
       table(
         `Host milliseconds of ${plural(rest.chunks, 'chunk')}, first calls of a size left out`,
         ['part', ...numbers('mean', 'p50', 'p95', 'p99', 'max')],
-        (['copy', 'run', 'state', 'total'] as const).map((name) => {
-          const { mean, p50, p95, p99, max } = rest[name];
-          return [name, ...[mean, p50, p95, p99, max].map(formatMs)];
-        }),
+        [
+          ...(['copy', 'run', 'state', 'total'] as const).map((name) => [name, rest[name]] as const),
+          ...(recorded === null ? [] : [['total, as the reference was recorded', recorded] as const]),
+        ].map(([name, { mean, p50, p95, p99, max }]) => [name, ...[mean, p50, p95, p99, max].map(formatMs)]),
       ),
       table(
         "On the GPU's clock, measured after the stream; state is transferred too",
@@ -115,6 +115,11 @@ function timesSection({ times, gpuTimes, state }: ParityResult): Section | null 
           ...[inputMs, computeMs, outputMs, inARowMs].map(formatMs),
         ]),
       ),
+      table('Memory', numbers('plan', 'host, at most', 'GPU, in use after the stream'), [
+        [memory.planBytes, memory.peakHostBytes, memory.gpuBytes].map((bytes) =>
+          bytes === null ? '–' : formatBytes(bytes),
+        ),
+      ]),
     ],
   };
 }

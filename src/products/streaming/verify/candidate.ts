@@ -18,6 +18,7 @@ export interface OpenCandidate {
   /** What can be measured when the stream is over. */
   afterwards?(plan: StreamPlan): Promise<{
     readonly gpuTimes?: ParityResult['gpuTimes'];
+    readonly memory?: ParityResult['memory'];
     readonly profiles?: ParityResult['profiles'];
     readonly warnings?: readonly string[];
   }>;

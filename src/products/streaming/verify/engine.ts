@@ -2,6 +2,7 @@ import { medianOf } from '../../../base/statistics.js';
 import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { sessionOf } from '../../../engines/runtime/tensorrt/engine-session.js';
 import { loadEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
+import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
 import { openReference } from '../reference/open.js';
 import { runTimes, timeProfiles } from './batch-times.js';
 import type { OpenCandidate } from './candidate.js';
@@ -57,7 +58,12 @@ export async function engineParity(request: ParityRequest, context: ParityContex
       const { batches = [] } = request;
       const inputs = sizes.map((size) => size.inputs);
       const profiles = batches.length === 0 ? null : await timeProfiles(session, contract, inputs, batches);
-      return { gpuTimes, profiles };
+      const memory = {
+        planBytes: engine.plan.header.planBytes,
+        peakHostBytes: process.resourceUsage().maxRSS * 1024,
+        gpuBytes: gpuBytesInUse(request.device),
+      };
+      return { gpuTimes, memory, profiles };
     },
   };
   try {

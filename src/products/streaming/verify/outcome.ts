@@ -11,6 +11,8 @@ export interface ChunkOutcome {
   readonly runMs: number;
   readonly stateMs: number;
   readonly totalMs: number;
+  /** What the reference's recorder needed for this step; null where it did not write it down. */
+  readonly recordedMs: number | null;
   /** Whether buffers were made for a new size of chunk. */
   readonly isFirstOfSize: boolean;
   readonly tensors: readonly TensorParity[];

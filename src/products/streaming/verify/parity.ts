@@ -26,6 +26,7 @@ export interface ParityRun {
   readonly taskOutcome: VerifyOutcome | null;
   readonly sensitivity: readonly StateSensitivity[];
   readonly gpuTimes: ParityResult['gpuTimes'];
+  readonly memory: ParityResult['memory'];
   readonly profiles: ParityResult['profiles'];
   /** The rule of the contract that the lengths of the reference follow; null: none. */
   readonly cacheLengthRule: CacheLengthRule | null;
@@ -88,9 +89,10 @@ export function parityResult(run: ParityRun): ParityResult {
     task: run.task,
     violations: stream.violations,
     failures,
-    drift: main === undefined ? null : { ...main, checks },
+    drift: main === undefined ? null : { ...main, passRate: passRateOf(main.tensor, chunks), checks },
     times,
     gpuTimes: run.gpuTimes,
+    memory: run.memory,
     profiles: run.profiles,
     sensitivity,
     explanations,
@@ -121,14 +123,22 @@ function floatDrifts(chunks: readonly ChunkOutcome[]): readonly Drift[] {
   return [...series].map(([tensor, column]) => driftOf(tensor, column.errors, column.chunks));
 }
 
+const passRateOf = (main: string, chunks: readonly ChunkOutcome[]): number =>
+  chunks.filter(({ tensors }) => tensors.some(({ tensor, pass }) => tensor === main && pass)).length /
+  chunks.length;
+
 /** The times of a stream: the first chunk by itself, then those for which nothing had to be prepared. */
 function timesOf(chunks: readonly ChunkOutcome[]): Immutable<ParityResult['times']> {
   const ran = chunks.filter(({ error }) => error === null);
   const rest = ran.filter(({ isFirstOfSize }) => !isFirstOfSize);
   const column = (name: 'copyMs' | 'runMs' | 'stateMs' | 'totalMs') =>
     figuresOf(rest.map((each) => each[name]));
+  const recorded = figuresOf(rest.flatMap(({ recordedMs }) => recordedMs ?? []));
+  const isRecorded = rest.length > 0 && rest.every(({ recordedMs }) => recordedMs !== null);
   return {
     first: ran[0] ?? null,
+    recorded: isRecorded ? recorded : null,
+    overRecorded: isRecorded && recorded.p50 > 0 ? column('totalMs').p50 / recorded.p50 : null,
     rest:
       rest.length === 0
         ? null

@@ -28,6 +28,8 @@ const driftCheckSchema = z.object({
 const driftSchema = spreadSchema.extend({
   tensor: z.string(),
   chunks: z.number(),
+  /** Share of one: chunks in which this output was within its tolerance. */
+  passRate: z.number(),
   worstChunk: z.number(),
   slope: z.object({ robust: slopeSchema, leastSquares: slopeSchema }),
   thirds: z.object({ first: measureSchema, last: measureSchema, ratio: measureSchema }),
@@ -107,6 +109,16 @@ const gpuTimesSchema = z.object({
   inARowMs: z.number(),
   /** `inARowMs` over the computing alone. */
   overGpu: z.number().nullable(),
+});
+
+/** What the candidate takes, bytes. */
+const memorySchema = z.object({
+  /** The plan file; null for models. */
+  planBytes: z.number().nullable(),
+  /** Largest resident memory of the process that ran it; null where the system does not report it. */
+  peakHostBytes: z.number().nullable(),
+  /** In use on the GPU after the stream, everybody's; null where it ran on the CPU. */
+  gpuBytes: z.number().nullable(),
 });
 
 const batchSchema = z.object({
@@ -232,8 +244,13 @@ export const parityResultSchema = z.object({
         total: columnSchema,
       })
       .nullable(),
+    /** The same steps as the reference's recorder timed them (`metadata.timing_ms.step`); null where it did not. */
+    recorded: columnSchema.nullable(),
+    /** Median of the candidate's steps over the median of the recorded ones. */
+    overRecorded: z.number().nullable(),
   }),
   gpuTimes: z.array(gpuTimesSchema),
+  memory: memorySchema,
   profiles: profileTimesSchema.nullable(),
   /** How much the main output moves when a state that is fed back is disturbed; empty where it was not requested. */
   sensitivity: z.array(sensitivitySchema),

@@ -56,7 +56,12 @@ export async function runParity(
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const inReference = checkData(contract, stream.recorded, candidate);
   const broken = brokenBindings(request.contract, candidate);
-  const { gpuTimes = [], profiles = null, warnings = [] } = (await candidate.afterwards?.(plan)) ?? {};
+  const {
+    gpuTimes = [],
+    memory = NO_MEMORY,
+    profiles = null,
+    warnings = [],
+  } = (await candidate.afterwards?.(plan)) ?? {};
   return parityResult({
     request,
     plan,
@@ -68,6 +73,7 @@ export async function runParity(
     taskOutcome: judged?.outcome ?? null,
     sensitivity,
     gpuTimes,
+    memory,
     profiles,
     cacheLengthRule: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.cacheLengthRule,
     explanations: [
@@ -88,6 +94,8 @@ function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
   if (isFullFloat32) return 'fp32';
   return built === null ? defaultFormat.id : 'tf32';
 }
+
+const NO_MEMORY = { planBytes: null, peakHostBytes: null, gpuBytes: null } as const;
 
 const NOT_JUDGED = { kind: 'not-judged', why: 'no --decoder passed' } as const;
 

@@ -61,7 +61,10 @@ async function onModel(request: ParityRequest, context: ParityFileContext): Prom
       modelDigest,
       built: null,
       runner: () => sessionRunner(session),
-      afterwards: async () => ({ warnings: (await session.facts()).warnings }),
+      afterwards: async () => {
+        const { warnings, peakHostBytes, gpuBytes } = await session.facts();
+        return { warnings, memory: { planBytes: null, peakHostBytes, gpuBytes } };
+      },
     };
     return await runParity(request, candidate, reference, context);
   } finally {

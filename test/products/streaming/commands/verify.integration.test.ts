@@ -1,4 +1,4 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -59,6 +59,7 @@ describe('a model against a recorded stream', () => {
       chunks: 30,
       passed: 30,
       drift: { tensor: 'output', max: 0 },
+      memory: { planBytes: null, peakHostBytes: expect.any(Number), gpuBytes: null },
       state: {
         place: 'host',
         pairs: [{ input: 'cache', output: 'cache_out' }, {}, { input: 'sum', output: 'sum_out' }],
@@ -74,7 +75,7 @@ describe('a model against a recorded stream', () => {
       ...['--report', at('parity.html'), '--dump', at('dump'), '--dump-limit', '1'],
     );
     expect(status).toBe(1);
-    expect(stdout).toMatch(/contract pass {3}numeric FAIL {3}task not judged: no decoder given/);
+    expect(stdout).toMatch(/contract pass {3}numeric FAIL {3}task not judged/);
     expect(stdout).toMatch(/slope: the error grows by 0\.0001 a chunk; 0\.000001 is allowed/);
     expect(stdout).toMatch(/error The error of output accumulates/);
     expect(stdout).toMatch(/written: .*chunk_000\d\d_fail\.npz/);
@@ -307,7 +308,9 @@ describe('an engine against a recorded stream, over fake libraries', () => {
       verdicts: { contract: 'pass', numeric: 'pass' },
       times: { rest: { chunks: CHUNKS - 1, state: { max: 0 } } },
       gpuTimes: [{ profile: 0, shapes: 'x:2x4,state:2x4' }],
+      memory: { planBytes: statSync(at('state.engine')).size, gpuBytes: expect.any(Number) },
     });
+    expect(result.memory.peakHostBytes).toBeGreaterThan(1 << 20);
     const [{ computeMs, inARowMs, overGpu }] = result.gpuTimes as [ParityResult['gpuTimes'][number]];
     expect(computeMs).toBeGreaterThan(0);
     expect(overGpu).toBeCloseTo(inARowMs / computeMs);

@@ -11,7 +11,7 @@ export function streamOf(errors: readonly number[]): Pick<ParityResult, 'drift' 
   return JSON.parse(
     JSON.stringify(
       {
-        drift: { ...drift, slope, checks: [] },
+        drift: { ...drift, slope, passRate: 1, checks: [] },
         series: errors.map((maxAbs, at) => ({
           ...chunk,
           chunk: at,
@@ -75,10 +75,13 @@ export function sampleParity(name = 'output'): ParityResult {
     times: {
       first: { copyMs: 0, runMs: 8, stateMs: 0, totalMs: 8 },
       rest: { chunks: 3, copy: column, run: column, state: column, total: column },
+      recorded: column,
+      overRecorded: 1,
     },
     gpuTimes: [
       { shapes: name, profile: 0, inputMs: 0.1, computeMs: 0.75, outputMs: 0.2, inARowMs: 1, overGpu: null },
     ],
+    memory: { planBytes: null, peakHostBytes: 1 << 20, gpuBytes: null },
     profiles: null,
     sensitivity: [],
     explanations: [{ id: 'other-model', severity: 'warning', sentence: name, remedy: name, evidence: {} }],

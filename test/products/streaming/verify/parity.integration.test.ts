@@ -105,6 +105,32 @@ const changed = (chunk: number, change: (values: Float32Array) => void, tensor =
 
 const ids_ = (result: ParityResult) => result.explanations.map(({ id }) => id);
 
+/** The reference with the milliseconds that its recorder needed; null: not written down. */
+const timed = (stepMs: (chunk: number) => number | null) =>
+  recorded.map((each): ReferenceChunk => ({ ...each, meta: { ...each.meta, stepMs: stepMs(each.index) } }));
+
+describe('the times of a reference', () => {
+  it('are beside those of the same steps', async () => {
+    const { times } = await parity(
+      {},
+      {},
+      timed((chunk) => (chunk < 2 ? 1000 : 20)),
+    );
+    // Chunks 0 and 1 are the first of their size.
+    expect(times.recorded).toMatchObject({ mean: 20, p50: 20, max: 20 });
+    expect(times.overRecorded).toBeCloseTo(times.rest!.total.p50 / 20);
+  });
+
+  it('are left out where a step has none', async () => {
+    const { times } = await parity(
+      {},
+      {},
+      timed((chunk) => (chunk === 30 ? null : 20)),
+    );
+    expect(times).toMatchObject({ recorded: null, overRecorded: null });
+  });
+});
+
 describe('a model held against a recording of itself', () => {
   it.each(['functional', 'closed-loop'] as const)('agrees in every chunk: %s', async (mode) => {
     const result = await parity({}, { mode });
@@ -117,7 +143,7 @@ describe('a model held against a recording of itself', () => {
       failures: [],
       violations: [],
       state: { place: mode === 'functional' ? 'reference' : 'host' },
-      drift: { tensor: 'output', max: 0, shape: 'steady' },
+      drift: { tensor: 'output', passRate: 1, max: 0, shape: 'steady' },
     });
     expect(result.drift?.checks.map(({ name, outcome }) => [name, outcome])).toEqual([
       ['p95', 'pass'],

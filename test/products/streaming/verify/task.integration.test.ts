@@ -171,7 +171,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
   it('is not judged without a decoder, and says so', async () => {
     const result = await judge(encoder, {});
     expect(result.verdicts.task).toBeNull();
-    expect(result.task).toEqual({ kind: 'not-judged', why: 'no decoder given' });
+    expect(result.task).toMatchObject({ kind: 'not-judged' });
     expect(result.outcome).toBe('pass');
   });
 
