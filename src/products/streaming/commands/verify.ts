@@ -35,7 +35,7 @@ export const command = defineCommand({
 });
 
 const NOTHING_FOLLOWS =
-  'Nothing follows from the runs passed with --beside: their errors differ from this run, or their provider is the same, and the two are not engines of one model built with and without TF32.';
+  'Nothing follows from the runs passed with --beside: their errors differ from this run, or their provider is the same, and the two are neither engines of one model built with and without TF32, nor an engine and ONNX Runtime.';
 
 /** Runs the candidate over the reference and writes the requested files. */
 async function runReference(

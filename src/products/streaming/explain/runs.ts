@@ -14,11 +14,15 @@ export interface RunNumbers {
   readonly built: ParityResult['built'];
 }
 
-/** What follows from runs over one reference, two by two: that they are one under two names, or whether TF32 causes their error. */
+/** What follows from runs over one reference, two by two: that they are one under two names, whether TF32 causes their error, how an engine stands beside ONNX Runtime. */
 export function besideRuns(run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] {
   const all = [run, ...others];
   return all.flatMap((one, at) =>
-    all.slice(at + 1).flatMap((other) => sameProvider(one, other) ?? tf32Between(one, other) ?? []),
+    all
+      .slice(at + 1)
+      .flatMap(
+        (other) => sameProvider(one, other) ?? tf32Between(one, other) ?? besideOnnxRuntime(one, other) ?? [],
+      ),
   );
 }
 
@@ -98,6 +102,31 @@ function tf32Between(one: RunNumbers, other: RunNumbers): Explanation | null {
     evidence: { maxWithTf32: on, maxWithout: off, ratio },
   };
 }
+
+/** From here on the larger of two errors is not the same kind of error. */
+const NOTABLY_WORSE = 2;
+
+/** The error of an engine beside that of ONNX Runtime: what both have in common is the reference's. null for any other two, and where ONNX Runtime has none. */
+function besideOnnxRuntime(one: RunNumbers, other: RunNumbers): Explanation | null {
+  if (isOnnxRuntime(one) === isOnnxRuntime(other) || one.errors.length !== other.errors.length) return null;
+  const [engine, baseline] = isOnnxRuntime(one) ? [other, one] : [one, other];
+  const [max, baselineMax] = [Math.max(...engine.errors), Math.max(...baseline.errors)];
+  const ratio = max / baselineMax;
+  if (!Number.isFinite(ratio)) return null;
+  const isWorse = ratio > NOTABLY_WORSE;
+  return {
+    id: isWorse ? 'worse-than-onnxruntime' : 'like-onnxruntime',
+    severity: isWorse ? 'warning' : 'note',
+    sentence: `The largest error is ${short(max)} with ${engine.label} and ${short(baselineMax)} with ${baseline.label}: ${short(ratio)} times as much.`,
+    remedy: isWorse
+      ? 'The engine adds to the error: look at its precision and TF32 first (trtforge stream verify --beside, trtforge bisect).'
+      : 'There is nothing to do about the engine: what is left comes from the model or the reference.',
+    evidence: { max, baselineMax, ratio },
+  };
+}
+
+const isOnnxRuntime = ({ label }: RunNumbers): boolean =>
+  providerInBackend(label) !== undefined || /ExecutionProvider/.test(label);
 
 /** Errors of the four ways to put the first and the second component of two implementations together. */
 export interface SwapErrors {

@@ -279,6 +279,30 @@ describe('two runs', () => {
   });
 
   it.each([
+    [[9e-4, 1e-4], 'like-onnxruntime', 'note', 1.5],
+    [[1e-4, 3e-4], 'like-onnxruntime', 'note', 0.5],
+    [[6e-3, 1e-4], 'worse-than-onnxruntime', 'warning', 10],
+  ] as const)('of an engine (%j) and ONNX Runtime: %s', (engine, id, severity, ratio) => {
+    for (const label of [
+      'ONNX Runtime 1.30.0 (CPU)',
+      'CPUExecutionProvider',
+      'CUDAExecutionProvider, CPUExecutionProvider',
+    ]) {
+      const [one, other] = [run('TensorRT 10.6.0.26 on H200', [...engine]), run(label, [6e-4, 2e-4])];
+      for (const found of [between(one, other), between(other, one)]) {
+        expect(found).toMatchObject({ id, severity });
+        expect(found?.evidence.ratio).toBeCloseTo(ratio);
+      }
+    }
+  });
+
+  it('of an engine and ONNX Runtime show nothing over other chunks, or without an error of ONNX Runtime', () => {
+    const engine = run('TensorRT 10.6.0.26 on H200');
+    expect(between(engine, run('ONNX Runtime 1.30.0 (CPU)', [1e-4]))).toBeNull();
+    expect(between(engine, run('ONNX Runtime 1.30.0 (CPU)', [0, 0, 0, 0]))).toBeNull();
+  });
+
+  it.each([
     [6.4e-4, 1.97e-7, 'tf32-is-the-cause'],
     [6.4e-4, 2e-4, 'tf32-is-part'],
     [6.4e-4, 6.3e-4, 'tf32-is-not-the-cause'],
