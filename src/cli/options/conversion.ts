@@ -54,7 +54,7 @@ export const conversionOptions = (prefix = '') => ({
   }),
   calibration: text({
     flags: '--calibration <file>',
-    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; for int8, fp8, --data-max`,
+    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; for int8, fp8, --data-max, and better int4, nvfp4`,
     repeat: true,
   }),
   calibrationMethod: option({

@@ -47,12 +47,16 @@ export function calibrationOf({
   const sources = () => (known ??= readSamples(data, preparation));
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
-  const identityOf = async (path: string, dtype: string): Promise<CalibrationIdentity | undefined> =>
+  const identityOf = async (
+    path: string,
+    method: ChosenMethod,
+    dtype: string,
+  ): Promise<CalibrationIdentity | undefined> =>
     data.length === 0
       ? undefined
       : {
           data: dataDigest(),
-          method: methodText(chosen),
+          method: methodText(method),
           dtype,
           model: await (await import('../identity/model-digest.js')).digestModelFile(path),
         };
@@ -69,16 +73,18 @@ export function calibrationOf({
       ]);
       return observeRanges(model, samples, open, { emit, signal, total: totalOf(sources()) });
     },
-    calibrate: async (model, tensors, { emit, signal, dtype = 'int8' }) => {
-      const identity = cache === undefined ? undefined : await identityOf(model, dtype);
-      if (cache !== undefined && existsSync(cache)) return cachedRanges(cache, tensors, identity, emit);
+    calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
+      const method: ChosenMethod = dtype === null ? { name: 'max' } : chosen;
+      const identity = cache === undefined ? undefined : await identityOf(model, method, dtype ?? 'weights');
+      if (cache !== undefined && existsSync(cache))
+        return cachedRanges(cache, tensors, channels, identity, emit);
       const [{ calibrateTensors }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/calibrate.js'),
         opener(model, { emit, signal }),
         samplesOf(sources(), signal),
       ]);
       const total = totalOf(sources());
-      const context = { method: chosen, dtype, emit, signal, total };
+      const context = { method, dtype: dtype ?? undefined, channels, emit, signal, total };
       const ranges = await calibrateTensors(model, tensors, samples, open, context);
       if (cache !== undefined && identity !== undefined) {
         const { writeCalibration } = await import('../../formats/precision/calibrate/cache.js');
@@ -93,6 +99,7 @@ export function calibrationOf({
 async function cachedRanges(
   path: string,
   tensors: readonly string[],
+  channels: ReadonlyMap<string, number>,
   identity: CalibrationIdentity | undefined,
   emit: EventListener,
 ): Promise<CalibratedRanges> {
@@ -105,8 +112,10 @@ async function cachedRanges(
   return new Map(
     tensors.map((name): [string, TensorRange] => {
       const range = ranges.get(name);
-      if (range !== undefined) return [name, range];
-      throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no range of the tensor ${name}.`, {
+      const isWhole = kind === 'table' || range?.channels !== undefined || !channels.has(name);
+      if (range !== undefined && isWhole) return [name, range];
+      const what = range === undefined ? 'range' : 'channels';
+      throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no ${what} of the tensor ${name}.`, {
         remedy:
           'Pass another --calibration-cache, or remove the file to calibrate again; or keep the nodes that read the tensor FP32.',
       });

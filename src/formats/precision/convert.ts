@@ -82,7 +82,7 @@ async function convert(
       ));
     const resolved = { ...asked, ranges: quantized?.ranges ?? observed };
     const plan = await inPhase('plan', emit, () =>
-      planConversion(model, resolved, context, quantized?.scales),
+      planConversion(model, resolved, context, quantized?.additions),
     );
     checkTypes(inputPath, model.proto);
     const streams = conversionStreams(model, plan, quantized);
@@ -230,10 +230,10 @@ function weightSummary(
 ): ConversionResult['weights'] {
   const losses: ConversionResult['weights']['losses'] = [];
   const total = { saturated: 0, toZero: 0, subnormal: 0 };
-  // Scales are rounded before codes are computed with them.
+  // Codes were computed with scales as they are stored.
   const exact = new Set(
     plan.inserted.converted.flatMap(({ tensor, source }) =>
-      quantized?.scales.has(source) === true ? [tensor] : [],
+      quantized?.additions.has(source) === true ? [tensor] : [],
     ),
   );
   for (const [tensor, stream] of streams) {

@@ -35,6 +35,8 @@ async function calibrate(request: Parameters<typeof calibrationOf>[0], tensors =
   const events: WorkEvent[] = [];
   const ranges = await calibrationOf(request).calibrate(model, tensors, {
     emit: (event) => events.push(event),
+    dtype: 'int8',
+    channels: new Map(),
   });
   const hasRun = events.some(({ type }) => type === 'progress');
   const warned = events.some(({ type }) => type === 'log');

@@ -3,7 +3,6 @@ import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Extremes } from '../../../formats/precision/calibrate/histogram.js';
 import { OutputObserver } from '../../../formats/precision/calibrate/output-observer.js';
-import { float32Values } from '../../../formats/tensor/values.js';
 import type { PacedRuns } from '../back-end.js';
 import type { OrtBinding, OrtCall, OrtModel } from './ort-model.js';
 import type { OrtAnswer, OrtInputs, OrtOpen, OrtOpened, OrtRequest } from './ort-protocol.js';
@@ -22,7 +21,7 @@ serveSession(async (message) => {
       return run(request);
     case 'observe':
       return observe(request);
-    case 'histograms':
+    case 'observed':
       return observer.result();
     case 'measure':
       return measure(request);
@@ -57,15 +56,11 @@ async function run({ inputs, iterations, state }: OrtRequest & { kind: 'run' }):
 /** Values stay in this process: for a calibration they are as many as the model computes. */
 async function observe({
   inputs,
-  histograms,
+  observing,
 }: OrtRequest & { kind: 'observe' }): Promise<ReadonlyMap<string, Extremes>> {
   const call = bind(inputs, { state: [], resident: false });
   await call.run();
-  return new Map(
-    call
-      .outputs()
-      .map(([name, tensor]) => [name, observer.add(name, float32Values(tensor, name), histograms)]),
-  );
+  return new Map(call.outputs().map(([name, tensor]) => [name, observer.add(name, tensor, observing)]));
 }
 
 async function measure({ inputs, pace, resident }: OrtRequest & { kind: 'measure' }): Promise<PacedRuns> {

@@ -1,3 +1,4 @@
+import type { Observing } from '../../../formats/precision/calibrate/output-observer.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type { NativeOrtRequest } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Pace } from '../back-end.js';
@@ -19,9 +20,9 @@ export type OrtRequest =
       /** Runs once and keeps to itself what the outputs were but for their extremes. */
       readonly kind: 'observe';
       readonly inputs: OrtInputs;
-      readonly histograms: boolean;
+      readonly observing: Observing;
     }
-  | { readonly kind: 'histograms' }
+  | { readonly kind: 'observed' }
   | {
       readonly kind: 'measure';
       readonly inputs: OrtInputs;

@@ -228,13 +228,14 @@ function sessionOver({ child, given, prepared, backend, facts, isNative }: Opene
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
       return (await asked(request, options)) as PacedRuns;
     },
-    observe: async (tensors, { histograms, ...options }) => {
-      const request: OrtRequest = { kind: 'observe', inputs: feedsOf(tensors), histograms };
+    observe: async (tensors, { histograms, channels, ...options }) => {
+      const observing = { histograms, channels };
+      const request: OrtRequest = { kind: 'observe', inputs: feedsOf(tensors), observing };
       return (await asked(request, options)) as Awaited<ReturnType<OrtSession['observe']>>;
     },
-    histograms: async () =>
-      (await child.request({ kind: 'histograms' } satisfies OrtRequest)) as Awaited<
-        ReturnType<OrtSession['histograms']>
+    observed: async () =>
+      (await child.request({ kind: 'observed' } satisfies OrtRequest)) as Awaited<
+        ReturnType<OrtSession['observed']>
       >,
     close: () => child.close(),
     [Symbol.asyncDispose]: () => child.close(),

@@ -21,6 +21,13 @@ export interface CalibrationIdentity {
   readonly model: string;
 }
 
+/** 32-bit floats, little-endian, in base64: a model has hundreds of tensors of thousands of channels. */
+const packed = z.base64().refine((text) => Buffer.from(text, 'base64').length % 4 === 0, 'not whole floats');
+const pack = (values: Float32Array): string =>
+  Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64');
+const unpack = (text: string): Float32Array =>
+  new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
+
 const cacheSchema = z.object({
   schema: z.literal('trtforge.calibration/1'),
   identity: z.object({
@@ -32,7 +39,12 @@ const cacheSchema = z.object({
   }),
   ranges: z.record(
     z.string(),
-    z.object({ min: z.number().max(0), max: z.number().min(0), amax: z.number().min(0) }),
+    z.object({
+      min: z.number().max(0),
+      max: z.number().min(0),
+      amax: z.number().min(0),
+      channels: z.object({ mean: packed, variance: packed }).optional(),
+    }),
   ),
 });
 
@@ -65,7 +77,15 @@ export function readCalibration(path: string, identity: CalibrationIdentity | nu
   if (!parsed.success) throw invalid(faultText(parsed.error));
   if (identity !== null)
     assertSame(path, parsed.data.identity, { ...identity, revision: CALIBRATION_REVISION });
-  return { kind: 'own', ranges: new Map(Object.entries(parsed.data.ranges)) };
+  const ranges = Object.entries(parsed.data.ranges).map(
+    ([name, { channels, ...range }]): [string, TensorRange] => [
+      name,
+      channels === undefined
+        ? range
+        : { ...range, channels: { mean: unpack(channels.mean), variance: unpack(channels.variance) } },
+    ],
+  );
+  return { kind: 'own', ranges: new Map(ranges) };
 }
 
 type Keyed = z.infer<typeof cacheSchema>['identity'];
@@ -107,7 +127,14 @@ export function writeCalibration(
   const content: z.infer<typeof cacheSchema> = {
     schema: 'trtforge.calibration/1',
     identity: { ...identity, revision: CALIBRATION_REVISION },
-    ranges: Object.fromEntries(ranges) as Record<string, TensorRange>,
+    ranges: Object.fromEntries(
+      [...ranges].map(([name, { channels, ...range }]) => [
+        name,
+        channels === undefined
+          ? range
+          : { ...range, channels: { mean: pack(channels.mean), variance: pack(channels.variance) } },
+      ]),
+    ),
   };
   publishFile(path, `${JSON.stringify(content, null, 2)}\n`);
 }

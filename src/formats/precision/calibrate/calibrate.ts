@@ -7,17 +7,18 @@ import { type ChosenMethod, methodText } from './method.js';
 import { entropyAmax, mseAmax, percentileAmax } from './methods.js';
 import type { ObserveContext, SamplesFor } from './observe-ranges.js';
 import { withObservedModel } from './observed-model.js';
+import type { Observed, Observing } from './output-observer.js';
 import type { CalibratedRanges, TensorRange } from './ranges.js';
 
 /** Runs a model and keeps what its outputs were, where they are: an ONNX Runtime session in its own process. */
 export interface ObservingSession {
-  /** Runs one sample; the extremes of each output by its name. With `histograms` every value is counted as well. */
+  /** Runs one sample; the extremes of each output by its name. */
   observe(
     inputs: NamedTensors,
-    options: { readonly histograms: boolean; readonly signal?: AbortSignal },
+    options: Observing & { readonly signal?: AbortSignal },
   ): Promise<ReadonlyMap<string, Extremes>>;
-  /** Of every output over all samples observed. */
-  histograms(): Promise<ReadonlyMap<string, Histogram>>;
+  /** What was asked for of all samples observed. */
+  observed(): Promise<Observed>;
   close(): Promise<void>;
 }
 
@@ -25,6 +26,8 @@ export interface CalibrateContext extends ObserveContext {
   readonly method: ChosenMethod;
   /** The type that the ranges are for; only `mse` looks at it. Default INT8. */
   readonly dtype?: QuantizedDtype;
+  /** The tensors whose channels are wanted too, with the axis of the channels. */
+  readonly channels?: ReadonlyMap<string, number>;
 }
 
 /** So much growth of a range in the last quarter of the samples, in more than this share of the tensors, means that more samples would widen ranges on. */
@@ -41,7 +44,7 @@ export function calibrateTensors<S extends ObservingSession>(
   tensors: readonly string[],
   samples: SamplesFor<S>,
   openSession: (path: string) => Promise<S>,
-  { method, dtype = 'int8', emit = ignoreEvents, signal, total }: CalibrateContext,
+  { method, dtype = 'int8', channels = new Map(), emit = ignoreEvents, signal, total }: CalibrateContext,
 ): Promise<CalibratedRanges> {
   return withObservedModel(
     modelPath,
@@ -51,9 +54,18 @@ export function calibrateTensors<S extends ObservingSession>(
       const session = await openSession(path);
       try {
         const seen = tensors.map(() => new Seen());
+        const observing: Observing = {
+          histograms: method.name !== 'max',
+          channels: new Map(
+            tensors.flatMap((name, index) => {
+              const axis = channels.get(name);
+              return axis === undefined ? [] : [[outputs[index]!, axis] as const];
+            }),
+          ),
+        };
         let done = 0;
         for await (const sample of samples(session)) {
-          const extremes = await session.observe(sample, { histograms: method.name !== 'max', signal });
+          const extremes = await session.observe(sample, { ...observing, signal });
           done++;
           for (const [index, output] of outputs.entries())
             seen[index]!.add(finite(extremes.get(output), tensors[index]!, done));
@@ -63,14 +75,16 @@ export function calibrateTensors<S extends ObservingSession>(
         const warning = growthWarning(tensors, seen);
         if (warning !== undefined)
           emit({ type: 'log', source: 'calibration', severity: 'warning', message: warning });
-        const histograms = method.name === 'max' ? undefined : await session.histograms();
+        const observed = await session.observed();
         return new Map(
           tensors.map((name, index): [string, TensorRange] => {
             const { min, max } = seen[index]!;
             const largest = Math.max(-min, max);
-            const histogram = histograms?.get(outputs[index]!);
+            const histogram = observed.histograms.get(outputs[index]!);
+            const moments = observed.channels.get(outputs[index]!);
             const chosen = histogram === undefined ? largest : amaxOf(histogram, method, dtype);
-            return [name, { min, max, amax: Math.min(chosen, largest) }];
+            const range = { min, max, amax: Math.min(chosen, largest) };
+            return [name, moments === undefined ? range : { ...range, channels: moments }];
           }),
         );
       } finally {

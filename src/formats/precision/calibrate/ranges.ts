@@ -1,4 +1,5 @@
 import type { EventListener } from '../../../events.js';
+import type { ChannelMoments } from './channels.js';
 import type { QuantizedDtype } from './grid.js';
 
 /**
@@ -9,6 +10,8 @@ export interface TensorRange {
   readonly min: number;
   readonly max: number;
   readonly amax: number;
+  /** Where they were asked for, and a table does not have them. */
+  readonly channels?: ChannelMoments;
 }
 
 /** How the magnitude of a tensor is chosen. */
@@ -24,7 +27,9 @@ export type Calibrate = (
   context: {
     readonly emit: EventListener;
     readonly signal?: AbortSignal;
-    /** The type that the ranges are for; only `mse` looks at it. Default INT8. */
-    readonly dtype?: QuantizedDtype;
+    /** The type that the ranges are for; only `mse` looks at it. Null: nothing is made from the ranges, which are extremes then. */
+    readonly dtype: QuantizedDtype | null;
+    /** The tensors whose channels are wanted too, with the axis of the channels. */
+    readonly channels: ReadonlyMap<string, number>;
   },
 ) => Promise<CalibratedRanges>;

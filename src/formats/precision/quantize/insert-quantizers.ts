@@ -14,6 +14,7 @@ import type { Dtype } from '../../tensor/dtype.js';
 import type { Flow, Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { NodeInsertions } from '../node-insertions.js';
+import type { BiasOperand } from './bias-correction.js';
 import type { WeightOperand } from './operands.js';
 import type { Placement } from './placement.js';
 import type { WeightScales } from './weight-scales.js';
@@ -29,8 +30,8 @@ export interface QuantizedTensor {
 /** What was done to the graph. */
 export interface InsertedQuantizers {
   readonly weights: readonly QuantizedTensor[];
-  /** Scales: they are rounded already, so no rule need look at them. */
-  readonly scales: ReadonlySet<TensorProto>;
+  /** What no rule need look at: scales, which are rounded already, and biases that are nothing but a correction, however small. */
+  readonly additions: ReadonlySet<TensorProto>;
   readonly pairs: number;
 }
 
@@ -38,6 +39,8 @@ export interface InsertedQuantizers {
 export interface Scales {
   activation(value: Value): number;
   weight(operand: WeightOperand): WeightScales;
+  /** The biases that change, with what they become. */
+  readonly biases: readonly (readonly [BiasOperand, Float32Array])[];
 }
 
 /**
@@ -60,11 +63,11 @@ class Inserter {
   readonly #dequantized = new Map<Value, string>();
   /** Dequantized weights by the axis of their scales. */
   readonly #weightNames = new Map<Value, Map<number, string>>();
-  /** Nodes that read the codes of a weight now. */
+  /** Nodes that read the codes of a weight, or another bias, now. */
   readonly #replaced = new Map<Value, Set<NodeProto>>();
   readonly #dropped = new Set<NodeProto>();
   readonly #weights: QuantizedTensor[] = [];
-  readonly #scaleTensors = new Set<TensorProto>();
+  readonly #additions = new Set<TensorProto>();
   #zeroPoint: string | undefined;
 
   constructor(flow: Flow, format: QuantizedFormat, scales: Scales) {
@@ -82,9 +85,10 @@ class Inserter {
         operation.node.input[index] = this.#dequantized.get(value) ?? value.name;
       if (weight !== undefined) this.#readWeight(weight);
     }
+    for (const [bias, values] of this.#scales.biases) this.#replaceBias(bias, values);
     for (const value of this.#replaced.keys()) this.#dropUnread(value);
     this.#nodes.apply(this.#dropped);
-    return { weights: this.#weights, scales: this.#scaleTensors, pairs: activations.length };
+    return { weights: this.#weights, additions: this.#additions, pairs: activations.length };
   }
 
   #addPair(value: Value): string {
@@ -107,8 +111,21 @@ class Inserter {
   #readWeight(weight: WeightOperand): void {
     const { value, place } = weight;
     place.operation.node.input[place.index] = this.#weightName(weight);
+    this.#noteReplaced(value, place.operation.node);
+  }
+
+  #replaceBias({ operation, index, value }: BiasOperand, values: Float32Array): void {
+    const { node, scope } = operation;
+    const name = value?.name ?? `${node.name || node.output[0]}_bias`;
+    const tensor = this.#addFloats(scope.graph, `${name}_corrected`, [values.length], values);
+    node.input[index] = tensor.name;
+    if (value === undefined) this.#additions.add(tensor);
+    else this.#noteReplaced(value, node);
+  }
+
+  #noteReplaced(value: Value, reader: NodeProto): void {
     const replaced = this.#replaced.get(value) ?? new Set();
-    this.#replaced.set(value, replaced.add(place.operation.node));
+    this.#replaced.set(value, replaced.add(reader));
   }
 
   /** One tensor of codes for all that read a weight along the same axis. */
@@ -164,6 +181,12 @@ class Inserter {
   }
 
   #addScale(graph: GraphProto, name: string, dims: readonly number[], values: Float32Array): string {
+    const tensor = this.#addFloats(graph, name, dims, values);
+    this.#additions.add(tensor);
+    return tensor.name;
+  }
+
+  #addFloats(graph: GraphProto, name: string, dims: readonly number[], values: Float32Array): TensorProto {
     const tensor = create(TensorProtoSchema, {
       name: this.#nodes.unique(name),
       dims: dims.map(BigInt),
@@ -171,8 +194,7 @@ class Inserter {
       rawData: new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
     });
     graph.initializer.push(tensor);
-    this.#scaleTensors.add(tensor);
-    return tensor.name;
+    return tensor;
   }
 
   /** The zero point is 0, and its type is the type of the codes. */

@@ -1,18 +1,25 @@
+import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
 import { opsetsOf } from '../../onnx/dtype-inference.js';
 import type { OnnxModel } from '../../onnx/model.js';
+import { attributeOf } from '../../onnx/node-types.js';
 import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
 import { plainDomain } from '../../onnx/operators.js';
 import type { WeightStream } from '../../onnx/weight.js';
+import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
 import { isStored, readFlow, type Value } from '../flow.js';
+import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
 import { raiseOpset } from '../raise-opset.js';
+import { type BiasOperand, biasOperand, meanError } from './bias-correction.js';
+import type { InputMoments } from './clip-search.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
 import type { WeightOperand } from './operands.js';
-import { type Placement, placeQuantizers } from './placement.js';
+import { type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
 import { scaleGroups } from './scale-groups.js';
+import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
 
@@ -58,16 +65,14 @@ export async function quantizeModel(
   const flow = readFlow(model.proto);
   const first = placeQuantizers(flow, options);
   const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isStored(value));
-  const names = observed.map(({ name }) => name);
+  const channels = channelsOf(first);
+  const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
+  const dtype = format.storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn';
   const ranges: CalibratedRanges =
     names.length === 0 || calibrate === undefined
       ? new Map()
       : await inPhase('calibrate', emit, () =>
-          calibrate(path, names, {
-            emit,
-            signal,
-            dtype: format.storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn',
-          }),
+          calibrate(path, names, { emit, signal, channels, dtype: format.activations ? dtype : null }),
         );
   const storedScale = storedScales(rest);
 
@@ -83,7 +88,8 @@ export async function quantizeModel(
     scalesOfWeights(
       model,
       first,
-      (source, operand) => weightScales(source, operand, format, storedScale),
+      (source, decision, operand) =>
+        weightScales(source, operand, format, storedScale, clipMoments(decision, operand, ranges)),
       signal,
     ),
   );
@@ -100,14 +106,19 @@ export async function quantizeModel(
       return [value, { amax, scale: storedScale(amax, format.largest) ?? 1 }];
     }),
   );
+  const scalesOf = (operand: WeightOperand): WeightScales => {
+    const scales = weights.of(operand);
+    if (scales === undefined || typeof scales === 'string')
+      throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
+    return scales;
+  };
+  const biases = await inPhase('biases', emit, () =>
+    correctedBiases(model, placement, format, ranges, scalesOf, signal),
+  );
   const inserted = insertQuantizers(flow, placement, format, {
     activation: (value) => activations.get(value)?.scale ?? 1,
-    weight: (operand) => {
-      const scales = weights.of(operand);
-      if (scales === undefined || typeof scales === 'string')
-        throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
-      return scales;
-    },
+    weight: scalesOf,
+    biases,
   });
   return { ...inserted, placement, activations, opsetReason, ranges };
 }
@@ -177,15 +188,91 @@ class FoundScales {
 async function scalesOfWeights(
   model: OnnxModel,
   { decisions }: Placement,
-  find: (source: WeightStream, operand: WeightOperand) => WeightScales | string,
+  find: (source: WeightStream, decision: PlacementDecision, operand: WeightOperand) => WeightScales | string,
   signal: AbortSignal | undefined,
 ): Promise<FoundScales> {
   const found = new FoundScales();
-  for (const { weight } of decisions) {
+  for (const decision of decisions) {
+    const { weight } = decision;
     if (weight?.value.tensor === undefined || found.of(weight) !== undefined) continue;
-    if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');
-    found.set(weight, find(model.weight(weight.value.tensor), weight));
-    await new Promise((resolve) => setImmediate(resolve));
+    found.set(weight, find(model.weight(weight.value.tensor), decision, weight));
+    await breathe(signal);
   }
   return found;
+}
+
+async function breathe(signal: AbortSignal | undefined): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  throwIfCancelled(signal, 'reading the weights');
+}
+
+/** What operations with a stored weight multiply it by, with the axis that is summed over. */
+function channelsOf({ decisions }: Placement): ReadonlyMap<string, number> {
+  const axes = new Map<string, number>();
+  for (const { operation, weight } of decisions) {
+    const [value] = operation.inputs;
+    if (weight === undefined || value === undefined || isStored(value) || value.scope.owner !== undefined)
+      continue;
+    if (!axes.has(value.name)) axes.set(value.name, axisOf(weight));
+  }
+  return axes;
+}
+
+const axisOf = ({ sumAxis }: WeightOperand): number => (sumAxis === undefined ? 1 : -1);
+
+/** The channels of what an operation multiplies its weight by; undefined where they were not observed, or along another axis for another reader. */
+function momentsOf(
+  { operation }: PlacementDecision,
+  { dims, sumAxis }: WeightOperand,
+  ranges: CalibratedRanges,
+): ChannelMoments | undefined {
+  const moments = ranges.get(operation.inputs[0]?.name ?? '')?.channels;
+  const groups = Number(attributeOf(operation.node, 'group')?.i ?? 1);
+  const terms = sumAxis === undefined ? (dims[1] ?? 0) * groups : dims[sumAxis];
+  return moments?.mean.length === terms ? moments : undefined;
+}
+
+/** The first reader of a weight decides; where its bias is corrected, errors of the mean do not count. */
+function clipMoments(
+  decision: PlacementDecision,
+  operand: WeightOperand,
+  ranges: CalibratedRanges,
+): InputMoments | undefined {
+  const moments = momentsOf(decision, operand, ranges);
+  if (moments === undefined || biasOperand(decision.operation, operand) === undefined) return moments;
+  return { ...moments, mean: new Float32Array(moments.mean.length) };
+}
+
+async function correctedBiases(
+  model: OnnxModel,
+  { decisions }: Placement,
+  format: QuantizedFormat,
+  ranges: CalibratedRanges,
+  scalesOf: (operand: WeightOperand) => WeightScales,
+  signal: AbortSignal | undefined,
+): Promise<readonly (readonly [BiasOperand, Float32Array])[]> {
+  const corrected: (readonly [BiasOperand, Float32Array])[] = [];
+  for (const decision of decisions) {
+    const { operation, weight } = decision;
+    if (weight?.value.tensor === undefined) continue;
+    const moments = momentsOf(decision, weight, ranges);
+    const bias = moments && biasOperand(operation, weight);
+    if (moments === undefined || bias === undefined) continue;
+    const source = model.weight(weight.value.tensor);
+    const error = meanError(source, weight, operation, scalesOf(weight), format, moments.mean);
+    const before = bias.value?.tensor === undefined ? undefined : valuesOf(model.weight(bias.value.tensor));
+    corrected.push([bias, Float32Array.from(error, (change, channel) => change + (before?.[channel] ?? 0))]);
+    await breathe(signal);
+  }
+  return corrected;
+}
+
+function valuesOf(source: WeightStream): Float32Array {
+  const values = new Float32Array(source.byteLength / 4);
+  let position = 0;
+  for (const chunk of source.chunks()) {
+    values.set(floatsOf(chunk), position);
+    position += chunk.byteLength / 4;
+  }
+  return values;
 }

@@ -2,7 +2,8 @@ import type { WeightStream } from '../../onnx/weight.js';
 import { dtypes } from '../../tensor/dtype.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { ConvertedStream } from '../weight-conversion.js';
-import { forSegments, type WeightScales } from './weight-scales.js';
+import { forSegments } from './scale-layout.js';
+import type { WeightScales } from './weight-scales.js';
 
 /** The codes of a FP32 weight, chunk by chunk as it is read; memory does not grow with the weight. Nothing becomes larger than the largest code. */
 export function weightCodes(

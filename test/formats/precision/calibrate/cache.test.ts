@@ -18,7 +18,15 @@ const path = (name: string, content?: string | Uint8Array) => {
 const identity = { data: 'd', method: 'max', dtype: 'int8', model: 'm' };
 const ranges = new Map([
   ['(Unnamed Layer* 4) [Fully Connected]_output', { min: -1, max: 0.5, amax: 1 }],
-  ['a: b', { min: 0, max: 254, amax: 254 }],
+  [
+    'a: b',
+    {
+      min: 0,
+      max: 254,
+      amax: 254,
+      channels: { mean: Float32Array.of(0.1, -3), variance: Float32Array.of(1e-30, 7) },
+    },
+  ],
   ['zero', { min: 0, max: 0, amax: 0 }],
 ]);
 const codeOf = (read: () => unknown) => {

@@ -149,6 +149,32 @@ describe('INT8', () => {
     expect(made.result.weights).toMatchObject({ saturated: 0, toZero: 0, subnormal: 0 });
   });
 
+  it('a convolution without a bias gets one that takes up the mean of its error', async () => {
+    const g = new GraphBuilder('bare');
+    g.input('x', 'float32', ['n', 32, 8, 8]);
+    g.initializer('w', noise([32, 16, 1, 1], 0.2, 2));
+    g.node('Conv', { name: 'conv', inputs: ['x', 'w'], outputs: ['a'], attributes: { group: a.int(2) } });
+    g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', 32, 8, 8]);
+    const shifted = new Float32Array(x.bytes.slice().buffer).map((value) => value + 3);
+    const feeds = { x: { ...x, bytes: new Uint8Array(shifted.buffer) } };
+    const made = await quantized(g, 'int8', feeds);
+    const names = made.model.proto.graph?.initializer.map(({ name }) => name);
+    expect(names).toContain('conv_bias_corrected');
+    const values = async (path: string) => (await run(path, feeds)).get('y')!;
+    const [before, after] = [await values(made.input), await values(made.output)];
+    const error = (channel: number) => {
+      const at = Array.from(
+        { length: 4 * 64 },
+        (_, i) => Math.floor(i / 64) * 32 * 64 + channel * 64 + (i % 64),
+      );
+      return at.reduce((sum, i) => sum + before[i]! - after[i]!, 0) / at.length;
+    };
+    const scale = made.result.quantization?.activations[0]?.scale ?? 0;
+    // Without a correction the mean of an error is 3 times the sum of 16 weights' rounding.
+    for (let channel = 0; channel < 32; channel++) expect(Math.abs(error(channel))).toBeLessThan(scale / 8);
+  });
+
   it('one tensor of codes serves two readers, and the FP32 weight is gone', async () => {
     const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) });
     const names = made.model.proto.graph?.initializer.map(({ name }) => name);
@@ -247,6 +273,35 @@ describe('weights of 4 bits', () => {
     });
     expect(made.result.quantization).toMatchObject({ method: null, activations: [], weights: 1 });
     expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(18);
+  });
+
+  it('INT4 with a calibration: scales and biases by what the inputs were', async () => {
+    const g = new GraphBuilder('biased');
+    g.input('x', 'float32', ['n', 128]);
+    g.initializer('w', noise([128, 64], 0.2, 2));
+    g.initializer('b', noise([64], 0.2, 3));
+    g.node('MatMul', { name: 'product', inputs: ['x', 'w'], outputs: ['a'] });
+    g.node('Add', { name: 'bias', inputs: ['b', 'a'], outputs: ['c'] });
+    g.node('Relu', { name: 'relu', inputs: ['c'], outputs: ['d'] });
+    g.initializer('v', noise([64, 64], 0.2, 4));
+    g.node('MatMul', { name: 'head', inputs: ['d', 'v'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', 64]);
+    const input = await written(g);
+    // Inputs as a ReLU makes them: their mean is as large as their spread.
+    const shifted = (seed: number) => {
+      const { bytes, ...rest } = noise([64, 128], 1, seed);
+      const values = new Float32Array(bytes.slice().buffer).map((value) => Math.max(0, value + 0.3));
+      return { ...rest, bytes: new Uint8Array(values.buffer) };
+    };
+    const options = { precision: 'int4', rest: 'fp32', keepNodes: [/^head$/] } as const;
+    const feeds = { x: shifted(5) };
+    const blind = await converted(input, options);
+    const seen = await converted(input, { ...options, calibration: calibrationOn([{ x: shifted(6) }]) });
+    expect(seen.result.quantization).toMatchObject({ activations: [], method: null, weights: 1 });
+    const names = seen.model.proto.graph?.initializer.map(({ name }) => name);
+    expect(names).toEqual(['v', 'w_quantized', 'w_scale', 'b_corrected']);
+    const gain = (await sqnr(input, seen.output, feeds)) - (await sqnr(input, blind.output, feeds));
+    expect(gain).toBeGreaterThan(2);
   });
 
   it('NVFP4: scales of blocks are E4M3 with a scale of the tensor', async () => {

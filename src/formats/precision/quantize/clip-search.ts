@@ -1,0 +1,102 @@
+import type { WeightStream } from '../../onnx/weight.js';
+import type { QuantizedFormat } from '../formats/format.js';
+import { CHUNK_BYTES, floatsOf, type ScaleLayout } from './scale-layout.js';
+
+/** What the values that are multiplied by a weight were, by their place along the sum. */
+export interface InputMoments {
+  /** Zeros where a bias takes up the mean of the error. */
+  readonly mean: Float32Array;
+  readonly variance: Float32Array;
+}
+
+/** Blocks beside each other that are copied out of a matrix together, so that its rows are read in whole cache lines. */
+const BESIDE = 16;
+
+/**
+ * For each block the share of its largest magnitude whose scale leaves the least error; one more reading of the weight. Without `inputs` the error is the sum
+ * of the squared differences d of the weights; with them the mean square of the sum over x * d, x independent: sum of variance * d^2, plus the square of
+ * the sum of mean * d.
+ */
+export function leastError(
+  source: WeightStream,
+  layout: ScaleLayout,
+  count: number,
+  format: QuantizedFormat,
+  scaleOf: (index: number, share: number) => number,
+  inputs?: InputMoments,
+): Float32Array {
+  const best = new Float32Array(count);
+  const size = layout.kind === 'runs' ? layout.run : layout.rows;
+  const terms = inputs?.mean.length ?? size;
+  const mean = inputs?.mean ?? new Float32Array(size);
+  const variance = inputs?.variance ?? new Float32Array(size).fill(1);
+  const levels = levelsOf(format);
+  const choose = (block: Float32Array, at: number, index: number, place: number) => {
+    let least = Number.POSITIVE_INFINITY;
+    for (const share of format.clips) {
+      const error = errorOf(block, at, size, scaleOf(index, share), levels, mean, variance, place);
+      if (error < least) {
+        least = error;
+        best[index] = share;
+      }
+    }
+  };
+  if (layout.kind === 'runs') {
+    // Whole groups of four runs: chunks are multiples of 16 bytes.
+    const runs = Math.max(4, Math.floor((CHUNK_BYTES >> 2) / size / 4) * 4);
+    let index = 0;
+    for (const chunk of source.chunks(4 * size * runs)) {
+      const values = floatsOf(chunk);
+      for (let at = 0; at < values.length; at += size, index++)
+        choose(values, at, index, (index * size) % terms);
+    }
+    return best;
+  }
+  const { columns } = layout;
+  const beside = new Float32Array(BESIDE * size);
+  let first = 0;
+  for (const chunk of source.chunks(4 * columns * size)) {
+    const values = floatsOf(chunk);
+    const place = ((first / columns) * size) % terms;
+    for (let from = 0; from < columns; from += BESIDE) {
+      const width = Math.min(BESIDE, columns - from);
+      for (let row = 0; row < size; row++)
+        for (let column = 0; column < width; column++)
+          beside[column * size + row] = values[row * columns + from + column]!;
+      for (let column = 0; column < width; column++)
+        choose(beside, column * size, first + from + column, place);
+    }
+    first += columns;
+  }
+  return best;
+}
+
+/** Four cells a unit, from -16 on: the borders between the codes of the formats with blocks are multiples of a quarter. */
+const CELLS = 4;
+const LOWEST = 16;
+
+/** The value of the nearest code by cell; a table, because a branch on the sign is mispredicted every other time. */
+const levelsOf = ({ nearest }: QuantizedFormat): Float64Array =>
+  Float64Array.from({ length: 2 * LOWEST * CELLS }, (_, cell) => nearest((cell + 0.5) / CELLS - LOWEST));
+
+/** Infinite where a value is beyond the cells. */
+function errorOf(
+  values: Float32Array,
+  at: number,
+  size: number,
+  scale: number,
+  levels: Float64Array,
+  mean: Float32Array,
+  variance: Float32Array,
+  place: number,
+): number {
+  const cells = CELLS / scale;
+  let [squares, sum] = [0, 0];
+  for (let i = 0; i < size; i++) {
+    const value = values[at + i]!;
+    const difference = levels[(value * cells + LOWEST * CELLS) | 0]! * scale - value;
+    squares += variance[place + i]! * difference * difference;
+    sum += mean[place + i]! * difference;
+  }
+  return squares + sum * sum;
+}
