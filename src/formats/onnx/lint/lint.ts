@@ -4,10 +4,12 @@ import type { GraphView, TensorPlace } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import type { Finding, ValueFacts } from '../model-facts.js';
 import type { ModelProto } from '../onnx_pb.js';
+import { QuantizedGraph } from '../quantized-operations.js';
 import { factsAsWritten, feedInputs } from '../value-facts.js';
 import { Findings } from './findings.js';
 import { lintGraphs } from './graphs.js';
 import { lintOperators } from './operators.js';
+import { lintQuantization } from './quantization.js';
 import { lintConstants, lintTensors } from './tensors.js';
 
 /**
@@ -24,8 +26,9 @@ export function lintModel(
   lintConstants(views, findings);
   lintGraphs(views, findings);
   lintOperators(model.proto, views, findings);
-  for (const { where, message } of inferDtypes(model.proto).violations)
-    findings.add('type-mismatch', where, `${where}: ${message}.`);
+  const { graph, violations } = inferDtypes(model.proto);
+  for (const { where, message } of violations) findings.add('type-mismatch', where, `${where}: ${message}.`);
+  lintQuantization(model, new QuantizedGraph(views, graph), findings);
   lintInterface(model.proto, findings);
   return findings.list();
 }

@@ -1,6 +1,7 @@
 import { type GraphView, isOnnxDomain, nodeLabel, opsets, qualifiedOpType } from '../graph.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
 import type { Findings } from './findings.js';
+import { isIntegerOperator } from './quantization.js';
 
 /**
  * What TensorRT's ONNX parser knows, from the public operator lists (docs/operators.md of onnx/onnx-tensorrt) for TensorRT 8.6, 10.0, 10.1 and 10.15.
@@ -53,7 +54,7 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
   lintOpsets(proto, views, findings);
   const functions = new Set(proto.functions.map(({ domain, name }) => `${domain}::${name}`));
   for (const [type, { count, first, where }] of operatorUses(views)) {
-    if (functions.has(`${first.domain}::${first.opType}`)) continue;
+    if (functions.has(`${first.domain}::${first.opType}`) || isIntegerOperator(first)) continue;
     const times = count === 1 ? '1 node' : `${count} nodes`;
     if (!isOnnxDomain(first.domain)) {
       findings.add(

@@ -1,0 +1,383 @@
+import { TrtforgeError } from '../../../errors.js';
+import { type Dtype, dtypes } from '../../tensor/dtype.js';
+import { numbersOf } from '../../tensor/values.js';
+import { type GraphView, isOnnxDomain, nodeLabel } from '../graph.js';
+import type { OnnxModel } from '../model.js';
+import { attributeOf } from '../node-types.js';
+import type { NodeProto } from '../onnx_pb.js';
+import {
+  type AttentionProducts,
+  isDequantize,
+  isMove,
+  isQuantize,
+  type QuantizedGraph,
+  type QuantizedOperand,
+  type QuantizedOperation,
+} from '../quantized-operations.js';
+import { feedInputs, valueFacts } from '../value-facts.js';
+import type { FindingCode, Findings } from './findings.js';
+
+/** Something in how a model is quantized that TensorRT rejects, or that gains nothing or computes something else. */
+export interface QuantizationProblem {
+  readonly code: FindingCode;
+  readonly message: string;
+}
+
+/** Operators with integer arithmetic of their own, which TensorRT's parser rejects. */
+const INTEGER_OPERATORS: ReadonlySet<string> = new Set([
+  'QLinearConv',
+  'QLinearMatMul',
+  'ConvInteger',
+  'MatMulInteger',
+  'DynamicQuantizeLinear',
+]);
+export const isIntegerOperator = ({ opType, domain }: NodeProto): boolean =>
+  isOnnxDomain(domain) && INTEGER_OPERATORS.has(opType);
+
+/** What TensorRT takes as codes, and the lowest compute capability that computes with them or takes them. */
+const CODES: Readonly<Record<string, { readonly label: string; readonly needs: string | null }>> = {
+  int8: { label: 'INT8', needs: null },
+  float8_e4m3fn: { label: 'FP8', needs: '8.9' },
+  int4: { label: 'INT4', needs: '8.0' },
+  float4_e2m1fn: { label: 'FP4', needs: '10.0' },
+};
+const labelOf = (dtype: string | undefined) =>
+  dtype === undefined ? '8-bit' : (CODES[dtype]?.label ?? dtype);
+
+/** Operators that gain by quantized operands; additions and poolings beside quantized ones too. */
+const GAINS: ReadonlySet<string> = new Set(
+  'Conv ConvTranspose Gemm MatMul Einsum Add Mul AveragePool GlobalAveragePool Concat Resize Attention'.split(
+    ' ',
+  ),
+);
+
+/** Scales and zero points are read up to this size. */
+const LARGEST_SCALES = 16 << 20;
+const FP16_LARGEST = 65_504;
+/** Half of the smallest subnormal number rounds to zero. */
+const FP16_SMALLEST = 2 ** -25;
+
+/** Findings about quantized parts of a model, by what TensorRT-RTX 1.7.1 accepted and by what its plans ran. */
+export function lintQuantization(model: OnnxModel, quantized: QuantizedGraph, findings: Findings): void {
+  const pairs = quantized.views.flatMap((view) =>
+    view.nodes.filter((node) => isQuantize(node) || isDequantize(node)).map((node) => ({ node, view })),
+  );
+  lintIntegerOperators(quantized, findings);
+  if (pairs.length === 0) return;
+  const attentions = lintAttention(model, quantized, findings);
+  const seen = new Set<string>();
+  for (const { node, view } of pairs) {
+    const add = (code: FindingCode, message: string) =>
+      findings.add(code, `${view.path}/${nodeLabel(node)}`, message);
+    lintCodes(node, view, quantized, seen, add);
+    lintParameters(model, node, view, quantized, seen, add);
+    if (isQuantize(node) && !isResult(node, view, quantized, attentions)) lintUse(node, view, quantized, add);
+  }
+  for (const operation of quantized.operations()) {
+    const problem = attentions.has(operation.node) ? undefined : operationProblem(operation);
+    if (problem !== undefined)
+      findings.add(problem.code, `${operation.view.path}/${nodeLabel(operation.node)}`, problem.message);
+  }
+}
+
+function lintIntegerOperators({ views }: QuantizedGraph, findings: Findings): void {
+  for (const view of views)
+    for (const node of view.nodes)
+      if (isIntegerOperator(node))
+        findings.add(
+          'quantized-operator',
+          `${view.path}/${nodeLabel(node)}`,
+          `TensorRT's parser rejects ${node.opType}. Quantize with QuantizeLinear and DequantizeLinear around float operators (ONNX Runtime: quantize_static with QuantFormat.QDQ).`,
+        );
+}
+
+type Add = (code: FindingCode, message: string) => void;
+
+/** The types of codes. */
+function lintCodes(
+  node: NodeProto,
+  view: GraphView,
+  quantized: QuantizedGraph,
+  seen: Set<string>,
+  add: Add,
+): void {
+  const codes = (isQuantize(node) ? node.output[0] : node.input[0]) ?? '';
+  const dtype = quantized.dtype(codes, view);
+  if (dtype === undefined || seen.has(`codes ${codes}`)) return;
+  seen.add(`codes ${codes}`);
+  if (dtype === 'int32')
+    add(
+      'quantized-bias',
+      'Its codes are INT32, which TensorRT rejects. Keep biases in floating point (ONNX Runtime: the extra option QuantizeBias=False).',
+    );
+  else if (dtype === 'uint8')
+    add(
+      'quantized-uint8',
+      'Its codes are UINT8, and TensorRT takes them as INT8: values above 127 saturate. Quantize to INT8, symmetrically.',
+    );
+  else if (!Object.hasOwn(CODES, dtype))
+    add('quantized-type', `Its codes are ${dtype}; TensorRT takes INT8, FP8 (E4M3), INT4 and FP4 (E2M1).`);
+  if (isDequantize(node) && quantized.constant(codes, view)?.dims.length === 0)
+    add(
+      'quantized-scalar',
+      'Its codes are a constant without dimensions, which TensorRT-RTX rejects. Keep the constant in floating point, or store it with the shape [1].',
+    );
+  const needs = CODES[dtype]?.needs ?? null;
+  if (needs === null || seen.has(dtype)) return;
+  seen.add(dtype);
+  add(
+    'quantized-target',
+    `${labelOf(dtype)} needs compute capability ${needs} or higher; a build for others fails.`,
+  );
+}
+
+/** Scales and zero points. */
+function lintParameters(
+  model: OnnxModel,
+  node: NodeProto,
+  view: GraphView,
+  quantized: QuantizedGraph,
+  seen: Set<string>,
+  add: Add,
+): void {
+  const [, scale = '', zeroPoint = ''] = node.input;
+  if (zeroPoint !== '' && !seen.has(zeroPoint)) {
+    seen.add(zeroPoint);
+    const found = numbers(model, quantized, zeroPoint, view).find((value) => value !== 0);
+    if (found !== undefined)
+      add(
+        'quantized-zero-point',
+        `Its zero point is ${found}; TensorRT rejects any but 0 outside of DLA. Quantize symmetrically (ONNX Runtime: ActivationSymmetric, WeightSymmetric).`,
+      );
+  }
+  if (seen.has(scale)) return;
+  seen.add(scale);
+  const scales = numbers(model, quantized, scale, view);
+  const wrong = scales.find((value) => !(value > 0) || value === Number.POSITIVE_INFINITY);
+  if (wrong !== undefined) {
+    add(
+      'quantized-scale',
+      wrong === Number.POSITIVE_INFINITY
+        ? 'Its scale is infinite, which TensorRT accepts: everything it quantizes becomes 0 or NaN.'
+        : `Its scale is ${wrong}; TensorRT rejects scales that are not positive. Calibrate with data in which the value is not constantly 0.`,
+    );
+    return;
+  }
+  const lost = scales.find((value) => value > FP16_LARGEST || value <= FP16_SMALLEST);
+  if (lost !== undefined)
+    add(
+      'quantized-scale-fp16',
+      `Its scale is ${lost.toPrecision(3)}, which is ${lost > 1 ? 'infinite' : '0'} in FP16. Keep the pair in FP32 or BF16, or leave the value out.`,
+    );
+}
+
+/** Whether a pair is on what one of these products computes, perhaps moved: INT8 attention is fused only with it. */
+function isResult(
+  node: NodeProto,
+  view: GraphView,
+  quantized: QuantizedGraph,
+  products: ReadonlySet<NodeProto>,
+): boolean {
+  let producer = quantized.producer(node.input[0] ?? '', view);
+  for (let step = 0; step < 8 && producer !== undefined && isMove(producer); step++)
+    producer = quantized.producer(producer.input[0] ?? '', view);
+  return producer !== undefined && products.has(producer);
+}
+
+/** A pair that nothing gains by. */
+function lintUse(node: NodeProto, view: GraphView, quantized: QuantizedGraph, add: Add): void {
+  // Bodies may read any value.
+  if (quantized.views.length > 1) return;
+  const outputs = new Set(view.graph?.output.map(({ name }) => name));
+  const readers: NodeProto[] = [];
+  const seen = new Set<string>();
+  const queue = [...node.output];
+  for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+    if (seen.has(name)) continue;
+    seen.add(name);
+    if (outputs.has(name) && Object.hasOwn(CODES, quantized.dtype(name, view) ?? '')) return;
+    for (const reader of quantized.readers(name, view)) {
+      if (isDequantize(reader) || isMove(reader)) queue.push(...reader.output);
+      else readers.push(reader);
+    }
+  }
+  const feedsQuantize = (name: string) => quantized.readers(name, view).some(isQuantize);
+  const gains = (reader: NodeProto) =>
+    isQuantize(reader) ||
+    GAINS.has(reader.opType) ||
+    !isOnnxDomain(reader.domain) ||
+    reader.output.some(feedsQuantize);
+  if (readers.some(gains)) return;
+  const operators = [...new Set(readers.map(({ opType }) => opType))].join(', ');
+  add(
+    'quantized-unused',
+    `Nothing that computes in its type reads it (${operators || 'only an output of the model'}): the pair rounds and gains nothing. Leave it out.`,
+  );
+}
+
+/** What keeps a quantized operation from computing in the type of its codes; undefined where nothing does, and for operations in floating point. */
+export function operationProblem({
+  node,
+  operands,
+  weight,
+}: QuantizedOperation): QuantizationProblem | undefined {
+  const [first, second] = operands;
+  if (first === undefined && second === undefined) return undefined;
+  const type = labelOf((first ?? second)?.dtype);
+  if (node.opType === 'ConvTranspose')
+    return {
+      code: 'quantized-conv-transpose',
+      message: `TensorRT-RTX computes ConvTranspose in floating point whatever its operands, and dequantizes in front. Keep it out of the quantization.`,
+    };
+  if (weight === undefined) {
+    if (first !== undefined && second !== undefined) return undefined;
+    return {
+      code: 'quantized-one-operand',
+      message: `Only its ${first === undefined ? 'second' : 'first'} operand is quantized, so it computes in floating point. Quantize both, or none.`,
+    };
+  }
+  const weights = operands[weight.index];
+  const activations = operands[1 - weight.index];
+  if (weights === undefined)
+    return {
+      code: 'quantized-one-operand',
+      message: `Its weights are not quantized, so it computes in floating point, and its ${type} activations are dequantized in front. Quantize the weights, or remove the pair.`,
+    };
+  if (weights.scales === 'channel' && isPacked(weights.dtype))
+    return {
+      code: 'quantized-int4-scales',
+      message: `Its ${labelOf(weights.dtype)} weights have a scale per channel: TensorRT-RTX writes the whole matrix in 16 bits in every run. Quantize them in blocks (block_size 16 to 128).`,
+    };
+  if (activations === undefined) {
+    if (node.opType !== 'Conv') return undefined;
+    return {
+      code: 'quantized-one-operand',
+      message:
+        'Only its weights are quantized (a pair that something computes behind does not reach it): TensorRT-RTX dequantizes them in every run and convolves in floating point. Quantize its activations too, or neither.',
+    };
+  }
+  return bothProblem(node, activations, weights, weight.rank);
+}
+
+const isPacked = (dtype: string | undefined): boolean =>
+  dtype !== undefined && Object.hasOwn(dtypes, dtype) && dtypes[dtype as Dtype].bits < 8;
+
+function bothProblem(
+  node: NodeProto,
+  activations: QuantizedOperand,
+  weights: QuantizedOperand,
+  rank: number | undefined,
+): QuantizationProblem | undefined {
+  if (weights.scales === 'blocks' && !isPacked(activations.dtype))
+    return {
+      code: 'quantized-blocks',
+      message: `Its activations are ${labelOf(activations.dtype)} and its weights have a scale per block: TensorRT-RTX 1.7.1 applies those scales after the sum, which gives wrong results without a warning. Quantize the weights alone, or per channel.`,
+    };
+  if (activations.scales === 'computed' || weights.scales === 'computed')
+    return {
+      code: 'quantized-scale-computed',
+      message:
+        'A scale of its operands is computed in the graph, so it computes in floating point. Calibrate, and store the scale.',
+    };
+  if (activations.scales === 'channel')
+    return {
+      code: 'quantized-activation-channels',
+      message:
+        'Its activations have a scale per channel, so it computes in floating point. Quantize activations with one scale.',
+    };
+  const wanted = outputAxis(node, rank);
+  if (
+    weights.scales === 'channel' &&
+    wanted !== undefined &&
+    weights.axis !== undefined &&
+    weights.axis !== wanted
+  )
+    return {
+      code: 'quantized-weight-axis',
+      message: `The scales of its weights are along axis ${weights.axis}, so it computes in floating point. Quantize them along axis ${wanted}, the output channels.`,
+    };
+  return undefined;
+}
+
+/** The axis of output channels in stored weights: the second operand's for Gemm and MatMul. */
+function outputAxis(node: NodeProto, rank: number | undefined): number | undefined {
+  if (node.opType === 'Conv') return 0;
+  if (node.opType === 'Gemm') return Number(attributeOf(node, 'transB')?.i ?? 0) === 0 ? 1 : 0;
+  return rank === undefined || rank < 2 ? undefined : rank - 1;
+}
+
+/** Returns the products of attentions that have quantized operands. */
+function lintAttention(
+  model: OnnxModel,
+  quantized: QuantizedGraph,
+  findings: Findings,
+): ReadonlySet<NodeProto> {
+  const products = new Set<NodeProto>();
+  const isOpen = feedInputs(model.proto.graph!).some((input) =>
+    valueFacts(input).shape?.some((dim) => typeof dim !== 'number'),
+  );
+  for (const { block, view } of quantized.attentions()) {
+    products.add(block.scores.node).add(block.mixed.node);
+    const problem = attentionProblem(block, isOpen);
+    if (problem !== undefined)
+      findings.add(problem.code, `${view.path}/${nodeLabel(block.softmax)}`, problem.message);
+  }
+  return products;
+}
+
+/** What keeps an attention with quantized operands from being fused into one kernel in their type. */
+export function attentionProblem(
+  { scores, mixed, hasPairOnScores, quantizesResult }: AttentionProducts,
+  isOpen: boolean,
+): QuantizationProblem | undefined {
+  const [queries, keys] = scores.operands;
+  const [probabilities, values] = mixed.operands;
+  const problem = (message: string) => ({ code: 'quantized-attention', message }) as const;
+  const slower = 'TensorRT does not fuse it, which is slower than FP16.';
+  if (probabilities === undefined)
+    return problem(
+      `Operands of the attention are quantized and the result of Softmax is not: ${slower} Quantize it too, or none of them.`,
+    );
+  if (queries === undefined || keys === undefined || values === undefined)
+    return problem(
+      `Only a part of the queries, keys, values and the result of Softmax is quantized: ${slower} Quantize all of them, or none.`,
+    );
+  if (hasPairOnScores)
+    return problem(
+      `A pair stands between the scores of the attention and Softmax: ${slower} Remove that pair.`,
+    );
+  if (queries.dtype === 'int8' && !quantizesResult)
+    return problem(
+      `The attention is INT8 and its result is not quantized: ${slower} Quantize the result (the input of the projection), or none of the operands.`,
+    );
+  if (queries.dtype === 'float8_e4m3fn' && isOpen)
+    return problem(
+      'The attention is FP8, which TensorRT fuses for fixed shapes only, and an input of the model has an open dimension. Build it with a profile whose MIN, OPT and MAX are equal, or keep the attention in 16 bits.',
+    );
+  return undefined;
+}
+
+/** The values of a small constant; none where they cannot be read, which is a finding of its own. */
+function numbers(
+  model: OnnxModel,
+  quantized: QuantizedGraph,
+  name: string,
+  view: GraphView,
+): readonly number[] {
+  const tensor = quantized.constant(name, view);
+  if (tensor === undefined) return [];
+  try {
+    const { dtype, dims, byteLength, chunks } = model.weight(tensor);
+    if (byteLength > LARGEST_SCALES) return [];
+    const bytes = new Uint8Array(byteLength);
+    let at = 0;
+    for (const chunk of chunks()) {
+      bytes.set(chunk, at);
+      at += chunk.length;
+    }
+    return [...numbersOf({ dtype, shape: dims, bytes })];
+  } catch (error) {
+    if (error instanceof TrtforgeError) return [];
+    throw error;
+  }
+}
