@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# trtforge with its prebuilt addon and ONNX Runtime on the CPU; nothing of NVIDIA is in it. `docker build -t trtforge .`
+# trtforge with its prebuilt addon and ONNX Runtime on the CPU, without NVIDIA's software: `docker build -t trtforge .`
 #   docker run --rm -v "$PWD:/work" -v trtforge:/cache trtforge toolchain install tensorrt-rtx --accept-license
 #   docker run --rm -v "$PWD:/work" -v trtforge:/cache trtforge forge model.onnx --precision fp16 --target tensorrt-rtx:sm_89
 # With a GPU and NVIDIA's container toolkit: docker run --gpus all …
@@ -11,12 +11,12 @@ COPY . .
 RUN npm run pack:native -- /packages
 
 FROM node:22-bookworm-slim
-# python3 with pip downloads TensorRT-RTX, where its user accepts NVIDIA's licence.
+# `toolchain install` downloads TensorRT-RTX with pip, after its user accepts NVIDIA's licence.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends ca-certificates python3 python3-pip \
   && rm -rf /var/lib/apt/lists/*
 COPY --from=packages /packages /tmp/packages
-# ONNX Runtime has its CPU libraries in the package; its script would only download those of CUDA.
+# The package of ONNX Runtime contains its CPU libraries; its install script only downloads those for CUDA.
 RUN npm install --global --ignore-scripts --no-audit --no-fund /tmp/packages/*.tgz \
   && rm -rf /tmp/packages /root/.npm \
   && install --directory --owner=node --group=node /cache /work

@@ -74,7 +74,7 @@ describeWith('toolchain', 'the steps of the GitHub action', () => {
       cwd: folder,
     });
     expect(drafted.status).toBe(0);
-    const judged = step('Judge', inputs);
+    const judged = step('Gate', inputs);
     expect([judged.status, judged.stderr]).toEqual([0, '']);
     expect(readFileSync(join(folder, 'summary'), 'utf8')).toContain('pass');
   });

@@ -12,8 +12,8 @@ import { CLASS_NAMES } from './shapes.js';
 const USAGE = `node build/examples/detector/main.js scenes -o FOLDER [options]
 node build/examples/detector/main.js heads MODEL -o FOLDER
 
-scenes draws scenes of ${CLASS_NAMES.length} classes: images/*.png, instances.json and labels.txt. The same options give the same pixels everywhere.
-heads writes each output of detector.onnx as a model of its own: ${HEADS.map((head) => `${head}.onnx`).join(', ')}.
+scenes draws scenes of ${CLASS_NAMES.length} classes: images/*.png, instances.json and labels.txt. The same options result in the same pixels on every machine.
+heads writes each output of detector.onnx as a separate model: ${HEADS.map((head) => `${head}.onnx`).join(', ')}.
 
   --split <name>      ${Object.keys(SPLITS).join(', ')} (default test)
   --count <integer>   number of scenes (default 2000)
@@ -102,7 +102,8 @@ async function main(): Promise<void> {
   if (command === 'heads') return writeHeads(model, folderOf(values.output));
   if (command !== 'scenes' || model !== undefined)
     throw new UsageError('Name what to write: scenes or heads.');
-  if (!Object.hasOwn(SPLITS, values.split)) throw new UsageError(`There is no split "${values.split}".`);
+  if (!Object.hasOwn(SPLITS, values.split))
+    throw new UsageError(`"${values.split}" is not a split. Name ${Object.keys(SPLITS).join(', ')}.`);
   const [first, count] = [wholeNumber(values.first, '--first'), wholeNumber(values.count, '--count')];
   const drawn = scenes(values.split as Split, first, count);
   if (values.raw) await writeRaw(drawn);

@@ -1,5 +1,5 @@
 /**
- * The library in four calls: look at a model, convert it, get its engine, or do it all with a report.
+ * The library in four calls: inspect a model, convert it, build its engine, or do all of it with a report.
  *
  *   node build/examples/library/tour.js MODEL.onnx 'input:1x3x224x224/8x3x224x224/32x3x224x224' [FOLDER]
  *
@@ -15,7 +15,7 @@ const target = 'tensorrt-rtx:sm_89';
 async function tour(model: string, profile: string, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
 
-  // What is in the file; no weight is read, whatever its size.
+  // Reads no weight, whatever the size of the file.
   const facts = await inspectModel(model);
   const inputs = facts.inputs.map(({ name, dtype, shape }) => `${name} ${dtype} [${shape?.join(', ')}]`);
   console.log(`${facts.parameters} parameters, inputs: ${inputs.join('; ')}`);
@@ -28,8 +28,8 @@ async function tour(model: string, profile: string, folder: string): Promise<voi
   console.log(`${typed}: ${nodes.converted} nodes in FP16, ${bytes.before} bytes became ${bytes.after}`);
   for (const { node, reason } of kept) console.log(`  ${node} stays FP32: ${reason}`);
 
-  // The engine: built once, found ever after by all that decides it.
-  const wishes = {
+  // The engine: built once, found by its identity afterwards.
+  const request = {
     model,
     precision: 'fp16',
     target,
@@ -37,18 +37,18 @@ async function tour(model: string, profile: string, folder: string): Promise<voi
     store: join(folder, 'store'),
   } as const;
   for (const time of ['first', 'second']) {
-    const { engine, readablePath, source } = await buildOrLoad(wishes);
+    const { engine, readablePath, source } = await buildOrLoad(request);
     console.log(`${time} time ${source}: ${readablePath ?? engine}`);
   }
 
-  // The whole way with live progress, Ctrl-C and a report.
+  // All steps with live progress, Ctrl-C and a report.
   const cancel = new AbortController();
   process.once('SIGINT', () => cancel.abort());
   const emit: EventListener = (event) => {
     if (event.type === 'phase-end') console.log(`  ${event.phase}: ${event.ms.toFixed(0)} ms`);
     if (event.type === 'phase-skipped') console.log(`  ${event.phase} skipped: ${event.reason}`);
   };
-  const forged = await forge({ ...wishes, runRoot: join(folder, 'run') }, { emit, signal: cancel.signal });
+  const forged = await forge({ ...request, runRoot: join(folder, 'run') }, { emit, signal: cancel.signal });
   console.log(`${forged.verdict.outcome}: ${forged.verdict.headline}`);
   console.log(`report: ${forged.report}`);
 }
@@ -61,7 +61,7 @@ if (model === undefined || profile === undefined) {
   try {
     await tour(model, profile, folder);
   } catch (error) {
-    // Every error of the library has a stable code, one sentence, and what to do.
+    // Every error of the library has a stable code, a message and a remedy.
     if (!(error instanceof TrtforgeError)) throw error;
     console.error(`${error.code}: ${error.message} ${error.remedy}`);
     process.exitCode = error.exitCode;

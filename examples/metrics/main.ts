@@ -1,17 +1,22 @@
-/**
- * A metric of one's own over labelled images: how far a classifier's confidence is from its accuracy.
- *
- *   node build/examples/metrics/main.js MODEL.onnx|MODEL.engine IMAGES TRUTH.tsv
- *
- * TRUTH has a file name, a tab and the number of a class a line; the model has one output with a logit a class.
- */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openSession, TrtforgeError } from 'trtforge';
 import { evaluate, imageSamples, preprocessingFor } from 'trtforge/evaluation';
+import { runExample, UsageError } from '../usage.js';
 import { calibrationError } from './calibration-error.js';
 
-async function main(model: string, folder: string, truth: string): Promise<void> {
+const USAGE = `node build/examples/metrics/main.js MODEL IMAGES TRUTH.tsv
+
+Measures how far a classifier's confidence is from its accuracy, over labelled images.
+  MODEL      ONNX model or engine; one output with one logit per class
+  IMAGES     folder of the images
+  TRUTH.tsv  one line per image: file name, tab, number of the class
+`;
+
+async function main(): Promise<void> {
+  const [model, folder, truth] = process.argv.slice(2);
+  if (model === undefined || folder === undefined || truth === undefined)
+    throw new UsageError('Name a model, a folder of images and their labels.');
   const rows = readFileSync(truth, 'utf8')
     .trim()
     .split('\n')
@@ -26,8 +31,7 @@ async function main(model: string, folder: string, truth: string): Promise<void>
 }
 
 try {
-  const [model = '', folder = '', truth = ''] = process.argv.slice(2);
-  await main(model, folder, truth);
+  await runExample(main, USAGE);
 } catch (error) {
   if (!(error instanceof TrtforgeError)) throw error;
   console.error(`${error.code}: ${error.message}\n${error.remedy ?? ''}`);

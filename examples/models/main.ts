@@ -7,7 +7,7 @@ const families = Object.entries(modelFamilies);
 
 const USAGE = `node build/examples/models/main.js MODEL [options]
 
-Generates an ONNX model with seeded weights: the same seed gives the same bytes.
+Generates an ONNX model with seeded weights: the same seed results in the same bytes.
 ${families.map(([name, { describe, sizes }]) => `  ${name.padEnd(20)} ${describe}; sizes ${sizes.join(', ')}`).join('\n')}
 
   --size <size>      default tiny
@@ -34,7 +34,8 @@ async function main(): Promise<void> {
   const [name = ''] = positionals;
   const family = modelFamilies[name];
   const seed = Number(values.seed);
-  if (family === undefined || positionals.length > 1) throw new UsageError(`There is no model "${name}".`);
+  if (family === undefined || positionals.length > 1)
+    throw new UsageError(`"${name}" is not a model. Name one of the list.`);
   if (!family.sizes.includes(values.size)) throw new UsageError(`${name} has no size "${values.size}".`);
   if (!Number.isSafeInteger(seed)) throw new UsageError(`The seed "${values.seed}" is not an integer.`);
   const path = values.output ?? `out/${name}${family.output === 'file' ? '.onnx' : ''}`;

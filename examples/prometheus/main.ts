@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
 import { openSession, type Tensor } from 'trtforge';
 import { type Contract, guard, readContract } from 'trtforge/streaming';
+import { runExample, UsageError } from '../usage.js';
 
 const USAGE = `node build/examples/prometheus/main.js MODEL CONTRACT [--port <n>] [--chunks <n>]
 
-Streams noise through a guarded model (chunk by chunk, its state fed back) and answers /metrics with the guard's counters in Prometheus' text format.
-  --port <n>     default 9464; 0 takes a free one
-  --chunks <n>   default 1000; the server goes on until it is interrupted
+Streams noise through a guarded model (chunk by chunk, its state fed back) and serves the guard's counters at /metrics in Prometheus' text format.
+  --port <n>     default 9464; 0 selects a free one
+  --chunks <n>   default 1000; the server then runs until it is interrupted
 `;
 
 async function main(): Promise<void> {
@@ -17,11 +18,8 @@ async function main(): Promise<void> {
     options: { port: { type: 'string', default: '9464' }, chunks: { type: 'string', default: '1000' } },
   });
   const [model, contractPath] = positionals;
-  if (model === undefined || contractPath === undefined) {
-    process.stderr.write(USAGE);
-    process.exitCode = 2;
-    return;
-  }
+  if (model === undefined || contractPath === undefined)
+    throw new UsageError('Name a model and its contract.');
   const contract = readContract(contractPath);
   const session = guard(await openSession(model), contract, {
     on: 'warn',
@@ -30,7 +28,7 @@ async function main(): Promise<void> {
   const server = createServer((request, response) => {
     const isMetrics = request.url === '/metrics';
     response.writeHead(isMetrics ? 200 : 404, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' });
-    response.end(isMetrics ? session.counters.prometheus({ model: contract.name }) : 'Ask for /metrics.\n');
+    response.end(isMetrics ? session.counters.prometheus({ model: contract.name }) : 'Request /metrics.\n');
   });
   await new Promise<void>((listening) => {
     server.listen(Number(values.port), listening);
@@ -81,4 +79,4 @@ function noise({ schedule, inputs, lengths }: Contract, chunk: number): readonly
   ];
 }
 
-await main();
+await runExample(main, USAGE);

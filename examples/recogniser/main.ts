@@ -8,14 +8,14 @@ import { type Digests, testUtterance, trainingUtterance, writeSet } from './spee
 
 const USAGE = `node build/examples/recogniser/main.js SET [options]
 
-Speaks phrases with espeak-ng ${ESPEAK_VERSION} into WAV files, with a manifest.tsv.
-  test    200 phrases with noise, two voices and one kind of noise that are nowhere in the training set;
+Synthesizes phrases with espeak-ng ${ESPEAK_VERSION} into WAV files, with a manifest.tsv.
+  test    200 phrases with noise, two voices and one kind of noise that are not in the training set;
           their digests must be those of examples/recogniser/test-set.sha256
   train   clean phrases, for train.py
 
-  --count <integer>  only the first so many (default 200 and 12000)
-  --digests          print the digests and compare them with nothing
-  -o, --output       default out/speech-test, out/speech-train
+  --count <integer>  number of phrases (default 200 and 12000)
+  --digests          print the digests without checking them
+  -o, --output       the folder (default out/speech-test, out/speech-train)
 `;
 
 const sets = {
@@ -35,7 +35,8 @@ async function main(): Promise<void> {
   });
   if (values.help) return void process.stdout.write(USAGE);
   const [name = ''] = positionals;
-  if (name !== 'test' && name !== 'train') throw new UsageError(`There is no set "${name}".\n\n${USAGE}`);
+  if (name !== 'test' && name !== 'train')
+    throw new UsageError(`"${name}" is not a set. Name test or train.`);
   const set = sets[name];
   const count = Number(values.count ?? set.count);
   if (!Number.isSafeInteger(count) || count < 1)
@@ -43,7 +44,7 @@ async function main(): Promise<void> {
   const version = await espeakVersion();
   if (version !== ESPEAK_VERSION)
     throw new UsageError(
-      `The phrases need espeak-ng ${ESPEAK_VERSION}; this machine has ${version ?? 'none'}.`,
+      `This machine has ${version === undefined ? 'no espeak-ng' : `espeak-ng ${version}`}. Install espeak-ng ${ESPEAK_VERSION}.`,
     );
   const folder = values.output ?? `out/speech-${name}`;
   const utterances = Array.from({ length: count }, (_, index) => set.utterance(index));
@@ -73,8 +74,8 @@ function assertSame(digests: Digests): void {
   const other = [...digests].filter(([file, digest]) => expected.get(file) !== digest).map(([file]) => file);
   if (other.length > 0)
     throw new UsageError(
-      `${other.length} of ${digests.size} files differ from ${committed}, ${other[0]} the first: this is not the test set.`,
+      `${other.length} of ${digests.size} files differ from ${committed}, first ${other[0]}. Use espeak-ng ${ESPEAK_VERSION} of Debian 12, or pass --digests.`,
     );
 }
 
-await runExample(main);
+await runExample(main, USAGE);
