@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { Chart } from './chart/frame.js';
 import type { Page, Section } from './section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
@@ -13,6 +14,8 @@ export interface ReportKind<R = unknown> {
   readonly isRunRoot?: true;
   /** What is shown of it. */
   page(result: R): Page;
+  /** The chart that `--format svg` writes; null where this result has none. */
+  readonly chart?: (result: R) => Chart | null;
 }
 
 /** What a product shows of its results in the run root of another command; `result` is that command's. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { readText, statIfThere } from '../base/files/files.js';
 import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
+import { type Chart, chartFile } from './chart/frame.js';
 import { renderHtml } from './html.js';
 import type { ReportKind } from './kind.js';
 import { renderMarkdown } from './markdown.js';
@@ -57,17 +58,26 @@ function parseReport(text: string, path: string, kinds: readonly ReportKind[]): 
 
 const schemaOf = ({ result }: ReportKind): string => result.shape.schema.value;
 
-/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root. */
+/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root. Throws TF_USAGE for `svg` of a result without a chart. */
 export function renderReport(
   { kind, result }: ReadReport,
-  format: 'html' | 'markdown' | 'json',
+  format: 'html' | 'markdown' | 'json' | 'svg',
   more: readonly Section[] = [],
 ): { readonly name: string; readonly content: string } {
   if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
+  if (format === 'svg') return { name: 'report.svg', content: chartFile(chartOf(kind, result)) };
   const page = withSections(kind.page(result), more);
   return format === 'html'
     ? { name: 'report.html', content: renderHtml(page, result) }
     : { name: 'report.md', content: renderMarkdown(page) };
+}
+
+function chartOf(kind: ReportKind, result: unknown): Chart {
+  const chart = kind.chart?.(result) ?? null;
+  if (chart !== null) return chart;
+  throw new TrtforgeError('TF_USAGE', `This result of ${kind.source} has no chart of its own.`, {
+    remedy: 'Write the page, which has every chart: --format html.',
+  });
 }
 
 /** Results come before how they were made. */

@@ -82,7 +82,7 @@ export const forgeResultSchema = z.object({
 /** What `trtforge report` did: the file it wrote, or the content itself when it went to stdout. */
 export const renderedReportSchema = z.object({
   schema: z.literal('trtforge.report/1'),
-  format: z.enum(['html', 'markdown', 'json']),
+  format: z.enum(['html', 'markdown', 'json', 'svg']),
   path: z.string().nullable(),
   content: z.string().nullable(),
 });

@@ -1,3 +1,30 @@
+const LIGHT = `
+  --paper: #fbfaf6; --card: #ffffff; --ink: #1f1d1a; --muted: #625d54; --rule: #e4dfd4; --track: #efebe2;
+  --accent: #2b5f9e; --quiet: #a39b8b; --good: #1c7a4a; --bad: #b3261e; --warn: #8a5a00;
+  --good-wash: #e9f5ee; --bad-wash: #fcecea; --warn-wash: #fbf2dd; --accent-wash: #e9f0f8;
+  --sans: ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif;
+  --book: Charter, "Bitstream Charter", "Iowan Old Style", "Palatino Linotype", Palatino, Cambria, "Noto Serif", "Liberation Serif", Georgia, serif;
+  --mono: ui-monospace, "SF Mono", "Cascadia Code", "JetBrains Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace;`.trim();
+
+const CHART = `
+.chart { display: block; overflow: visible; font-family: var(--sans); }
+.chart text { fill: var(--ink); font-size: 13.5px; }
+.chart .figure, .chart .tick { fill: var(--muted); font-variant-numeric: tabular-nums; }
+.chart .tick { font-size: 12px; }
+.chart .mark-label { font-size: 12.5px; font-weight: 600; }
+.chart text { paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
+.mark.accent { fill: var(--accent); } .mark.quiet { fill: var(--quiet); } .mark.good { fill: var(--good); } .mark.bad { fill: var(--bad); } .mark.warn { fill: var(--warn); }
+.chart .track { fill: var(--track); }
+.chart .grid { stroke: var(--rule); stroke-width: 1; }
+.chart .axis { stroke: var(--muted); stroke-width: 1; }
+.joined.accent, .other.accent { stroke: var(--accent); } .joined.quiet, .other.quiet { stroke: var(--quiet); } .joined.good, .other.good { stroke: var(--good); } .joined.bad, .other.bad { stroke: var(--bad); } .joined.warn, .other.warn { stroke: var(--warn); }
+.joined { stroke-width: 2; stroke-linecap: round; }
+.joined.other { stroke-dasharray: 5 4; }
+.mark.other { fill: var(--card); stroke-width: 2.5; }
+.chart line.limit { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 3; }
+.chart line.note { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 1 3; }
+.chart text.limit { fill: var(--bad); }`.trim();
+
 /**
  * The look of the page. Colours are variables with a light and a dark value; text on paper has a contrast of at least 4.5 in both
  * (a test measures it). Type is the reader's own system face, with a book face for headings, because a page that opens offline brings none.
@@ -5,12 +32,7 @@
 export const pageStyle = `
 :root {
   color-scheme: light dark;
-  --paper: #fbfaf6; --card: #ffffff; --ink: #1f1d1a; --muted: #625d54; --rule: #e4dfd4; --track: #efebe2;
-  --accent: #2b5f9e; --quiet: #a39b8b; --good: #1c7a4a; --bad: #b3261e; --warn: #8a5a00;
-  --good-wash: #e9f5ee; --bad-wash: #fcecea; --warn-wash: #fbf2dd; --accent-wash: #e9f0f8;
-  --sans: ui-sans-serif, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", "Liberation Sans", Arial, sans-serif;
-  --book: Charter, "Bitstream Charter", "Iowan Old Style", "Palatino Linotype", Palatino, Cambria, "Noto Serif", "Liberation Serif", Georgia, serif;
-  --mono: ui-monospace, "SF Mono", "Cascadia Code", "JetBrains Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace;
+${LIGHT}
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -58,6 +80,7 @@ code { overflow-wrap: anywhere; }
 .dials li { display: flex; flex-direction: column; align-items: center; justify-content: flex-end; gap: 0.4rem; }
 .dials p { margin: 0; font-size: 0.875rem; color: var(--muted); line-height: 1.35; }
 .dials .tile-figure { font-family: var(--book); font-size: 1.75rem; color: var(--ink); height: 104px; display: flex; align-items: center; white-space: nowrap; }
+.dial-fill.accent { color: var(--accent); } .dial-fill.good { color: var(--good); } .dial-fill.bad { color: var(--bad); } .dial-fill.warn { color: var(--warn); }
 .dial-track { fill: none; stroke: var(--track); stroke-width: 9; }
 .dial-fill { fill: none; stroke: currentColor; stroke-width: 9; stroke-linecap: round; }
 .dial-figure { font: 600 21px var(--book); fill: var(--ink); }
@@ -114,24 +137,7 @@ pre.command { user-select: all; -webkit-user-select: all; }
 pre.json { max-height: 26rem; overflow: auto; }
 footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1rem; font-size: 0.875rem; color: var(--muted); }
 
-.chart { display: block; overflow: visible; font-family: var(--sans); }
-.chart text { fill: var(--ink); font-size: 13.5px; }
-.chart .figure, .chart .tick { fill: var(--muted); font-variant-numeric: tabular-nums; }
-.chart .tick { font-size: 12px; }
-.chart .mark-label { font-size: 12.5px; font-weight: 600; }
-.chart text { paint-order: stroke; stroke: var(--card); stroke-width: 4px; stroke-linejoin: round; }
-.mark.accent { fill: var(--accent); } .mark.quiet { fill: var(--quiet); } .mark.good { fill: var(--good); } .mark.bad { fill: var(--bad); } .mark.warn { fill: var(--warn); }
-.dial-fill.accent { color: var(--accent); } .dial-fill.good { color: var(--good); } .dial-fill.bad { color: var(--bad); } .dial-fill.warn { color: var(--warn); }
-.chart .track { fill: var(--track); }
-.chart .grid { stroke: var(--rule); stroke-width: 1; }
-.chart .axis { stroke: var(--muted); stroke-width: 1; }
-.joined.accent, .other.accent { stroke: var(--accent); } .joined.quiet, .other.quiet { stroke: var(--quiet); } .joined.good, .other.good { stroke: var(--good); } .joined.bad, .other.bad { stroke: var(--bad); } .joined.warn, .other.warn { stroke: var(--warn); }
-.joined { stroke-width: 2; stroke-linecap: round; }
-.joined.other { stroke-dasharray: 5 4; }
-.mark.other { fill: var(--card); stroke-width: 2.5; }
-.chart line.limit { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 5 3; }
-.chart line.note { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 1 3; }
-.chart text.limit { fill: var(--bad); }
+${CHART}
 
 @media (max-width: 40rem) {
   .page { padding: 1.6rem 1rem 3rem; }
@@ -155,3 +161,9 @@ footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1re
   details::details-content { content-visibility: visible; }
 }
 `;
+
+/** The look of a chart in a file of its own, on light paper: few programs that show SVG know variables. */
+export const chartStyle = CHART.replace(
+  /var\(--([a-z]+)\)/g,
+  (_, name: string) => new RegExp(`--${name}: ([^;]+);`).exec(LIGHT)?.[1] ?? '',
+);

@@ -22,14 +22,14 @@ export const command = defineCommand({
   options: {
     format: choice({
       flags: '--format <format>',
-      describe: 'what to write',
-      choices: ['html', 'markdown', 'json'],
+      describe: 'what to write; svg: the chart of stream verify alone',
+      choices: ['html', 'markdown', 'json', 'svg'],
       default: 'html',
     }),
     output: text({
       flags: '-o, --output <file>',
       describe:
-        'where to write it; - is stdout (default: report.html, report.md or report.json beside the result)',
+        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result)',
       writes: true,
     }),
   },

@@ -58,6 +58,7 @@ describe('trtforge report', () => {
   test.each([
     ['a run that is not there', ['nowhere'], 'TF_FILE_NOT_FOUND'],
     ['a format nobody knows', [root, '--format', 'pdf'], 'TF_USAGE'],
+    ['a chart of a result without one', [root, '--format', 'svg'], 'TF_USAGE'],
   ])('%s ends with exit 2 and nothing written', async (_, argv, code) => {
     const { exitCode, err, out } = await trtforge('report', ...argv);
     expect([exitCode, out]).toEqual([2, '']);

@@ -32,22 +32,16 @@ interface ChunkError {
 }
 
 /** The error of the main output over the stream: the chart of all chunks, and each criterion with its number. */
-export function driftSection({ drift, series }: Pick<ParityResult, 'drift' | 'series'>): Section | null {
-  if (drift === null) return null;
-  const errors = series.flatMap(({ chunk, tensors }) =>
-    tensors
-      .filter(({ tensor }) => tensor === drift.tensor)
-      .map(({ maxAbs }): ChunkError => ({ chunk, error: Number(maxAbs) })),
-  );
-  const odd = errors.filter(({ error }) => !Number.isFinite(error)).length;
+export function driftSection(result: Pick<ParityResult, 'drift' | 'series'>): Section | null {
+  const chart = driftChart(result);
+  const { drift, series } = result;
+  if (drift === null || chart === null) return null;
+  const errors = errorsOf(drift, series);
+  const odd = countOdd(errors);
   const extent =
     odd > 0
       ? `The error of ${drift.tensor} is not finite in ${odd} of ${plural(errors.length, 'chunk')}, first in chunk ${drift.worstChunk}`
       : `The largest error of ${drift.tensor} over ${plural(drift.chunks, 'chunk')} is ${formatMeasure(drift.max)} (chunk ${drift.worstChunk}), the mean ${formatMeasure(drift.mean)}`;
-  const description =
-    odd > 0
-      ? `${extent}; those are not drawn.`
-      : `From ${formatMeasure(drift.min)} to ${formatMeasure(drift.max)}; 95 % of the chunks are within ${formatMeasure(drift.p95)}.`;
   const slope = (fit: string, { perChunk, low, high }: ParityDrift['slope']['robust']) => [
     fit,
     ...[perChunk, low, high].map(formatMeasure),
@@ -58,7 +52,7 @@ export function driftSection({ drift, series }: Pick<ParityResult, 'drift' | 'se
     lead: `${extent}. ${shapes[drift.shape]}.`,
     blocks: [
       charts({
-        chart: errorChart(`Error of ${drift.tensor} by chunk`, description, errors, limitsOf(drift)),
+        chart,
         caption: `The largest absolute error of ${drift.tensor} in every chunk.`,
       }),
       table(
@@ -79,6 +73,28 @@ export function driftSection({ drift, series }: Pick<ParityResult, 'drift' | 'se
     ],
   };
 }
+
+/** The error of the main output by chunk, beside its limits; null where none was compared. */
+export function driftChart({ drift, series }: Pick<ParityResult, 'drift' | 'series'>): Chart | null {
+  if (drift === null) return null;
+  const errors = errorsOf(drift, series);
+  const odd = countOdd(errors);
+  const description =
+    odd > 0
+      ? `${plural(odd, 'chunk')} of ${errors.length} without a finite error are not drawn.`
+      : `From ${formatMeasure(drift.min)} to ${formatMeasure(drift.max)}; 95 % of the chunks are within ${formatMeasure(drift.p95)}.`;
+  return errorChart(`Error of ${drift.tensor} by chunk`, description, errors, limitsOf(drift));
+}
+
+const errorsOf = ({ tensor: main }: ParityDrift, series: ParityResult['series']): readonly ChunkError[] =>
+  series.flatMap(({ chunk, tensors }) =>
+    tensors
+      .filter(({ tensor }) => tensor === main)
+      .map(({ maxAbs }): ChunkError => ({ chunk, error: Number(maxAbs) })),
+  );
+
+const countOdd = (errors: readonly ChunkError[]): number =>
+  errors.filter(({ error }) => !Number.isFinite(error)).length;
 
 /** Chunks without any error sit on the axis. */
 function errorChart(

@@ -6,13 +6,14 @@ import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
 import { type ParityResult, parityResultSchema } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
-import { driftSection } from './drift.js';
+import { driftChart, driftSection } from './drift.js';
 
 /** What `trtforge stream verify` prints with `--json`: verdicts, the drift chart, outputs, reasons, times. */
 export const parityReport = defineReport<ParityResult>({
   source: 'stream verify',
   file: 'parity.json',
   result: parityResultSchema,
+  chart: driftChart,
   page: (result) => {
     const { verdicts, task } = result;
     const judged =

@@ -37,6 +37,22 @@ describe('the drift of a stream', () => {
     ];
     expect(marks.map(([, tone]) => tone)).toEqual(['accent', 'warn', 'bad', 'good']);
   });
+
+  it('is an SVG file of its own, with its colours inside', () => {
+    const { name, content } = renderReport({ kind: parityReport, result: sampleParity('<a & b>') }, 'svg');
+    expect(name).toBe('report.svg');
+    expect(content).not.toMatch(/var\(|<a & b>|:\s*[;}]/);
+    expect(content).toMatch(/\.mark\.bad { fill: #b3261e; }/);
+    expect(content.match(/<circle class="mark/g)).toHaveLength(4);
+    expect(content.match(/<svg /g)).toHaveLength(content.match(/<\/svg>/g)!.length);
+  });
+
+  it('has no file where nothing was compared', () => {
+    const result = { ...sampleParity(), drift: null };
+    expect(() => renderReport({ kind: parityReport, result }, 'svg')).toThrow(
+      expect.objectContaining({ code: 'TF_USAGE' }),
+    );
+  });
 });
 
 describe('the report of a stream', () => {
