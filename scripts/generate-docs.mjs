@@ -84,6 +84,8 @@ async function commandLinePage() {
     'one that is found in the working folder sets no option that decides what code runs or whose engines are trusted (`--config FILE` names it): see [SECURITY.md](../SECURITY.md);',
     'flags win over the file, the file over the environment.',
     '',
+    'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends.',
+    '',
     'SIGINT (Ctrl-C) and SIGTERM end a command with `TF_CANCELLED`, exit code 4, and with `--json` its object; a second signal ends it at once.',
     'The one time left without an answer is before the first line of trtforge runs: while Node itself starts, some 40 to 80 ms, a signal ends the process and stdout stays empty.',
     '',

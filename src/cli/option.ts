@@ -92,6 +92,9 @@ export type OptionValues<O extends OptionTable> = {
   readonly [K in keyof O]: O[K] extends ValueOption<infer V> ? V : never;
 };
 
+/** The option as a key of the configuration file, or by its environment variable, only. */
+export const inConfig = <S extends OptionSpec<unknown>>(spec: S): S => ({ ...spec, configOnly: true });
+
 /** The long name of an option: `--cache-dir <folder>` is `cache-dir`. */
 export function longName(spec: OptionSpec<unknown>): string {
   const match = /--([a-zA-Z0-9-]+)/.exec(spec.flags);

@@ -1,10 +1,13 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
+import { conversionRecipe } from '../../engines/identity/conversion.js';
+import { inspectModel } from '../../formats/onnx/inspect.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, text } from '../option.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
+import { step } from '../plan.js';
 
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
@@ -47,6 +50,21 @@ export const command = defineCommand({
       { ...conversionFrom(options), precision, externalData },
       { emit, signal },
     );
+  },
+  plan: async ([model = ''], options) => {
+    const { precision, output } = options;
+    const conversion = conversionFrom(options);
+    const { nodesTotal } = inspectModel(model);
+    return {
+      steps: [
+        ...(conversion.calibration === undefined
+          ? []
+          : [step('calibrate', options.calibration.join(', ') || (options.calibrationCache ?? ''))]),
+        step('convert', model, { detail: `${plural(nodesTotal, 'node')} to ${precision.toUpperCase()}` }),
+        step('write', output),
+      ],
+      resolved: { precision, conversion: conversionRecipe(precision, conversion) },
+    };
   },
   render,
 });
