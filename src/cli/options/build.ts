@@ -79,7 +79,7 @@ export const recipeOptions = {
 };
 
 /** The option table with every option as a key of the configuration file only. */
-function configOnly<O extends OptionTable>(table: O): O {
+export function configOnly<O extends OptionTable>(table: O): O {
   return Object.fromEntries(
     Object.entries(table).map(([key, spec]) => [key, inConfig(spec)]),
   ) as unknown as O;
