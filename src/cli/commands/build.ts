@@ -108,9 +108,9 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
   for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
-  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
   renderIssues(
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,
   );
+  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
 }

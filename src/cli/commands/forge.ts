@@ -115,4 +115,5 @@ function render(result: ForgeResult, { line, colors }: TextOutput): void {
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   if (result.report !== null) line(`report  ${result.report}`);
+  for (const warning of build?.warnings ?? []) line(`${colors.yellow('warning')} ${warning}`);
 }
