@@ -281,7 +281,7 @@ export const env = defineCommand({
     const machine = machineOf(context, folder);
     const { toolchains } = await surveyToolchains(machine);
     const toolchain = toolchainNamed(toolchains, name, machine);
-    const { home, libraryFolder, binaryFolder } = exportsOf(toolchain);
+    const { home, libraryFolder, binaryFolder, python } = exportsOf(toolchain);
     return {
       schema: 'trtforge.toolchain-env/1',
       name: toolchain.name,
@@ -291,6 +291,7 @@ export const env = defineCommand({
         ...(libraryFolder === null ? {} : { LD_LIBRARY_PATH: libraryFolder }),
         ...(binaryFolder === null ? {} : { PATH: binaryFolder }),
       },
+      python,
       text: exportText(toolchain, format),
     };
   },
