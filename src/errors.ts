@@ -588,6 +588,12 @@ export const catalogue = {
       'Two models, or two sets of recorded outputs, cannot be compared: they have no output in common, or inputs that do not agree.',
     remedy: 'Compare models with the same inputs and outputs, or pass compare --map, which pairs outputs.',
   },
+  TF_BUDGET_UNREACHABLE: {
+    exitCode: ExitCode.failed,
+    meaning:
+      'No choice of quantized nodes keeps the budget of accuracy, not even none of them: what is around the codes alone goes beyond it. The message has the best that was reached.',
+    remedy: 'Pass a wider --budget, or --high-precision fp32.',
+  },
   TF_BISECT_REFERENCE: {
     exitCode: ExitCode.badInput,
     meaning:

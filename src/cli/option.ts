@@ -92,8 +92,11 @@ export type OptionValues<O extends OptionTable> = {
   readonly [K in keyof O]: O[K] extends ValueOption<infer V> ? V : never;
 };
 
-/** The option as a key of the configuration file, or by its environment variable, only. */
-export const inConfig = <S extends OptionSpec<unknown>>(spec: S): S => ({ ...spec, configOnly: true });
+/** The same options, shown by --help all only. */
+export const advanced = <O extends OptionTable>(table: O): O =>
+  Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, advanced: true }]),
+  ) as unknown as O;
 
 /** The long name of an option: `--cache-dir <folder>` is `cache-dir`. */
 export function longName(spec: OptionSpec<unknown>): string {

@@ -45,11 +45,11 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
   return protectingInputs([options.model], () => forgeModel(options, context));
 }
 
-/** A run as it begins. Throws what opening the model throws, and TF_USAGE for a device that is not there. */
-export function runOf(options: ForgeOptions, context: ForgeContext): Run {
+async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise<ForgeResult> {
   openFile(options.model).close();
+  const { emit = ignoreEvents, signal } = context;
   const machine = context.machine ?? lookAtMachine();
-  return {
+  const run: Run = {
     options,
     root: runRootAt(options.runRoot ?? defaultRunRoot(options.model, options.precision ?? 'as-is')),
     machine: { ...machine, gpus: onDevice(machine.gpus, options.device ?? 0) },
@@ -58,11 +58,6 @@ export function runOf(options: ForgeOptions, context: ForgeContext): Run {
     commandLine: context.commandLine ?? null,
     build: context.build,
   };
-}
-
-async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise<ForgeResult> {
-  const run = runOf(options, context);
-  const { emit = ignoreEvents, signal } = context;
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;

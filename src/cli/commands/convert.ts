@@ -1,13 +1,14 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
-import { conversionRecipe } from '../../engines/identity/conversion.js';
-import { inspectModel } from '../../formats/onnx/inspect.js';
+import { TrtforgeError } from '../../errors.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
-import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
+import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, text } from '../option.js';
+import { advanced, choice, option, text } from '../option.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
-import { step } from '../plan.js';
+import { pattern } from '../values.js';
+
+const { initMax, maxReductionDepth, ...conversion } = conversionOptions();
 
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
@@ -33,7 +34,15 @@ export const command = defineCommand({
       choices: formatIds,
       default: defaultFormat.id,
     }),
-    ...conversionOptions(),
+    ...conversion,
+    ...advanced({ initMax, maxReductionDepth }),
+    highPrecisionNodes: option({
+      flags: '--high-precision-nodes <regex>',
+      advanced: true,
+      describe: 'nodes whose name matches are not quantized: they become what --high-precision states',
+      parse: pattern,
+      repeat: true,
+    }),
     externalData: choice({
       flags: '--external-data <when>',
       describe: 'put the weights into a file beside the model',
@@ -43,28 +52,21 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
   run: async ([model = ''], options, { emit, signal }) => {
-    const { precision, externalData } = options;
+    const { precision, externalData, highPrecisionNodes } = options;
+    if (highPrecisionNodes.length > 0 && quantizedFormatNamed(precision) === undefined)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        '--high-precision-nodes is about a quantization, and there is none.',
+        {
+          remedy: 'Pass --precision int8, fp8, int4 or nvfp4, or keep the nodes FP32: --keep-nodes.',
+        },
+      );
     return convertModel(
       model,
       options.output,
-      { ...conversionFrom(options), precision, externalData },
+      { ...conversionFrom(options), unquantizedNodes: highPrecisionNodes, precision, externalData },
       { emit, signal },
     );
-  },
-  plan: async ([model = ''], options) => {
-    const { precision, output } = options;
-    const conversion = conversionFrom(options);
-    const { nodesTotal } = inspectModel(model);
-    return {
-      steps: [
-        ...(conversion.calibration === undefined
-          ? []
-          : [step('calibrate', options.calibration.join(', ') || (options.calibrationCache ?? ''))]),
-        step('convert', model, { detail: `${plural(nodesTotal, 'node')} to ${precision.toUpperCase()}` }),
-        step('write', output),
-      ],
-      resolved: { precision, conversion: conversionRecipe(precision, conversion) },
-    };
   },
   render,
 });

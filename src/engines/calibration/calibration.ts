@@ -13,6 +13,7 @@ import type { CalibratedRanges, TensorRange } from '../../formats/precision/cali
 import type { Calibration } from '../../formats/precision/options.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import { type Preparation, readSamples } from './read-samples.js';
+import { partOf, type SamplePart } from './sample-part.js';
 import type { SampleSource } from './sample-source.js';
 
 /** What a calibration is made from. */
@@ -26,6 +27,8 @@ export interface CalibrationRequest extends Preparation {
    * is, then data may be left out.
    */
   readonly cache?: string;
+  /** Which of the samples count; default all. */
+  readonly part?: SamplePart;
 }
 
 /**
@@ -36,6 +39,7 @@ export function calibrationOf({
   data,
   method = DEFAULT_METHOD,
   cache,
+  part,
   ...preparation
 }: CalibrationRequest): Calibration {
   const chosen = parseMethod(method);
@@ -44,7 +48,11 @@ export function calibrationOf({
       remedy: 'Pass samples: --calibration FILE.',
     });
   let known: readonly SampleSource[] | undefined;
-  const sources = () => (known ??= readSamples(data, preparation));
+  const sources = () => {
+    const read = known ?? readSamples(data, preparation);
+    known ??= part === undefined ? read : [partOf(read, part)];
+    return known;
+  };
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
   const identityOf = async (

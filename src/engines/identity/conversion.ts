@@ -1,6 +1,5 @@
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import {
-  type Calibration,
   CONVERSION_REVISION,
   type ConversionOptions,
   resolveConversion,
@@ -22,28 +21,16 @@ export function conversionRecipe(precision: FormatId, options: ConversionOptions
     dataMax: resolved.dataMax,
     maxReductionDepth: resolved.maxReductionDepth ?? null,
     calibration: options.calibration?.digest() ?? null,
-    ...(quantization === undefined ? {} : { quantization: { rest: quantization.rest, method } }),
+    ...(quantization === undefined
+      ? {}
+      : {
+          quantization: {
+            rest: quantization.rest,
+            method,
+            ...(resolved.unquantizedNodes.length === 0
+              ? {}
+              : { unquantizedNodes: resolved.unquantizedNodes.map(String).sort() }),
+          },
+        }),
   };
-}
-
-/** The options of a recorded conversion; its calibration is recorded as a digest only. */
-export function conversionOptionsOf(recipe: ConversionRecipe, calibration?: Calibration): ConversionOptions {
-  const { ioTypes, keepNodes, keepOps, convertOps, initMax, dataMax, maxReductionDepth } = recipe;
-  return {
-    ioTypes,
-    keepNodes: keepNodes.map(asPattern),
-    keepOps: new Set(keepOps),
-    convertOps: new Set(convertOps),
-    initMax,
-    dataMax,
-    maxReductionDepth: maxReductionDepth ?? undefined,
-    rest: recipe.quantization?.rest,
-    calibration,
-  };
-}
-
-/** `/^encoder/i` as a regular expression writes itself. */
-function asPattern(text: string): RegExp {
-  const end = text.lastIndexOf('/');
-  return new RegExp(text.slice(1, end), text.slice(end + 1));
 }

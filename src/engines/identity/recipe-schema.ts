@@ -29,7 +29,14 @@ export const conversionSchema = z.strictObject({
   /** SHA-256 over the content of the calibration's samples; null without one. */
   calibration: z.string().nullable(),
   /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
-  quantization: z.strictObject({ rest: z.enum(restIds), method: z.string().nullable() }).optional(),
+  quantization: z
+    .strictObject({
+      rest: z.enum(restIds),
+      method: z.string().nullable(),
+      /** Regular expressions over the names of nodes that get no codes; absent without any. */
+      unquantizedNodes: z.array(z.string()).optional(),
+    })
+    .optional(),
 });
 
 /**

@@ -26,6 +26,6 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     profiles: recipe.profiles.length,
     why: obtained.why,
     timings,
-    warnings: [...passport.warnings, ...obtained.warnings],
+    warnings: [...obtained.warnings, ...passport.warnings],
   };
 }

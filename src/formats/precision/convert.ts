@@ -274,15 +274,18 @@ const bytesWritten = (written: WrittenModel): number => written.bytes + (written
 
 function warningsOf(
   plan: Plan,
-  { keepNodes, quantization }: ResolvedConversion,
+  { keepNodes, unquantizedNodes, quantization }: ResolvedConversion,
   quantized: Quantization | undefined,
 ): string[] {
   const warnings: string[] = [];
   if (plan.opsetObstacle !== undefined) warnings.push(plan.opsetObstacle);
   const names = plan.flow.operations.map(({ node }) => node.name);
-  for (const pattern of keepNodes)
-    if (!names.some((name) => pattern.test(name)))
-      warnings.push(`\`--keep-nodes ${pattern}\` matched no node.`);
+  const named = [
+    ...keepNodes.map((pattern) => ['--keep-nodes', pattern] as const),
+    ...unquantizedNodes.map((pattern) => ['--high-precision-nodes', pattern] as const),
+  ];
+  for (const [flag, pattern] of named)
+    if (!names.some((name) => pattern.test(name))) warnings.push(`\`${flag} ${pattern}\` matched no node.`);
   if (quantized?.placement.decisions.every((decision) => !decision.quantized) === true)
     warnings.push('No node was quantized: the reasons are listed.');
   if (quantization?.rest === 'fp32') return warnings;

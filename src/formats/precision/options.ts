@@ -50,6 +50,8 @@ export interface ConversionOptions {
   readonly ioTypes?: IoTypes;
   /** Nodes whose name matches stay FP32. */
   readonly keepNodes?: readonly RegExp[];
+  /** Nodes whose name matches get no codes where the precision is a quantized one: they become what `rest` states. */
+  readonly unquantizedNodes?: readonly RegExp[];
   /** Operators that stay FP32, as `Type` or `domain::Type`. */
   readonly keepOps?: ReadonlySet<string>;
   /** Operators converted although they stay FP32 by default. */
@@ -71,6 +73,7 @@ export interface ResolvedConversion {
   readonly format: FloatFormat;
   readonly ioTypes: IoTypes;
   readonly keepNodes: readonly RegExp[];
+  readonly unquantizedNodes: readonly RegExp[];
   readonly keepOps: ReadonlySet<string>;
   readonly convertOps: ReadonlySet<string>;
   readonly initMax: number;
@@ -111,6 +114,7 @@ export function resolveConversion(
     format,
     ioTypes: options.ioTypes ?? 'keep',
     keepNodes: options.keepNodes ?? [],
+    unquantizedNodes: options.unquantizedNodes ?? [],
     keepOps: options.keepOps ?? new Set(),
     convertOps: options.convertOps ?? new Set(),
     initMax: options.initMax ?? format.maxFinite,

@@ -42,6 +42,12 @@ export const evaluation: Product = {
       load: async () => (await import('./commands/wer.js')).command,
     },
     {
+      path: 'convert advise',
+      group: 'Products',
+      summary: 'which nodes to quantize within a budget of accuracy, and the model that has them',
+      load: async () => (await import('./commands/advise.js')).command,
+    },
+    {
       path: 'compare-backends',
       group: 'Products',
       summary: 'accuracy and latency of a model on several back ends, beside a typed or Q/DQ candidate',
@@ -58,6 +64,9 @@ export const evaluation: Product = {
     'detector-metrics': async () => (await import('./detection/metrics-file.js')).detectorMetricsSchema,
     'not-run': async () => (await import('./compare/variant.js')).notRunSchema,
   },
-  reports: async () => [(await import('./compare/page.js')).comparisonReport],
+  reports: async () => [
+    (await import('./compare/page.js')).comparisonReport,
+    (await import('../../report/advise-page.js')).adviseReport,
+  ],
   runRootSections: async () => (await import('./report/run-root.js')).evaluationSections,
 };

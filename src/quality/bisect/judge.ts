@@ -35,12 +35,6 @@ export interface Judgement {
   readonly inputs: ReferenceRun['inputs'];
 }
 
-/** What is judged: a model, or in its place the engine that was built from it. */
-export interface JudgedFiles {
-  readonly model: string;
-  readonly engine: string | null;
-}
-
 /** What decides about a model or an engine. */
 export interface Judge {
   readonly kind: BisectResult['judge'];
@@ -49,7 +43,7 @@ export interface Judge {
   readonly seed: number;
   readonly samples: number;
   /** Throws what running throws; a comparison without result is `unresolved`. */
-  judge(files: JudgedFiles): Promise<Judgement>;
+  judge(path: string): Promise<Judgement>;
 }
 
 /**
@@ -78,8 +72,7 @@ export async function openJudge(
     reference,
     seed,
     samples,
-    judge: async ({ model, engine }) => {
-      const path = engine ?? model;
+    judge: async (path) => {
       const candidate = await runs.candidate(path, reference, () => {}, samples);
       const judged = judgeRuns(request, precision, reference, candidate);
       const failed = failedOutputs(judged);
@@ -190,7 +183,7 @@ async function recordedReference(
 }
 
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
-  if (!/\{(?:model)?\}/.test(check))
+  if (!check.includes('{}'))
     throw new TrtforgeError(
       'TF_USAGE',
       '--check-command has no {} in the place of the path of the candidate.',
@@ -203,11 +196,8 @@ function checkJudge(request: BisectRequest, check: string, context: BisectContex
     reference: null,
     seed: request.seed ?? 0,
     samples: 0,
-    judge: async ({ model, engine }) => {
-      const command = check
-        .replaceAll('{}', shellQuote(resolve(engine ?? model)))
-        .replaceAll('{model}', shellQuote(resolve(model)));
-      const line = `cd ${shellQuote(process.cwd())} && ${command}`;
+    judge: async (path) => {
+      const line = `cd ${shellQuote(process.cwd())} && ${check.replaceAll('{}', shellQuote(resolve(path)))}`;
       const { exitCode, outcome, stdout, stderr } = await runCommand('/bin/sh', ['-c', line], {
         timeoutMs: CHECK_LIMIT_MS,
         environment: context.environment,

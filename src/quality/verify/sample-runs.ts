@@ -155,7 +155,7 @@ function checkToleranceNames(
 }
 
 /** The same numbers, in the types that the inputs take. */
-const inTypesOf = (inputs: readonly Binding[], sample: NamedTensors): NamedTensors =>
+export const inTypesOf = (inputs: readonly Binding[], sample: NamedTensors): NamedTensors =>
   new Map(
     inputs.map((input): [string, Tensor] => {
       const tensor = sample.get(input.name);

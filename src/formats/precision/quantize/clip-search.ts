@@ -31,16 +31,14 @@ export function leastError(
   const mean = inputs?.mean ?? new Float32Array(size);
   const variance = inputs?.variance ?? new Float32Array(size).fill(1);
   const levels = levelsOf(format);
-  const { clips } = format;
-  const errors = new Float64Array(2);
   const choose = (block: Float32Array, at: number, index: number, place: number) => {
     let least = Number.POSITIVE_INFINITY;
-    for (let clip = 0; clip < clips.length; clip += 2) {
-      const [first, second] = [clips[clip]!, clips[Math.min(clip + 1, clips.length - 1)]!];
-      const [wide, narrow] = [scaleOf(index, first), scaleOf(index, second)];
-      errorsOf(block, at, size, wide, narrow, levels, mean, variance, place, errors);
-      if (errors[0]! < least) [least, best[index]] = [errors[0]!, first];
-      if (errors[1]! < least) [least, best[index]] = [errors[1]!, second];
+    for (const share of format.clips) {
+      const error = errorOf(block, at, size, scaleOf(index, share), levels, mean, variance, place);
+      if (error < least) {
+        least = error;
+        best[index] = share;
+      }
     }
   };
   if (layout.kind === 'runs') {
@@ -81,31 +79,24 @@ const LOWEST = 16;
 const levelsOf = ({ nearest }: QuantizedFormat): Float64Array =>
   Float64Array.from({ length: 2 * LOWEST * CELLS }, (_, cell) => nearest((cell + 0.5) / CELLS - LOWEST));
 
-/** The errors with two scales, which are computed together because each waits for its table; NaN where a value is beyond the cells. */
-function errorsOf(
+/** Infinite where a value is beyond the cells. */
+function errorOf(
   values: Float32Array,
   at: number,
   size: number,
-  first: number,
-  second: number,
+  scale: number,
   levels: Float64Array,
   mean: Float32Array,
   variance: Float32Array,
   place: number,
-  errors: Float64Array,
-): void {
-  const [firstCells, secondCells] = [CELLS / first, CELLS / second];
-  let [firstSquares, firstSum, secondSquares, secondSum] = [0, 0, 0, 0];
+): number {
+  const cells = CELLS / scale;
+  let [squares, sum] = [0, 0];
   for (let i = 0; i < size; i++) {
     const value = values[at + i]!;
-    const [spread, centre] = [variance[place + i]!, mean[place + i]!];
-    const one = levels[(value * firstCells + LOWEST * CELLS) | 0]! * first - value;
-    const other = levels[(value * secondCells + LOWEST * CELLS) | 0]! * second - value;
-    firstSquares += spread * one * one;
-    firstSum += centre * one;
-    secondSquares += spread * other * other;
-    secondSum += centre * other;
+    const difference = levels[(value * cells + LOWEST * CELLS) | 0]! * scale - value;
+    squares += variance[place + i]! * difference * difference;
+    sum += mean[place + i]! * difference;
   }
-  errors[0] = firstSquares + firstSum * firstSum;
-  errors[1] = secondSquares + secondSum * secondSum;
+  return squares + sum * sum;
 }

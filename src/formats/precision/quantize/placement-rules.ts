@@ -42,6 +42,16 @@ const withConstant: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div']);
 export const placementRules: readonly PlacementRule[] = [
   ...requestedRules,
   {
+    id: 'high-precision-node',
+    title: 'Named by --high-precision-nodes',
+    reason:
+      'Requested, by a regular expression that the node name matches; the node becomes what --high-precision states.',
+    decide: ({ node }, { options }) => {
+      const pattern = options.unquantizedNodes.find((regex) => regex.test(node.name));
+      return pattern && `its name matches ${pattern}`;
+    },
+  },
+  {
     id: 'no-kernel',
     title: 'TensorRT computes the operator in 16 bits whatever its operands',
     reason:

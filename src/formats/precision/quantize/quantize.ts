@@ -123,7 +123,8 @@ export async function quantizeModel(
   return { ...inserted, placement, activations, opsetReason, ranges };
 }
 
-function assertFloat(proto: ModelProto, path: string): void {
+/** Throws TF_NOT_QUANTIZABLE for a model with quantized operators. */
+export function assertFloat(proto: ModelProto, path: string): void {
   const quantized = proto.graph?.node.find(
     ({ domain, opType }) =>
       (['', 'com.microsoft'].includes(plainDomain(domain)) && ofQuantizedModels.has(opType)) ||

@@ -122,7 +122,8 @@ async function runVariant(
     const { open, store } = request;
     const place = { root, converted, imgsz: task.imgsz, open, store };
     const file = await runnableFile(model, backEnd, place, context);
-    await task.run(file, variant, join(root, variantFolder(variant)), openOptionsFor(backEnd, open), context);
+    const into = { variant, output: join(root, variantFolder(variant)) };
+    await task.run(file, openOptionsFor(backEnd, open), context, into);
     recordRun(root, variant);
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)

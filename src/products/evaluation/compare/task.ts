@@ -10,6 +10,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
+import type { Metric } from '../../../quality/tasks/task.js';
 import { evaluateClassifier } from '../classification/evaluate-classifier.js';
 import { readImageIds } from '../detection/coco.js';
 import { type EvaluateDetectorRequest, evaluateDetector } from '../detection/evaluate-detector.js';
@@ -17,6 +18,7 @@ import { Findings } from '../detection/findings.js';
 import { readInstances } from '../detection/instances.js';
 import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import { readManifest } from '../speech/transcripts.js';
+import { type Figures, figuresOfResult } from './figures.js';
 import type { ComparedTaskId, Variant } from './variant.js';
 
 /** Data and settings that every variant is evaluated with. */
@@ -37,6 +39,11 @@ export interface TaskRequest
   readonly normalizer: string;
 }
 
+interface VariantFolder {
+  readonly variant: Variant;
+  readonly output: string;
+}
+
 /** One way to score a model on data. */
 export interface ComparedTask {
   readonly id: ComparedTaskId;
@@ -44,8 +51,10 @@ export interface ComparedTask {
   readonly imgsz: number;
   /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading them throws. */
   digest(context: OpenContext): Promise<string>;
-  /** Evaluates a file and writes metrics.json, and what else the task writes, into the folder. Throws what the evaluation throws. */
-  run(file: string, variant: Variant, folder: string, open: OpenOptions, context: OpenContext): Promise<void>;
+  /** The metric that is compared, which `metrics` of a result has first. */
+  readonly metric: Omit<Metric, 'value'>;
+  /** Evaluates a file and, where there is a folder, writes metrics.json and what else the task writes into it. Throws what the evaluation throws. */
+  run(file: string, open: OpenOptions, context: OpenContext, into?: VariantFolder): Promise<Figures | null>;
 }
 
 /** The task is what the data is for: JSON has boxes, a header with `utt_id` utterances, any other TSV labels. Throws TF_USAGE where images are missing. */
@@ -89,11 +98,10 @@ function detection(request: TaskRequest): ComparedTask {
       const images = fileNames.flatMap((name) => (name === null ? [] : [join(imagesDir, basename(name))]));
       return digestOfData('coco', decisive(settings), [data, imageIds, labels], images, context);
     },
-    run: async (model, variant, output, open, context) => {
-      await evaluateDetector(
-        { ...settings, instances: data, imagesDir, model, variant, output, open },
-        context,
-      );
+    metric: { name: 'mAP_50_95', unit: 'share', higherIsBetter: true },
+    run: async (model, open, context, into) => {
+      const request = { ...settings, instances: data, imagesDir, model, open, ...into };
+      return figuresOfResult(await evaluateDetector(request, context));
     },
   };
 }
@@ -110,9 +118,15 @@ function classification(request: TaskRequest): ComparedTask {
       const images = names.map((name) => join(imagesDir, name));
       return digestOfData('classify', decisive(settings), [data, labels], images, context);
     },
-    run: async (model, variant, output, open, context) => {
+    metric: { name: 'top1', unit: 'share', higherIsBetter: true },
+    run: async (model, open, context, into) => {
       const result = await evaluateClassifier({ ...settings, truth: data, imagesDir, model, open }, context);
-      publishFile(join(output, 'metrics.json'), `${JSON.stringify({ ...result, variant }, null, 2)}\n`);
+      if (into !== undefined)
+        publishFile(
+          join(into.output, 'metrics.json'),
+          `${JSON.stringify({ ...result, variant: into.variant }, null, 2)}\n`,
+        );
+      return figuresOfResult(result);
     },
   };
 }
@@ -130,15 +144,13 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
       );
       return digestOfData('wer', { normalizer }, [manifest], audio, context);
     },
-    run: async (file, variant, output, open, context) => {
+    metric: { name: 'wer', unit: 'share', higherIsBetter: false },
+    run: async (file, open, context, into) => {
       // A folder has engines of the bundle that is compared.
       const isFolder = statIfThere(file)?.isDirectory() === true;
       const bundle = isFolder ? { meta: model, open: { ...open, engines: file } } : { meta: file, open };
-      await evaluateRecogniser(
-        { ...bundle, manifest, audioDir, normalizer, output, variant },
-        recognisers,
-        context,
-      );
+      const request = { ...bundle, manifest, audioDir, normalizer, ...into };
+      return figuresOfResult(await evaluateRecogniser(request, recognisers, context));
     },
   };
 }

@@ -1,0 +1,60 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { listFolder } from '../../base/files/files.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
+import { TrtforgeError } from '../../errors.js';
+import type { Scorer } from '../../quality/advise/request.js';
+import type { Recogniser } from '../../quality/tasks/recogniser.js';
+import { type TaskRequest, taskFor } from './compare/task.js';
+
+interface ScorerRequest extends Omit<TaskRequest, 'model'> {
+  /** What is quantized. */
+  readonly model: string;
+  /** The model_meta.json of the bundle that it is part of: for words. */
+  readonly bundle?: string | undefined;
+}
+
+/** The metric of the task that the data are for. Throws TF_USAGE for images without a folder, and for words without the bundle or with another one. */
+export function scorerFor(
+  { bundle, ...request }: ScorerRequest,
+  recognisers: readonly Recogniser[],
+  context: OpenContext,
+): Scorer {
+  const task = taskFor({ ...request, model: bundle ?? request.model }, recognisers);
+  const folder = bundle === undefined ? undefined : dirname(resolve(bundle));
+  if (task.id === 'wer' && folder !== dirname(resolve(request.model)))
+    throw new TrtforgeError('TF_USAGE', `${request.model} is scored by words as a part of a bundle.`, {
+      remedy: 'Pass the model_meta.json beside it: --bundle model_meta.json.',
+    });
+  const score = async (file: string) =>
+    (await task.run(file, {}, context))?.metrics.find(({ name }) => name === task.metric.name)?.value ?? null;
+  return {
+    task: task.id,
+    ...task.metric,
+    digest: () => task.digest(context),
+    score: async (model) =>
+      bundle === undefined ? score(model) : withBundle(bundle, request.model, model, (meta) => score(meta)),
+  };
+}
+
+/** The bundle with a candidate in the place of one of its models, for as long as `use` takes. */
+async function withBundle<T>(
+  bundle: string,
+  model: string,
+  candidate: string,
+  use: (meta: string) => Promise<T>,
+): Promise<T> {
+  const folder = join(mkdtempSync(join(tmpdir(), 'trtforge-bundle-')), 'bundle');
+  try {
+    mkdirSync(folder);
+    const from = dirname(resolve(bundle));
+    for (const name of listFolder(from)) {
+      const isReplaced = name === basename(model);
+      symlinkSync(isReplaced ? resolve(candidate) : join(from, name), join(folder, name));
+    }
+    return await use(join(folder, basename(bundle)));
+  } finally {
+    rmSync(dirname(folder), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,228 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { sha256 } from '../../base/files/digest.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { protectingInputs } from '../../base/files/user-files.js';
+import { shellLine } from '../../base/process/shell-quote.js';
+import { plural } from '../../base/text/quantity.js';
+import { calibrationOf } from '../../engines/calibration/calibration.js';
+import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
+import { readSamples } from '../../engines/calibration/read-samples.js';
+import { FEWEST_SAMPLES, MOST_HELD_OUT, PART_RULE, partOf } from '../../engines/calibration/sample-part.js';
+import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { conversionRecipe } from '../../engines/identity/conversion.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
+import { openSession } from '../../engines/runtime/open-session.js';
+import { TrtforgeError } from '../../errors.js';
+import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { numbersOf } from '../../formats/tensor/values.js';
+import { packageVersion } from '../../version.js';
+import { withNodeNames } from '../bisect/units.js';
+import { BudgetSearch } from './budget-search.js';
+import { Choices } from './choices.js';
+import { Fp32Judge } from './fp32-judge.js';
+import { judgedTensors, shapeName, writeWithShapes } from './judged-tensors.js';
+import { rememberedRanges } from './remembered-ranges.js';
+import type { AdviseContext, AdviseRequest, Budget } from './request.js';
+import type { Advice } from './result.js';
+import { unitsOf } from './units.js';
+
+const DEFAULT_DECIBELS = 30;
+const DEFAULT_DROP = 0.01;
+
+/**
+ * Finds which nodes of a model a quantized format may have within a budget of accuracy: measures each alone, then takes as many as fit, those first that save
+ * most for the error that they make. Writes into `output` what it tried, the ranges, and the chosen model. What an earlier run tried for the same question counts.
+ * Throws TF_USAGE, TF_NOT_QUANTIZABLE, TF_CALIBRATION_INVALID (samples, too few of them), TF_BUDGET_UNREACHABLE, TF_CANCELLED, and what converting, running and
+ * scoring throw.
+ */
+export function advise(request: AdviseRequest, context: AdviseContext = {}): Promise<Advice> {
+  return protectingInputs([request.model], () => find(request, context));
+}
+
+async function find(request: AdviseRequest, context: AdviseContext): Promise<Advice> {
+  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const { precision, output, threads } = request;
+  const { signal } = context;
+  const format = quantizedFormatNamed(precision);
+  if (format === undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${precision} is not a quantized format, so there is nothing to choose.`,
+      {
+        remedy:
+          'Pass --precision int8, fp8, int4 or nvfp4. trtforge bisect finds what must stay FP32 in 16 bits.',
+      },
+    );
+  const budget = budgetOf(request, context);
+  makeFolder(output);
+  const work = mkdtempSync(join(output, 'work-'));
+  try {
+    const model = await withNodeNames(request.model, join(output, 'named.onnx'), signal);
+    const samples = await heldOutSamples(model, request, context);
+    const ranges = join(output, 'calibration.json');
+    const observed = calibrationOf({
+      data: request.data,
+      method: request.method,
+      ...(request.heldOut.length === 0 ? { part: 'calibration' } : {}),
+      ...request.preparation,
+    });
+    const options: ConversionOptions = {
+      ...request.conversion,
+      calibration: rememberedRanges(observed, ranges),
+    };
+    const units = await unitsOf(model, precision, options, (tensors) =>
+      shapesOf(model, tensors, samples.tensors[0]!, join(work, 'shapes.onnx'), request, context),
+    );
+    const judged = judgedTensors(model);
+    if (judged.names.length === 0)
+      throw new TrtforgeError('TF_USAGE', `${request.model} has no floating-point output to compare.`);
+    const judge = await Fp32Judge.open(model, judged, samples.tensors, { work, threads, context });
+    const question = sha256(
+      canonicalJson({
+        version: packageVersion(),
+        model: await digestModelFile(model),
+        conversion: conversionRecipe(precision, options),
+        heldOut: digestOf(samples.tensors),
+        task: context.scorer === undefined ? null : await context.scorer.digest(),
+      }),
+    );
+    const place = { folder: output, question, path: join(work, 'candidate.onnx') };
+    const choices = new Choices({ model, precision, options }, units, judge, place, context);
+    const search = new BudgetSearch(units, choices, budget, context);
+    const found = await search.run(format.activations);
+    const chosenPath = join(output, 'chosen.onnx');
+    await choices.write(found.units, chosenPath);
+    const rest = request.conversion.rest ?? defaultFormat.id;
+    const [pattern] = choices.pattern(found.units).unquantizedNodes;
+    return {
+      schema: 'trtforge.convert-advise/1',
+      version: packageVersion(),
+      startedAt,
+      totalMs: performance.now() - started,
+      model: request.model,
+      precision,
+      rest,
+      samples: {
+        calibration: samples.calibrating,
+        heldOut: samples.tensors.length,
+        rule: samples.rule,
+      },
+      judged: [...judged.names],
+      budget,
+      ...search.summary(found, format.label),
+      ruledOut: units.ruledOut.map((each) => ({ ...each })),
+      tried: choices.tried,
+      output: chosenPath,
+      calibration: ranges,
+      convert: convertLine(model, request, rest, ranges, pattern, chosenPath),
+      repeat: null,
+    };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+function budgetOf({ budget }: AdviseRequest, { scorer }: AdviseContext): Budget {
+  if (budget?.kind === 'metric' && scorer === undefined)
+    throw new TrtforgeError('TF_USAGE', 'The budget is in the metric of a task, and no task is there.', {
+      remedy: 'Pass what the model is scored on, --data FILE, or a budget in decibels: --budget 30dB.',
+    });
+  if (budget !== undefined) return budget;
+  return scorer === undefined
+    ? { kind: 'sqnr', db: DEFAULT_DECIBELS }
+    : { kind: 'metric', drop: DEFAULT_DROP };
+}
+
+interface HeldOut {
+  readonly tensors: readonly NamedTensors[];
+  readonly calibrating: number | null;
+  readonly rule: string;
+}
+
+/** The samples that nothing is calibrated on. Throws TF_USAGE without data, TF_CALIBRATION_INVALID where none is left. */
+async function heldOutSamples(
+  model: string,
+  { data, heldOut, preparation, threads }: AdviseRequest,
+  context: AdviseContext,
+): Promise<HeldOut> {
+  if (data.length === 0)
+    throw new TrtforgeError('TF_USAGE', 'There are no samples to calibrate and to judge with.', {
+      remedy: 'Pass samples of the inputs: --calibration FILE.',
+    });
+  const isDivided = heldOut.length === 0;
+  let total: number | null = null;
+  const sources = readSamples(isDivided ? data : heldOut, preparation);
+  const parts = isDivided ? [partOf(sources, 'held-out', (samples) => (total = samples))] : sources;
+  const tensors: NamedTensors[] = [];
+  await using session = await openSession(model, { threads }, context);
+  for await (const sample of preparedSamples(parts, session.inputs, context.signal)) {
+    if (tensors.length < MOST_HELD_OUT) tensors.push(sample);
+    else break;
+  }
+  if (tensors.length === 0)
+    throw new TrtforgeError(
+      'TF_CALIBRATION_INVALID',
+      isDivided
+        ? `${data.join(', ')} has ${plural(total ?? 0, 'sample')}, too few to hold some out.`
+        : `${heldOut.join(', ')} has no sample.`,
+      { remedy: `Pass at least ${FEWEST_SAMPLES} samples, or others to judge by: --held-out FILE.` },
+    );
+  return {
+    tensors,
+    calibrating: isDivided ? (total === null ? null : total - tensors.length) : null,
+    rule: isDivided
+      ? PART_RULE
+      : `judged by the first ${MOST_HELD_OUT} samples of ${heldOut.join(', ')}; all of ${data.join(', ')} calibrate`,
+  };
+}
+
+const digestOf = (samples: readonly NamedTensors[]): string =>
+  sha256(
+    canonicalJson(
+      samples.map((sample) =>
+        [...sample].map(([name, { dtype, shape, bytes }]) =>
+          [name, dtype, shape.join('x'), sha256(bytes)].join(' '),
+        ),
+      ),
+    ),
+  );
+
+async function shapesOf(
+  model: string,
+  tensors: readonly string[],
+  sample: NamedTensors,
+  copy: string,
+  { threads }: AdviseRequest,
+  context: AdviseContext,
+): Promise<ReadonlyMap<string, readonly number[]>> {
+  await writeWithShapes(model, copy, tensors);
+  await using session = await openSession(copy, { threads }, context);
+  const shapes = await session.run(sample, { signal: context.signal });
+  return new Map(tensors.map((name) => [name, [...numbersOf(shapes.get(shapeName(name))!)]]));
+}
+
+function convertLine(
+  model: string,
+  { precision, conversion }: AdviseRequest,
+  rest: string,
+  ranges: string,
+  pattern: RegExp | undefined,
+  output: string,
+): string {
+  const { keepNodes = [], keepOps = [], convertOps = [], ioTypes, initMax, maxReductionDepth } = conversion;
+  return shellLine([
+    ...['trtforge', 'convert', model, '--precision', precision, '--high-precision', rest],
+    ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
+    ...keepNodes.flatMap(({ source }) => ['--keep-nodes', source]),
+    ...[...keepOps].flatMap((op) => ['--keep-ops', op]),
+    ...[...convertOps].flatMap((op) => ['--convert-ops', op]),
+    ...(initMax === undefined ? [] : ['--init-max', String(initMax)]),
+    ...(maxReductionDepth === undefined ? [] : ['--max-reduction-depth', String(maxReductionDepth)]),
+    ...['--calibration-cache', ranges],
+    ...(pattern === undefined ? [] : ['--high-precision-nodes', pattern.source]),
+    ...['-o', output],
+  ]);
+}

@@ -1,0 +1,81 @@
+import { create } from '@bufbuild/protobuf';
+import { openModel } from '../../formats/onnx/model.js';
+import { NodeProtoSchema } from '../../formats/onnx/onnx_pb.js';
+import { addOutputs } from '../../formats/onnx/subgraph.js';
+import { writeModel } from '../../formats/onnx/write.js';
+import { isFloat32, isStored, type Operation, readFlow } from '../../formats/precision/flow.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { normalise } from '../../formats/precision/normalise.js';
+
+/** Operators whose result is a choice: a small error moves whole rows of it. */
+const choosing: ReadonlySet<string> = new Set(
+  'TopK NonMaxSuppression ArgMax ArgMin NonZero Unique Multinomial Round'.split(' '),
+);
+
+/** What of a model is compared with FP32. */
+export interface JudgedTensors {
+  readonly names: readonly string[];
+  /** Whether some are no outputs of the model: then its copies need them as outputs. */
+  readonly areInside: boolean;
+}
+
+/**
+ * The floating-point outputs of a model; where a choice decides one (a sorted list of boxes), the values that go into the choice and past it, because two lists
+ * in another order are far apart although they hold the same.
+ */
+export function judgedTensors(path: string): JudgedTensors {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    normalise(model.proto);
+    const { root, operations } = readFlow(model.proto);
+    const chosen = new Set<Operation>();
+    for (const operation of operations) {
+      const isAfter = operation.inputs.some(
+        (value) => value?.producer !== undefined && chosen.has(value.producer),
+      );
+      if (isAfter || choosing.has(operation.node.opType)) chosen.add(operation);
+    }
+    const outputs = root.outputs.flatMap((value) => value ?? []).filter(isFloat32);
+    const isBefore = (value: (typeof outputs)[number]) =>
+      value.producer === undefined || !chosen.has(value.producer);
+    const border = [...chosen]
+      .filter(({ scope }) => scope === root)
+      .flatMap(({ inputs }) => inputs.flatMap((value) => value ?? []))
+      .filter((value) => isFloat32(value) && !isStored(value) && value.origin !== 'input' && isBefore(value));
+    const names = [...new Set([...outputs.filter(isBefore), ...border].map(({ name }) => name))];
+    return { names, areInside: border.length > 0 };
+  } finally {
+    model.close();
+  }
+}
+
+export const shapeName = (tensor: string): string => `${tensor}/trtforge/shape`;
+
+/** Writes a copy of a model whose outputs are the shapes of some of its tensors; `shapeName` names them. Throws what opening and writing a model throw. */
+export async function writeWithShapes(path: string, copy: string, tensors: readonly string[]): Promise<void> {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    normalise(model.proto);
+    const { graph } = model.proto;
+    graph?.node.push(
+      ...tensors.map((name) =>
+        create(NodeProtoSchema, {
+          opType: 'Shape',
+          name: shapeName(name),
+          input: [name],
+          output: [shapeName(name)],
+        }),
+      ),
+    );
+    if (graph !== undefined) graph.output = [];
+    addOutputs(
+      model.proto,
+      tensors.map((name) => ({ name: shapeName(name), dtype: 'int64', shape: null })),
+    );
+    await writeModel(model, copy);
+  } finally {
+    model.close();
+  }
+}
