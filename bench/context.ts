@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { CommandFailed } from './measure.js';
 import type { Peers } from './peers.js';
 import type { CaseResult } from './result.js';
@@ -11,6 +12,8 @@ export interface BenchContext {
   /** A temporary folder on the disk that is measured; the run removes it. */
   readonly folder: string;
   readonly peers: Peers | { readonly missing: string };
+  /** A Python with NVIDIA's ModelOpt. */
+  readonly modelOpt: () => { readonly python: string } | { readonly missing: string };
   /** Measured runs of each command, after one warm-up. */
   readonly runs: number;
 }
@@ -35,6 +38,10 @@ export function peersOr(context: BenchContext, skipped: string[]): Peers | undef
   skipped.push(`peers: ${context.peers.missing}`);
   return undefined;
 }
+
+/** A module of ours as it is installed, by its path in dist. */
+export const load = ({ root }: BenchContext, path: string) =>
+  import(pathToFileURL(join(root, 'dist', path)).href);
 
 /** Writes one of the example models into the run's folder and returns its path. */
 export function generate(context: BenchContext, model: string, size: string, ...more: string[]): string {

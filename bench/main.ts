@@ -12,6 +12,7 @@ import { demo } from './cases/demo.js';
 import { guard } from './cases/guard.js';
 import { images } from './cases/images.js';
 import { inspect } from './cases/inspect.js';
+import { quantisation } from './cases/quantisation.js';
 import { reference } from './cases/reference.js';
 import { start } from './cases/start.js';
 import { store } from './cases/store.js';
@@ -19,7 +20,7 @@ import { transfer } from './cases/transfer.js';
 import { wer } from './cases/wer.js';
 import type { BenchCase, BenchContext } from './context.js';
 import { CommandFailed } from './measure.js';
-import { preparePeers } from './peers.js';
+import { modelOptIn, preparePeers } from './peers.js';
 import { benchReport, markdown } from './report.js';
 import type { CaseResult } from './result.js';
 
@@ -37,6 +38,7 @@ const cases: readonly BenchCase[] = [
   transfer,
   guard,
   wer,
+  quantisation,
   demo,
 ];
 
@@ -45,9 +47,10 @@ const MARKS = ['<!-- npm run bench -- --record -->', '<!-- end of the recorded r
 const USAGE = `npm run bench [-- options]
 
 Measures trtforge beside its peers in one run and reports the ratios; nothing is asserted.
-  --only <case>     ${cases.map(({ name }) => name).join(', ')}; may be repeated (default: all but demo, which clones and installs everything)
+  --only <case>     ${cases.map(({ name }) => name).join(', ')}; may be repeated (default: all but ${cases.flatMap(({ name, slow }) => (slow ? [name] : [])).join(' and ')}, which take long)
   --runs <n>        measured runs of each command after one warm-up (default 5)
   --folder <path>   where the large models are written, and removed again (default: the system's temporary folder; 6 GB)
+  --modelopt        install NVIDIA's ModelOpt for quantisation (6 GB in build/bench-modelopt), unless MODELOPT_PYTHON names a Python that has it
   --record          also put the tables into docs/benchmarks.md
   --json            the results as one JSON object instead of Markdown
 `;
@@ -57,6 +60,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     runs: { type: 'string', default: '5' },
     folder: { type: 'string', default: tmpdir() },
+    modelopt: { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
@@ -80,7 +84,8 @@ async function bench(chosen: readonly BenchCase[]): Promise<void> {
   const folder = mkdtempSync(join(values.folder, 'trtforge-bench-'));
   try {
     const peers = preparePeers(join(root, 'build', 'bench-venv'));
-    const context: BenchContext = { root, folder, peers, runs };
+    const modelOpt = () => modelOptIn(join(root, 'build', 'bench-modelopt'), values.modelopt);
+    const context: BenchContext = { root, folder, peers, modelOpt, runs };
     const results: CaseResult[] = [];
     for (const one of chosen) {
       process.stderr.write(`${one.name} …\n`);

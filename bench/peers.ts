@@ -7,6 +7,7 @@ const PACKAGES = [
   'onnx',
   'onnxconverter-common',
   'numpy',
+  'onnxruntime',
   'polygraphy',
   'pycocotools==2.0.11',
   'faster-coco-eval',
@@ -27,6 +28,17 @@ export function preparePeers(folder: string): Peers | { readonly missing: string
   const made = pythonWith(PACKAGES, folder);
   if ('missing' in made) return made;
   return { ...made, polygraphy: join(folder, 'bin', 'polygraphy'), versions: installedVersions(made.python) };
+}
+
+/** NVIDIA's ModelOpt with its CUDA libraries takes 6 GB: it is installed in `folder` on request only, or MODELOPT_PYTHON names a Python that has it. */
+export function modelOptIn(
+  folder: string,
+  install: boolean,
+): { readonly python: string } | { readonly missing: string } {
+  const own = process.env.MODELOPT_PYTHON;
+  if (own !== undefined) return { python: own };
+  if (install || existsSync(folder)) return pythonWith(['nvidia-modelopt[onnx]==0.47.0'], folder);
+  return { missing: '--modelopt installs it (6 GB), MODELOPT_PYTHON names a Python that has it' };
 }
 
 /** A Python with these packages, in a virtual environment that is made in `folder` unless it is there. */

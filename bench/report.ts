@@ -1,6 +1,6 @@
 import { cpus, loadavg, totalmem } from 'node:os';
 import type { BenchContext } from './context.js';
-import { advantage, type CaseResult, isMet, type Measurement } from './result.js';
+import { advantage, type CaseResult, isMet, type Measurement, type Table } from './result.js';
 
 /** Everything a run found: data first, `markdown` is a view of it. */
 export interface BenchReport {
@@ -75,12 +75,22 @@ function caseLines(result: CaseResult): string[] {
   return [
     `### ${result.title}`,
     '',
+    ...(result.tables ?? []).flatMap(tableLines),
     ...table,
     ...result.commands.map((command) => `- \`${command}\``),
     ...result.skipped.map((reason) => `- not measured here: ${reason}`),
     '',
   ];
 }
+
+const tableLines = ({ caption, head, rows }: Table): string[] => [
+  `#### ${caption}`,
+  '',
+  `| ${head.join(' | ')} |`,
+  `|${head.map((_, at) => (at === 0 ? '---' : '--:')).join('|')}|`,
+  ...rows.map((row) => `| ${row.join(' | ')} |`),
+  '',
+];
 
 function cells(line: Measurement): string[] {
   const ratio = advantage(line);

@@ -15,12 +15,20 @@ export interface Measurement {
   readonly bar?: Bar;
 }
 
+/** Results that are more than a figure beside another. */
+export interface Table {
+  readonly caption: string;
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
+
 export interface CaseResult {
   readonly case: string;
   readonly title: string;
   /** The commands or calls that were compared, ours first. */
   readonly commands: readonly string[];
   readonly measurements: readonly Measurement[];
+  readonly tables?: readonly Table[];
   /** Why parts of the case, or all of it, did not run here. */
   readonly skipped: readonly string[];
 }

@@ -1,7 +1,5 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { randomNumbers } from '../coco-data.js';
-import { type BenchCase, type BenchContext, generate } from '../context.js';
+import { type BenchCase, type BenchContext, generate, load } from '../context.js';
 import { median } from '../measure.js';
 import type { Measurement } from '../result.js';
 
@@ -42,8 +40,6 @@ const integers = (values: readonly number[]) => ({
   shape: [1, values.length],
   bytes: new Uint8Array(BigInt64Array.from(values, BigInt).buffer),
 });
-
-const load = ({ root }: BenchContext, path: string) => import(pathToFileURL(join(root, 'dist', path)).href);
 
 /** The inputs of every convolution and product that are no weights: what a conversion to INT8 asks for. */
 async function tensorsOf(context: BenchContext, path: string): Promise<readonly string[]> {

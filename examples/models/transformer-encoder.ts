@@ -14,6 +14,7 @@ export interface TransformerShape {
 export const transformerShapes = {
   tiny: { layers: 2, width: 32, heads: 4, vocabulary: 100, positions: 64 },
   small: { layers: 4, width: 256, heads: 4, vocabulary: 5000, positions: 256 },
+  medium: { layers: 12, width: 256, heads: 4, vocabulary: 5000, positions: 256 },
   full: { layers: 12, width: 768, heads: 12, vocabulary: 30522, positions: 512 },
 } as const satisfies Record<string, TransformerShape>;
 

@@ -1,0 +1,225 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type BenchCase, type BenchContext, peersOr } from '../context.js';
+import { CommandFailed, type CommandRuns, measureCommand } from '../measure.js';
+import { type Converter, converters, type Maker } from '../quantisation/converters.js';
+import { type Built, built } from '../quantisation/judges.js';
+import { type Subject, subjects } from '../quantisation/subjects.js';
+import { costs, type Measurement, type Table } from '../result.js';
+
+/** Every model in every precision, of trtforge and of the peers, from the same samples: size, accuracy, what it is built to, cost of the conversion. */
+export const quantisation: BenchCase = {
+  name: 'quantisation',
+  slow: true,
+  run: async (context) => {
+    const skipped: string[] = [];
+    const onnxRuntime = peersOr(context, skipped)?.python;
+    const found = context.modelOpt();
+    if ('missing' in found) skipped.push(`ModelOpt: ${found.missing}`);
+    const modelOpt = 'python' in found ? found.python : undefined;
+    const all = converters(context, { onnxRuntime, modelOpt });
+    const folder = join(context.root, 'build', 'bench-quantisation');
+    mkdirSync(join(folder, 'models'), { recursive: true });
+    const parts = [];
+    for (const prepare of subjects) {
+      try {
+        const subject = await prepare(context, folder);
+        const rows = await rowsOf(context, subject, all, folder);
+        parts.push({ subject, rows });
+        skipped.push(
+          ...rows.flatMap(({ name, failed }) => (failed ? [`${subject.title}, ${name}: ${failed}`] : [])),
+        );
+      } catch (error) {
+        if (!(error instanceof CommandFailed)) throw error;
+        skipped.push(error.message);
+      }
+    }
+    writeFileSync(join(folder, 'models.json'), JSON.stringify(manifest(parts), null, 1));
+    return {
+      case: 'quantisation',
+      title: 'Quantization, one run of each conversion',
+      commands: [
+        'trtforge convert MODEL --precision int8 --calibration SAMPLES.npz -o RESULT',
+        'python: onnxruntime.quantization.quantize_static(MODEL, RESULT, samples, …)',
+        `python -m modelopt.onnx.quantization --onnx_path MODEL --quantize_mode int8 --calibration_data SAMPLES.npz …${modelOpt === undefined ? '' : ` (${versionOf(modelOpt)})`}`,
+      ],
+      tables: [...parts.map(({ subject, rows }) => tableOf(subject, rows)), barsOf(parts)],
+      measurements: parts.flatMap(({ subject, rows }) => conversions(subject, rows)),
+      skipped: [
+        ...skipped,
+        'latency: `npm run bench:gpu -- --only quantisation` measures the models that this run leaves in build/bench-quantisation',
+      ],
+    };
+  },
+};
+
+interface Row {
+  readonly name: string;
+  readonly converter: Converter | undefined;
+  readonly failed?: string;
+  readonly file?: string;
+  readonly bytes?: number;
+  readonly figures?: Readonly<Record<string, number>>;
+  readonly build?: Built;
+  readonly cost?: CommandRuns;
+}
+
+async function rowsOf(
+  context: BenchContext,
+  subject: Subject,
+  all: readonly Converter[],
+  folder: string,
+): Promise<Row[]> {
+  const rows: Row[] = [
+    await judged(context, subject, folder, { name: 'FP32', converter: undefined }, subject.model),
+  ];
+  for (const converter of all) {
+    const name = `${converter.precision}, ${converter.by} (${converter.how})`;
+    process.stderr.write(`  ${subject.title}: ${name}\n`);
+    const out = join(
+      folder,
+      'models',
+      `${slug(subject.title)}.${slug(`${converter.by} ${converter.how}`)}.onnx`,
+    );
+    rmSync(out, { force: true });
+    try {
+      const cost = measureCommand(converter.command(subject.model, subject.samples, out), {
+        runs: 1,
+        warmups: 0,
+      });
+      rows.push(await judged(context, subject, folder, { name, converter, cost }, out));
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error;
+      rows.push({ name, converter, failed: error.message });
+    }
+  }
+  return rows;
+}
+
+async function judged(
+  context: BenchContext,
+  subject: Subject,
+  folder: string,
+  row: Pick<Row, 'name' | 'converter' | 'cost'>,
+  file: string,
+): Promise<Row> {
+  return {
+    ...row,
+    file,
+    bytes: statSync(file).size,
+    figures: await figuresOf(context, subject, folder, file),
+    build: await built(context, file, subject.profile),
+  };
+}
+
+/** Accuracy follows from the file: what was judged once is kept by its digest. */
+async function figuresOf(
+  context: BenchContext,
+  { title, judges }: Subject,
+  folder: string,
+  file: string,
+): Promise<Readonly<Record<string, number>>> {
+  const kept = join(folder, 'figures.json');
+  const known = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : {};
+  const key = `${title} ${createHash('sha256').update(readFileSync(file)).digest('hex')}`;
+  if (known[key] === undefined) {
+    known[key] = {};
+    for (const judge of judges) Object.assign(known[key], await judge(context, file));
+    writeFileSync(kept, JSON.stringify(known, null, 1));
+  }
+  return known[key];
+}
+
+function tableOf({ title, operations }: Subject, rows: readonly Row[]): Table {
+  const names = [...new Set(rows.flatMap(({ figures = {} }) => Object.keys(figures)))];
+  return {
+    caption: title,
+    head: ['', 'bytes', ...names, 'tensorrt-rtx, sm_89', operations, 'seconds', 'MB'],
+    rows: rows.map(({ name, failed, bytes, figures = {}, build, cost }) => [
+      name,
+      bytes?.toLocaleString('en') ?? 'not converted',
+      ...names.map((each) => digits(each, figures[each])),
+      failed !== undefined ? '' : build?.error === null ? 'builds' : 'does not build',
+      Object.entries(build?.operations ?? {})
+        .map(([type, count]) => `${count} ${type}`)
+        .join(', '),
+      cost?.median.seconds.toFixed(1) ?? '',
+      cost?.median.peakBytes == null ? '' : (cost.median.peakBytes / 1e6).toFixed(0),
+    ]),
+  };
+}
+
+const digits = (figure: string, value: number | undefined): string => {
+  if (value === undefined) return '';
+  return Number.isFinite(value) ? value.toFixed(/dB|%/.test(figure) ? 2 : 4) : 'equal';
+};
+
+interface Part {
+  readonly subject: Subject;
+  readonly rows: readonly Row[];
+}
+
+/** What a machine with a GPU needs to measure the same models. */
+const manifest = (parts: readonly Part[]) =>
+  parts.map(({ subject: { title, model, samples, unseen, scenes, profile }, rows }) => ({
+    ...{ title, model, samples, unseen, scenes, profile },
+    rows: rows.flatMap(({ name, file }) => (file === undefined ? [] : [{ name, file }])),
+  }));
+
+const slug = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+
+/** Ours against the best of the peers. */
+function barsOf(parts: readonly Part[]): Table {
+  const rows = parts.flatMap(({ subject: { title, decides }, rows }) =>
+    (['INT8', 'FP8'] as const).flatMap((precision) => {
+      const figure = ({ figures }: Row) => figures?.[decides.figure];
+      const sign = decides.better === 'higher' ? 1 : -1;
+      const of = (ours: boolean) =>
+        rows
+          .filter(
+            ({ converter }) => converter?.precision === precision && (converter.by === 'trtforge') === ours,
+          )
+          .filter((row) => figure(row) !== undefined)
+          .sort((a, b) => sign * (figure(b)! - figure(a)!))[0];
+      const [own, peer] = [of(true), of(false)];
+      if (own === undefined || peer === undefined) return [];
+      const holds = sign * (figure(own)! - figure(peer)!) >= 0;
+      const shown = (row: Row) => digits(decides.figure, figure(row));
+      return [
+        [
+          `${title}, ${precision}`,
+          decides.figure,
+          shown(own),
+          `${shown(peer)} (${nameOf(peer)})`,
+          holds ? 'yes' : 'no',
+        ],
+      ];
+    }),
+  );
+  return { caption: 'No worse than the best peer', head: ['', '', 'trtforge', 'best peer', 'holds'], rows };
+}
+
+const nameOf = ({ converter }: Row): string => `${converter?.by} ${converter?.how}`;
+
+/** What our conversions cost beside those of the peers. */
+function conversions({ title }: Subject, rows: readonly Row[]): Measurement[] {
+  const row = (by: Maker, precision: string) =>
+    rows.find((each) => each.converter?.by === by && each.converter.precision === precision);
+  return (['INT8', 'FP8'] as const).flatMap((precision) => {
+    const own = row('trtforge', precision)?.cost;
+    if (own === undefined) return [];
+    return (['ModelOpt', 'ONNX Runtime'] as const).flatMap((by) => {
+      const peer = row(by, precision);
+      if (peer?.cost === undefined) return [];
+      return costs(`${title} to ${precision}`, own, { name: nameOf(peer), runs: peer.cost }, {});
+    });
+  });
+}
+
+function versionOf(python: string): string {
+  const script =
+    'import importlib.metadata; print("nvidia-modelopt", importlib.metadata.version("nvidia-modelopt"))';
+  return spawnSync(python, ['-c', script], { encoding: 'utf8' }).stdout.trim();
+}
