@@ -75,21 +75,27 @@ async function rowsOf(
   const rows: Row[] = [
     await judged(context, subject, folder, { name: 'FP32', converter: undefined }, subject.model),
   ];
+  const data = `${digestOf(subject.model)} ${digestOf(subject.samples)}`;
   for (const converter of all) {
     const name = `${converter.precision}, ${converter.by} (${converter.how})`;
     process.stderr.write(`  ${subject.title}: ${name}\n`);
-    const out = join(
-      folder,
-      'models',
-      `${slug(subject.title)}.${slug(`${converter.by} ${converter.how}`)}.onnx`,
-    );
-    rmSync(out, { force: true });
-    try {
+    const convert = async (): Promise<Row> => {
+      const out = join(
+        folder,
+        'models',
+        `${slug(subject.title)}.${slug(`${converter.by} ${converter.how}`)}.onnx`,
+      );
+      rmSync(out, { force: true });
       const cost = measureCommand(converter.command(subject.model, subject.samples, out), {
         runs: 1,
         warmups: 0,
       });
-      rows.push(await judged(context, subject, folder, { name, converter, cost }, out));
+      return judged(context, subject, folder, { name, converter, cost }, out);
+    };
+    try {
+      // What peers make does not change with this clone.
+      const row = converter.by === 'trtforge' ? convert() : kept(folder, `${name} ${data}`, convert);
+      rows.push({ ...(await row), converter });
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error;
       rows.push({ name, converter, failed: error.message });
@@ -105,38 +111,39 @@ async function judged(
   row: Pick<Row, 'name' | 'converter' | 'cost'>,
   file: string,
 ): Promise<Row> {
+  // Accuracy follows from the file.
+  const figures = await kept(folder, `${subject.title} ${digestOf(file)}`, async () => {
+    const found: Record<string, number> = {};
+    for (const judge of subject.judges) Object.assign(found, await judge(context, file));
+    return found;
+  });
   return {
     ...row,
     file,
     bytes: statSync(file).size,
-    figures: await figuresOf(context, subject, folder, file),
+    figures,
     build: await built(context, file, subject.profile),
   };
 }
 
-/** Accuracy follows from the file: what was judged once is kept by its digest. */
-async function figuresOf(
-  context: BenchContext,
-  { title, judges }: Subject,
-  folder: string,
-  file: string,
-): Promise<Readonly<Record<string, number>>> {
-  const kept = join(folder, 'figures.json');
-  const known = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : {};
-  const key = `${title} ${createHash('sha256').update(readFileSync(file)).digest('hex')}`;
-  if (known[key] === undefined) {
-    known[key] = {};
-    for (const judge of judges) Object.assign(known[key], await judge(context, file));
-    writeFileSync(kept, JSON.stringify(known, null, 1));
-  }
-  return known[key];
+const digestOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
+
+/** Runs for minutes are done once: a value of an earlier run, or a new one, in kept.json. */
+async function kept<T>(folder: string, key: string, make: () => Promise<T>): Promise<T> {
+  const path = join(folder, 'kept.json');
+  const known = (): Record<string, T> => (existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {});
+  const before = known()[key];
+  if (before !== undefined) return before;
+  const made = await make();
+  writeFileSync(path, JSON.stringify({ ...known(), [key]: made }, null, 1));
+  return made;
 }
 
 function tableOf({ title, operations }: Subject, rows: readonly Row[]): Table {
   const names = [...new Set(rows.flatMap(({ figures = {} }) => Object.keys(figures)))];
   return {
     caption: title,
-    head: ['', 'bytes', ...names, 'tensorrt-rtx, sm_89', operations, 'seconds', 'MB'],
+    head: ['', 'bytes', ...names, 'tensorrt-rtx, sm_89', operations, 'processor s', 'MB'],
     rows: rows.map(({ name, failed, bytes, figures = {}, build, cost }) => [
       name,
       bytes?.toLocaleString('en') ?? 'not converted',
@@ -145,7 +152,7 @@ function tableOf({ title, operations }: Subject, rows: readonly Row[]): Table {
       Object.entries(build?.operations ?? {})
         .map(([type, count]) => `${count} ${type}`)
         .join(', '),
-      cost?.median.seconds.toFixed(1) ?? '',
+      cost?.median.cpuSeconds?.toFixed(1) ?? '',
       cost?.median.peakBytes == null ? '' : (cost.median.peakBytes / 1e6).toFixed(0),
     ]),
   };
@@ -172,36 +179,35 @@ const slug = (text: string): string => text.toLowerCase().replace(/[^a-z0-9]+/g,
 
 /** Ours against the best of the peers. */
 function barsOf(parts: readonly Part[]): Table {
-  const rows = parts.flatMap(({ subject: { title, decides }, rows }) =>
-    (['INT8', 'FP8'] as const).flatMap((precision) => {
-      const figure = ({ figures }: Row) => figures?.[decides.figure];
-      const sign = decides.better === 'higher' ? 1 : -1;
-      const of = (ours: boolean) =>
-        rows
-          .filter(
-            ({ converter }) => converter?.precision === precision && (converter.by === 'trtforge') === ours,
-          )
-          .filter((row) => figure(row) !== undefined)
-          .sort((a, b) => sign * (figure(b)! - figure(a)!))[0];
-      const [own, peer] = [of(true), of(false)];
-      if (own === undefined || peer === undefined) return [];
-      const holds = sign * (figure(own)! - figure(peer)!) >= 0;
-      const shown = (row: Row) => digits(decides.figure, figure(row));
-      return [
-        [
-          `${title}, ${precision}`,
-          decides.figure,
-          shown(own),
-          `${shown(peer)} (${nameOf(peer)})`,
-          holds ? 'yes' : 'no',
-        ],
-      ];
-    }),
+  const bars = parts.flatMap(({ subject: { title, decides }, rows }) =>
+    decides.flatMap((each) =>
+      (['INT8', 'FP8'] as const).map((precision) => ({ title, rows, precision, ...each })),
+    ),
   );
+  const rows = bars.flatMap(({ title, rows, precision, figure, better }) => {
+    const sign = better === 'higher' ? 1 : -1;
+    const [own, peer] = [true, false].map(
+      (ours) =>
+        rows
+          .flatMap(({ converter, figures }) => {
+            const value = figures?.[figure];
+            return converter?.precision === precision &&
+              (converter.by === 'trtforge') === ours &&
+              value !== undefined
+              ? [{ converter, value }]
+              : [];
+          })
+          .sort((a, b) => sign * (b.value - a.value))[0],
+    );
+    if (own === undefined || peer === undefined) return [];
+    const beside = `${digits(figure, peer.value)} (${nameOf(peer.converter)})`;
+    const holds = sign * (own.value - peer.value) >= 0 ? 'yes' : 'no';
+    return [[`${title}, ${precision}`, figure, digits(figure, own.value), beside, holds]];
+  });
   return { caption: 'No worse than the best peer', head: ['', '', 'trtforge', 'best peer', 'holds'], rows };
 }
 
-const nameOf = ({ converter }: Row): string => `${converter?.by} ${converter?.how}`;
+const nameOf = ({ by, how }: Converter): string => `${by} ${how}`;
 
 /** What our conversions cost beside those of the peers. */
 function conversions({ title }: Subject, rows: readonly Row[]): Measurement[] {
@@ -212,8 +218,8 @@ function conversions({ title }: Subject, rows: readonly Row[]): Measurement[] {
     if (own === undefined) return [];
     return (['ModelOpt', 'ONNX Runtime'] as const).flatMap((by) => {
       const peer = row(by, precision);
-      if (peer?.cost === undefined) return [];
-      return costs(`${title} to ${precision}`, own, { name: nameOf(peer), runs: peer.cost }, {});
+      if (peer?.cost === undefined || peer.converter === undefined) return [];
+      return costs(`${title} to ${precision}`, own, { name: nameOf(peer.converter), runs: peer.cost }, {});
     });
   });
 }
