@@ -1,6 +1,6 @@
 // Writes what can be derived from the code: docs/errors.md from the catalogue, docs/command-line.md from the option tables,
 // docs/migrating.md from the tables of other tools' flags,
-// schemas/*.json from the zod schemas. `npm run docs`; a test holds the committed files to what this writes.
+// schemas/*.json from the zod schemas. `npm run docs`; a test compares the committed files with what this writes.
 //   node scripts/generate-docs.mjs [--into FOLDER]
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,9 +21,9 @@ function errorsPage() {
   );
   return [
     '# Errors\n',
-    'Every error has a stable code, one sentence of what is wrong with the name of the file, tensor or node, and a remedy;',
-    'with `--json` they are `{"error": {"code", "message", "remedy"}}`. Generated from `src/errors.ts` by `npm run docs`.\n',
-    'Exit codes: 0 pass · 1 a gate or comparison failed · 2 bad usage or bad input · 3 this machine cannot · 4 inconclusive · 5 internal error.\n',
+    'This page lists every error code with its meaning and remedy. An error has a stable code, a message with the name of the file, tensor or node, and a remedy;',
+    'with `--json` it is `{"error": {"code", "message", "remedy"}}`. Generated from `src/errors.ts` by `npm run docs`.\n',
+    'Exit codes: 0 pass · 1 a gate or comparison failed · 2 bad usage or bad input · 3 not possible on this machine · 4 inconclusive · 5 internal error.\n',
     ...rows,
   ].join('\n');
 }
@@ -77,15 +77,24 @@ async function commandLinePage() {
   const lines = [
     '# Command line',
     '',
-    'Generated from the option tables by `npm run docs`. Every command also takes `--json` (exactly one JSON object on stdout),',
-    '`--events` (progress as JSON lines on stderr), `--quiet` (nothing but the result), `--verbose`, `--log-file FILE` (the same JSON lines in a file), `--config FILE`, `--print-config`',
-    'and `--force` (results replace files that hold something of another kind, or were edited; never a file that the command reads).',
-    "A config file `trtforge.config.{json,yaml}` holds option names as keys, at the top or under a command's name;",
-    'one that is found in the working folder sets no option that decides what code runs or whose engines are trusted (`--config FILE` names it): see [SECURITY.md](../SECURITY.md);',
-    'flags win over the file, the file over the environment.',
+    'This page lists every command with its arguments, options and result. Generated from the option tables by `npm run docs`; `trtforge COMMAND --help all` prints the same.',
     '',
-    'SIGINT (Ctrl-C) and SIGTERM end a command with `TF_CANCELLED`, exit code 4, and with `--json` its object; a second signal ends it at once.',
-    'The one time left without an answer is before the first line of trtforge runs: while Node itself starts, some 40 to 80 ms, a signal ends the process and stdout stays empty.',
+    '| option of every command | meaning |',
+    '|---|---|',
+    '| `--json` | exactly one JSON object on stdout |',
+    '| `--events` | progress as JSON lines on stderr |',
+    '| `--quiet`, `--verbose` | nothing but the result; also the verbose lines of the library |',
+    '| `--log-file FILE` | the JSON lines of `--events` in a file |',
+    '| `--config FILE`, `--print-config` | the configuration file; prints the options as resolved |',
+    '| `--force` | results replace files of another kind or edited ones, but never an input |',
+    '',
+    'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends.',
+    '',
+    "A configuration file `trtforge.config.{json,yaml}` has option names as keys, at the top level or under a command's name. Flags override the file, and the file overrides the environment.",
+    'A file found in the working folder sets no option that decides which code runs or whose engines are trusted; pass it with `--config` for that ([security](../SECURITY.md)).',
+    '',
+    'SIGINT (Ctrl-C) and SIGTERM end a command with `TF_CANCELLED`, exit code 4, and with `--json` its object. A second signal ends it at once.',
+    'In the first 40 to 80 ms, while Node starts, a signal ends the process without output.',
     '',
   ];
   const verbs = products.flatMap((product) => product.verbs);
@@ -140,17 +149,18 @@ async function migratingPage() {
   return `${[
     '# Migrating from trtexec, Polygraphy and ModelOpt',
     '',
-    '`trtforge migrate` prints the trtforge lines for a line of another tool, what became of each flag,',
-    'and for what TensorRT 11 removed the conversion that replaces it:',
+    'This page lists the flags of trtexec, Polygraphy, ModelOpt AutoCast and other build tools with their equivalents in trtforge.',
+    'To translate a whole line, run `trtforge migrate`. It prints the trtforge lines, the equivalent of each flag, and the conversion that replaces what TensorRT 11 removed:',
     '',
     '```',
     "trtforge migrate 'trtexec --onnx=model.onnx --fp16 --saveEngine=model.plan --skipInference'",
     "trtforge migrate 'polygraphy run model.onnx --trt --onnxrt --fp16'",
     '```',
     '',
-    'The commands of trtforge take these flags too, where they have the option in the middle column: `trtforge build --onnx=model.onnx --fp16` is',
-    '`trtforge build model.onnx --precision fp16`. A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE`, with what to write instead.',
-    'Three dots stand for the value in the spelling of trtforge. Generated from the tables in `src/cli/foreign` by `npm run docs`.',
+    'Commands of trtforge accept these flags where they have the option of the middle column: `trtforge build --onnx=model.onnx --fp16` is `trtforge build model.onnx --precision fp16`.',
+    'A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE` with the remedy.',
+    '',
+    'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/foreign` by `npm run docs`.',
     '',
     ...tools.flatMap((tool) => [
       `## Flags of ${whose[tool]}`,

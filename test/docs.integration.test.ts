@@ -18,6 +18,18 @@ const MODEL = await encoderModel();
 
 const filesOf = (folder: string) => readdirSync(folder).sort();
 
+/** A page without its code. */
+const textOf = (path: string) => readFileSync(path, 'utf8').replaceAll(/^```.*?^```/gms, '');
+
+/** Names of a page's headings in links, as GitHub makes them. */
+const anchorsOf = (path: string) =>
+  [...textOf(path).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+
 describe('the documentation', () => {
   test.each(['docs/errors.md', 'docs/command-line.md', 'docs/migrating.md'])(
     '%s is what `npm run docs` writes',
@@ -49,14 +61,16 @@ describe('the documentation', () => {
     expect(z.fromJSONSchema(schema).safeParse(answer).error?.issues).toBeUndefined();
   });
 
-  test('links only to pages that exist', () => {
-    const missing = pages.flatMap((page) => {
-      const folder = join(root, page, '..');
-      const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
-        (match) => match[1] ?? '',
-      );
-      return links.filter((link) => !existsSync(join(folder, link))).map((link) => `${page}: ${link}`);
-    });
+  test('links only to pages and headings that exist', () => {
+    const missing = pages.flatMap((page) =>
+      [...textOf(join(root, page)).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)]
+        .filter(([, path = '', heading]) => {
+          const target = path === '' ? join(root, page) : join(root, page, '..', path);
+          if (!existsSync(target)) return true;
+          return heading !== undefined && !anchorsOf(target).includes(heading);
+        })
+        .map(([link]) => `${page}: ${link}`),
+    );
     expect(missing).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ Writes a trained recogniser as a bundle: encoder.onnx, predictor.onnx, joint.onn
 
     python examples/recogniser/export.py out/recogniser.pt --output examples/recogniser/bundle
 
-Nothing is written where an utterance in chunks gives other steps than in one piece, in PyTorch or on ONNX Runtime.
+Writes nothing if an utterance in chunks results in other steps than in one piece, in PyTorch or on ONNX Runtime.
 """
 
 import argparse

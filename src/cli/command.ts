@@ -9,6 +9,7 @@ import type { ReportKind, RunRootSections } from '../report/kind.js';
 import type { Section } from '../report/section.js';
 import type { ForeignFlag } from './foreign/flag.js';
 import type { OptionTable, OptionValues } from './option.js';
+import { dryRunOption, type Plan } from './plan.js';
 
 /** What a command's `run` is passed besides its own options. */
 export interface CommandContext {
@@ -72,6 +73,8 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   /** The schema of the result, for documentation and tests: loaded only where they ask for it. */
   schema(): Promise<z.ZodType>;
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
+  /** What `run` would do: with it the command has --dry-run. For commands that spend minutes, write much or remove something. */
+  plan?(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<Plan>;
   render(result: R, output: TextOutput): void;
 }
 
@@ -79,7 +82,8 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
 export function defineCommand<O extends OptionTable, R extends CommandResult>(
   command: Command<O, R>,
 ): Command {
-  return command as unknown as Command;
+  const options = command.plan === undefined ? command.options : { ...command.options, dryRun: dryRunOption };
+  return { ...command, options } as unknown as Command;
 }
 
 /** What is known of a command before its module is loaded; one verb has one result. */

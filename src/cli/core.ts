@@ -153,6 +153,7 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
+    plan: async () => (await import('./plan-schema.js')).planSchema,
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },

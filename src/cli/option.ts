@@ -92,6 +92,9 @@ export type OptionValues<O extends OptionTable> = {
   readonly [K in keyof O]: O[K] extends ValueOption<infer V> ? V : never;
 };
 
+/** The option as a key of the configuration file, or by its environment variable, only. */
+export const inConfig = <S extends OptionSpec<unknown>>(spec: S): S => ({ ...spec, configOnly: true });
+
 /** The same options, shown by --help all only. */
 export const advanced = <O extends OptionTable>(table: O): O =>
   Object.fromEntries(

@@ -11,8 +11,10 @@ import { protectingNamedFiles } from './named-files.js';
 import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult } from './output.js';
+import { type PlanResult, planResult } from './plan.js';
 import { createProgress } from './progress.js';
 import { assertComplete, resolveOptions } from './resolve.js';
+import { renderPlan } from './text.js';
 
 export interface Program {
   readonly name: string;
@@ -247,6 +249,7 @@ async function execution(
     const { products } = program;
     const commandLine = shellLine([program.name, ...argv]);
     const verbose = globals.verbose === true;
+    const shown = options.values.dryRun === true ? asPlanned(command) : command;
     const context = { commandLine, signal, environment, products, ask, verbose };
     // Whatever a command asks of TensorRT: when it fails, the error states which known issue its lines show.
     const listen: EventListener = (event) => {
@@ -256,7 +259,7 @@ async function execution(
     const work = () => {
       if (globals.logFile !== undefined) log = openLogFile(globals.logFile);
       log?.({ type: 'start', version: program.version, commandLine });
-      return explaining((emit) => command.run(inputs, options.values, { ...context, emit }), {
+      return explaining((emit) => shown.run(inputs, options.values, { ...context, emit }), {
         emit: listen,
         model: inputs.find((input) => input.endsWith('.onnx')),
         knownIssues: () => issuesOfProducts(products),
@@ -271,7 +274,7 @@ async function execution(
     if (globals.quiet !== true) await noticeMissingOnnxRuntime(verb, environment, listen);
     progress.end();
     log?.({ type: 'end', exitCode: result.exitCode ?? ExitCode.pass, error: null });
-    return reportResult(command, result, view, console);
+    return reportResult(shown, result, view, console);
   } catch (thrown) {
     progress.end();
     const error = usageError(thrown);
@@ -283,6 +286,16 @@ async function execution(
     signal.removeEventListener('abort', cancelling);
   }
 }
+
+/** The command with its plan in the place of its work. */
+const asPlanned = ({ plan, ...command }: Command): Command =>
+  plan === undefined
+    ? command
+    : {
+        ...command,
+        run: async (...request) => planResult(await plan(...request)),
+        render: (result, output) => renderPlan(result as PlanResult, output),
+      };
 
 async function knownKeys(verbs: readonly Verb[]): ReturnType<KnownKeys> {
   const loaded = await Promise.all(verbs.map(async ({ path, load }) => ({ path, ...(await load()) })));

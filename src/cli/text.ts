@@ -1,8 +1,10 @@
+import { formatBytes, plural } from '../base/text/quantity.js';
 import type { Miss } from '../engines/store/lookup.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { REASON } from '../quality/explain/issue-finder.js';
 import { placeSentences } from '../quality/explain/place-text.js';
 import type { TextOutput } from './command.js';
+import type { PlanResult } from './plan.js';
 
 /** Reasons that are shown of one issue; the result lists more. */
 const LISTED_REASONS = 3;
@@ -50,3 +52,26 @@ const valueText = (value: unknown): string => {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return /^[0-9a-f]{64}$/.test(text) ? `${text.slice(0, 12)}…` : text;
 };
+
+/** Text and numbers that were decided, then the steps. */
+export function renderPlan({ steps, resolved }: PlanResult, { line, colors }: TextOutput): void {
+  const { bold, cyan, dim } = colors;
+  const facts = Object.entries(resolved).flatMap(([name, value]) =>
+    typeof value === 'string' || typeof value === 'number' ? [[name, String(value)] as const] : [],
+  );
+  const label = widest(facts.map(([name]) => name));
+  for (const [name, value] of facts) line(`${cyan(name.padEnd(label))}  ${value}`);
+  const verb = widest(steps.map(({ does }) => does));
+  for (const { does, what, detail, bytes, skipped } of steps) {
+    const notes = [detail, bytes === null ? null : formatBytes(bytes)].filter((note) => note !== null);
+    const more = notes.length === 0 ? '' : `  ${dim(notes.join(', '))}`;
+    if (skipped === null) line(`  ${bold(does.padEnd(verb))}  ${what}${more}`);
+    else line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${skipped}`));
+  }
+  const total = steps.reduce((sum, { bytes, skipped }) => sum + (skipped === null ? (bytes ?? 0) : 0), 0);
+  const size = total === 0 ? '' : ` (${formatBytes(total)})`;
+  const done = steps.filter(({ skipped }) => skipped === null).length;
+  line(`Dry run: ${plural(done, 'step')}${size}, none of them done.`);
+}
+
+const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));

@@ -174,12 +174,18 @@ const loadingOf = ({ options }: Run, prepared: Forged['prepared'] | undefined) =
   weightBudget: options.weightBudget,
 });
 
-function whyNoRun(
-  { machine, options }: Run,
-  { prepared, obtained }: Partial<Forged>,
+const whyNoRun = (run: Run, { prepared, obtained }: Partial<Forged>, phase: SkippablePhase) =>
+  obtained === undefined ? NO_ENGINE : whyEngineIdle(run, prepared, phase);
+
+const NO_ENGINE = 'there is no engine';
+
+/** Why the engine of a build would not run in a phase here; null where it would. */
+export function whyEngineIdle(
+  { machine, options }: Pick<Run, 'machine' | 'options'>,
+  prepared: Forged['prepared'] | undefined,
   phase: SkippablePhase,
 ): string | null {
-  if (prepared === undefined || obtained === undefined) return 'there is no engine';
+  if (prepared === undefined) return NO_ENGINE;
   const why = whyNotRun(machine.gpus, prepared.identity.target.computeCapabilities);
   return why ?? (options.skip?.includes(phase) ? `--skip ${phase}` : null);
 }

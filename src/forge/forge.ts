@@ -45,11 +45,11 @@ export async function forge(options: ForgeOptions, context: ForgeContext = {}): 
   return protectingInputs([options.model], () => forgeModel(options, context));
 }
 
-async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise<ForgeResult> {
+/** A run as it begins. Throws what opening the model throws, and TF_USAGE for a device that is not there. */
+export function runOf(options: ForgeOptions, context: ForgeContext): Run {
   openFile(options.model).close();
-  const { emit = ignoreEvents, signal } = context;
   const machine = context.machine ?? lookAtMachine();
-  const run: Run = {
+  return {
     options,
     root: runRootAt(options.runRoot ?? defaultRunRoot(options.model, options.precision ?? 'as-is')),
     machine: { ...machine, gpus: onDevice(machine.gpus, options.device ?? 0) },
@@ -58,6 +58,11 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
     commandLine: context.commandLine ?? null,
     build: context.build,
   };
+}
+
+async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise<ForgeResult> {
+  const run = runOf(options, context);
+  const { emit = ignoreEvents, signal } = context;
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;

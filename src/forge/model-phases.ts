@@ -9,6 +9,7 @@ import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
+import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 
 /** The phases over the model: what it has, what is decided about its engine, the typed model, and whether that computes the same. */
@@ -75,12 +76,7 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
 /** Compares the typed model with the original, at the shapes that the engine is optimized for. An output outside tolerance ends no phase: it is a finding. */
 export const verifyPhase = ({ options }: Run): ForgePhase => ({
   name: 'verify',
-  skip: ({ conversion }) => {
-    if (options.skip?.includes('verify')) return '--skip verify';
-    return conversion === undefined
-      ? 'the model was not converted, so there is no typed model to compare'
-      : null;
-  },
+  skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
   run: async ({ conversion, prepared }, { emit, signal }) => {
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
     const verification = await verifyModel(
@@ -97,6 +93,12 @@ export const verifyPhase = ({ options }: Run): ForgePhase => ({
     return { found: { verification }, detail: outcomeText(verification) };
   },
 });
+
+/** Why the typed model would not be compared; null where it would. */
+export function whyNotVerified({ skip }: Pick<ForgeOptions, 'skip'>, isConverted: boolean): string | null {
+  if (skip?.includes('verify')) return '--skip verify';
+  return isConverted ? null : 'the model was not converted, so there is no typed model to compare';
+}
 
 /** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
 export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {

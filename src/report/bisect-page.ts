@@ -1,7 +1,7 @@
 import { formatMs, plural } from '../base/text/quantity.js';
 import { type BisectCandidate, type BisectResult, bisectResultSchema } from '../quality/bisect/result.js';
 import { defineReport } from './kind.js';
-import { badge, code, command, facts, list, numbers, type Section, table } from './section.js';
+import { type Block, badge, code, command, facts, list, numbers, type Section, table } from './section.js';
 import { nameOfFile } from './sentences.js';
 
 const words = { pass: 'Found', fail: 'Fail', inconclusive: 'Inconclusive' } as const;
@@ -26,51 +26,86 @@ export const bisectReport = defineReport<BisectResult>({
       remedies: [],
     },
     figures: [
-      { text: String(result.nodes.length), name: 'nodes in FP32' },
+      { text: causes[result.cause], name: 'cause' },
       { text: String(result.candidates.length), name: 'candidates' },
+      ...(result.build === null ? [] : [{ text: String(result.builds), name: 'engines built' }]),
       { text: formatMs(result.totalMs), name: 'whole run' },
     ],
-    sections: [nodesSection(result), reducedSection(result), candidatesSection(result)],
+    sections: [workaroundSection(result), reducedSection(result), candidatesSection(result)],
     dataFile: 'bisect.json',
   }),
 });
 
-const nodesSection = ({
-  nodes,
-  isMinimal,
-  isConfirmed,
-  workaround,
-  convert,
-}: BisectResult): Section | null =>
-  workaround === null
-    ? null
-    : {
-        id: 'nodes',
-        title: 'What stays FP32',
-        lead: isMinimal
-          ? 'The model passes with these nodes in FP32, and with none of them left out.'
-          : 'The model passes with these nodes in FP32; the budget ended before fewer were tried.',
-        blocks: [
-          table(
-            'Nodes',
-            ['node', 'operator', ...numbers('largest value'), 'overflows'],
-            nodes.map(({ name, op, peak, overflows }) => [
-              code(name),
-              op,
-              String(peak ?? ''),
-              overflows ? 'yes' : '',
-            ]),
-          ),
-          facts([
-            ['model that passes', code(workaround)],
-            [
-              'they alone fail',
-              isConfirmed === null ? 'not tried' : isConfirmed ? 'yes' : 'no: others fail with them',
-            ],
-          ]),
-          convert === null ? null : command(convert),
+const causes = {
+  none: 'none',
+  conversion: 'conversion',
+  tf32: 'TF32',
+  fusion: 'fusion',
+  nodes: 'nodes in 16 bits',
+  unknown: 'unknown',
+} as const satisfies Record<BisectResult['cause'], string>;
+
+const workaroundSection = (result: BisectResult): Section | null => {
+  const { cause, isMinimal, isConfirmed, workaround, convert, build } = result;
+  const isOf = { fusion: 'with these outputs besides', nodes: 'with these nodes in FP32' };
+  if (workaround === null) return null;
+  const how = cause === 'fusion' || cause === 'nodes' ? isOf[cause] : null;
+  return {
+    id: 'workaround',
+    title: 'What passes',
+    lead:
+      how === null
+        ? result.headline
+        : isMinimal
+          ? `It passes ${how}, and with none of them left out.`
+          : `It passes ${how}; the budget ended before fewer were tried.`,
+    blocks: [
+      ...fusionBlocks(result),
+      table(
+        'Nodes',
+        ['node', 'operator', ...numbers('largest value'), 'overflows'],
+        result.nodes.map(({ name, op, peak, overflows }) => [
+          code(name),
+          op,
+          String(peak ?? ''),
+          overflows ? 'yes' : '',
+        ]),
+      ),
+      facts([
+        ['model that passes', code(workaround)],
+        [
+          'they alone fail',
+          cause !== 'nodes'
+            ? null
+            : isConfirmed === null
+              ? 'not tried'
+              : isConfirmed
+                ? 'yes'
+                : 'no: others fail with them',
         ],
-      };
+      ]),
+      convert === null ? null : command(convert),
+      build === null ? null : command(build),
+    ],
+  };
+};
+
+const fusionBlocks = ({ fusion }: BisectResult): readonly (Block | null)[] =>
+  fusion === null
+    ? []
+    : [
+        facts([
+          ['kernel', fusion.kernel === null ? null : code(fusion.kernel)],
+          [
+            'found by',
+            fusion.fuel === null
+              ? 'more outputs'
+              : `${plural(fusion.fuel, 'fusion')} of the compiler pass, one more fails`,
+          ],
+        ]),
+        list(fusion.nodes.map((name) => ({ label: { text: 'node', tone: 'quiet' }, text: code(name) }))),
+        list(fusion.outputs.map((name) => ({ label: { text: 'output', tone: 'good' }, text: code(name) }))),
+      ];
 
 const reducedSection = ({ reduced }: BisectResult): Section | null =>
   reduced && {

@@ -7,6 +7,7 @@ const docs = fileURLToPath(new URL('../../docs', import.meta.url));
 export const pages: readonly string[] = [
   'README.md',
   'CONTRIBUTING.md',
+  'SECURITY.md',
   ...readdirSync(docs)
     .sort()
     .filter((name) => name.endsWith('.md'))

@@ -1,27 +1,49 @@
 import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
 import { formatMs, plural } from '../../base/text/quantity.js';
-import { type ExitCode, outcomeExitCodes } from '../../errors.js';
+import { parseBuilderConfig } from '../../engines/identity/builder-config.js';
+import { isEngineFile } from '../../engines/plan/header.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
 import { bisectModel } from '../../quality/bisect/bisect.js';
+import type { CandidateBuild } from '../../quality/bisect/request.js';
 import type { BisectResult } from '../../quality/bisect/result.js';
 import { bisectReport } from '../../report/bisect-page.js';
 import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { advanced, choice, option, text } from '../option.js';
+import { advanced, choice, type OptionValues, option, text } from '../option.js';
+import { buildOptions, configOnly } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf, openShapesOption, shapesOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
+import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { integer } from '../values.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
 const { ioTypes: _, ...conversion } = conversionOptions('conversion: ');
 
+const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
+
+type BuildValues = OptionValues<
+  Pick<
+    typeof buildOptions,
+    'target' | 'profile' | 'batch' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
+  > &
+    typeof storeOptions
+>;
+
 export const command = defineCommand({
-  arguments: [{ name: 'CANDIDATE', describe: 'what fails: an ONNX model in FP16 or BF16' }],
+  arguments: [
+    {
+      name: 'CANDIDATE',
+      describe: 'what fails: an ONNX model in FP16 or BF16, or an engine with its passport',
+    },
+  ],
   examples: [
     'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
+    'trtforge bisect model.engine --against model.onnx -o bisect',
     'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
+    "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --check-command './check.sh {} {model}' -o bisect",
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
   options: {
@@ -42,7 +64,8 @@ export const command = defineCommand({
     }),
     checkCommand: text({
       flags: '--check-command <command>',
-      describe: 'judge by a command instead: {} is the candidate; exit code 0 passes, 1 fails',
+      describe:
+        'judge by a command instead: {} is the candidate, {model} the ONNX model of an engine; exit code 0 passes, 1 fails',
       trust: true,
     }),
     budget: option({
@@ -57,7 +80,20 @@ export const command = defineCommand({
     }),
     shapes: openShapesOption,
     ...comparisonOptions,
+    target: {
+      ...buildOptions.target,
+      describe: `build the candidate, a model, and search engines: ${targets}`,
+    } as typeof buildOptions.target,
+    profile: buildOptions.profile,
+    batch: buildOptions.batch,
+    builderConfig: buildOptions.builderConfig,
     ...advanced(conversion),
+    ...configOnly({
+      toolchain: buildOptions.toolchain,
+      device: buildOptions.device,
+      plugin: buildOptions.plugin,
+      ...storeOptions,
+    }),
   },
   schema: async () => (await import('../../quality/bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
@@ -78,6 +114,7 @@ export const command = defineCommand({
           check: checkCommand,
           budget,
           precision,
+          build: buildOf(candidate, options),
           shapes: shapesOf(options.shapes),
           ...comparisonOptionsOf(options),
           conversion: converted,
@@ -95,16 +132,47 @@ export const command = defineCommand({
   render,
 });
 
+/** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
+function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
+  const { target, profile, batch, builderConfig, device, plugin, toolchain } = options;
+  const isEngine = isEngineFile(candidate);
+  const passed = {
+    '--target': isEngine ? target : undefined,
+    '--profile': profile[0],
+    '--batch': batch,
+    '--builder-config': builderConfig[0],
+  };
+  const [useless] = Object.entries(passed).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (useless !== undefined && (isEngine || target === undefined))
+    throw new TrtforgeError(
+      'TF_USAGE',
+      isEngine
+        ? `The passport of ${candidate} states how it is built, so ${useless} has no effect.`
+        : `${useless} is for engines, and ${candidate} is searched as a model.`,
+      {
+        remedy: isEngine
+          ? `Remove ${useless}.`
+          : 'Pass the target of the engines: --target tensorrt-rtx:sm_89',
+      },
+    );
+  if (!isEngine && target === undefined) return undefined;
+  const build = { ...storeOptionsOf(options), device, plugins: plugin, toolchain };
+  return isEngine
+    ? build
+    : { ...build, target, profiles: profile, batch, settings: parseBuilderConfig(builderConfig) };
+}
+
 function render(result: BisectResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
   output.line(
     dim(`${plural(result.candidates.length, 'candidate')}, of which ${result.tried} tried in this run`),
   );
+  if (result.build !== null) output.line(dim(`${plural(result.builds, 'engine')} built`));
   const colored = { pass: green('pass'), fail: red('FAIL'), unresolved: yellow('unresolved') };
   for (const { id, what, outcome, same, ms } of result.candidates) {
     const spent = (ms.convert ?? 0) + (ms.build ?? 0) + (ms.run ?? 0);
-    const how = same === null ? formatMs(spent) : `the same as ${same}`;
+    const how = same === null ? formatMs(spent) : `the same as ${same === 0 ? 'the first' : same}`;
     output.line(`  ${String(id).padStart(3)}  ${colored[outcome]}  ${what}  ${dim(how)}`);
   }
   output.line();
@@ -112,6 +180,10 @@ function render(result: BisectResult, output: TextOutput): void {
   for (const { name, op, peak, overflows } of result.nodes) {
     const reach = peak === null ? '' : dim(`  reaches ${peak}${overflows ? ', which overflows' : ''}`);
     output.line(`  ${op} ${bold(name)}${reach}`);
+  }
+  if (result.fusion !== null) {
+    for (const name of result.fusion.nodes) output.line(`  fused   ${bold(name)}`);
+    for (const name of result.fusion.outputs) output.line(`  output  ${bold(name)}`);
   }
   if (result.isConfirmed === true)
     output.line(dim('Confirmed: with every other node in FP32 it fails as well.'));
@@ -121,6 +193,7 @@ function render(result: BisectResult, output: TextOutput): void {
       `reduced      ${result.reduced.model}  ${dim(`fails by itself, ${plural(result.reduced.nodes, 'node')}`)}`,
     );
   if (result.workaround !== null) output.line(`work-around  ${result.workaround}`);
-  if (result.convert !== null) output.line(`${dim('Next:')} ${result.convert}`);
+  for (const line of [result.convert, result.build])
+    if (line !== null) output.line(`${dim('Next:')} ${line}`);
   output.line(`${dim('To repeat:')} ${result.repeat}`);
 }

@@ -1,14 +1,16 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatMs } from '../../base/text/quantity.js';
+import type { BuildOptions } from '../../engines/builder/build.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { buildResult } from '../../engines/store/build-result.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
-import { defineCommand, type TextOutput } from '../command.js';
-import { text } from '../option.js';
+import { buildPlan } from '../build-plan.js';
+import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
+import { type OptionValues, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
@@ -16,6 +18,18 @@ import { missLines, renderIssues } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & { readonly issues: readonly ExplainedIssue[] };
+
+const commandOptions = {
+  output: text({
+    flags: '-o, --output <file>',
+    describe: 'put the engine there, its passport beside it (default: it stays in the store)',
+    writes: ['a TensorRT plan'],
+  }),
+  ...buildOptions,
+  ...storeOptions,
+  ...builderOption,
+  ...timeoutOption,
+};
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
@@ -26,17 +40,7 @@ export const command = defineCommand({
     "trtforge build m.onnx --profile 'x:1x80x1/1x80x100/1x80x500' --profile 'x:8x80x1/8x80x100/8x80x500'",
     'trtforge build model.onnx --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=refit',
   ],
-  options: {
-    output: text({
-      flags: '-o, --output <file>',
-      describe: 'put the engine there, its passport beside it (default: it stays in the store)',
-      writes: ['a TensorRT plan'],
-    }),
-    ...buildOptions,
-    ...storeOptions,
-    ...builderOption,
-    ...timeoutOption,
-  },
+  options: commandOptions,
   schema: async () => {
     const [{ z }, { buildResultSchema }, { explainedIssueSchema }] = await Promise.all([
       import('zod'),
@@ -47,21 +51,9 @@ export const command = defineCommand({
   },
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
     const { emit, signal, environment } = context;
-    const { output } = options;
-    assertNoFolder(output);
+    const requested = requestOf(model, options, context);
     const { result, issues } = await explaining(
-      (listener) =>
-        buildOrLoad(
-          {
-            ...buildRequest(model, options),
-            extension: extensionOf(output),
-            ...storeOptionsOf(options),
-            output,
-            builder: options.builder,
-            verbose: context.verbose ?? false,
-          },
-          { emit: listener, signal, environment },
-        ),
+      (listener) => buildOrLoad(requested, { emit: listener, signal, environment }),
       {
         emit,
         model,
@@ -71,8 +63,26 @@ export const command = defineCommand({
     );
     return { ...buildResult(result), issues };
   }),
+  plan: ([model = ''], options, context) => buildPlan(requestOf(model, options, context), context),
   render,
 });
+
+function requestOf(
+  model: string,
+  options: OptionValues<typeof commandOptions>,
+  { verbose = false }: CommandContext,
+): BuildOptions {
+  const { output, builder } = options;
+  assertNoFolder(output);
+  return {
+    ...buildRequest(model, options),
+    extension: extensionOf(output),
+    ...storeOptionsOf(options),
+    output,
+    builder,
+    verbose,
+  };
+}
 
 function assertNoFolder(output: string | undefined): void {
   if (output !== undefined && existsSync(output) && statSync(output).isDirectory())
@@ -98,9 +108,9 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
   for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
-  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
   renderIssues(
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,
   );
+  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
 }

@@ -3,11 +3,13 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Exporter } from '../../engines/exports/exporter.js';
 import type { CacheExport, CacheImport } from '../../engines/store/cache-result.js';
 import { openLocalStore } from '../../engines/store/open-stores.js';
+import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand, exportersOfProducts, type Product } from '../command.js';
 import { text } from '../option.js';
 import { cacheDir, trustOptions } from '../options/store.js';
+import { step } from '../plan.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
@@ -26,6 +28,15 @@ export const importCommand = defineCommand({
     const trust = openTrust(requested, environment);
     const store = openLocalStore(options.cacheDir, environment, trust);
     return importEngines(store, sources, { trust, environment, emit, signal });
+  },
+  plan: async (sources, options, { environment, signal }) => {
+    const { enginesIn } = await import('../../engines/store/import-engines.js');
+    const found = await Promise.all(sources.map((source) => enginesIn(source, environment, signal)));
+    const { place } = openLocalStore(options.cacheDir, environment);
+    return {
+      steps: found.flat().map(({ path, bytes }) => step('import', path, { bytes })),
+      resolved: { store: place },
+    };
   },
   render: (result: CacheImport, { line, colors }) => {
     for (const { from, name } of result.engines)
@@ -71,14 +82,23 @@ export const exportCommand = defineCommand({
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,
   run: async ([to = '', ...names], options, { environment, emit, signal, products }) => {
-    const { exportEngines, isRemote } = await import('../../engines/exports/export-engines.js');
-    const exporter = options.as === undefined ? undefined : await exporterNamed(options.as, products);
-    if (exporter !== undefined && isRemote(to))
-      throw new TrtforgeError('TF_USAGE', '--as is a layout of a folder, and a bucket has its own.', {
-        remedy: 'Leave --as out, or export into a folder.',
-      });
+    const { exportEngines } = await import('../../engines/exports/export-engines.js');
+    const exporter = await exporterFor(to, options.as, products);
     const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
     return exportEngines(store, to, names, { exporter, environment, emit, signal });
+  },
+  plan: async ([to = '', ...names], options, { environment, products }) => {
+    const { chooseEngines } = await import('../../engines/exports/export-engines.js');
+    const exporter = await exporterFor(to, options.as, products);
+    const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
+    const { engines, foreign } = await chooseEngines(store, names);
+    return {
+      steps: [
+        ...engines.map(({ passport }) => step('export', passport.name, { bytes: passport.plan.bytes })),
+        ...foreign.map(({ record }) => step('export', record.name, { bytes: record.bytes })),
+      ],
+      resolved: { store: store.place, to, layout: exporter?.id ?? null },
+    };
   },
   render: (result: CacheExport, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
@@ -86,7 +106,17 @@ export const exportCommand = defineCommand({
   },
 });
 
-async function exporterNamed(id: string, products: readonly Product[]): Promise<Exporter> {
+/** Undefined for the usual layout. Throws TF_USAGE for a layout that there is not, and one of a bucket. */
+async function exporterFor(
+  to: string,
+  id: string | undefined,
+  products: readonly Product[],
+): Promise<Exporter | undefined> {
+  if (id === undefined) return undefined;
+  if (isRemoteAddress(to))
+    throw new TrtforgeError('TF_USAGE', '--as is a layout of a folder, and a bucket has its own.', {
+      remedy: 'Remove --as, or export into a folder.',
+    });
   const exporters = await exportersOfProducts(products);
   const exporter = exporters.find((each) => each.id === id);
   if (exporter !== undefined) return exporter;

@@ -9,22 +9,21 @@ import type {
   CacheWhy,
   ForeignEntry,
 } from '../../engines/store/cache-result.js';
-import { collectGarbage } from '../../engines/store/collect-garbage.js';
-import { openStores } from '../../engines/store/open-stores.js';
+import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
+import type { LocalStore } from '../../engines/store/local.js';
+import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, type ValueOption } from '../option.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
+import { step } from '../plan.js';
 import { missLines } from '../text.js';
 import { placeOptions, withPlace } from './cache-store.js';
 
 /** Of commands that take away what cannot be had back. */
-export const confirmOptions = {
-  yes: flag({ flags: '--yes', describe: 'do not ask before removing' }),
-  dryRun: flag({ flags: '--dry-run', describe: 'list what would be removed, and remove nothing' }),
-};
+const yesOption = flag({ flags: '--yes', describe: 'do not ask before removing' });
 
 /** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE without a terminal, TF_CANCELLED for every other answer. */
 export async function confirm(
@@ -66,17 +65,9 @@ export const why = defineCommand({
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
   run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
     // What only one of these commands needs is loaded by that one: ls is to answer at once.
-    const [{ resolveBuild }, { whyCache }] = await Promise.all([
-      import('../../engines/builder/resolve-build.js'),
-      import('../../engines/store/cache-why.js'),
-    ]);
-    const { close, ...stores } = await openStores(storeOptionsOf(options), environment);
-    try {
-      const prepared = await resolveBuild(buildRequest(model, options), { emit, signal, environment });
-      return await whyCache(stores, prepared.identity, prepared.model, signal);
-    } finally {
-      close();
-    }
+    const { decidedBuild } = await import('../build-plan.js');
+    const request = { ...buildRequest(model, options), ...storeOptionsOf(options) };
+    return (await decidedBuild(request, { emit, signal, environment })).why;
   },
   render: (result: CacheWhy, { line, colors }) => {
     line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
@@ -122,22 +113,33 @@ export const gc = defineCommand({
       ...maxSize,
       required: '--max-size 50G',
     } as ValueOption<number>,
-    ...confirmOptions,
+    yes: yesOption,
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheGcSchema,
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
-    const { maxSize: limit, yes, dryRun } = options;
+    const { maxSize: limit, yes } = options;
     return withPlace(options, environment, undefined, (store) => {
       const sure = (engines: number) =>
         confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
-      return collectGarbage(store, limit, { dryRun, confirm: sure, signal });
+      return collectGarbage(store, limit, { confirm: sure, signal });
     });
   },
+  plan: (_inputs, options, { environment, signal }) =>
+    withPlace(options, environment, undefined, async (store) => {
+      const { maxSize: limit } = options;
+      const { victims, bytesBefore, bytesAfter, excessBytes } = await planCollection(store, limit, signal);
+      const names = new Map((await store.list(signal)).map(({ identity, name }) => [identity, name]));
+      return {
+        steps: victims.map(({ identity, bytes }) =>
+          step('remove', names.get(identity) ?? identity, { bytes }),
+        ),
+        resolved: { store: store.place, maxBytes: limit, bytesBefore, bytesAfter, excessBytes },
+      };
+    }),
   render: (result: CacheCollection, { line }) => {
     line(
-      `${plural(result.removed.length, 'engine')} ${result.dryRun ? 'would be removed' : 'removed'}, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} ${result.dryRun ? 'then' : 'now'}, in ${result.store}`,
+      `${plural(result.removed.length, 'engine')} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
     );
-    if (result.dryRun) for (const identity of result.removed) line(`  ${identity}`);
     if (result.excessBytes > 0)
       line(`${formatBytes(result.excessBytes)} over ${formatBytes(result.maxBytes)}: what is left is in use`);
   },
@@ -145,26 +147,33 @@ export const gc = defineCommand({
 
 export const clear = defineCommand({
   examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
-  options: { ...placeOptions, ...confirmOptions },
+  options: { ...placeOptions, yes: yesOption },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheClearSchema,
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheClearing> =>
     withPlace(options, environment, undefined, async (store) => {
-      const { yes, dryRun } = options;
-      const { engines, foreign } = await listCache(store, signal);
-      const names = [
-        ...engines.map(({ name, identity }) => name ?? identity),
-        ...foreign.map(({ name }) => name),
-      ];
-      if (!dryRun && names.length > 0)
-        await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, { yes, ask });
-      const removed = dryRun ? names.length : await store.clear(signal);
-      return { schema: 'trtforge.cache-clear/1', store: store.place, dryRun, removed, names };
+      const names = (await everything(store, signal)).map(({ name }) => name);
+      if (names.length > 0)
+        await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, {
+          yes: options.yes,
+          ask,
+        });
+      const removed = await store.clear(signal);
+      return { schema: 'trtforge.cache-clear/1', store: store.place, removed, names };
     }),
-  render: ({ removed, names, store, dryRun }: CacheClearing, { line }) => {
-    line(`${plural(removed, 'engine')} ${dryRun ? 'would be removed' : 'removed'} from ${store}`);
-    if (dryRun) for (const name of names) line(`  ${name}`);
-  },
+  plan: (_inputs, options, { environment, signal }) =>
+    withPlace(options, environment, undefined, async (store) => ({
+      steps: (await everything(store, signal)).map(({ name, bytes }) => step('remove', name, { bytes })),
+      resolved: { store: store.place },
+    })),
+  render: ({ removed, store }: CacheClearing, { line }) =>
+    line(`${plural(removed, 'engine')} removed from ${store}`),
 });
+
+/** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
+async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {
+  const { engines, foreign } = await listCache(store, signal);
+  return [...engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes })), ...foreign];
+}
 
 function entryLine(
   { identity, name, bytes, builtAt, signedBy, problem }: CacheEntry,

@@ -1,11 +1,14 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
+import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { TrtforgeError } from '../../errors.js';
+import { inspectModel } from '../../formats/onnx/inspect.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, option, text } from '../option.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
+import { step } from '../plan.js';
 import { pattern } from '../values.js';
 
 const { initMax, maxReductionDepth, ...conversion } = conversionOptions();
@@ -67,6 +70,21 @@ export const command = defineCommand({
       { ...conversionFrom(options), unquantizedNodes: highPrecisionNodes, precision, externalData },
       { emit, signal },
     );
+  },
+  plan: async ([model = ''], options) => {
+    const { precision, output } = options;
+    const conversion = conversionFrom(options);
+    const { nodesTotal } = inspectModel(model);
+    return {
+      steps: [
+        ...(conversion.calibration === undefined
+          ? []
+          : [step('calibrate', options.calibration.join(', ') || (options.calibrationCache ?? ''))]),
+        step('convert', model, { detail: `${plural(nodesTotal, 'node')} to ${precision.toUpperCase()}` }),
+        step('write', output),
+      ],
+      resolved: { precision, conversion: conversionRecipe(precision, conversion) },
+    };
   },
   render,
 });

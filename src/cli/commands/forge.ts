@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
+import { type ForgePlan, planForge } from '../../forge/plan.js';
 import type { ForgeResult } from '../../report/result.js';
 import {
   accuracySentence,
@@ -9,13 +10,15 @@ import {
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
+import { engineSteps, resolvedOf } from '../build-plan.js';
 import { defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
-import { type OptionValues, option, text } from '../option.js';
+import { inConfig, type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { loadOptions } from '../options/engine.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
+import { type Plan, step } from '../plan.js';
 import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
@@ -32,11 +35,11 @@ export const forgeOptions = {
     repeat: true,
   }),
   ...comparisonOptions,
-  threads: { ...comparisonOptions.threads, configOnly: true } as typeof comparisonOptions.threads,
+  threads: inConfig(comparisonOptions.threads),
   ...storeOptions,
   ...builderOption,
-  weightBudget: loadOptions.weightBudget,
-  allowHostCode: { ...loadOptions.allowHostCode, configOnly: true } as typeof loadOptions.allowHostCode,
+  weightBudget: inConfig(loadOptions.weightBudget),
+  allowHostCode: inConfig(loadOptions.allowHostCode),
   ...timeoutOption,
 };
 
@@ -68,7 +71,19 @@ export const command = defineCommand({
         { ...context, sections: await sectionsOfProducts(context.products) },
       ),
   ),
+  plan: async ([model = ''], options, context) =>
+    stepsOf(model, await planForge(forgeRequest(model, options), context)),
   render,
+});
+
+/** Phases, the build among them in the steps that it takes. */
+const stepsOf = (model: string, { runRoot, decided, phases }: ForgePlan): Plan => ({
+  steps: phases.flatMap(({ name, skipped }) => {
+    if (name === 'build' && decided !== null)
+      return engineSteps(decided).filter(({ does }) => does !== 'convert');
+    return [step(name, name === 'report' ? runRoot : model, { skipped })];
+  }),
+  resolved: { ...(decided === null ? { model } : resolvedOf(decided)), runRoot },
 });
 
 function parsePhases(list: string): readonly SkippablePhase[] {
@@ -100,4 +115,5 @@ function render(result: ForgeResult, { line, colors }: TextOutput): void {
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   if (result.report !== null) line(`report  ${result.report}`);
+  for (const warning of build?.warnings ?? []) line(`${colors.yellow('warning')} ${warning}`);
 }

@@ -9,7 +9,7 @@ import {
 } from '../../quality/doctor/toolchain-list.js';
 import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
-import { installToolchain } from '../../tensorrt/toolchain/install.js';
+import { installToolchain, planInstallation } from '../../tensorrt/toolchain/install.js';
 import { readManifest, removeToolchain } from '../../tensorrt/toolchain/manifest.js';
 import { pipWheelSource } from '../../tensorrt/toolchain/pip.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
@@ -22,6 +22,7 @@ import type {
 import { isVersion } from '../../tensorrt/toolchain/version.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
+import { step } from '../plan.js';
 
 const folderOption = text({
   flags: '--folder <folder>',
@@ -164,6 +165,29 @@ export const install = defineCommand({
       },
     };
   },
+  plan: async ([product = ''], { version, wheel, folder }, { environment }) => {
+    rejectProduct(product);
+    const parent = resolve(folder ?? toolchainsFolder(environment));
+    const { release, folder: place, present } = planInstallation({ version, wheel, folder: parent });
+    const skipped = present === undefined ? null : 'it is installed already';
+    const name = `${release.product}-${release.version}`;
+    const bytes = release.wheel?.bytes ?? null;
+    return {
+      steps: [
+        ...(wheel === undefined
+          ? [
+              step('download', `${release.packageName} ${release.version}`, {
+                detail: 'with pip',
+                bytes,
+                skipped,
+              }),
+            ]
+          : []),
+        step('install', place, { skipped }),
+      ],
+      resolved: { name, folder: place, license: tensorrtRtxLicense.name },
+    };
+  },
   render: (result: ToolchainInstallResult, { line, colors }) => {
     const what = result.installed ? 'is installed' : 'was installed already';
     const checked =
@@ -257,7 +281,7 @@ export const env = defineCommand({
     const machine = machineOf(context, folder);
     const { toolchains } = await surveyToolchains(machine);
     const toolchain = toolchainNamed(toolchains, name, machine);
-    const { home, libraryFolder, binaryFolder } = exportsOf(toolchain);
+    const { home, libraryFolder, binaryFolder, python } = exportsOf(toolchain);
     return {
       schema: 'trtforge.toolchain-env/1',
       name: toolchain.name,
@@ -267,6 +291,7 @@ export const env = defineCommand({
         ...(libraryFolder === null ? {} : { LD_LIBRARY_PATH: libraryFolder }),
         ...(binaryFolder === null ? {} : { PATH: binaryFolder }),
       },
+      python,
       text: exportText(toolchain, format),
     };
   },

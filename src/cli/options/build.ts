@@ -5,7 +5,7 @@ import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
-import { choice, flag, type OptionTable, type OptionValues, option, text } from '../option.js';
+import { choice, flag, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
 import { conversionFrom, conversionOptions } from './conversion.js';
 
@@ -79,9 +79,9 @@ export const recipeOptions = {
 };
 
 /** The option table with every option as a key of the configuration file only. */
-function configOnly<O extends OptionTable>(table: O): O {
+export function configOnly<O extends OptionTable>(table: O): O {
   return Object.fromEntries(
-    Object.entries(table).map(([key, spec]) => [key, { ...spec, configOnly: true }]),
+    Object.entries(table).map(([key, spec]) => [key, inConfig(spec)]),
   ) as unknown as O;
 }
 

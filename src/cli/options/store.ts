@@ -1,7 +1,7 @@
 import type { BuildOptions } from '../../engines/builder/build.js';
 import type { StoreOptions } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
-import { flag, type OptionValues, option, text } from '../option.js';
+import { flag, inConfig, type OptionValues, option, text } from '../option.js';
 import { parseSize } from '../values.js';
 
 export const cacheDir = text({
@@ -41,9 +41,6 @@ export const signKey = text({
   trust: true,
   describe: 'the private key that signs engines built here (default: TRTFORGE_SIGNING_KEY)',
 });
-
-/** The option as a key of the configuration file, or by its environment variable: for commands that build. */
-const inConfig = <S extends object>(spec: S): S => ({ ...spec, configOnly: true });
 
 /** Where engines are kept, and whether the store is asked; for commands that build or load. */
 export const storeOptions = {

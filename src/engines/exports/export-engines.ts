@@ -6,6 +6,7 @@ import { isCalled, nothingCalled } from '../store/engine-query.js';
 import { ForeignEngines } from '../store/foreign.js';
 import type { LocalStore } from '../store/local.js';
 import { openRemoteStore } from '../store/open-stores.js';
+import { isRemoteAddress } from '../store/remote/address.js';
 import type { StoredEngine } from '../store/store.js';
 import { type Exporter, type ForeignFiles, writeExport } from './exporter.js';
 import { folderExporter } from './layouts.js';
@@ -30,8 +31,8 @@ export async function exportEngines(
   options: CacheExportOptions,
 ): Promise<CacheExport> {
   const { exporter = folderExporter } = options;
-  const { engines, foreign } = await choose(store, names);
-  const exported = isRemote(to)
+  const { engines, foreign } = await chooseEngines(store, names);
+  const exported = isRemoteAddress(to)
     ? await intoBucket(to, engines, options)
     : (await writeExport(exporter, engines, to, { trust: store.trust, foreign })).flatMap((file) => {
         const plan = 'engine' in file ? file.engine.planPath : 'copyOf' in file ? file.copyOf : undefined;
@@ -45,16 +46,14 @@ export async function exportEngines(
   return { schema: 'trtforge.cache-export/1', store: store.place, to, engines: exported, bytes };
 }
 
-/** Whether engines go into a bucket. */
-export const isRemote = (to: string): boolean => /^[a-z0-9]+:\/\//.test(to);
-
 const entryOf = ({ identity, passport }: StoredEngine) => ({
   identity,
   name: passport.name,
   bytes: passport.plan.bytes,
 });
 
-async function choose(
+/** Engines of a store by parts of names or starts of identities, each checked. Throws TF_USAGE when no engine has a name, and what is wrong with a plan. */
+export async function chooseEngines(
   store: LocalStore,
   names: readonly string[],
 ): Promise<{ readonly engines: readonly StoredEngine[]; readonly foreign: ForeignFiles }> {

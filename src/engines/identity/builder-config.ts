@@ -70,6 +70,19 @@ export function parseBuilderConfig(texts: readonly string[]): BuilderConfig {
   return { ...config, memoryPools: pools };
 }
 
+/** The settings of a recipe that differ from the defaults, as `parseBuilderConfig` reads them. */
+export function builderConfigTexts(recipe: Recipe): readonly string[] {
+  return Object.entries(settings).flatMap(([key, { field, read }]) => {
+    const valueIn = (of: Recipe): unknown => {
+      const [name, pool] = field.split('.') as [keyof Recipe, keyof Recipe['memoryPools'] | undefined];
+      return pool === undefined ? of[name] : of.memoryPools[pool];
+    };
+    const value = valueIn(recipe);
+    const isDefault = JSON.stringify(value) === JSON.stringify(valueIn(defaultRecipe));
+    return isDefault ? [] : [`${key}=${value}${read === 'bytes' ? 'B' : ''}`];
+  });
+}
+
 function readValue({ read }: Setting, value: string): unknown {
   if (read === 'list') return value.split(',');
   if (read === 'text') return value;

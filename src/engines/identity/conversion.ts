@@ -1,5 +1,6 @@
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import {
+  type Calibration,
   CONVERSION_REVISION,
   type ConversionOptions,
   resolveConversion,
@@ -33,4 +34,26 @@ export function conversionRecipe(precision: FormatId, options: ConversionOptions
           },
         }),
   };
+}
+
+/** The options of a recorded conversion; its calibration is recorded as a digest only. */
+export function conversionOptionsOf(recipe: ConversionRecipe, calibration?: Calibration): ConversionOptions {
+  const { ioTypes, keepNodes, keepOps, convertOps, initMax, dataMax, maxReductionDepth } = recipe;
+  return {
+    ioTypes,
+    keepNodes: keepNodes.map(asPattern),
+    keepOps: new Set(keepOps),
+    convertOps: new Set(convertOps),
+    initMax,
+    dataMax,
+    maxReductionDepth: maxReductionDepth ?? undefined,
+    rest: recipe.quantization?.rest,
+    calibration,
+  };
+}
+
+/** `/^encoder/i` as a regular expression writes itself. */
+function asPattern(text: string): RegExp {
+  const end = text.lastIndexOf('/');
+  return new RegExp(text.slice(1, end), text.slice(end + 1));
 }

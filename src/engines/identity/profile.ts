@@ -3,6 +3,7 @@ import { type ErrorDetails, TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
+import { quotedName } from '../../formats/tensor/shape-text.js';
 import type { ProfileRange } from './recipe.js';
 
 /** One profile as it was asked for: input name to range, not yet compared with a model. */
@@ -36,6 +37,15 @@ export function parseProfile(text: string): ProfileRequest {
   }
   return profile;
 }
+
+/** A profile as `parseProfile` reads it. */
+export const profileText = (profile: Profile): string =>
+  Object.entries(profile)
+    .map(([name, { values, ...range }]) => {
+      const sizes = ends.map((end) => (range[end].length === 0 ? 'scalar' : range[end].join('x')));
+      return `${quotedName(name)}${values ? '=' : ':'}${sizes.join('/')}`;
+    })
+    .join(',');
 
 function parseDims(text: string): number[] | undefined {
   const trimmed = text.trim();

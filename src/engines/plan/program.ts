@@ -225,6 +225,8 @@ function canonicalText(section: TextGroup): string {
   const header = groupOf(section, 'header');
   for (const key of ['accelerators', 'inputs', 'outputs', 'shape_inputs'])
     lines.push(`${key}=${render((header && groupOf(header, key)) ?? '')}`);
+  // Whether products of FP32 tensors are shortened.
+  lines.push(`tf32=${(header && wordOf(header, 'tf32')) ?? ''}`);
   for (const block of ['main', 'shape_main']) {
     for (const [kind, fields] of groupOf(section, block)?.entries ?? [])
       lines.push(`${kind}=${render(withoutOwnName(kind, fields))}`);

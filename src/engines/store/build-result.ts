@@ -26,6 +26,6 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     profiles: recipe.profiles.length,
     why: obtained.why,
     timings,
-    warnings: [...obtained.warnings, ...passport.warnings],
+    warnings: [...passport.warnings, ...obtained.warnings],
   };
 }

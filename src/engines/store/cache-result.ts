@@ -74,8 +74,6 @@ export type CacheWhy = z.infer<typeof cacheWhySchema>;
 export const cacheClearSchema = z.object({
   schema: z.literal('trtforge.cache-clear/1'),
   store: z.string(),
-  /** Nothing was removed: `removed` is what would be. */
-  dryRun: z.boolean(),
   removed: z.int(),
   /** Readable names of what went, those without a passport too; the identity where a name cannot be read. */
   names: z.array(z.string()),
@@ -86,8 +84,6 @@ export const cacheGcSchema = z.object({
   schema: z.literal('trtforge.cache-gc/1'),
   store: z.string(),
   maxBytes: z.int(),
-  /** Nothing was removed: the other fields are what would be. */
-  dryRun: z.boolean(),
   /** Identities of what went, the least recently used first. */
   removed: z.array(z.string()),
   bytesBefore: z.int(),

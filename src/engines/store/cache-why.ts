@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
+import type { BuildContext, ResolvedBuild } from '../builder/build.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
@@ -7,7 +8,7 @@ import type { CacheWhy } from './cache-result.js';
 import { mayServe } from './compatibility.js';
 import type { LocalStore } from './local.js';
 import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from './lookup.js';
-import type { EngineStores } from './open-stores.js';
+import { type EngineStores, openStores, type StoreOptions } from './open-stores.js';
 import type { RemoteStore } from './remote/remote-store.js';
 
 /** Others of the model that the rules are shown for. */
@@ -48,6 +49,30 @@ export async function whyCache(
     })),
     why: why.map((miss) => ({ ...miss, differences: [...miss.differences] })),
   };
+}
+
+/** A build as it was decided, and whether it would find its engine. */
+export interface DecidedBuild {
+  readonly build: ResolvedBuild;
+  readonly why: CacheWhy;
+  /** The stores that would keep what is built; null for none. */
+  readonly places: { readonly local: string | null; readonly remote: string | null };
+}
+
+/** Searches the stores for the engine of a build; builds and fetches nothing. Throws what `openStores` throws. */
+export async function decideBuild(
+  build: ResolvedBuild,
+  requested: StoreOptions,
+  { environment, signal }: Pick<BuildContext, 'environment' | 'signal'>,
+): Promise<DecidedBuild> {
+  const { close, ...stores } = await openStores(requested, environment);
+  try {
+    const why = await whyCache(stores, build.identity, build.model, signal);
+    const { store, remote } = stores;
+    return { build, why, places: { local: store?.place ?? null, remote: remote?.place ?? null } };
+  } finally {
+    close();
+  }
 }
 
 async function askRemote(

@@ -4,26 +4,31 @@ import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 
 interface CollectOptions {
-  readonly dryRun: boolean;
   readonly confirm: (engines: number) => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
+/** Which engines go to bring a store under a limit. Throws TF_REMOTE_*. */
+export const planCollection = (
+  store: LocalStore | RemoteStore,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<EvictionPlan> =>
+  'upload' in store ? remotePlan(store, maxBytes, signal) : store.evictionPlan(maxBytes);
+
 /**
  * Brings a store under a limit. A folder knows when each engine was last used; a bucket does not, so there the engines built longest ago go
- * first, except those that are being built again. `confirm` gets what would go from a bucket, and stops it by throwing; a dry run only lists.
+ * first, except those that are being built again. `confirm` gets what would go from a bucket, and stops it by throwing.
  * Throws TF_STORE_UNWRITABLE, TF_REMOTE_*.
  */
 export async function collectGarbage(
   store: LocalStore | RemoteStore,
   maxBytes: number,
-  { dryRun, confirm, signal }: CollectOptions,
+  { confirm, signal }: CollectOptions,
 ): Promise<CacheCollection> {
   const plan =
-    'upload' in store
-      ? await remotePlan(store, maxBytes, signal)
-      : await (dryRun ? store.evictionPlan(maxBytes) : store.evict(maxBytes));
-  if ('upload' in store && !dryRun && plan.victims.length > 0) {
+    'upload' in store ? await planCollection(store, maxBytes, signal) : await store.evict(maxBytes);
+  if ('upload' in store && plan.victims.length > 0) {
     await confirm(plan.victims.length);
     for (const { identity } of plan.victims) await store.remove(identity, signal);
   }
@@ -31,7 +36,6 @@ export async function collectGarbage(
     schema: 'trtforge.cache-gc/1',
     store: store.place,
     maxBytes,
-    dryRun,
     removed: plan.victims.map(({ identity }) => identity),
     bytesBefore: plan.bytesBefore,
     bytesAfter: plan.bytesAfter,

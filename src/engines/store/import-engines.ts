@@ -1,5 +1,5 @@
 import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
@@ -8,7 +8,8 @@ import { passportPath } from '../identity/passport-file.js';
 import type { CacheImport } from './cache-result.js';
 import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
-import { fetchBucket } from './remote/fetch-bucket.js';
+import { isRemoteAddress } from './remote/address.js';
+import { fetchBucket, listBucket } from './remote/fetch-bucket.js';
 import { type Trust, verifyTrusted } from './trust.js';
 
 interface ImportOptions {
@@ -23,6 +24,40 @@ const DEEPEST = 12;
 
 const isEngine = (name: string): boolean =>
   engineExtensions.some((extension) => name.endsWith(`.${extension}`));
+
+interface FoundEngine {
+  /** A path, or the key in a bucket. */
+  readonly path: string;
+  /** null in a bucket. */
+  readonly bytes: number | null;
+}
+
+/** The engines that a source has: itself, those below a folder, those in a bucket. Throws TF_FILE_NOT_FOUND, TF_REMOTE_*. */
+export async function enginesIn(
+  source: string,
+  environment: NodeJS.ProcessEnv,
+  signal?: AbortSignal,
+): Promise<readonly FoundEngine[]> {
+  if (!isRemoteAddress(source)) return filesIn(source);
+  const keys = await listBucket(source, { environment, signal });
+  return keys.filter((key) => isEngine(basename(key))).map((path) => ({ path, bytes: null }));
+}
+
+function filesIn(source: string): readonly FoundEngine[] {
+  const stats = statIfThere(source);
+  if (stats === undefined) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${source} does not exist.`);
+  return stats.isDirectory() ? filesBelow(source, 0) : [{ path: source, bytes: stats.size }];
+}
+
+function filesBelow(folder: string, depth: number): readonly FoundEngine[] {
+  if (depth > DEEPEST) return [];
+  return [...listFolder(folder)].sort().flatMap((name) => {
+    const path = join(folder, name);
+    const stats = statIfThere(path);
+    if (stats?.isDirectory()) return filesBelow(path, depth + 1);
+    return stats?.isFile() && isEngine(name) ? [{ path, bytes: stats.size }] : [];
+  });
+}
 
 /**
  * Brings engines from elsewhere into a store: files, folders, `s3://…` and the like. With a valid passport an engine serves builds
@@ -61,21 +96,8 @@ class Import {
   }
 
   async source(source: string): Promise<void> {
-    if (/^[a-z0-9]+:\/\//.test(source)) return this.#bucket(source);
-    const stats = statIfThere(source);
-    if (stats === undefined) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${source} does not exist.`);
-    if (stats.isDirectory()) return this.#folder(source, source, 0);
-    return this.#file(source, source);
-  }
-
-  async #folder(folder: string, shown: string, depth: number): Promise<void> {
-    if (depth > DEEPEST) return;
-    for (const name of [...listFolder(folder)].sort()) {
-      const path = join(folder, name);
-      const stats = statIfThere(path);
-      if (stats?.isDirectory()) await this.#folder(path, join(shown, name), depth + 1);
-      else if (stats?.isFile() && isEngine(name)) await this.#file(path, join(shown, name));
-    }
+    if (isRemoteAddress(source)) return this.#bucket(source);
+    for (const { path } of filesIn(source)) await this.#file(path, path);
   }
 
   /** One engine after another, so that a large bucket does not have to fit on the disk twice. */

@@ -72,6 +72,7 @@ export function benchmarkData(result: StreamsBody, before: EarlierData | null): 
         build_seconds: one.buildSeconds,
         qps: one.peak?.qps ?? null,
         imgs_per_sec: one.peak === null ? null : round2(one.peak.imagesPerSecond),
+        gpu_ms_per_image: one.peak?.gpuMsPerImage ?? null,
       })),
       bs1_engine_max_bs: baseline?.engineMaxBatch ?? null,
       sensitivity: result.sensitivity,

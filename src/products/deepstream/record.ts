@@ -102,11 +102,11 @@ function measurementOf(
 export function figuresOf(
   log: StreamsLog,
   batch: number,
-): Pick<StreamsMeasurement, 'qps' | 'imagesPerSecond' | 'gpuMeanMs' | 'gpuP99Ms'> | null {
+): Pick<StreamsMeasurement, 'qps' | 'imagesPerSecond' | 'gpuMeanMs' | 'gpuMsPerImage' | 'gpuP99Ms'> | null {
   const { isComplete, qps, gpuMeanMs, gpuP99Ms } = log;
   if (!isComplete || qps === null || gpuMeanMs === null) return null;
   if (isOfAnotherBatch(log, batch)) return null;
-  return { qps, imagesPerSecond: qps * batch, gpuMeanMs, gpuP99Ms };
+  return { qps, imagesPerSecond: qps * batch, gpuMeanMs, gpuMsPerImage: gpuMeanMs / batch, gpuP99Ms };
 }
 
 export const isOfAnotherBatch = ({ firstDims }: StreamsLog, batch: number): boolean =>

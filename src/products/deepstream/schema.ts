@@ -41,6 +41,8 @@ const measurementSchema = z.object({
   qps: z.number().nonnegative(),
   imagesPerSecond: z.number().nonnegative(),
   gpuMeanMs: z.number().nonnegative(),
+  /** `gpuMeanMs` over the batch. */
+  gpuMsPerImage: z.number().nonnegative(),
   gpuP99Ms: z.number().nonnegative().nullable(),
   seconds: seconds.nullable(),
   log: z.string(),

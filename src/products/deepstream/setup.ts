@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs';
+import { type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { BuilderName } from '../../engines/builder/build.js';
 import type { EventListener } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
 import { loadAddon } from '../../tensorrt/addon/addon.js';
 import { chosenGpu } from '../../tensorrt/addon/chosen-gpu.js';
+import { debianPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { EngineBuilder, type StreamsBuildOptions } from './builder.js';
 import type { StreamsMode } from './effects.js';
 import { streamsMeter } from './meter.js';
@@ -54,6 +57,21 @@ export function streamsEffects(
     emit: context.emit,
     signal: context.signal,
   };
+}
+
+/** Where DeepStream's packages and containers install it. */
+const DEEPSTREAM = '/opt/nvidia/deepstream';
+
+/** Versions of TensorRT that DeepStream on this machine loads: those of the system's packages. None without DeepStream or dpkg. */
+export async function deepstreamLibraries(
+  run: CommandRunner = runCommand,
+  folder = DEEPSTREAM,
+): Promise<readonly string[]> {
+  if (!existsSync(folder)) return [];
+  const packages = await debianPackages(run);
+  return [
+    ...new Set(packages.filter(({ name }) => /^libnvinfer\d+$/.test(name)).map(({ version }) => version)),
+  ];
 }
 
 /** Rejects before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED, TF_USAGE. */

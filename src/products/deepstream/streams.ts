@@ -1,6 +1,7 @@
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
 import { inspectModel } from '../../formats/onnx/inspect.js';
+import { agree } from '../../tensorrt/toolchain/version.js';
 import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
 import { checkLimits, type StreamsLimits } from './decision.js';
 import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
@@ -37,6 +38,8 @@ export interface StreamsEffects {
   readonly emit: EventListener;
   readonly signal: AbortSignal;
   readonly now?: () => number;
+  /** Versions of TensorRT that DeepStream on this machine loads (`deepstreamLibraries`); none: there is no DeepStream. */
+  readonly deepstreamLibraries?: readonly string[];
 }
 
 /** Derives names, places and shapes. Errors: those of `checkLimits`, `streamsNames`, `inspectModel` and `streamsInputs`. */
@@ -87,7 +90,7 @@ async function sensitivityOf(
 
 function resultOf(
   { request, names, paths, inputs }: StreamsPlan,
-  { builderName, meter }: StreamsEffects,
+  { builderName, meter, deepstreamLibraries = [] }: StreamsEffects,
   sizing: Sizing,
   beside: Beside,
 ): StreamsBody {
@@ -121,6 +124,7 @@ function resultOf(
       ...engines.flatMap(({ engine }) =>
         engine.warnings.map((why) => `Max batch ${engine.maxBatch}: ${why}`),
       ),
+      ...otherLibrary(engines, deepstreamLibraries),
       ...sensitivityWarnings(sensitivity ?? []),
       ...(failure === null
         ? []
@@ -128,6 +132,23 @@ function resultOf(
     ]),
     exitCode: failure === null ? body.exitCode : ExitCode.inconclusive,
   };
+}
+
+/** Engines of a library that DeepStream on this machine does not load: it waits for them without an error. */
+function otherLibrary(engines: readonly SizedEngine[], loaded: readonly string[]): readonly string[] {
+  const built = engines.map(({ engine }) => engine.library);
+  const isLoaded = (library: string) =>
+    loaded.some(
+      (version) => library.startsWith('tensorrt ') && agree(version, library.slice('tensorrt '.length)),
+    );
+  return loaded.length === 0
+    ? []
+    : built
+        .filter((library) => !isLoaded(library))
+        .map(
+          (library) =>
+            `DeepStream on this machine loads TensorRT ${loaded.join(', ')}, and cannot load engines of ${library}: name that TensorRT with --toolchain.`,
+        );
 }
 
 function engineResult({ engine, source, peak }: SizedEngine): StreamsResult['engines'][number] {

@@ -4,10 +4,10 @@ import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { shellLine } from '../../base/process/shell-quote.js';
-import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { sampleOf } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -19,27 +19,24 @@ import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
 import { measure } from '../verify/result.js';
 import { hasTypedInput, precisionOfFile } from '../verify/verify.js';
-import { Candidates } from './candidates.js';
+import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
+import { CandidateEngines } from './engines.js';
+import { innerTensors } from './fusions.js';
 import { type Judge, openJudge } from './judge.js';
-import { type Failing, reduceFailure } from './reduce.js';
+import { type Finding, searchLevels, unsearched } from './levels.js';
+import { type Failing, float32Products, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
-import { smallestPassing } from './search.js';
 import { Trials } from './trials.js';
 import { type Unit, unitsOf, withNodeNames } from './units.js';
 
 const DEFAULT_BUDGET = 40;
 
-/** What a search came to, before it is written down. */
-interface Finding extends Pick<BisectResult, 'outcome' | 'cause' | 'headline' | 'isMinimal' | 'isConfirmed'> {
-  readonly units: readonly Unit[];
-  readonly reasons: readonly string[];
-}
-
 /**
- * Finds the smallest set of nodes that must stay FP32 for a bad 16-bit model to pass. Converts the reference with more and fewer nodes in FP32, judges each
- * candidate, and writes into `output` what it tried and the model that passes. What an earlier run tried for the same question counts.
- * Throws TF_BISECT_REFERENCE where the reference cannot judge, TF_USAGE for a candidate without 16-bit values, and what converting, opening and running throw.
+ * Finds what makes a bad model or engine fail: of an engine TF32 or a fusion, of 16-bit models and engines the smallest set of nodes that must stay FP32.
+ * Converts the reference with more and fewer nodes in FP32, for an engine builds it with other freedoms and outputs, judges each candidate, and writes into
+ * `output` what it tried and the model that passes. What an earlier run tried for the same question counts.
+ * Throws TF_BISECT_REFERENCE where the reference cannot judge, TF_USAGE for a model without 16-bit values, and what converting, building, opening and running throw.
  */
 export async function bisectModel(
   request: BisectRequest,
@@ -50,38 +47,62 @@ export async function bisectModel(
   return protectingInputs(inputs, () => bisect(request, context));
 }
 
-async function bisect(request: BisectRequest, context: BisectContext): Promise<BisectResult> {
+async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {
   const [started, startedAt] = [performance.now(), new Date().toISOString()];
-  checkRules(request);
-  const { reference, candidate, output, budget = DEFAULT_BUDGET } = request;
-  const precision = formatOf(request);
+  checkRules(requested);
+  const { reference, candidate, output, budget = DEFAULT_BUDGET } = requested;
   makeFolder(output);
   const work = mkdtempSync(join(output, 'work-'));
   try {
+    const engines = await CandidateEngines.open(requested, context);
+    const digest = await digestModelFile(reference, { signal: context.signal });
+    const { precision, options } = conversionOf(requested, engines, digest);
+    const tolerance = precision ?? 'fp32';
+    const request =
+      engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine };
     const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
-    const judge = await openJudge(request, precision, context);
-    const first = await judge.judge(candidate);
-    const options: ConversionOptions = {
-      ...request.conversion,
-      ...(hasTypedInput(first) ? { ioTypes: 'convert' as const } : {}),
-    };
-    const trials = new Trials(output, await questionOf(request, precision, options));
-    const conversion = { model: named, precision, options };
-    const path = join(work, 'candidate.onnx');
-    const candidates = new Candidates(conversion, judge, trials, { path, budget, context });
-    const finding: Finding =
+    const judge = await openJudge(request, tolerance, context);
+    const typed = join(work, 'typed.onnx');
+    const passed: Conversion = { model: named, precision, options };
+    if (engines !== null) await writeChange(passed, {}, typed, context.signal);
+    const first = await judge.judge({
+      model: isEngineFile(candidate) ? typed : candidate,
+      engine: engines?.engine ?? null,
+    });
+    // Of an engine the passport states it.
+    const isTyped = engines === null && hasTypedInput(first);
+    const conversion = isTyped ? { ...passed, options: { ...options, ioTypes: 'convert' as const } } : passed;
+    if (engines === null) await writeChange(conversion, {}, typed, context.signal);
+    const trials = new Trials(output, questionOf(request, digest, conversion, engines));
+    const candidates = new Candidates(
+      { conversion, judge, trials, engines, failing: first, work, budget },
+      context,
+    );
+    const finding =
       first.outcome === 'fail'
-        ? await search(candidates, () => suspects(conversion, judge, request, context))
-        : nothingFails(candidate, first.outcome, first.reasons);
-    const keep = finding.units.map(({ name }) => name);
+        ? await searchLevels(candidates, {
+            units:
+              precision === null
+                ? null
+                : () => suspects(named, precision, conversion.options, judge, request, context),
+            tensors: () => innerTensors(typed),
+          })
+        : unsearched(candidate, first.outcome, first.reasons);
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
-    if (workaround !== null) await candidates.write({ keep }, workaround);
-    const failing = { ...conversion, nodes: keep, seed: judge.seed, sample: first.sample, work };
+    if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
     const reduced =
-      judge.reference === null || keep.length === 0 || !finding.isMinimal
+      judge.reference === null || !hasModel || !finding.isMinimal
         ? null
-        : await reducedOf({ ...failing, reference: judge.reference }, candidates, request, context);
+        : await reduceFailure(
+            {
+              ...{ model: named, typed, precision: tolerance, engines, work },
+              ...{ reference: judge.reference, seed: judge.seed, sample: first.sample },
+              ...partsOf(finding, typed),
+            },
+            request,
+            context,
+          );
     return {
       schema: 'trtforge.bisect/1',
       version: packageVersion(),
@@ -89,24 +110,22 @@ async function bisect(request: BisectRequest, context: BisectContext): Promise<B
       totalMs: performance.now() - started,
       reference,
       candidate,
-      precision,
+      precision: tolerance,
       judge: judge.kind,
       backend: first.backend,
       seed: judge.seed,
       samples: judge.samples,
-      ...withoutUnits(finding),
-      reasons: [...finding.reasons],
-      nodes: finding.units.map(({ name, op, peak, overflows }) => ({
-        name,
-        op,
-        peak: peak === null ? null : measure(peak),
-        overflows,
-      })),
+      ...recordOf(finding),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
       tried: candidates.tried,
+      builds: trials.all.filter(({ ms }) => ms.build !== null).length,
       budget,
       workaround,
-      convert: workaround === null ? null : convertLine(conversion, keep, workaround),
+      convert: workaround === null ? null : convertLine(conversion, finding.change, workaround),
+      build:
+        workaround === null || engines === null
+          ? null
+          : engines.line(workaround, join(output, 'workaround.engine'), finding.change),
       reduced,
       repeat: null,
     };
@@ -115,128 +134,57 @@ async function bisect(request: BisectRequest, context: BisectContext): Promise<B
   }
 }
 
-/** The format of the candidate. Throws TF_USAGE where it has none: then no node can stay FP32 that is not. */
-function formatOf({ candidate, precision }: BisectRequest): FormatId {
+/** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
+function conversionOf(
+  { reference, candidate, precision, conversion = {} }: BisectRequest,
+  engines: CandidateEngines | null,
+  digest: string,
+): { readonly precision: FormatId | null; readonly options: ConversionOptions } {
+  const recorded = engines?.conversion(digest) ?? null;
+  if (recorded !== null) return recorded;
   const own = precision ?? precisionOfFile(candidate);
-  if (own !== 'fp32') return own;
+  if (own !== 'fp32')
+    return {
+      precision: own,
+      options: { ...conversion, ...(engines?.hasTypedInput ? { ioTypes: 'convert' } : {}) },
+    };
+  if (engines?.isOf(digest) === true) return { precision: null, options: {} };
+  if (engines !== null)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${candidate} was built from another model than ${reference}, of which nobody states how it was converted.`,
+      { remedy: `Pass what ${reference} was converted to, for example --precision fp16.` },
+    );
   throw new TrtforgeError(
     'TF_USAGE',
     `${candidate} computes in FP32, so no node of it can be the one to stay FP32.`,
-    { remedy: `Pass a model converted to ${formatIds.join(' or ')}.` },
+    { remedy: `Pass a model converted to ${formatIds.join(' or ')}, or an engine.` },
   );
 }
 
-const withoutUnits = ({ units: _, ...finding }: Finding) => finding;
-
-function nothingFails(
-  candidate: string,
-  outcome: 'pass' | 'unresolved',
-  reasons: readonly string[],
-): Finding {
-  const nothing = { cause: 'none', units: [], isMinimal: true, isConfirmed: null } as const;
-  return outcome === 'pass'
-    ? {
-        ...nothing,
-        outcome: 'pass',
-        headline: `${candidate} passes: there is nothing to search.`,
-        reasons: [],
-      }
-    : { ...nothing, outcome: 'inconclusive', headline: `${candidate} could not be judged.`, reasons };
+/** Where a part that fails by itself is looked for. */
+function partsOf({ cause, units, fusion }: Finding, typed: string): Pick<Failing, 'single' | 'together'> {
+  if (cause === 'tf32') return { single: float32Products(typed), together: [] };
+  if (fusion !== null) return { single: [], together: fusion.nodes };
+  const names = units.map(({ name }) => name);
+  return { single: names, together: names };
 }
 
-/** Roles first, as the same node of every block fails as a rule; then the nodes of those roles. */
-async function search(candidates: Candidates, suspects: () => Promise<readonly Unit[]>): Promise<Finding> {
-  const none = { units: [], isMinimal: true, isConfirmed: null };
-  const plain = await candidates.trial({ keep: [] });
-  if (plain?.outcome === 'pass')
-    return {
-      ...none,
-      outcome: 'pass',
-      cause: 'conversion',
-      headline: "trtforge's conversion passes with no further node in FP32.",
-      reasons: [],
-    };
-  const units = await suspects();
-  const all = await candidates.trial({ keep: namesOf(units) }, `all ${plural(units.length, 'node')} in FP32`);
-  if (all?.outcome !== 'pass')
-    return {
-      ...none,
-      isMinimal: false,
-      outcome: 'inconclusive',
-      cause: 'unknown',
-      headline:
-        all === null
-          ? 'The budget ended before the search began.'
-          : 'The conversion fails as well with every node in FP32, so none of them is the cause.',
-      reasons: all?.reasons ?? [],
-    };
-  const roles = byRoles(units);
-  const test = (group: readonly Unit[]) => candidates.outcome({ keep: namesOf(group) });
-  const byRole = await smallestPassing(roles, (group) => test(group.flat()));
-  const found = byRole.isMinimal
-    ? await smallestPassing(byRole.changes.flat(), test)
-    : { ...byRole, changes: byRole.changes.flat() };
-  const others = units.filter((unit) => !found.changes.includes(unit));
-  const alone =
-    others.length === 0
-      ? null
-      : await candidates.trial({ keep: namesOf(others) }, 'every other node in FP32');
-  return {
-    outcome: 'pass',
-    cause: 'nodes',
-    units: found.changes,
-    isMinimal: found.isMinimal,
-    // Between FP32 neighbours light operators stay FP32 as well: then the failing nodes alone are no model of their own.
-    isConfirmed:
-      alone === null || alone.outcome === 'unresolved' || alone.same === all.id
-        ? null
-        : alone.outcome === 'fail',
-    headline: headlineOf(found.changes, found.isMinimal),
-    reasons: reasonsFor(found.changes),
-  };
-}
-
-/** Units by their role, in the order of the first of each. */
-function byRoles(units: readonly Unit[]): readonly (readonly Unit[])[] {
-  const roles = new Map<string, Unit[]>();
-  for (const unit of units) {
-    const same = roles.get(unit.role);
-    if (same === undefined) roles.set(unit.role, [unit]);
-    else same.push(unit);
-  }
-  return [...roles.values()];
-}
-
-const namesOf = (units: readonly Unit[]) => units.map(({ name }) => name);
-
-function headlineOf(units: readonly Unit[], isMinimal: boolean): string {
-  const [only] = units;
-  const which = units.length === 1 ? `${only?.op} "${only?.name}"` : plural(units.length, 'node');
-  return isMinimal
-    ? `It passes with ${which} in FP32, and with nothing less.`
-    : `It passes with ${which} in FP32; the budget ended before the smallest set was found.`;
-}
-
-const reasonsFor = (units: readonly Unit[]): readonly string[] =>
-  units
-    .filter(({ overflows }) => overflows)
-    .map(({ name, op, peak }) => `${op} "${name}" reads or makes ${peak?.toPrecision(4)}, which overflows.`);
-
-/** A part of the conversion that fails by itself. */
-async function reducedOf(
-  failing: Omit<Failing, 'typed'>,
-  candidates: Candidates,
-  request: BisectRequest,
-  context: BisectContext,
-): Promise<BisectResult['reduced']> {
-  const typed = join(failing.work, 'typed.onnx');
-  await candidates.write({ keep: [] }, typed);
-  return reduceFailure({ ...failing, typed }, request, context);
+function recordOf({ outcome, cause, headline, reasons, units, fusion, isMinimal, isConfirmed }: Finding) {
+  const nodes = units.map(({ name, op, peak, overflows }) => ({
+    name,
+    op,
+    peak: peak === null ? null : measure(peak),
+    overflows,
+  }));
+  return { outcome, cause, headline, reasons: [...reasons], nodes, fusion, isMinimal, isConfirmed };
 }
 
 /** The nodes that the conversion computes in 16 bits, those first at which the reference leaves the range of the format. */
 async function suspects(
-  { model, precision, options }: { model: string; precision: FormatId; options: ConversionOptions },
+  model: string,
+  precision: FormatId,
+  options: ConversionOptions,
   { reference, seed, samples }: Judge,
   { threads }: BisectRequest,
   context: BisectContext,
@@ -254,17 +202,19 @@ async function suspects(
 }
 
 /** Everything besides its changes that decides what becomes of a candidate. */
-async function questionOf(
+function questionOf(
   request: BisectRequest,
-  precision: FormatId,
-  options: ConversionOptions,
-): Promise<string> {
-  const { reference, recording, check, seed, samples, atol, rtol, ranges, shapes, files = [] } = request;
+  digest: string,
+  { precision, options }: Conversion,
+  engines: CandidateEngines | null,
+): string {
+  const { recording, check, seed, samples, atol, rtol, ranges, shapes, files = [] } = request;
   return sha256(
     canonicalJson({
       version: packageVersion(),
-      reference: await digestModelFile(reference),
-      conversion: conversionRecipe(precision, options),
+      reference: digest,
+      conversion: precision === null ? null : conversionRecipe(precision, options),
+      engine: engines?.question() ?? null,
       recording: recording === undefined ? null : sha256OfFile(recording),
       check: check ?? null,
       seed: seed ?? 0,
@@ -278,13 +228,13 @@ async function questionOf(
 }
 
 function convertLine(
-  { model, precision, options }: { model: string; precision: FormatId; options: ConversionOptions },
-  keep: readonly string[],
+  { model, precision, options }: Conversion,
+  { keep = [], outputs = [] }: Change,
   output: string,
 ): string | null {
   const { keepNodes = [], keepOps = [], convertOps = [], ioTypes, initMax, maxReductionDepth } = options;
-  // What a calibration was read from is not known here.
-  if (options.calibration !== undefined) return null;
+  // What a calibration was read from is not known here, and no command adds outputs.
+  if (precision === null || outputs.length > 0 || options.calibration !== undefined) return null;
   return shellLine([
     ...['trtforge', 'convert', model, '--precision', precision],
     ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),

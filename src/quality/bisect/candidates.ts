@@ -1,56 +1,70 @@
+import { join } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
+import type { PlanProgram } from '../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { exactly } from '../verify/repair.js';
-import type { Judge } from './judge.js';
+import { type CandidateEngines, type Freedom, programKey, programOf } from './engines.js';
+import type { Judge, Judgement } from './judge.js';
+import { copyWithOutputs } from './marked-model.js';
 import type { BisectContext } from './request.js';
 import type { Outcome } from './search.js';
 import type { Trial, Trials } from './trials.js';
 
 /** What a candidate changes. */
-export interface Change {
+export interface Change extends Freedom {
   /** Nodes that stay FP32, by name. */
-  readonly keep: readonly string[];
+  readonly keep?: readonly string[];
+  /** Tensors that become outputs too: no kernel can leave them out. */
+  readonly outputs?: readonly string[];
 }
 
-interface Conversion {
+export interface Conversion {
   /** The model that is converted; its nodes have names of their own. */
   readonly model: string;
-  readonly precision: FormatId;
+  /** null: it is built as it is. */
+  readonly precision: FormatId | null;
   readonly options: ConversionOptions;
 }
 
-/** Tries changes: converts the reference with them, judges the result, and keeps what came of it. What was tried before is not tried again. */
-export class Candidates {
+export interface Searched {
+  readonly conversion: Conversion;
+  readonly judge: Judge;
+  readonly trials: Trials;
+  /** null where candidates are models. */
+  readonly engines: CandidateEngines | null;
+  /** The candidate that fails. */
+  readonly failing: Judgement;
+  /** Candidates are written there, one after the other. */
+  readonly work: string;
   readonly budget: number;
+}
+
+/** The number of the candidate that the search begins with. */
+const FAILING = 0;
+
+/** Tries changes: converts the reference with them, builds an engine of it where engines are searched, judges it, and keeps what came of it. What was tried before is not tried again. */
+export class Candidates {
   /** How many of the trials this run made. */
   tried = 0;
-  readonly #conversion: Conversion;
-  readonly #judge: Judge;
-  readonly #trials: Trials;
-  /** Where candidates are written, one after the other. */
-  readonly #path: string;
+  readonly searched: Searched;
   readonly #context: BisectContext;
+  /** Programs of what this run built. */
+  readonly #programs = new Map<string, PlanProgram | null>();
+  readonly #failingProgram: string | null;
 
-  constructor(
-    conversion: Conversion,
-    judge: Judge,
-    trials: Trials,
-    { path, budget, context }: { path: string; budget: number; context: BisectContext },
-  ) {
-    this.#conversion = conversion;
-    this.#judge = judge;
-    this.#trials = trials;
-    this.#path = path;
-    this.budget = budget;
+  constructor(searched: Searched, context: BisectContext) {
+    this.searched = searched;
     this.#context = context;
+    const { engines } = searched;
+    this.#failingProgram = engines === null ? null : programKey(programOf(engines.engine));
   }
 
   /** What a change came to; null where the budget is spent. Throws what stops every candidate: TF_CANCELLED, and that this machine cannot run or build. */
@@ -61,74 +75,135 @@ export class Candidates {
   /** The same with its cost and reasons. */
   async trial(change: Change, what = describeChange(change)): Promise<Trial | null> {
     const { signal, emit } = this.#context;
-    const key = sha256(canonicalJson({ keep: [...change.keep].sort() }));
-    const known = this.#trials.find(key);
+    const { trials, budget } = this.searched;
+    const key = keyOf(change);
+    const known = trials.find(key);
     if (known !== undefined) return known;
-    if (this.#spent() >= this.budget) return null;
+    if (this.isSpent) return null;
     throwIfCancelled(signal, 'searching');
-    emit?.({ type: 'progress', phase: 'bisect', done: this.#spent(), total: this.budget, detail: what });
+    emit?.({ type: 'progress', phase: 'bisect', done: this.#spent(), total: budget, detail: what });
     this.tried++;
-    return this.#trials.add({ ...(await this.#try(change)), what, key, kept: change.keep.length });
+    return trials.add({ ...(await this.#try(change)), what, key, kept: change.keep?.length ?? 0 });
   }
 
-  /** Writes the model that a change makes. */
-  async write(change: Change, path: string): Promise<void> {
-    const { model, precision, options } = this.#conversion;
-    const keepNodes = [...(options.keepNodes ?? []), ...change.keep.map(exactly)];
-    await convertModel(model, path, { ...options, precision, keepNodes }, this.#silent());
+  /** The compiled program of a change that was tried; null where it cannot be read. Where an earlier run tried it, it is built once more. */
+  async program(change: Change): Promise<PlanProgram | null> {
+    const key = keyOf(change);
+    if (!this.#programs.has(key)) {
+      await writeChange(this.searched.conversion, change, this.#model, this.#context.signal);
+      await this.#build(change);
+    }
+    return this.#programs.get(key) ?? null;
   }
 
-  /** Trials that cost a run; one that is the same as another costs a conversion. */
+  get isSpent(): boolean {
+    return this.#spent() >= this.searched.budget;
+  }
+
+  /** Trials that cost a build or a run; one that is the same model as another costs a conversion. */
   #spent(): number {
-    return this.#trials.all.filter(({ same }) => same === null).length;
+    return this.searched.trials.all.filter(({ same, ms }) => same === null || ms.build !== null).length;
   }
 
   async #try(change: Change): Promise<Omit<Trial, 'id' | 'what' | 'key' | 'kept'>> {
+    const { judge, trials, engines, failing, conversion } = this.searched;
     const ms: Trial['ms'] = { convert: null, build: null, run: null };
-    const nothing = { model: null, program: null, same: null, ms };
+    const made: { model: string | null; program: string | null } = { model: null, program: null };
+    const sameAs = (twin: Pick<Trial, 'id' | 'outcome' | 'reasons' | 'same'>) => ({
+      ...made,
+      ms,
+      outcome: twin.outcome,
+      reasons: [...twin.reasons],
+      same: twin.same ?? twin.id,
+    });
     try {
-      const model = await timed(ms, 'convert', async () => {
-        await this.write(change, this.#path);
-        return digestModelFile(this.#path);
+      made.model = await timed(ms, 'convert', async () => {
+        await writeChange(conversion, change, this.#model, this.#context.signal);
+        return sha256(canonicalJson([await digestModelFile(this.#model), freedomOf(change)]));
       });
-      const twin = this.#trials.all.find((trial) => trial.model === model);
-      if (twin !== undefined)
-        return {
-          ...nothing,
-          model,
-          outcome: twin.outcome,
-          reasons: twin.reasons,
-          same: twin.same ?? twin.id,
-        };
-      const { outcome, reasons } = await timed(ms, 'run', () => this.#judge.judge(this.#path));
-      return { ...nothing, model, outcome, reasons: [...reasons] };
+      const twin = trials.all.find(({ model }) => model === made.model);
+      if (twin !== undefined) return sameAs(twin);
+      const engine = engines && (await timed(ms, 'build', () => this.#build(change)));
+      made.program = engine && programKey(this.#programs.get(keyOf(change)) ?? null);
+      if (made.program !== null) {
+        if (made.program === this.#failingProgram)
+          return sameAs({ ...failing, reasons: [...failing.reasons], id: FAILING, same: null });
+        const equal = trials.all.find(({ program }) => program === made.program);
+        if (equal !== undefined) return sameAs(equal);
+      }
+      const { outcome, reasons } = await timed(ms, 'run', () => judge.judge({ model: this.#model, engine }));
+      return { ...made, ms, same: null, outcome, reasons: [...reasons] };
     } catch (error) {
-      return { ...nothing, outcome: 'unresolved', reasons: [whyUnresolved(error)] };
+      return { ...made, ms, same: null, outcome: 'unresolved', reasons: [whyUnresolved(error)] };
     }
   }
 
-  #silent() {
-    return { emit: ignoreEvents, signal: this.#context.signal };
+  /** The engine of the model that was written last. */
+  async #build(change: Change): Promise<string | null> {
+    const { engines } = this.searched;
+    if (engines === null) return null;
+    const { path, program } = await engines.build(
+      this.#model,
+      join(this.searched.work, 'candidate.engine'),
+      change,
+    );
+    this.#programs.set(keyOf(change), program);
+    return path;
+  }
+
+  get #model(): string {
+    return join(this.searched.work, 'candidate.onnx');
   }
 }
+
+/** Writes the model that a change makes. Throws what converting, opening and writing a model throw. */
+export async function writeChange(
+  { model, precision, options }: Conversion,
+  { keep = [], outputs = [] }: Change,
+  path: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const keepNodes = [...(options.keepNodes ?? []), ...keep.map(exactly)];
+  if (precision !== null)
+    await convertModel(model, path, { ...options, precision, keepNodes }, { emit: ignoreEvents, signal });
+  if (precision === null || outputs.length > 0)
+    await copyWithOutputs(precision === null ? model : path, path, outputs, signal);
+}
+
+const keyOf = ({ keep = [], outputs = [], ...freedom }: Change): string =>
+  sha256(canonicalJson({ keep: [...keep].sort(), outputs: [...outputs].sort(), ...freedomOf(freedom) }));
+
+const freedomOf = ({ tf32, fuel }: Freedom) => ({ tf32: tf32 ?? true, fuel: fuel ?? null });
 
 /** Faults of one candidate, although the machine is at fault as a rule. */
 const ofCandidate: ReadonlySet<ErrorCode> = new Set(['TF_GPU_MEMORY', 'TF_CONTEXT_FAILED', 'TF_RUN_FAILED']);
 
 /** Why a candidate shows nothing; rethrows what would stop the next one as well. */
-function whyUnresolved(error: unknown): string {
+export function whyUnresolved(error: unknown): string {
   if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
   const isOfMachine = catalogue[error.code].exitCode === ExitCode.machineCannot;
   if (isOfMachine && !ofCandidate.has(error.code)) throw error;
   return error.message;
 }
 
-const describeChange = ({ keep }: Change): string =>
-  keep.length === 0 ? 'the conversion as it is' : `${plural(keep.length, 'node')} in FP32`;
+function describeChange({ keep = [], outputs = [], tf32, fuel }: Change): string {
+  const changes = [
+    ...(tf32 === false ? ['no TF32'] : []),
+    ...(fuel === undefined ? [] : [`${plural(fuel, 'fusion')} at most`]),
+    ...(outputs.length === 0
+      ? []
+      : [outputs.length === 1 ? `"${outputs[0]}" as an output` : `${outputs.length} more outputs`]),
+    ...(keep.length === 0 ? [] : [`${plural(keep.length, 'node')} in FP32`]),
+  ];
+  return changes.join(', ') || 'the conversion as it is';
+}
 
+/** Records what a step takes, also where it fails. */
 async function timed<T>(ms: Trial['ms'], part: keyof Trial['ms'], work: () => Promise<T>): Promise<T> {
   const started = performance.now();
-  const result = await work();
-  ms[part] = performance.now() - started;
-  return result;
+  try {
+    return await work();
+  } finally {
+    ms[part] = performance.now() - started;
+  }
 }

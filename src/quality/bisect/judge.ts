@@ -35,6 +35,12 @@ export interface Judgement {
   readonly inputs: ReferenceRun['inputs'];
 }
 
+/** What is judged: a model, or in its place the engine that was built from it. */
+export interface JudgedFiles {
+  readonly model: string;
+  readonly engine: string | null;
+}
+
 /** What decides about a model or an engine. */
 export interface Judge {
   readonly kind: BisectResult['judge'];
@@ -43,7 +49,7 @@ export interface Judge {
   readonly seed: number;
   readonly samples: number;
   /** Throws what running throws; a comparison without result is `unresolved`. */
-  judge(path: string): Promise<Judgement>;
+  judge(files: JudgedFiles): Promise<Judgement>;
 }
 
 /**
@@ -72,7 +78,8 @@ export async function openJudge(
     reference,
     seed,
     samples,
-    judge: async (path) => {
+    judge: async ({ model, engine }) => {
+      const path = engine ?? model;
       const candidate = await runs.candidate(path, reference, () => {}, samples);
       const judged = judgeRuns(request, precision, reference, candidate);
       const failed = failedOutputs(judged);
@@ -183,7 +190,7 @@ async function recordedReference(
 }
 
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
-  if (!check.includes('{}'))
+  if (!/\{(?:model)?\}/.test(check))
     throw new TrtforgeError(
       'TF_USAGE',
       '--check-command has no {} in the place of the path of the candidate.',
@@ -196,8 +203,11 @@ function checkJudge(request: BisectRequest, check: string, context: BisectContex
     reference: null,
     seed: request.seed ?? 0,
     samples: 0,
-    judge: async (path) => {
-      const line = `cd ${shellQuote(process.cwd())} && ${check.replaceAll('{}', shellQuote(resolve(path)))}`;
+    judge: async ({ model, engine }) => {
+      const command = check
+        .replaceAll('{}', shellQuote(resolve(engine ?? model)))
+        .replaceAll('{model}', shellQuote(resolve(model)));
+      const line = `cd ${shellQuote(process.cwd())} && ${command}`;
       const { exitCode, outcome, stdout, stderr } = await runCommand('/bin/sh', ['-c', line], {
         timeoutMs: CHECK_LIMIT_MS,
         environment: context.environment,

@@ -1,30 +1,40 @@
 import { join } from 'node:path';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { inDtype, sampleOf } from '../../engines/run/inputs.js';
+import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { usedNames } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { GraphProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
-import { addOutputs, type BorderValue, borderOf, keepPart } from '../../formats/onnx/subgraph.js';
+import { type BorderValue, borderOf, keepPart } from '../../formats/onnx/subgraph.js';
 import { writeModel } from '../../formats/onnx/write.js';
-import type { FormatId } from '../../formats/precision/formats/index.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
 import { failedOutputs, judgeRuns } from '../verify/judge-runs.js';
 import type { ReferenceRun } from '../verify/sample-runs.js';
+import type { VerifyPrecision } from '../verify/tolerance.js';
+import { whyUnresolved } from './candidates.js';
+import type { CandidateEngines } from './engines.js';
+import { copyWithOutputs } from './marked-model.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 
-/** What is reduced: a typed model that fails, and the nodes that must stay FP32 for it to pass. */
+/** What is reduced: a model that fails, and the nodes at fault. */
 export interface Failing {
   /** The FP32 model, and its conversion. */
   readonly model: string;
   readonly typed: string;
-  readonly precision: FormatId;
-  readonly nodes: readonly string[];
+  readonly precision: VerifyPrecision;
+  /** Builds the parts; null where models are judged. */
+  readonly engines: CandidateEngines | null;
+  /** Nodes of which one may fail alone, the likeliest first. */
+  readonly single: readonly string[];
+  /** Nodes that may fail with what lies between and around them. */
+  readonly together: readonly string[];
   readonly reference: ReferenceRun;
   readonly seed: number;
   /** The sample that failed. */
@@ -36,11 +46,11 @@ export interface Failing {
 /** Steps around the nodes, until the part fails; then the part is too large to help anybody. */
 const RADII = [0, 1, 2, 4, 8];
 
-/** So many of the nodes are tried alone. */
+/** So many nodes are tried alone. */
 const MOST_SINGLE = 3;
 
 /**
- * The smallest of some parts of a typed model that still fails by itself: first one of the nodes, then all with what lies between them, then more and
+ * The smallest of some parts of a model that still fails by itself: first one of the nodes, then all with what lies between them, then more and
  * more around them. Its inputs are what the FP32 model computes there, side branches included. Writes `reduced.onnx`, `inputs.npz` and `expected.npz` into
  * the output folder; null where no such part fails. Throws what opening, running and writing throw.
  */
@@ -61,17 +71,33 @@ export async function reduceFailure(
 }
 
 /** Sets of node names, smallest first. */
-function* partsOf({ typed, nodes: names }: Failing): Generator<ReadonlySet<string>> {
+function* partsOf({ typed, single, together }: Failing): Generator<ReadonlySet<string>> {
   const model = openModel(typed);
   model.close();
   const { graph } = model.proto;
   if (graph === undefined) return;
   const around = new Surroundings(graph);
-  const nodes = graph.node.filter(({ name }) => names.includes(name));
-  for (const node of nodes.slice(0, MOST_SINGLE)) yield around.closed(new Set([node]));
-  const between = around.between(new Set(nodes));
+  const nodesOf = (names: readonly string[]) => graph.node.filter(({ name }) => names.includes(name));
+  for (const node of nodesOf(single).slice(0, MOST_SINGLE)) yield around.closed(new Set([node]));
+  if (together.length === 0) return;
+  const between = around.between(new Set(nodesOf(together)));
   for (const radius of RADII) yield around.closed(around.grown(between, radius));
 }
+
+/** Nodes that multiply FP32 tensors, in the order of the graph: what TF32 shortens. Throws what opening a model throws. */
+export function float32Products(path: string): readonly string[] {
+  const model = openModel(path);
+  try {
+    const { types } = inferDtypes(model.proto).graph;
+    return (model.proto.graph?.node ?? [])
+      .filter(({ opType, output: [made = ''] }) => products.has(opType) && types.get(made) === 'float32')
+      .map(({ name }) => name);
+  } finally {
+    model.close();
+  }
+}
+
+const products: ReadonlySet<string> = new Set(['MatMul', 'Gemm', 'Conv', 'ConvTranspose']);
 
 class Surroundings {
   readonly #nodes: readonly NodeProto[];
@@ -146,7 +172,7 @@ async function tryPart(
   request: BisectRequest,
   context: BisectContext,
 ): Promise<BisectResult['reduced']> {
-  const { output, threads } = request;
+  const { output } = request;
   const typed = openModel(failing.typed);
   try {
     const { graph } = typed.proto;
@@ -176,7 +202,9 @@ async function tryPart(
     if (inputs.some(({ name }) => countInfinite(passed.get(name)) > countInfinite(values.get(name))))
       return null;
     const expected: NamedTensors = new Map(outputs.map(({ name }) => [name, values.get(name)!]));
-    await using session = await openSession(path, { threads }, context, context.backEnds);
+    const built = await engineOf(failing, path);
+    if (built === null) return null;
+    await using session = await openSession(built.path, built.options(request), context, context.backEnds);
     const own: NamedTensors = new Map(
       session.inputs.map((input) => [input.name, inDtype(input, passed.get(input.name)!, path)]),
     );
@@ -198,6 +226,7 @@ async function tryPart(
     writeNpz(files.inputs, passed);
     writeNpz(files.expected, expected);
     const mine = join(output, 'reduced-outputs.npz');
+    const engine = failing.engines === null ? null : join(output, 'reduced.engine');
     return {
       ...files,
       nodes: part.size,
@@ -205,7 +234,8 @@ async function tryPart(
         judged.outcome === 'fail' ? judged.reasons : [],
       ),
       commands: [
-        shellLine(['trtforge', 'run', files.model, '--inputs', files.inputs, '-o', mine]),
+        ...(engine === null ? [] : [failing.engines!.line(files.model, engine, {}, false)]),
+        shellLine(['trtforge', 'run', engine ?? files.model, '--inputs', files.inputs, '-o', mine]),
         shellLine([
           ...['trtforge', 'compare', mine, files.expected],
           ...['--precision', failing.precision, '--allow-dtype-difference'],
@@ -214,6 +244,25 @@ async function tryPart(
     };
   } finally {
     typed.close();
+  }
+}
+
+/** What is run of a part, and how; null where no engine can be built of it. */
+async function engineOf({ engines, work }: Failing, model: string) {
+  if (engines === null)
+    return { path: model, options: ({ threads }: BisectRequest): OpenOptions => ({ threads }) };
+  try {
+    const { path } = await engines.build(model, join(work, 'reduced.engine'), {}, false);
+    return {
+      path,
+      options: (request: BisectRequest): OpenOptions => ({
+        ...engineLoadOptionsOf(request),
+        device: request.device,
+      }),
+    };
+  } catch (error) {
+    whyUnresolved(error);
+    return null;
   }
 }
 
@@ -230,20 +279,9 @@ async function valuesOf(
   context: BisectContext,
 ): Promise<NamedTensors> {
   const inputs = sampleOf(reference.plan, seed, sample);
-  const model = openModel(path);
   const marked = join(work, 'marked.onnx');
-  try {
-    const { types } = inferDtypes(model.proto).graph;
-    const wanted = names.flatMap((name): readonly BorderValue[] => {
-      const type = types.get(name);
-      const isRead = inputs.has(name) || type === undefined || !(type in dtypes);
-      return isRead ? [] : [{ name, dtype: type as Dtype, shape: null }];
-    });
-    addOutputs(model.proto, wanted);
-    await writeModel(model, marked, { signal: context.signal });
-  } finally {
-    model.close();
-  }
+  const made = names.filter((name) => !inputs.has(name));
+  await copyWithOutputs(path, marked, made, context.signal);
   await using session = await openSession(marked, { threads }, context, context.backEnds);
   return new Map([...inputs, ...(await session.run(inputs, { signal: context.signal }))]);
 }

@@ -17,7 +17,7 @@ export const candidateSchema = z.object({
   reasons: z.array(z.string()),
   /** Nodes of the search that stay FP32 in it. */
   kept: count,
-  /** An earlier candidate that is the same model, or builds the same program: its outcome counts, nothing was run. */
+  /** An earlier candidate that is the same model, or of which the engine is the same program: its outcome counts, nothing was run. 0 is the candidate that the search began with. */
   same: count.nullable(),
   ms: z.object({ convert: z.number().nullable(), build: z.number().nullable(), run: z.number().nullable() }),
 });
@@ -53,8 +53,11 @@ export const bisectResultSchema = z.object({
   samples: z.number(),
   /** `pass`: a work-around was found, or nothing fails. `inconclusive`: the search ended without one. */
   outcome: outcomeSchema,
-  /** `none`: the candidate passes. `conversion`: trtforge's conversion passes as it is. `nodes`: some must stay FP32. `unknown`: with every node in FP32 it fails as well. */
-  cause: z.enum(['none', 'conversion', 'nodes', 'unknown']),
+  /**
+   * `none`: the candidate passes. `conversion`: trtforge's conversion, or another build, passes as it is. `tf32`: an engine passes without TF32. `fusion`: an engine
+   * passes where a fusion is broken. `nodes`: some must stay FP32. `unknown`: it fails in each of these ways.
+   */
+  cause: z.enum(['none', 'conversion', 'tf32', 'fusion', 'nodes', 'unknown']),
   headline: z.string(),
   reasons: z.array(z.string()),
   /** The nodes that must stay FP32 besides what stays FP32 anyway. */
@@ -67,18 +70,35 @@ export const bisectResultSchema = z.object({
       overflows: z.boolean(),
     }),
   ),
-  /** Whether none of the nodes can be left out; false where the budget ended first. */
+  /** The fusion that must be broken; null for another cause. */
+  fusion: z
+    .object({
+      /** The kernel that spans the nodes; null where the compiled program cannot be read. */
+      kernel: z.string().nullable(),
+      /** ONNX nodes that it computes. */
+      nodes: z.array(z.string()),
+      /** Tensors that are outputs of the work-around besides. */
+      outputs: z.array(z.string()),
+      /** With so many fusions of generated kernels it passes, with one more it fails; null where no limit of fusions named it. */
+      fuel: count.nullable(),
+    })
+    .nullable(),
+  /** Whether none of the nodes, or outputs, can be left out; false where the budget ended first. */
   isMinimal: z.boolean(),
   /** Whether the failure is theirs alone: it stays where every other node is FP32. null where that was not tried. */
   isConfirmed: z.boolean().nullable(),
   candidates: z.array(candidateSchema),
   /** Candidates that this run did not find in the results of an earlier one. */
   tried: count,
+  /** Candidates that an engine was built for. */
+  builds: count,
   budget: count,
   /** The model that passes; null where none does, or none is needed. */
   workaround: z.string().nullable(),
-  /** The command line that converts the reference so; null as well where a calibration is part of the conversion. */
+  /** The command line that converts the reference so; null as well where a calibration or more outputs are part of it. */
   convert: z.string().nullable(),
+  /** The command line that builds the engine that passes; null where candidates are models. */
+  build: z.string().nullable(),
   /** null where no part fails by itself, a command judges, or the budget ended before the smallest set was found. */
   reduced: reducedSchema.nullable(),
   /** The command line of this run; null where a program called the library. */

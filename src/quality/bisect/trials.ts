@@ -9,8 +9,9 @@ const FILE = 'candidates.json';
 const trialSchema = candidateSchema.extend({
   /** Digest of its changes. */
   key: z.string(),
-  /** Digest of the model that the changes make, or of the program that is built from it; null where there is none. */
+  /** Digest of the model that the changes make, and of how an engine is built from it; null where there is none. */
   model: z.string().nullable(),
+  /** Digest of the compiled program of the engine; null for a model, and where the program cannot be read. */
   program: z.string().nullable(),
 });
 export type Trial = z.infer<typeof trialSchema>;

@@ -13,10 +13,12 @@ export interface ToolchainExports {
   readonly libraryFolder: string | null;
   /** Prepended to PATH; null where there is no trtexec. */
   readonly binaryFolder: string | null;
+  /** Python bindings of this very version, as pip and Pixi name them. */
+  readonly python: string;
 }
 
 export function exportsOf(toolchain: FoundToolchain): ToolchainExports {
-  const { folder, product, trtexec } = toolchain;
+  const { folder, product, version, trtexec } = toolchain;
   const isTree = ['lib', 'lib64'].includes(basename(folder)) && !isSystemFolder(folder);
   return {
     home: {
@@ -25,8 +27,12 @@ export function exportsOf(toolchain: FoundToolchain): ToolchainExports {
     },
     libraryFolder: isSystemFolder(folder) ? null : folder,
     binaryFolder: trtexec === null ? null : dirname(trtexec),
+    python: `${product}==${release(version)}.*`,
   };
 }
+
+/** On the package index a version has three numbers up to 10.7, and four later. */
+const release = (version: string): string => version.split('.').slice(0, 3).join('.');
 
 /** The exports as lines to paste: `export …` for a shell, `[activation.env]` for Pixi, `COPY` and `ENV` for a Dockerfile. */
 export function exportText(toolchain: FoundToolchain, format: ExportFormat): string {
@@ -36,11 +42,11 @@ export function exportText(toolchain: FoundToolchain, format: ExportFormat): str
 }
 
 function shellLines({ name }: FoundToolchain, exports: ToolchainExports): readonly string[] {
-  const { home, libraryFolder, binaryFolder } = exports;
+  const { home, libraryFolder, binaryFolder, python } = exports;
   const prepend = (variable: string, folder: string) =>
     `export ${variable}=${shellQuote(folder)}"\${${variable}:+:$${variable}}"`;
   return [
-    `# ${name}`,
+    `# ${name}; its Python bindings: pip install '${python}'`,
     `export ${home.variable}=${shellQuote(home.folder)}`,
     ...(libraryFolder === null ? [] : [prepend('LD_LIBRARY_PATH', libraryFolder)]),
     ...(binaryFolder === null ? [] : [prepend('PATH', binaryFolder)]),
@@ -49,10 +55,11 @@ function shellLines({ name }: FoundToolchain, exports: ToolchainExports): readon
 
 /** Pixi puts the values into `export NAME="value"`, so variables in them are expanded (pixi.prefix.dev, workspace manifest, activation). */
 function pixiLines({ name }: FoundToolchain, exports: ToolchainExports): readonly string[] {
-  const { home, libraryFolder, binaryFolder } = exports;
+  const { home, libraryFolder, binaryFolder, python } = exports;
   return [
     `# ${name}: into pixi.toml; in pyproject.toml the table is [tool.pixi.activation.env],`,
     '# for one feature [feature.NAME.activation.env] or [tool.pixi.feature.NAME.activation.env].',
+    `# Its Python bindings (import tensorrt): pixi add --pypi '${python}'`,
     '[activation.env]',
     `${home.variable} = ${tomlQuote(home.folder)}`,
     ...(libraryFolder === null

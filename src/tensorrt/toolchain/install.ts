@@ -42,6 +42,29 @@ export interface InstalledToolchain {
   readonly isNew: boolean;
 }
 
+/** What an installation would do: which release, where, and what stands there already. */
+export interface PlannedInstallation {
+  readonly release: Release;
+  /** The folder of toolchains. */
+  readonly parent: string;
+  readonly folder: string;
+  readonly present: ToolchainManifest | undefined;
+}
+
+/** Decides an installation and writes nothing. Errors: TF_PLATFORM_UNSUPPORTED, TF_USAGE, TF_TOOLCHAIN_MISMATCH, and those of reading a wheel. */
+export function planInstallation(
+  request: Pick<InstallRequest, 'folder' | 'wheel' | 'version'>,
+  machine: Pick<InstallEnvironment, 'platform' | 'architecture'> = thisMachine(),
+): PlannedInstallation {
+  const parent = request.folder ?? toolchainsFolder();
+  assertPlatform(machine);
+  const asked = releaseOf(request.version);
+  const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
+  assertVersion(release);
+  const folder = join(parent, `${release.product}-${release.version}`);
+  return { release, parent, folder, present: readManifest(folder) };
+}
+
 /**
  * Installs tensorrt-rtx: gets the wheel, checks it, unpacks beside the final folder, renames. An interrupted run leaves nothing trusted.
  * Errors: TF_PLATFORM_UNSUPPORTED, TF_USAGE for a version that trtforge cannot drive, TF_LICENSE_NOT_ACCEPTED, TF_DOWNLOAD_FAILED, TF_TOOLCHAIN_MISMATCH, TF_ARCHIVE_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
@@ -51,13 +74,7 @@ export async function installToolchain(
   overrides: Partial<InstallEnvironment> = {},
 ): Promise<InstalledToolchain> {
   const environment = { ...thisMachine(), ...overrides };
-  const parent = request.folder ?? toolchainsFolder();
-  assertPlatform(environment);
-  const asked = releaseOf(request.version);
-  const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
-  assertVersion(release);
-  const folder = join(parent, `${release.product}-${release.version}`);
-  const present = readManifest(folder);
+  const { release, parent, folder, present } = planInstallation(request, environment);
   if (present !== undefined) return { folder, manifest: present, isNew: false };
   if (!request.acceptLicense) throw licenseNotAccepted(request, release);
 
@@ -81,7 +98,10 @@ const thisMachine = (): InstallEnvironment => ({
   signal: new AbortController().signal,
 });
 
-function assertPlatform({ platform, architecture }: InstallEnvironment): void {
+function assertPlatform({
+  platform,
+  architecture,
+}: Pick<InstallEnvironment, 'platform' | 'architecture'>): void {
   if (platform === 'linux' && architecture === 'x64') return;
   throw new TrtforgeError(
     'TF_PLATFORM_UNSUPPORTED',

@@ -34,6 +34,8 @@ export const toolchainEnvSchema = z.object({
   format: z.enum(exportFormats),
   /** Folders by variable; LD_LIBRARY_PATH and PATH are to be prepended to. */
   variables: z.record(z.string(), z.string()),
+  /** Python bindings of this very version, as pip and Pixi name them: `tensorrt==10.6.0.*`. */
+  python: z.string(),
   /** The lines to paste. */
   text: z.string(),
 });

@@ -125,6 +125,23 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     await buildAddon({ say: () => {} });
   });
 
+  test('a remote store that does not answer is a warning, and the last line', async () => {
+    const remote = {
+      ARTIFACTS_ENDPOINT: 'http://127.0.0.1:1',
+      ARTIFACTS_BUCKET: 'team',
+      ARTIFACTS_ACCESS_KEY: 'a',
+      ARTIFACTS_SECRET_KEY: 'b',
+    };
+    const line = ['build', model, '--profile', 'x:3x64', '--target', 'tensorrt-rtx:sm_89', '--force-rebuild'];
+    const asked = async (...words: readonly string[]) =>
+      runLine([...line, ...words], { ...environment, ...remote, XDG_CACHE_HOME: join(root, 'other') });
+    const { warnings, source } = buildResultSchema.parse((await asked('--json')).json());
+    expect([source, warnings.length]).toEqual(['built', 1]);
+    const { exitCode, out } = await asked();
+    expect(exitCode).toBe(0);
+    expect(out.trimEnd().split('\n').at(-1)).toContain(remote.ARTIFACTS_ENDPOINT);
+  });
+
   test('two that start together build one engine, and later ones find it', { timeout: 120_000 }, async () => {
     const args = [main, 'build', model, ...ask, '--json'];
     const started = [1, 2].map(() => promisify(execFile)(process.execPath, args, { env: environment }));

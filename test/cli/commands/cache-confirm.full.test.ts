@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { cacheClearSchema, cacheGcSchema } from '../../../src/engines/store/cache-result.js';
+import { planSchema } from '../../../src/cli/plan-schema.js';
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { type Minio, startMinio } from '../../support/minio.js';
@@ -61,7 +61,7 @@ describe('trtforge cache clear', () => {
     expect(await count()).toBe(2);
     expect(await cache(['clear', '--yes'])).toMatchObject({
       exitCode: 0,
-      said: { removed: 2, dryRun: false },
+      said: { schema: 'trtforge.cache-clear/1', removed: 2 },
     });
     expect(await count()).toBe(0);
     expect(await cache(['clear'])).toMatchObject({ exitCode: 0, said: { removed: 0 } });
@@ -69,10 +69,10 @@ describe('trtforge cache clear', () => {
 
   test('lists with --dry-run what would go, and asks nobody', async () => {
     const { said, asked } = await cache(['clear', '--dry-run'], 'y');
-    expect(cacheClearSchema.parse(said)).toMatchObject({ removed: 2, dryRun: true });
-    expect(cacheClearSchema.parse(said).names.sort()).toEqual([
-      'sample_aaaaaaaa_as-is_sm_89_1.7.1.116.engine',
-      'sample_bbbbbbbb_as-is_sm_89_1.7.1.116.engine',
+    const { steps } = planSchema.parse(said);
+    expect(steps.map(({ does, what }) => [does, what]).sort()).toEqual([
+      ['remove', 'sample_aaaaaaaa_as-is_sm_89_1.7.1.116.engine'],
+      ['remove', 'sample_bbbbbbbb_as-is_sm_89_1.7.1.116.engine'],
     ]);
     expect([asked, await count()]).toEqual([0, 2]);
   });
@@ -106,13 +106,15 @@ describe('trtforge cache clear', () => {
 
 test('trtforge cache gc on a folder does not ask, and --dry-run removes nothing', async () => {
   const { said } = await cache(['gc', '--max-size', '4K', '--dry-run']);
-  expect(cacheGcSchema.parse(said)).toMatchObject({
-    dryRun: true,
-    bytesAfter: 4096,
-    removed: [expect.any(String)],
+  expect(planSchema.parse(said)).toMatchObject({
+    steps: [{ does: 'remove', bytes: 4096 }],
+    resolved: { bytesAfter: 4096 },
   });
   expect(await count()).toBe(2);
-  expect(await cache(['gc', '--max-size', '4K'])).toMatchObject({ exitCode: 0, said: { dryRun: false } });
+  expect(await cache(['gc', '--max-size', '4K'])).toMatchObject({
+    exitCode: 0,
+    said: { removed: [expect.any(String)] },
+  });
   expect(await count()).toBe(1);
 });
 
@@ -143,9 +145,15 @@ describeWith('minio', 'a bucket', (binary) => {
   ])('is emptied by %s only when somebody says so', async (_command, words, left) => {
     expect((await cache(words)).error?.code).toBe('TF_USAGE');
     expect((await cache(words, 'no')).error?.code).toBe('TF_CANCELLED');
-    expect(await cache([...words, '--dry-run'])).toMatchObject({ exitCode: 0, said: { dryRun: true } });
+    expect(await cache([...words, '--dry-run'])).toMatchObject({
+      exitCode: 0,
+      said: { schema: 'trtforge.plan/1' },
+    });
     expect(await inBucket()).toBe(2);
-    expect(await cache([...words, '--yes'])).toMatchObject({ exitCode: 0, said: { dryRun: false } });
+    expect(await cache([...words, '--yes'])).toMatchObject({
+      exitCode: 0,
+      said: { store: expect.any(String) },
+    });
     expect(await inBucket()).toBe(left);
   });
 });

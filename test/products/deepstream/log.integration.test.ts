@@ -117,6 +117,7 @@ describe('a log of trtexec', () => {
       expect(figures).toEqual({
         qps: Number(found.qps),
         imagesPerSecond: Number(found.qps) * batch,
+        gpuMsPerImage: Number(found.mean) / batch,
         gpuMeanMs: Number(found.mean),
         gpuP99Ms: Number(found.p99),
       });

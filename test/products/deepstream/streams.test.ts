@@ -10,12 +10,14 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CommandRunner } from '../../../src/base/process/command.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
 import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
 import { streamsResultSchema } from '../../../src/products/deepstream/schema.js';
+import { deepstreamLibraries } from '../../../src/products/deepstream/setup.js';
 import {
   planStreams,
   type StreamsPlan,
@@ -55,7 +57,13 @@ function size(
     mode = seedMode,
     now,
     model: gpuModel,
-  }: { readonly mode?: StreamsMode; readonly now?: () => number; readonly model?: string } = {},
+    loaded = [],
+  }: {
+    readonly mode?: StreamsMode;
+    readonly now?: () => number;
+    readonly model?: string;
+    readonly loaded?: readonly string[];
+  } = {},
 ) {
   return streams(plan, {
     builder: gpu.builder,
@@ -63,6 +71,7 @@ function size(
     meter: gpu.meter(mode, gpuModel),
     emit: ignoreEvents,
     signal: new AbortController().signal,
+    deepstreamLibraries: loaded,
     ...(now === undefined ? {} : { now }),
   });
 }
@@ -130,8 +139,35 @@ describe('sizing', () => {
         schema: 'trtforge.benchmark-data/1',
         fps: 30,
         bs1_engine_max_bs: 64,
+        engines: [
+          expect.objectContaining({ max_bs: 64 }),
+          expect.objectContaining({ max_bs: 128, gpu_ms_per_image: 44.1379 / 128 }),
+        ],
       }),
     });
+  });
+
+  test.each([
+    [[], 0],
+    [['10.6.0.26'], 0],
+    [['8.6.1.6', '10.6.0.26'], 0],
+    [['10.3.0.26'], 1],
+  ])('warns of engines that DeepStream cannot load: it loads %j', async (loaded, warnings) => {
+    const plan = planStreams(request());
+    const result = await size(plan, new PaperGpu(plan.paths, mid), { loaded });
+    expect(result.warnings.filter((each) => each.includes('--toolchain'))).toHaveLength(warnings);
+  });
+
+  test('DeepStream loads what the packages of its machine are', async () => {
+    const lines = ['libnvinfer10', 'libnvinfer-dev', 'libnvinfer-plugin10', 'libnvonnxparsers10'];
+    const run: CommandRunner = async () => ({
+      outcome: 'ended',
+      exitCode: 0,
+      stdout: lines.map((name) => `ii \t${name}\t10.3.0.26-1+cuda12.5`).join('\n'),
+      stderr: '',
+    });
+    expect(await deepstreamLibraries(run, folder)).toEqual(['10.3.0.26']);
+    expect(await deepstreamLibraries(run, join(folder, 'none'))).toEqual([]);
   });
 
   test('the summary is the scripts’ own, word for word', async () => {

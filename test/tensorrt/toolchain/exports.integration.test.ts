@@ -78,6 +78,11 @@ describe('exports for Pixi and Docker', () => {
     ]);
   });
 
+  it.each(['shell', 'pixi'] as const)('%s: the Python bindings of the same version', (format) => {
+    expect(exportText(archive, format)).toContain("'tensorrt==10.6.0.*'");
+    expect(exportText(wheel, format)).toContain("'tensorrt-rtx==1.7.1.*'");
+  });
+
   it.each([[undefined], ['/old']])('Pixi: no empty item where LD_LIBRARY_PATH is %s', (given) => {
     // Pixi writes `export NAME="value"` for each line of the table.
     const table = exportText(archive, 'pixi').split('[activation.env]\n')[1] ?? '';
@@ -107,6 +112,7 @@ describe('exports for Pixi and Docker', () => {
       home: { variable: 'TENSORRT_HOME', folder: '/usr/lib/x86_64-linux-gnu' },
       libraryFolder: null,
       binaryFolder: '/usr/src/tensorrt/bin',
+      python: 'tensorrt==10.6.0.*',
     });
     expect(exportText(debian, 'dockerfile')).toMatch(/apt-get install .*libnvinfer10=10\.6\.0\.26-\*/);
     expect(exportText(debian, 'shell')).not.toContain('LD_LIBRARY_PATH');

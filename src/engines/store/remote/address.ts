@@ -18,6 +18,9 @@ interface RemoteCredentials {
   readonly secretKey: string;
 }
 
+/** Whether a place of engines is a bucket, not a folder or a file. */
+export const isRemoteAddress = (place: string): boolean => /^[a-z0-9]+:\/\//.test(place);
+
 const PREFIX = 'engines';
 
 /** Bucket names as S3 has them; also keeps dots and slashes out of host names and paths. */

@@ -6,6 +6,7 @@ import { passportPath } from '../../identity/passport-file.js';
 import { signaturePath } from '../signature.js';
 import { remoteAddress } from './address.js';
 import { downloadFile } from './download.js';
+import type { Objects } from './objects.js';
 import { openS3 } from './s3-objects.js';
 
 interface FetchOptions {
@@ -22,14 +23,8 @@ interface FetchOptions {
  * characters remain. Throws TF_REMOTE_*, TF_REMOTE_ADDRESS_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function fetchBucket(uri: string, folder: string, options: FetchOptions): Promise<void> {
-  const { isEngine, take, environment, emit, signal } = options;
-  const address = remoteAddress(uri, environment);
-  if (address === null) throw new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', `"${uri}" names no bucket.`);
-  const objects = await openS3(address);
-  try {
-    const keys: string[] = [];
-    for await (const { key } of objects.list(address.prefix === '' ? '' : `${address.prefix}/`, signal))
-      keys.push(key);
+  const { isEngine, take, emit, signal } = options;
+  return withBucket(uri, options, async (objects, keys) => {
     const known = new Set(keys);
     for (const key of keys.filter((each) => isEngine(basename(each)))) {
       const path = join(mkdtempSync(join(folder, 'key-')), plain(basename(key)));
@@ -43,6 +38,28 @@ export async function fetchBucket(uri: string, folder: string, options: FetchOpt
       await downloadFile(objects, facts, path, null, { emit, signal });
       await take(path, key);
     }
+  });
+}
+
+/** Every key below an address. Throws TF_REMOTE_*, TF_REMOTE_ADDRESS_INVALID, TF_CANCELLED. */
+export const listBucket = (
+  uri: string,
+  options: Pick<FetchOptions, 'environment' | 'signal'>,
+): Promise<readonly string[]> => withBucket(uri, options, async (_, keys) => keys);
+
+async function withBucket<T>(
+  uri: string,
+  { environment, signal }: Pick<FetchOptions, 'environment' | 'signal'>,
+  work: (objects: Objects, keys: readonly string[]) => Promise<T>,
+): Promise<T> {
+  const address = remoteAddress(uri, environment);
+  if (address === null) throw new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', `"${uri}" names no bucket.`);
+  const objects = await openS3(address);
+  try {
+    const keys: string[] = [];
+    for await (const { key } of objects.list(address.prefix === '' ? '' : `${address.prefix}/`, signal))
+      keys.push(key);
+    return await work(objects, keys);
   } finally {
     objects.close();
   }

@@ -37,8 +37,8 @@ export class RemoteSource {
   readonly #store: RemoteStore;
   readonly #options: SourceOptions;
   #lease: RemoteLease | undefined;
-  #usable = true;
-  #mayWrite = true;
+  /** Why nothing is uploaded; null as long as the store takes engines. */
+  #whyNoUpload: string | null = null;
 
   constructor(store: RemoteStore, options: SourceOptions) {
     this.#store = store;
@@ -68,16 +68,15 @@ export class RemoteSource {
   /** Uploads what was built. A failure is a warning: the engine is there, only not for others. */
   async keep(planPath: string, passport: Passport, signature: EngineSignature | null): Promise<void> {
     const { emit } = this.#options;
-    if (!this.#usable || !this.#mayWrite) return;
     const upload = () => this.#store.upload(planPath, passport, signature, this.#options);
     try {
-      await inPhase('upload', emit, upload, this.place);
+      if (this.#whyNoUpload === null) await inPhase('upload', emit, upload, this.place);
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      this.warnings.push(
-        `The engine was built and kept here, but not uploaded to ${this.place}: ${error.message} ${error.remedy}`,
-      );
+      this.#whyNoUpload = reasonOf(error);
     }
+    if (this.#whyNoUpload !== null)
+      this.warnings.push(`Built; not uploaded to ${this.place}: ${this.#whyNoUpload}`);
   }
 
   async release(): Promise<void> {
@@ -125,10 +124,7 @@ export class RemoteSource {
       return attempt;
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code !== 'TF_REMOTE_DENIED') throw error;
-      this.#mayWrite = false;
-      this.warnings.push(
-        `${this.place} may be read with these credentials but not written, so the engine stays on this machine.`,
-      );
+      this.#whyNoUpload = 'these credentials may read it, but not write.';
       return undefined;
     }
   }
@@ -138,9 +134,12 @@ export class RemoteSource {
       return await work();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      this.#usable = !error.code.startsWith('TF_REMOTE_') || error.code === 'TF_REMOTE_DAMAGED';
-      this.misses.push(plainMiss('remote', error.code, `${error.message} ${error.remedy}`));
+      if (error.code.startsWith('TF_REMOTE_') && error.code !== 'TF_REMOTE_DAMAGED')
+        this.#whyNoUpload = reasonOf(error);
+      this.misses.push(plainMiss('remote', error.code, reasonOf(error)));
       return undefined;
     }
   }
 }
+
+const reasonOf = ({ message, remedy }: TrtforgeError): string => `${message} ${remedy}`;

@@ -7,6 +7,7 @@ const LARGEST_CODE = 0x7e;
 const NAN_CODE = 0x7f;
 /** 2^-6, the smallest normal value, and the steps below it: 2^-9. */
 const SMALLEST_NORMAL = 2 ** -6;
+const SMALLEST_NORMAL_BITS = (127 - 6) << 23;
 const SUBNORMAL_STEPS = 2 ** 9;
 
 /** E4M3 of the OCP's 8-bit formats: 4 bits of exponent, 3 of mantissa, no infinity. */
@@ -43,18 +44,27 @@ function nearestE4m3(value: number): number {
   return roundHalfToEven(value / step) * step;
 }
 
-/** Rounds on the bits of FP32: 20 of the 23 bits of its mantissa go, and the exponents' biases differ by 120. */
-export function encodeE4m3(values: Float32Array, target: Uint8Array): void {
+function encodeE4m3(values: Float32Array, target: Uint8Array): void {
   const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
-  for (let i = 0; i < values.length; i++) {
-    const sign = (bits[i]! >>> 24) & 0x80;
-    const magnitude = bits[i]! & 0x7fffffff;
-    const value = Math.abs(values[i]!);
-    let code: number;
-    if (magnitude > 0x7f800000) code = NAN_CODE;
-    else if (value < SMALLEST_NORMAL) code = roundHalfToEven(value * SUBNORMAL_STEPS);
-    else
-      code = Math.min(LARGEST_CODE, ((magnitude + 0x7ffff + ((magnitude >>> 20) & 1)) >>> 20) - (120 << 3));
-    target[i] = sign | code;
-  }
+  for (let i = 0; i < values.length; i++) target[i] = codeOf(values[i]!, bits[i]!);
+}
+
+const single = new Float32Array(1);
+const singleBits = new Int32Array(single.buffer);
+
+/** The E4M3 code of one value, which is rounded to FP32 first. */
+export function e4m3Code(value: number): number {
+  single[0] = value;
+  return codeOf(single[0]!, singleBits[0]!);
+}
+
+/** Rounds on the bits of FP32: 20 of the 23 bits of its mantissa go, and the exponents' biases differ by 120. */
+function codeOf(value: number, bits: number): number {
+  const sign = (bits >>> 24) & 0x80;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | NAN_CODE;
+  if (magnitude < SMALLEST_NORMAL_BITS) return sign | roundHalfToEven(Math.abs(value) * SUBNORMAL_STEPS);
+  return (
+    sign | Math.min(LARGEST_CODE, ((magnitude + 0x7ffff + ((magnitude >>> 20) & 1)) >>> 20) - (120 << 3))
+  );
 }

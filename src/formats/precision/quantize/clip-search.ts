@@ -31,14 +31,16 @@ export function leastError(
   const mean = inputs?.mean ?? new Float32Array(size);
   const variance = inputs?.variance ?? new Float32Array(size).fill(1);
   const levels = levelsOf(format);
+  const { clips } = format;
+  const errors = new Float64Array(2);
   const choose = (block: Float32Array, at: number, index: number, place: number) => {
     let least = Number.POSITIVE_INFINITY;
-    for (const share of format.clips) {
-      const error = errorOf(block, at, size, scaleOf(index, share), levels, mean, variance, place);
-      if (error < least) {
-        least = error;
-        best[index] = share;
-      }
+    for (let clip = 0; clip < clips.length; clip += 2) {
+      const [first, second] = [clips[clip]!, clips[Math.min(clip + 1, clips.length - 1)]!];
+      const [wide, narrow] = [scaleOf(index, first), scaleOf(index, second)];
+      errorsOf(block, at, size, wide, narrow, levels, mean, variance, place, errors);
+      if (errors[0]! < least) [least, best[index]] = [errors[0]!, first];
+      if (errors[1]! < least) [least, best[index]] = [errors[1]!, second];
     }
   };
   if (layout.kind === 'runs') {
@@ -79,24 +81,31 @@ const LOWEST = 16;
 const levelsOf = ({ nearest }: QuantizedFormat): Float64Array =>
   Float64Array.from({ length: 2 * LOWEST * CELLS }, (_, cell) => nearest((cell + 0.5) / CELLS - LOWEST));
 
-/** Infinite where a value is beyond the cells. */
-function errorOf(
+/** The errors with two scales, which are computed together because each waits for its table; NaN where a value is beyond the cells. */
+function errorsOf(
   values: Float32Array,
   at: number,
   size: number,
-  scale: number,
+  first: number,
+  second: number,
   levels: Float64Array,
   mean: Float32Array,
   variance: Float32Array,
   place: number,
-): number {
-  const cells = CELLS / scale;
-  let [squares, sum] = [0, 0];
+  errors: Float64Array,
+): void {
+  const [firstCells, secondCells] = [CELLS / first, CELLS / second];
+  let [firstSquares, firstSum, secondSquares, secondSum] = [0, 0, 0, 0];
   for (let i = 0; i < size; i++) {
     const value = values[at + i]!;
-    const difference = levels[(value * cells + LOWEST * CELLS) | 0]! * scale - value;
-    squares += variance[place + i]! * difference * difference;
-    sum += mean[place + i]! * difference;
+    const [spread, centre] = [variance[place + i]!, mean[place + i]!];
+    const one = levels[(value * firstCells + LOWEST * CELLS) | 0]! * first - value;
+    const other = levels[(value * secondCells + LOWEST * CELLS) | 0]! * second - value;
+    firstSquares += spread * one * one;
+    firstSum += centre * one;
+    secondSquares += spread * other * other;
+    secondSum += centre * other;
   }
-  return squares + sum * sum;
+  errors[0] = firstSquares + firstSum * firstSum;
+  errors[1] = secondSquares + secondSum * secondSum;
 }

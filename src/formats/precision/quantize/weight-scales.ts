@@ -1,7 +1,7 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import { smallFloatTable } from '../../tensor/low-precision.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { encodeE4m3, fp8 } from '../formats/fp8.js';
+import { e4m3Code, fp8 } from '../formats/fp8.js';
 import { type InputMoments, leastError } from './clip-search.js';
 import type { WeightOperand } from './operands.js';
 import { blockOf } from './placement-rules.js';
@@ -38,40 +38,79 @@ export function weightScales(
   const magnitudes = largestMagnitudes(source, shape.layout, count);
   const largest = magnitudes.reduce((most, magnitude) => Math.max(most, magnitude), 0);
   if (!Number.isFinite(largest)) return 'its weight holds infinities or NaN';
-  const choose = (scaleOf: (index: number, share: number) => number): Float32Array | undefined =>
-    format.clips.length > 1 ? leastError(source, shape.layout, count, format, scaleOf, inputs) : undefined;
-  if (format.scaleDtype === null) {
-    const scaleOf = (index: number, share: number) => storedScale(magnitudes[index]! * share, format.largest);
-    if (scaleOf(magnitudes.indexOf(largest), 1) === undefined)
-      return `its weight reaches ${largest.toPrecision(5)}, whose scale is beyond the type that it is stored in`;
-    const valid = (index: number, share: number) => scaleOf(index, share) ?? 1;
-    const shares = choose(valid);
-    const scales = Float32Array.from(magnitudes, (_, index) => valid(index, shares?.[index] ?? 1));
-    return { ...shape, stored: scales, at: (index) => scales[index]! };
-  }
+  const scale = { source, shape, magnitudes, format, storedScale, inputs };
+  return format.scaleDtype === null
+    ? floatScales(scale, largest)
+    : codedScales(scale, largest, format.scaleDtype);
+}
+
+interface Scaling {
+  readonly source: WeightStream;
+  readonly shape: ScaleShape;
+  /** The largest of the values that share a scale. */
+  readonly magnitudes: Float32Array;
+  readonly format: QuantizedFormat;
+  readonly storedScale: StoredScale;
+  readonly inputs: InputMoments | undefined;
+}
+
+function floatScales(scaling: Scaling, largest: number): WeightScales | string {
+  const { shape, magnitudes, format, storedScale } = scaling;
+  if (storedScale(largest, format.largest) === undefined)
+    return `its weight reaches ${largest.toPrecision(5)}, whose scale is beyond the type that it is stored in`;
+  // The search takes scales as they are before they are rounded, which costs more than it changes.
+  const shares = sharesOf(scaling, (index, share) => (magnitudes[index]! * share) / format.largest);
+  const scales = Float32Array.from(
+    magnitudes,
+    (magnitude, index) => storedScale(magnitude * (shares?.[index] ?? 1), format.largest) ?? 1,
+  );
+  return { ...shape, stored: scales, at: (index) => scales[index]! };
+}
+
+function codedScales(
+  scaling: Scaling,
+  largest: number,
+  scaleDtype: NonNullable<QuantizedFormat['scaleDtype']>,
+): WeightScales | string {
+  const { shape, magnitudes, format, storedScale } = scaling;
   const tensorScale = storedScale(largest / format.largest, fp8.largest);
   if (tensorScale === undefined) return 'the scale of its weight is beyond the type that it is stored in';
-  const table = smallFloatTable(format.scaleDtype);
-  const one = new Float32Array(1);
-  const code = new Uint8Array(1);
-  const codeOf = (index: number, share: number): number => {
-    one[0] = (magnitudes[index]! * share) / format.largest / tensorScale;
-    encodeE4m3(one, code);
-    // A scale must be positive: a block of zeros has 1, and what is too small the smallest.
-    return magnitudes[index] === 0 ? ONE : Math.max(1, code[0]!);
-  };
-  const shares = choose((index, share) => table[codeOf(index, share)]! * tensorScale);
-  const codes = Uint8Array.from(magnitudes, (_, index) => codeOf(index, shares?.[index] ?? 1));
-  return { ...shape, stored: { codes, tensorScale }, at: (index) => table[codes[index]!]! * tensorScale };
+  const table = smallFloatTable(scaleDtype);
+  const unit = 1 / (format.largest * tensorScale);
+  // A scale must be positive: a block of zeros has 1, and what is too small the smallest.
+  const codeOf = (magnitude: number, share: number): number =>
+    magnitude === 0 ? ONE : Math.max(1, e4m3Code(magnitude * share * unit));
+  const shares = sharesOf(scaling, (index, share) => table[codeOf(magnitudes[index]!, share)]! * tensorScale);
+  const codes = Uint8Array.from(magnitudes, (magnitude, index) => codeOf(magnitude, shares?.[index] ?? 1));
+  return codedResult(shape, codes, tensorScale, table);
 }
+
+/** In a function of its own, so that what is kept does not hold the magnitudes. */
+const codedResult = (
+  shape: ScaleShape,
+  codes: Uint8Array,
+  tensorScale: number,
+  table: Float32Array,
+): WeightScales => ({
+  ...shape,
+  stored: { codes, tensorScale },
+  at: (index) => table[codes[index]!]! * tensorScale,
+});
+
+const sharesOf = (
+  { source, shape, magnitudes, format, inputs }: Scaling,
+  scaleOf: (index: number, share: number) => number,
+): Float32Array | undefined =>
+  format.clips.length > 1
+    ? leastError(source, shape.layout, magnitudes.length, format, scaleOf, inputs)
+    : undefined;
 
 /** The E4M3 code of 1. */
 const ONE = 0x38;
 
-function scaleShape(
-  { dims, channelAxis, sumAxis }: WeightOperand,
-  format: QuantizedFormat,
-): Pick<WeightScales, 'layout' | 'axis' | 'block' | 'dims'> {
+type ScaleShape = Pick<WeightScales, 'layout' | 'axis' | 'block' | 'dims'>;
+
+function scaleShape({ dims, channelAxis, sumAxis }: WeightOperand, format: QuantizedFormat): ScaleShape {
   const block = sumAxis === undefined ? undefined : blockOf(dims[sumAxis] ?? 0, format);
   const columns = dims[1] ?? 1;
   if (block !== undefined && sumAxis !== undefined) {

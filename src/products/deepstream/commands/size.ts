@@ -1,7 +1,8 @@
+import { plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
 import type { StreamsResult } from '../result.js';
-import { requireGpu, streamsEffects } from '../setup.js';
+import { deepstreamLibraries, requireGpu, streamsEffects } from '../setup.js';
 import { planStreams, streams } from '../streams.js';
 import { sizeOptions, streamsRequest, streamsSetup } from './options.js';
 
@@ -19,7 +20,8 @@ export const command = defineCommand({
     requireGpu(options.device);
     const { build, ...setup } = streamsSetup(model, options);
     const verbose = context.verbose ?? false;
-    return streams(plan, streamsEffects(plan, { ...setup, build: { ...build, verbose } }, context));
+    const effects = streamsEffects(plan, { ...setup, build: { ...build, verbose } }, context);
+    return streams(plan, { ...effects, deepstreamLibraries: await deepstreamLibraries() });
   }),
   render: renderStreams,
 });
@@ -33,9 +35,12 @@ export function renderStreams(streams: StreamsResult, output: TextOutput): void 
     const rate =
       peak === null
         ? 'not measured'
-        : `${peak.imagesPerSecond.toFixed(1)} images/s  GPU ${peak.gpuMeanMs} ms`;
+        : `${peak.imagesPerSecond.toFixed(1)} images/s  GPU ${peak.gpuMeanMs} ms, ${Number(peak.gpuMsPerImage.toPrecision(4))} ms an image`;
     output.line(`  b${maxBatch}  ${rate}  ${dim(source)}`);
   }
+  const measured = streams.engines.filter(({ peak }) => peak !== null && peak.batch !== 1).length;
+  const runs = measured + (streams.baseline === null ? 0 : 1);
+  output.line(`  ${plural(streams.engines.length, 'engine')}, ${plural(runs, 'measurement')}`);
   for (const { fps, peakGpuStreams, maxBatch, streams: count } of streams.answers)
     output.line(`  @${fps} fps  PEAK_GPU_STREAMS ${peakGpuStreams}, ${count} in one batch of b${maxBatch}`);
   for (const { batch, imagesPerSecond, changePercent } of streams.sensitivity ?? []) {

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+/** What a command would do: printed by --dry-run instead of its result. */
+export const planSchema = z.object({
+  schema: z.literal('trtforge.plan/1'),
+  /** In order. */
+  steps: z.array(
+    z.object({
+      /** `take`, `convert`, `build`, `keep`, `upload`, `verify`, `download`, `remove`, `write`, … */
+      does: z.string(),
+      /** The file, engine or place that it is about. */
+      what: z.string(),
+      detail: z.string().nullable(),
+      /** Of what is written, copied or removed; null where that is not known before. */
+      bytes: z.number().nullable(),
+      /** Why it would be left out; null: it would be done. */
+      skipped: z.string().nullable(),
+    }),
+  ),
+  /** What was decided for it, by the command: identity, target, recipe of a build; limits of a collection. */
+  resolved: z.record(z.string(), z.unknown()),
+});

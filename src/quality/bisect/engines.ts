@@ -1,0 +1,244 @@
+import { join } from 'node:path';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { shellLine } from '../../base/process/shell-quote.js';
+import type { BuildOptions } from '../../engines/builder/build.js';
+import { builderConfigTexts } from '../../engines/identity/builder-config.js';
+import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { conversionOptionsOf } from '../../engines/identity/conversion.js';
+import type { Passport } from '../../engines/identity/passport-file.js';
+import { profileText } from '../../engines/identity/profile.js';
+import type { Recipe } from '../../engines/identity/recipe.js';
+import { type Target, targetText } from '../../engines/identity/target.js';
+import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
+import { type PlanProgram, readPlanProgram } from '../../engines/plan/program.js';
+import { verifyEngineInPieces } from '../../engines/plan/verify-engine.js';
+import { buildOrLoad } from '../../engines/store/build-or-load.js';
+import { TrtforgeError } from '../../errors.js';
+import { ignoreEvents } from '../../events.js';
+import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
+import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
+import type { BisectContext, BisectRequest } from './request.js';
+
+/** An engine of a candidate. */
+export interface BuiltEngine {
+  readonly path: string;
+  /** null where the plan's program cannot be read. */
+  readonly program: PlanProgram | null;
+}
+
+/** What the compiler may do besides the recipe. */
+export interface Freedom {
+  /** False: products of FP32 tensors are not shortened to TF32. */
+  readonly tf32?: false;
+  /** tensorrt-rtx: how many fusions of generated kernels it may make. */
+  readonly fuel?: number;
+}
+
+/**
+ * An undocumented variable of the compiler of tensorrt-rtx (seen in 1.7.1, which reads it at build time; TensorRT-Edge-LLM of NVIDIA sets others of its flags). It
+ * changes the plan and is in no recipe, so engines built with it stay out of the stores.
+ */
+const COMPILER_FLAGS = '__LUNOWUD';
+
+/** Builds candidates as the engine that is searched was built. */
+export class CandidateEngines {
+  /** The engine that is searched. */
+  readonly engine: string;
+  readonly passport: Passport;
+  readonly #request: BisectRequest;
+  readonly #options: Omit<BuildOptions, 'model'>;
+  readonly #context: BisectContext;
+
+  private constructor(
+    engine: string,
+    passport: Passport,
+    toolchain: BuildOptions['toolchain'],
+    request: BisectRequest,
+    context: BisectContext,
+  ) {
+    this.engine = engine;
+    this.passport = passport;
+    this.#request = request;
+    this.#context = context;
+    const { recipe, target } = passport.identity.document;
+    const { precision, conversion, stronglyTyped, profiles, pluginDigests, ...settings } = recipe;
+    const { batch, ...build } = request.build ?? {};
+    this.#options = {
+      ...build,
+      toolchain,
+      target: { product: target.product, computeCapabilities: target.computeCapabilities },
+      precision: 'as-is',
+      weaklyTyped: !stronglyTyped,
+      profiles: profiles.map((profile) => new Map(Object.entries(profile))),
+      settings,
+    };
+  }
+
+  /**
+   * The engines of a request; null where candidates are models. Builds the candidate where it is a model. Throws TF_USAGE for an engine whose types its builder
+   * chose, and for plug-ins that are not those of the engine; what verifying and building an engine throw.
+   */
+  static async open(request: BisectRequest, context: BisectContext): Promise<CandidateEngines | null> {
+    const { candidate, build, output } = request;
+    if (!isEngineFile(candidate)) {
+      if (build === undefined) return null;
+      const { engine, passport } = await buildOrLoad(
+        { ...build, model: candidate, output: join(output, 'candidate.engine') },
+        { ...silent(context), environment: withFuel(context, undefined) },
+      );
+      return new CandidateEngines(engine, passport, build.toolchain, request, context);
+    }
+    const passport = await verifyEngineInPieces(candidate);
+    const { recipe, target } = passport.identity.document;
+    if (!recipe.stronglyTyped && formatNamed(recipe.precision) !== undefined)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `The types of ${candidate} were chosen by its builder, so no node can be kept FP32.`,
+        { remedy: 'Build it strongly typed: remove --weakly-typed.' },
+      );
+    const plugins = build?.plugins ?? [];
+    if (canonicalJson(plugins.map(sha256OfFile).sort()) !== canonicalJson(recipe.pluginDigests))
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `${candidate} was built with ${recipe.pluginDigests.length} plug-in libraries, of which the digests differ from those passed.`,
+        { remedy: 'Pass the same libraries: `plugin` in the configuration file.' },
+      );
+    const toolchain = build?.toolchain ?? (await toolchainOf(target, context));
+    return new CandidateEngines(candidate, passport, toolchain, request, context);
+  }
+
+  /** How its engines are run, where that was said for the build. */
+  get place(): Pick<BisectRequest, 'device' | 'toolchain' | 'plugins'> {
+    const { device, toolchain, plugins } = { ...this.#request, ...this.#request.build };
+    return { device, toolchain, plugins };
+  }
+
+  get recipe(): Recipe {
+    return this.passport.identity.document.recipe;
+  }
+
+  /** Whether the number of fusions can be limited. */
+  get hasFuel(): boolean {
+    return this.passport.identity.document.target.product === 'tensorrt-rtx';
+  }
+
+  get hasTf32(): boolean {
+    return !this.recipe.flags.includes(NO_TF32);
+  }
+
+  get hasTypedInput(): boolean {
+    return this.passport.plan.inputs.some(({ dtype }) =>
+      floatFormats.some((format) => format.dtype === dtype),
+    );
+  }
+
+  /** Whether the engine was built from the model with this digest. */
+  isOf(model: string): boolean {
+    return this.passport.identity.document.model === model;
+  }
+
+  /**
+   * How the engine's model was converted; null where it was built as it is. Throws TF_USAGE where another model, by its digest, was converted,
+   * and for another calibration than was passed.
+   */
+  conversion(model: string): { readonly precision: FormatId; readonly options: ConversionOptions } | null {
+    const { conversion: recorded, precision } = this.recipe;
+    const { conversion = {} } = this.#request;
+    const format = formatNamed(precision)?.id;
+    if (format === undefined || recorded === null) return null;
+    const { reference } = this.#request;
+    if (!this.isOf(model))
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `${this.engine} was converted from another model than ${reference}.`,
+        {
+          remedy: 'Pass the model that the engine was built from: --against model.onnx',
+        },
+      );
+    const options = conversionOptionsOf(recorded, conversion.calibration);
+    if ((options.calibration?.digest() ?? null) !== recorded.calibration)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `${this.engine} was converted with ${recorded.calibration === null ? 'no calibration' : 'another calibration'}.`,
+        {
+          remedy:
+            recorded.calibration === null
+              ? 'Remove --calibration.'
+              : 'Pass the samples that it was built with: --calibration.',
+        },
+      );
+    return { precision: format, options };
+  }
+
+  /** All that decides an engine besides its model. */
+  question(): string {
+    const { recipe, target } = this.passport.identity.document;
+    const { precision, conversion, ...more } = recipe;
+    return sha256(canonicalJson({ recipe: more, target }));
+  }
+
+  /** Builds a model into `output`. With a limit of fusions the stores have no part in it. Throws what building throws. */
+  async build(model: string, output: string, freedom: Freedom = {}, profiles = true): Promise<BuiltEngine> {
+    const isLimited = freedom.fuel !== undefined;
+    const { engine } = await buildOrLoad(
+      {
+        ...this.#options,
+        ...(isLimited ? { store: false, remote: false } : {}),
+        ...(profiles ? {} : { profiles: [] }),
+        settings: this.#settings(freedom),
+        model,
+        output,
+      },
+      { ...silent(this.#context), environment: withFuel(this.#context, freedom.fuel) },
+    );
+    return { path: engine, program: programOf(engine) };
+  }
+
+  /** The command line that builds a model so. */
+  line(model: string, output: string, freedom: Freedom = {}, profiles = true): string {
+    const { target, recipe } = this.passport.identity.document;
+    return shellLine([
+      ...['trtforge', 'build', model, '--target', targetText(target)],
+      ...(profiles ? recipe.profiles.flatMap((profile) => ['--profile', profileText(profile)]) : []),
+      ...builderConfigTexts({ ...recipe, ...this.#settings(freedom) }).flatMap((text) => [
+        '--builder-config',
+        text,
+      ]),
+      ...['-o', output],
+    ]);
+  }
+
+  #settings({ tf32 }: Freedom): NonNullable<BuildOptions['settings']> {
+    const settings = this.#options.settings ?? {};
+    return tf32 === false ? { ...settings, flags: [...this.recipe.flags, NO_TF32] } : settings;
+  }
+}
+
+const NO_TF32 = 'no-tf32';
+
+const silent = ({ signal }: BisectContext) => ({ emit: ignoreEvents, signal });
+
+/** A limit that the user's shell has set is not part of any candidate. */
+function withFuel({ environment = process.env }: BisectContext, fuel: number | undefined): NodeJS.ProcessEnv {
+  const { [COMPILER_FLAGS]: _, ...rest } = environment;
+  return fuel === undefined ? rest : { ...rest, [COMPILER_FLAGS]: `-kgen:fusion_fuel=${fuel}` };
+}
+
+/** The compiled program of an engine; null where it cannot be read. */
+export const programOf = (engine: string): PlanProgram | null => readPlanProgram(readPlanHeader(engine));
+
+/** Names what an engine computes: its program, and the ONNX nodes of each kernel, which the digest of the program leaves out. */
+export const programKey = (program: PlanProgram | null): string | null =>
+  program &&
+  sha256(
+    canonicalJson([
+      program.digest,
+      program.graphs.map(({ kernels }) => kernels.map(({ nodes }) => [...nodes])),
+    ]),
+  );
+
+async function toolchainOf({ product, version }: Target, { environment }: BisectContext) {
+  const { toolchains, damaged } = await surveyToolchains(thisMachine(environment));
+  return chooseToolchain(toolchains, { product, version }, damaged);
+}

@@ -1,0 +1,279 @@
+import { plural } from '../../base/text/quantity.js';
+import type { Candidates, Change } from './candidates.js';
+import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor } from './fusions.js';
+import type { BisectResult } from './result.js';
+import { smallestPassing } from './search.js';
+import type { Unit } from './units.js';
+
+/** What a search came to, before it is written down. */
+export interface Finding
+  extends Pick<BisectResult, 'outcome' | 'cause' | 'headline' | 'isMinimal' | 'isConfirmed' | 'fusion'> {
+  readonly reasons: readonly string[];
+  /** Nodes that must stay FP32. */
+  readonly units: readonly Unit[];
+  /** What makes it pass. */
+  readonly change: Change;
+}
+
+/** What a level looks at; nothing is read before it is needed. */
+export interface Suspects {
+  /** What the conversion computes in 16 bits, likeliest first; null where nothing is converted. */
+  readonly units: (() => Promise<readonly Unit[]>) | null;
+  /** Of the model as the conversion writes it. */
+  readonly tensors: () => readonly InnerTensor[];
+}
+
+const nothing = { units: [], fusion: null, change: {}, isMinimal: true, isConfirmed: null, reasons: [] };
+
+/** Nothing was searched: the candidate passes, or could not be judged. */
+export const unsearched = (
+  candidate: string,
+  outcome: 'pass' | 'unresolved',
+  reasons: readonly string[],
+): Finding =>
+  outcome === 'pass'
+    ? {
+        ...nothing,
+        cause: 'none',
+        outcome: 'pass',
+        headline: `${candidate} passes: there is nothing to search.`,
+      }
+    : {
+        ...nothing,
+        cause: 'none',
+        outcome: 'inconclusive',
+        headline: `${candidate} could not be judged.`,
+        reasons,
+      };
+
+/** Of an engine first what its compiler is free to do (TF32, fusions), as that costs least to undo; then the nodes that must stay FP32. */
+export async function searchLevels(candidates: Candidates, suspects: Suspects): Promise<Finding> {
+  const { engines, conversion } = candidates.searched;
+  const plain = await candidates.trial({});
+  if (plain?.outcome === 'pass')
+    return {
+      ...nothing,
+      outcome: 'pass',
+      cause: 'conversion',
+      headline:
+        conversion.precision === null
+          ? 'The same model passes when its engine is built again.'
+          : "trtforge's conversion passes with no further node in FP32.",
+    };
+  if (engines === null)
+    return suspects.units === null ? unknown([]) : searchNodes(candidates, suspects.units);
+  const tf32 = engines.hasTf32 ? await searchTf32(candidates) : null;
+  if (tf32 !== null) return tf32;
+  const { finding, remarks } = await searchFusions(candidates, suspects.tensors);
+  if (finding !== null) return finding;
+  const found =
+    suspects.units === null
+      ? unknown([], candidates.isSpent ? BUDGET_ENDED : undefined)
+      : await searchNodes(candidates, suspects.units);
+  return { ...found, reasons: [...found.reasons, ...remarks] };
+}
+
+const BUDGET_ENDED = 'The budget ended before the cause was found.';
+
+const unknown = (reasons: readonly string[], headline?: string): Finding => ({
+  ...nothing,
+  isMinimal: false,
+  outcome: 'inconclusive',
+  cause: 'unknown',
+  headline:
+    headline ?? 'It fails without TF32 as well, and with every tensor inside of a kernel as an output.',
+  reasons,
+});
+
+async function searchTf32(candidates: Candidates): Promise<Finding | null> {
+  const change = { tf32: false } as const;
+  if ((await candidates.outcome(change)) !== 'pass') return null;
+  return {
+    ...nothing,
+    outcome: 'pass',
+    cause: 'tf32',
+    headline: 'It passes without TF32: build it with --builder-config flags=no-tf32.',
+    change,
+  };
+}
+
+/** A fusion that more outputs undo: the one that a limit of fusions names, else one of all. */
+async function searchFusions(
+  candidates: Candidates,
+  read: Suspects['tensors'],
+): Promise<{ readonly finding: Finding | null; readonly remarks: readonly string[] }> {
+  const tensors = read();
+  const named = candidates.searched.engines?.hasFuel === true ? await namedFusion(candidates, tensors) : null;
+  if (named !== null) {
+    const { group, fuel } = named;
+    // One output splits a kernel; with several, one kernel may store them all.
+    for (const name of group.tensors.slice(0, MOST_SINGLE))
+      if ((await candidates.outcome({ outputs: [name] })) === 'pass')
+        return { finding: fusionFinding([group], [name], fuel, true), remarks: [] };
+  }
+  const groups = fusionGroups(tensors, await candidates.program({}));
+  const finding = await searchGroups(candidates, groups);
+  const remark =
+    named &&
+    `With ${plural(named.fuel, 'fusion')} it passes, with one more it fails, that of ${described(named.group)}; more outputs do not cure it.`;
+  return { finding, remarks: remark === null ? [] : [remark] };
+}
+
+/** So many tensors are tried alone. */
+const MOST_SINGLE = 6;
+
+/** The fusion with which a limit of fusions begins to fail. */
+async function namedFusion(
+  candidates: Candidates,
+  tensors: readonly InnerTensor[],
+): Promise<{ readonly group: FusionGroup; readonly fuel: number } | null> {
+  const fuel = await mostFusions(candidates);
+  if (fuel === null) return null;
+  const [before, after] = [await candidates.program({ fuel }), await candidates.program({ fuel: fuel + 1 })];
+  const group = before && after && addedFusion(tensors, before, after);
+  return group === null ? null : { group, fuel };
+}
+
+/** With so many fusions it passes, with one more it fails; null where it fails without any, and where the budget is spent. */
+async function mostFusions(candidates: Candidates): Promise<number | null> {
+  if ((await candidates.outcome({ fuel: 0 }, 'no fusion of generated kernels')) !== 'pass') return null;
+  const program = await candidates.program({ fuel: 0 });
+  // A fusion makes one kernel of two. Without any limit it fails, so more than there are kernels are not tried unless all of them pass.
+  let most = program?.graphs.reduce((sum, { kernels }) => sum + kernels.length, 0) ?? 256;
+  let passing = 0;
+  for (; most < MOST_FUEL; most *= 2) {
+    let failing = most;
+    while (failing - passing > 1) {
+      const middle = (passing + failing) >> 1;
+      const outcome = await candidates.outcome({ fuel: middle });
+      if (outcome === null) return null;
+      if (outcome === 'pass') passing = middle;
+      else failing = middle;
+    }
+    const outcome = failing < most ? 'fail' : await candidates.outcome({ fuel: most });
+    if (outcome !== 'pass') return outcome === null ? null : passing;
+    passing = most;
+  }
+  return null;
+}
+
+const MOST_FUEL = 1 << 20;
+
+/** The fewest tensors of some groups that make it pass as outputs; null where not even all do. */
+async function searchGroups(candidates: Candidates, groups: readonly FusionGroup[]): Promise<Finding | null> {
+  const all = tensorsOf(groups);
+  if (all.length === 0 || (await candidates.outcome({ outputs: all })) !== 'pass') return null;
+  const test = (outputs: readonly string[]) => candidates.outcome({ outputs });
+  const byGroup = await smallestPassing(groups, (some) => test(tensorsOf(some)));
+  const found = byGroup.isMinimal
+    ? await smallestPassing(tensorsOf(byGroup.changes), test)
+    : { ...byGroup, changes: tensorsOf(byGroup.changes) };
+  const spanning = byGroup.changes.filter(({ tensors }) =>
+    tensors.some((name) => found.changes.includes(name)),
+  );
+  return fusionFinding(spanning, found.changes, null, found.isMinimal);
+}
+
+function fusionFinding(
+  groups: readonly FusionGroup[],
+  outputs: readonly string[],
+  fuel: number | null,
+  isMinimal: boolean,
+): Finding {
+  const which = outputs.length === 1 ? `the tensor "${outputs[0]}"` : plural(outputs.length, 'tensor');
+  const fusions = groups.length === 1 ? 'the fusion' : 'the fusions';
+  return {
+    ...nothing,
+    outcome: 'pass',
+    cause: 'fusion',
+    isMinimal,
+    fusion: {
+      kernel: groups[0]?.kernel ?? null,
+      nodes: [...new Set(groups.flatMap(({ nodes }) => nodes))],
+      outputs: [...outputs],
+      fuel,
+    },
+    change: { outputs },
+    headline: `It passes with ${which} as an output too, which breaks ${fusions} of ${groups.map(described).join(' and of ')}.`,
+  };
+}
+
+const tensorsOf = (groups: readonly FusionGroup[]): readonly string[] =>
+  groups.flatMap(({ tensors }) => tensors);
+
+/** So many nodes are named in a sentence. */
+const MOST_NAMED = 4;
+
+function described({ nodes }: FusionGroup): string {
+  const named = nodes.slice(0, MOST_NAMED).map((name) => `"${name}"`);
+  const rest = nodes.length - named.length;
+  return rest > 0 ? `${named.join(', ')} and ${plural(rest, 'more node')}` : named.join(', ');
+}
+
+/** Roles first, as the same node of every block fails as a rule; then the nodes of those roles. */
+async function searchNodes(
+  candidates: Candidates,
+  suspects: () => Promise<readonly Unit[]>,
+): Promise<Finding> {
+  const units = await suspects();
+  const all = await candidates.trial({ keep: namesOf(units) }, `all ${plural(units.length, 'node')} in FP32`);
+  if (all?.outcome !== 'pass')
+    return unknown(
+      all?.reasons ?? [],
+      all === null
+        ? BUDGET_ENDED
+        : 'The conversion fails as well with every node in FP32, so none of them is the cause.',
+    );
+  const roles = byRoles(units);
+  const test = (group: readonly Unit[]) => candidates.outcome({ keep: namesOf(group) });
+  const byRole = await smallestPassing(roles, (group) => test(group.flat()));
+  const found = byRole.isMinimal
+    ? await smallestPassing(byRole.changes.flat(), test)
+    : { ...byRole, changes: byRole.changes.flat() };
+  const others = units.filter((unit) => !found.changes.includes(unit));
+  const alone =
+    others.length === 0
+      ? null
+      : await candidates.trial({ keep: namesOf(others) }, 'every other node in FP32');
+  return {
+    ...nothing,
+    outcome: 'pass',
+    cause: 'nodes',
+    units: found.changes,
+    change: { keep: namesOf(found.changes) },
+    isMinimal: found.isMinimal,
+    // Between FP32 neighbours light operators stay FP32 as well: then the failing nodes alone are no model of their own.
+    isConfirmed:
+      alone === null || alone.outcome === 'unresolved' || alone.same === all.id
+        ? null
+        : alone.outcome === 'fail',
+    headline: headlineOf(found.changes, found.isMinimal),
+    reasons: reasonsFor(found.changes),
+  };
+}
+
+/** Units by their role, in the order of the first of each. */
+function byRoles(units: readonly Unit[]): readonly (readonly Unit[])[] {
+  const roles = new Map<string, Unit[]>();
+  for (const unit of units) {
+    const same = roles.get(unit.role);
+    if (same === undefined) roles.set(unit.role, [unit]);
+    else same.push(unit);
+  }
+  return [...roles.values()];
+}
+
+const namesOf = (units: readonly Unit[]) => units.map(({ name }) => name);
+
+function headlineOf(units: readonly Unit[], isMinimal: boolean): string {
+  const [only] = units;
+  const which = units.length === 1 ? `${only?.op} "${only?.name}"` : plural(units.length, 'node');
+  return isMinimal
+    ? `It passes with ${which} in FP32, and with nothing less.`
+    : `It passes with ${which} in FP32; the budget ended before the smallest set was found.`;
+}
+
+const reasonsFor = (units: readonly Unit[]): readonly string[] =>
+  units
+    .filter(({ overflows }) => overflows)
+    .map(({ name, op, peak }) => `${op} "${name}" reads or makes ${peak?.toPrecision(4)}, which overflows.`);
