@@ -75,3 +75,15 @@ export function renderPlan({ steps, resolved }: PlanResult, { line, colors }: Te
 }
 
 const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));
+
+/** Titles and rows of cells, each column as wide as its widest cell. */
+export function table(titles: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  const all = [titles, ...rows];
+  const widths = titles.map((_, column) => widest(all.map((row) => row[column] ?? '')));
+  return all.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  );
+}

@@ -39,3 +39,11 @@ export async function withPlace<T>(
     remote.close();
   }
 }
+
+/** Which engines of a store; none means all. */
+export const enginesArgument = {
+  name: 'ENGINES',
+  describe: 'parts of names, as resnet*fp16, or starts of identities (default: all)',
+  optional: true,
+  many: true,
+} as const;

@@ -10,6 +10,7 @@ import { defineCommand, exportersOfProducts, type Product } from '../command.js'
 import { text } from '../option.js';
 import { cacheDir, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
+import { enginesArgument } from './cache-store.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
@@ -58,15 +59,7 @@ export const importCommand = defineCommand({
 });
 
 export const exportCommand = defineCommand({
-  arguments: [
-    { name: 'TO', describe: 'a folder or s3://bucket/prefix', writes: true },
-    {
-      name: 'ENGINES',
-      describe: 'parts of names or starts of identities (default: all)',
-      optional: true,
-      many: true,
-    },
-  ],
+  arguments: [{ name: 'TO', describe: 'a folder or s3://bucket/prefix', writes: true }, enginesArgument],
   examples: [
     'trtforge cache export engines/ resnet50',
     'trtforge cache export engines/ resnet50 --as flat',

@@ -5,7 +5,7 @@ import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';
 import { text } from '../option.js';
 import { signKey } from '../options/store.js';
-import { placeOptions, withPlace } from './cache-store.js';
+import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
 
 export const keygen = defineCommand({
   examples: ['trtforge cache keygen -o trtforge-signing.pem'],
@@ -32,14 +32,7 @@ export const keygen = defineCommand({
 });
 
 export const sign = defineCommand({
-  arguments: [
-    {
-      name: 'ENGINES',
-      describe: 'parts of names or starts of identities (default: all)',
-      optional: true,
-      many: true,
-    },
-  ],
+  arguments: [enginesArgument],
   examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
   options: { ...placeOptions, signKey },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,

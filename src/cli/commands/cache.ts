@@ -14,13 +14,13 @@ import type { LocalStore } from '../../engines/store/local.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
+import { type CommandContext, defineCommand } from '../command.js';
 import { flag, type ValueOption } from '../option.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
-import { missLines } from '../text.js';
-import { placeOptions, withPlace } from './cache-store.js';
+import { missLines, table } from '../text.js';
+import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
 
 /** Of commands that take away what cannot be had back. */
 const yesOption = flag({ flags: '--yes', describe: 'do not ask before removing' });
@@ -44,13 +44,18 @@ export async function confirm(
 }
 
 export const ls = defineCommand({
+  arguments: [enginesArgument],
+  examples: ['trtforge cache ls', "trtforge cache ls 'resnet*fp16' sm_120"],
   options: placeOptions,
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheListSchema,
-  run: (_inputs, options, { environment, signal }) =>
-    withPlace(options, environment, undefined, (store) => listCache(store, signal)),
+  run: (names, options, { environment, signal }) =>
+    withPlace(options, environment, undefined, (store) => listCache(store, names, signal)),
   render: (result: CacheList, output) => {
-    for (const entry of result.engines) output.line(entryLine(entry, output));
-    for (const entry of result.foreign) output.line(foreignLine(entry, output));
+    const rows = [...result.engines.map(entryRow), ...result.foreign.map(foreignRow)];
+    const titles = ['IDENTITY', 'PRECISION', 'TARGET', 'SIZE', 'BUILT (UTC)', 'SIGNED', 'NAME'];
+    const [head = '', ...lines] = rows.length === 0 ? [] : table(titles, rows);
+    if (head !== '') output.line(output.colors.dim(head));
+    for (const line of lines) output.line(line);
     const foreign =
       result.foreign.length === 0 ? '' : `, ${result.foreign.length} of them without a passport`;
     const count = plural(result.engines.length + result.foreign.length, 'engine');
@@ -171,20 +176,21 @@ export const clear = defineCommand({
 
 /** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {
-  const { engines, foreign } = await listCache(store, signal);
+  const { engines, foreign } = await listCache(store, [], signal);
   return [...engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes })), ...foreign];
 }
 
-function entryLine(
-  { identity, name, bytes, builtAt, signedBy, problem }: CacheEntry,
-  { colors }: TextOutput,
-) {
-  const signed = signedBy === null ? '' : `  signed ${signedBy.slice(0, 8)}`;
-  const facts = problem?.reason ?? `${formatBytes(bytes ?? 0)}  ${builtAt ?? ''}${signed}`;
-  return `${colors.dim(identity.slice(0, 12))}  ${name ?? colors.yellow('damaged')}  ${colors.dim(facts)}`;
-}
+const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy, problem }: CacheEntry) => [
+  identity.slice(0, 12),
+  precision ?? '–',
+  target ?? '–',
+  bytes === null ? '–' : formatBytes(bytes),
+  builtAt === null ? '–' : builtAt.slice(0, 16).replace('T', ' '),
+  signedBy === null ? '–' : signedBy.slice(0, 8),
+  [name ?? 'damaged', ...(problem === null ? [] : [problem.reason])].join('  '),
+];
 
-function foreignLine({ name, sha256, bytes, oddities }: ForeignEntry, { colors }: TextOutput) {
-  const facts = `${formatBytes(bytes)}  no passport, SHA-256 ${sha256.slice(0, 12)}  ${oddities.join(' ')}`;
-  return `${colors.dim('–'.padEnd(12))}  ${name}  ${colors.dim(facts)}`;
-}
+const foreignRow = ({ name, sha256, bytes, oddities }: ForeignEntry) => [
+  ...[sha256.slice(0, 12), '–', '–', formatBytes(bytes), '–', '–'],
+  [name, 'no passport', ...oddities].join('  '),
+];

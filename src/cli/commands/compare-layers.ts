@@ -20,6 +20,7 @@ import {
   placeOptions,
   shapesOf,
 } from '../options/comparison.js';
+import { table } from '../text.js';
 
 export const command = defineCommand({
   arguments: [
@@ -106,16 +107,10 @@ function render(result: LayerComparison, output: TextOutput): void {
     String(nonFinite.mismatching),
   ]);
   const head = ['', 'tensor', 'operator', 'max', 'max rel', 'SQNR', 'cosine', 'not finite'];
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
-  const padded = (row: readonly string[]) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd();
-  output.line(dim(padded(head)));
+  const [titles = '', ...lines] = table(head, rows);
+  output.line(dim(titles));
   const colors = { pass: green, fail: red, inconclusive: yellow };
-  for (const [i, row] of rows.entries()) {
-    const line = padded(row);
+  for (const [i, line] of lines.entries()) {
     const { outcome } = worst[i]!;
     output.line(colors[outcome](line.slice(0, outcome.length)) + line.slice(outcome.length));
   }

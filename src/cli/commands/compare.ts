@@ -9,6 +9,7 @@ import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
 import { toleranceOptions } from '../options/comparison.js';
+import { table } from '../text.js';
 import { splitAtCommas, splitNames } from '../values.js';
 
 export const command = defineCommand({
@@ -136,13 +137,11 @@ function render(result: CompareResult, output: TextOutput): void {
     ];
   });
   const head = ['', 'output', 'type', ...columns.map(([title]) => title)];
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
-  const padded = (row: readonly string[]) => row.map((cell, i) => cell.padEnd(widths[i] ?? 0));
-  output.line(dim(padded(head).join('  ').trimEnd()));
-  for (const [i, row] of rows.entries()) {
+  const [titles = '', ...lines] = table(head, rows);
+  output.line(dim(titles));
+  for (const [i, text] of lines.entries()) {
     const outcome = result.outputs[i]?.outcome ?? 'inconclusive';
-    const [first = '', ...rest] = padded(row);
-    output.line([first.replace(/^\S+/, colored[outcome]), ...rest].join('  ').trimEnd());
+    output.line(text.replace(/^\S+/, colored[outcome]));
     for (const line of detailsOf(result.outputs[i])) output.line(`  ${line}`);
   }
   output.line();

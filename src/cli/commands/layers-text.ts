@@ -2,6 +2,7 @@ import { formatBytes, plural } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult, LayersSummary } from '../../engines/layers/result-schema.js';
 import type { EngineLayer } from '../../engines/layers/schema.js';
 import type { TextOutput } from '../command.js';
+import { table } from '../text.js';
 import { renderFindings } from './inspect-text.js';
 
 /** How wide a column may get before its text is cut in the middle. */
@@ -146,17 +147,4 @@ function cut(text: string, width: number): string {
   if (text.length <= width) return text;
   const tail = Math.floor((width - 1) / 2);
   return `${text.slice(0, width - 1 - tail)}…${text.slice(text.length - tail)}`;
-}
-
-function table(titles: readonly string[], rows: readonly (readonly string[])[]): string[] {
-  const all = [titles, ...rows];
-  const widths = titles.map((_, column) =>
-    all.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0),
-  );
-  return all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
 }

@@ -1,13 +1,20 @@
 import type { CacheEntry, CacheList, ForeignEntry } from './cache-result.js';
+import { isCalled } from './engine-query.js';
 import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { EngineSummary } from './store.js';
 
-/** What a store holds, the newest first. */
-export async function listCache(store: LocalStore | RemoteStore, signal?: AbortSignal): Promise<CacheList> {
-  const engines = await entriesOf(store, signal);
-  const foreign = await foreignOf(store);
+/** What a store holds, the newest first. `names` are parts of names or starts of identities; none means all. */
+export async function listCache(
+  store: LocalStore | RemoteStore,
+  names: readonly string[] = [],
+  signal?: AbortSignal,
+): Promise<CacheList> {
+  const isWanted = (digest: string, name: string | null) =>
+    names.length === 0 || names.some((wanted) => isCalled(wanted, digest, name ?? ''));
+  const engines = (await entriesOf(store, signal)).filter(({ identity, name }) => isWanted(identity, name));
+  const foreign = (await foreignOf(store)).filter(({ sha256, name }) => isWanted(sha256, name));
   const bytes = [...engines, ...foreign].reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
   return { schema: 'trtforge.cache-ls/1', store: store.place, engines, foreign, bytes };
 }

@@ -1,8 +1,21 @@
 import { TrtforgeError } from '../../errors.js';
 
-/** Whether an engine is meant by a part of its readable name or the start (six digits and more) of its identity or digest. */
+/**
+ * Whether an engine is meant by a part of its readable name, in which `*` stands for anything (`resnet*fp16`), or by the start (six digits and more) of
+ * its identity or digest.
+ */
 export const isCalled = (wanted: string, digest: string, name: string): boolean =>
-  name.includes(wanted) || (wanted.length >= 6 && digest.startsWith(wanted));
+  hasParts(name, wanted.split('*')) || (wanted.length >= 6 && digest.startsWith(wanted));
+
+/** Whether a text has the parts, one after the other. */
+function hasParts(text: string, parts: readonly string[]): boolean {
+  let from = 0;
+  return parts.every((part) => {
+    const at = text.indexOf(part, from);
+    from = at + part.length;
+    return at >= 0;
+  });
+}
 
 export const nothingCalled = (place: string, name: string): TrtforgeError =>
   new TrtforgeError('TF_USAGE', `No engine of ${place} has the name "${name}".`, {

@@ -286,7 +286,14 @@ describe('trtforge cache sign', async () => {
     expect(signed).toMatchObject({ store, keyId, signed: [{ name: expect.stringContaining('aaaaaaaa') }] });
     const { engines } = cacheListSchema.parse(await answer(['ls']));
     expect(engines.map(({ signedBy }) => signedBy).sort()).toEqual([keyId, null]);
-    expect((await cache(['ls'])).stdout).toContain(`signed ${keyId.slice(0, 8)}`);
+    expect((await cache(['ls'])).stdout).toContain(`  ${keyId.slice(0, 8)}  `);
+    const named = async (...names: readonly string[]) =>
+      cacheListSchema.parse(await answer(['ls', ...names])).engines.length;
+    expect([
+      await named('sample*sm_89'),
+      await named('aaaaaaaa', 'bbbbbbbb'),
+      await named('sm_89*sample'),
+    ]).toEqual([2, 2, 0]);
   });
 
   test('takes the key from the environment, and signs all when none is named', async () => {
