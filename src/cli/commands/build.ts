@@ -1,6 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatBytes, formatMs } from '../../base/text/quantity.js';
+import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import { buildOrLoad } from '../../engines/store/build-or-load.js';
@@ -102,7 +102,8 @@ function render(result: BuildReport, output: TextOutput): void {
     result.source === 'built'
       ? `built in ${formatMs(buildMs)}`
       : `found in the ${result.source} store in ${formatMs(lookupMs + waitMs + remoteMs)}`;
-  output.line(`${bold(result.name)}  ${green(how)}  ${formatBytes(result.bytes)}`);
+  const layers = result.layers === null ? '' : ` of ${plural(result.layers, 'network layer')}`;
+  output.line(`${bold(result.name)}  ${green(how)}  ${formatBytes(result.bytes)}${layers}`);
   output.line(`  engine    ${result.readablePath ?? result.engine}`);
   output.line(`  passport  ${result.passport}`);
   output.line(`  identity  ${result.identity}`);

@@ -70,6 +70,8 @@ export const buildResultSchema = z.object({
   buildMs: z.number().nonnegative(),
   /** Size of the plan. */
   bytes: z.int().positive(),
+  /** Layers of the network as the library parsed it, before it fuses them; null where the builder did not state it (trtexec). */
+  layers: z.int().nonnegative().nullable(),
   sha256: z.string(),
   name: z.string(),
   /** The readable name in the store; null without one. */

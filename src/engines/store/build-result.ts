@@ -17,6 +17,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     rule: obtained.rule,
     buildMs: passport.built.ms,
     bytes: passport.plan.bytes,
+    layers: passport.plan.layers,
     sha256: passport.plan.sha256,
     name: passport.name,
     readablePath: obtained.readablePath,

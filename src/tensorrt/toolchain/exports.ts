@@ -59,7 +59,7 @@ function pixiLines({ name }: FoundToolchain, exports: ToolchainExports): readonl
   return [
     `# ${name}: into pixi.toml; in pyproject.toml the table is [tool.pixi.activation.env],`,
     '# for one feature [feature.NAME.activation.env] or [tool.pixi.feature.NAME.activation.env].',
-    `# Its Python bindings (import tensorrt): pixi add --pypi '${python}'`,
+    `# Its Python bindings: pixi add --pypi '${python}'`,
     '[activation.env]',
     `${home.variable} = ${tomlQuote(home.folder)}`,
     ...(libraryFolder === null

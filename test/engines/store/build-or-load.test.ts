@@ -68,6 +68,7 @@ describe('build or load', () => {
       source: 'local',
       target: 'tensorrt-rtx:sm_89',
       profiles: 1,
+      layers: expect.any(Number),
       bytes: 4096,
     });
   });
