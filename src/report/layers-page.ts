@@ -129,6 +129,11 @@ const runSection = (result: LayerComparison): Section => ({
       ['candidate', result.candidateBackend],
       ['tensors of the reference only', String(result.onlyReference)],
       ['tensors of the candidate only', String(result.onlyCandidate)],
+      ['tensors inside of kernels, not compared', result.engine && String(result.engine.inside)],
+      [
+        'outputs of the engine with more outputs',
+        result.engine && (result.engine.outputsFail ? 'fail too' : 'do not fail'),
+      ],
     ]),
     result.repeat === null ? null : command(result.repeat),
   ],

@@ -134,6 +134,18 @@ await check('an overflow of FP16: the nodes at it are found', () => {
   };
 });
 
+await check('compare layers: the engine diverges where it overflows, and its outputs still fail', () => {
+  const { schema, firstDivergence, engine, outcome, tensors } = trtforge(
+    ['compare', 'layers', at('overflow.engine'), '--against', overflowing, ...shapes],
+    { codes: [1] },
+  );
+  assert.equal(schema, 'trtforge.compare-layers/1');
+  assert.equal(outcome, 'fail');
+  assert.equal(firstDivergence, 'a');
+  assert.ok(engine.outputsFail);
+  return { tensors: tensors.length, ...engine };
+});
+
 await check('a search that was stopped goes on where it was', () => {
   const { candidates } = JSON.parse(readFileSync(join(at('overflow'), 'bisect.json'), 'utf8'));
   const { tried, builds } = bisect('overflow', at('overflow.engine'), overflowing);

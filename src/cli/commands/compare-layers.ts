@@ -27,11 +27,12 @@ export const command = defineCommand({
     {
       name: 'MODEL',
       describe:
-        'what to judge: an ONNX model; in the place of an engine its model, which TensorRT computes with --provider tensorrt',
+        'what to judge: an ONNX model, or an engine with its passport, which is built again with more outputs',
     },
   ],
   examples: [
     'trtforge compare layers model.fp16.onnx --against model.onnx --report layers.html',
+    'trtforge compare layers model.engine --against model.onnx --report layers.html',
     'trtforge compare layers model.onnx --against model.onnx --provider tensorrt --provider-option trt_fp16_enable=1 --precision fp16',
   ],
   options: {
@@ -83,6 +84,11 @@ export const command = defineCommand({
   render,
 });
 
+const outputsText = ({ engine }: LayerComparison): string =>
+  engine?.outputsFail === true
+    ? 'with more outputs the engine fails too'
+    : 'with more outputs the engine does not fail: trtforge bisect finds the fusion, if it fails without';
+
 /** How many tensors the text lists; --json has all. */
 const LISTED = 10;
 
@@ -96,6 +102,10 @@ function render(result: LayerComparison, output: TextOutput): void {
     `${plural(result.tensors.length, 'tensor')} compared ${dim(`(${result.onlyReference} of the reference and ${result.onlyCandidate} of the candidate have no counterpart)`)}`,
   );
   output.line();
+  if (result.engine !== null)
+    output.line(
+      dim(`${plural(result.engine.inside, 'tensor')} inside of kernels not compared; ${outputsText(result)}`),
+    );
   const worst = result.tensors.toSorted((a, b) => lossOf(b) - lossOf(a)).slice(0, LISTED);
   const rows = worst.map(({ outcome, name, op, error, nonFinite }) => [
     outcome,

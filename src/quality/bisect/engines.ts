@@ -27,6 +27,12 @@ export interface BuiltEngine {
   readonly program: PlanProgram | null;
 }
 
+/** What names an engine and how its kind is built. */
+export type EnginesRequest = Pick<
+  BisectRequest,
+  'reference' | 'candidate' | 'conversion' | 'build' | 'output' | 'device' | 'toolchain' | 'plugins'
+>;
+
 /** What the compiler may do besides the recipe. */
 export interface Freedom {
   /** False: products of FP32 tensors are not shortened to TF32. */
@@ -46,7 +52,7 @@ export class CandidateEngines {
   /** The engine that is searched. */
   readonly engine: string;
   readonly passport: Passport;
-  readonly #request: BisectRequest;
+  readonly #request: EnginesRequest;
   readonly #options: Omit<BuildOptions, 'model'>;
   readonly #context: BisectContext;
 
@@ -54,7 +60,7 @@ export class CandidateEngines {
     engine: string,
     passport: Passport,
     toolchain: BuildOptions['toolchain'],
-    request: BisectRequest,
+    request: EnginesRequest,
     context: BisectContext,
   ) {
     this.engine = engine;
@@ -79,7 +85,7 @@ export class CandidateEngines {
    * The engines of a request; null where candidates are models. Builds the candidate where it is a model. Throws TF_USAGE for an engine whose types its builder
    * chose, and for plug-ins that are not those of the engine; what verifying and building an engine throw.
    */
-  static async open(request: BisectRequest, context: BisectContext): Promise<CandidateEngines | null> {
+  static async open(request: EnginesRequest, context: BisectContext): Promise<CandidateEngines | null> {
     const { candidate, build, output } = request;
     if (!isEngineFile(candidate)) {
       if (build === undefined) return null;

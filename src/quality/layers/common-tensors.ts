@@ -47,16 +47,17 @@ export function commonTensors(reference: string, candidate: string): CommonTenso
   };
 }
 
-/** Writes a copy of a model whose only outputs are some of its tensors. */
+/** Writes a copy of a model whose outputs are some of its tensors, and with `keepOutputs` its own. */
 export async function writeMarked(
   path: string,
   marked: string,
   tensors: readonly { readonly name: string; readonly dtype: Dtype }[],
   signal: AbortSignal | undefined,
+  keepOutputs = false,
 ): Promise<void> {
   const model = openModel(path);
   try {
-    if (model.proto.graph !== undefined) model.proto.graph.output = [];
+    if (model.proto.graph !== undefined && !keepOutputs) model.proto.graph.output = [];
     addOutputs(
       model.proto,
       tensors.map(({ name, dtype }) => ({ name, dtype, shape: null })),
@@ -67,12 +68,16 @@ export async function writeMarked(
   }
 }
 
-function madeIn(path: string): readonly MadeTensor[] {
+/** Throws TF_USAGE for an engine in the place of a model. */
+export function rejectEngine(path: string): void {
   if (isEngineFile(path))
     throw new TrtforgeError('TF_USAGE', `${path} is an engine, which returns its outputs only.`, {
-      remedy:
-        'Pass the ONNX model that it was built from: with --provider tensorrt, TensorRT computes its tensors. trtforge verify compares the outputs of an engine.',
+      remedy: 'Pass the ONNX model that it was built from.',
     });
+}
+
+function madeIn(path: string): readonly MadeTensor[] {
+  rejectEngine(path);
   const model = openModel(path);
   try {
     return floatsOf(model.proto);

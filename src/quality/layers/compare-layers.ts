@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { plural } from '../../base/text/quantity.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
@@ -14,6 +15,7 @@ import type { VerifiedOutput } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
 import { precisionBetween } from '../verify/verify.js';
 import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
+import { engineLayers } from './engine-layers.js';
 import { errorMap } from './error-map.js';
 import { lossOf } from './loss.js';
 import type { ComparedTensor, ErrorMap, LayerComparison } from './result.js';
@@ -26,7 +28,7 @@ const GROUP_BYTES = 256 * 2 ** 20;
 
 /**
  * Compares the values inside two models on the same seeded inputs: every floating-point tensor that both have under one name, in graph order, by the limits
- * that `verify` has for outputs. Tensors become outputs of temporary copies of the models, in groups, so that memory does not grow with the model.
+ * that `verify` has for outputs. An engine is built again with its tensors as outputs too, save for those inside of its kernels. Tensors become outputs of temporary copies of the models, in groups, so that memory does not grow with the model.
  * Throws TF_USAGE, TF_VERIFY_MISMATCH where nothing is common, and what opening, writing and running throw.
  */
 export async function compareLayers(
@@ -34,31 +36,40 @@ export async function compareLayers(
   context: VerifyContext = {},
 ): Promise<LayerComparison> {
   checkRules(request);
-  const common = commonTensors(request.reference, request.candidate);
-  checkNames(request, common);
   const precision = request.precision ?? precisionBetween(request);
   const found = new Findings();
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-layers-'));
   try {
+    const engine = isEngineFile(request.candidate) ? await engineLayers(request, folder, context) : null;
+    const model = engine?.model ?? request.candidate;
+    const common = commonTensors(request.reference, model);
+    checkNames(request, common);
     const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
-    const total = common.tensors.length;
+    const tensors = common.tensors.filter(({ name }) => engine?.inside.has(name) !== true);
+    const total = tensors.length;
+    let builds = 0;
+    let outputsFail = true;
     let sides: { readonly reference: ReferenceRun; readonly candidate: SideRun } | undefined;
     for (let [start, size] = [0, FIRST_GROUP]; start < total; ) {
       context.emit?.({ type: 'progress', phase: 'compare layers', done: start, total, detail: 'tensors' });
-      const group = common.tensors.slice(start, start + size);
+      const group = tensors.slice(start, start + size);
       const typed = group.map(({ name }) => ({ name, dtype: common.candidateDtypes.get(name)! }));
-      await writeMarked(request.reference, marked.reference, group, context.signal);
-      await writeMarked(request.candidate, marked.candidate, typed, context.signal);
-      const own = ownRequest(request, marked, group);
+      const isEngine = engine !== null;
+      await writeMarked(request.reference, marked.reference, group, context.signal, isEngine);
+      await writeMarked(model, marked.candidate, typed, context.signal, isEngine);
+      if (isEngine) builds++;
+      const candidatePath = (await engine?.build(marked.candidate)) ?? marked.candidate;
+      const own = ownRequest(request, { ...marked, candidate: candidatePath }, group);
       const runs = new SampleRuns(own, { ...context, emit: undefined });
       const reference = await runs.reference(() => {});
-      const candidate = await runs.candidate(marked.candidate, reference, () => {});
+      const candidate = await runs.candidate(candidatePath, reference, () => {});
       const judgement = judgeRuns(own, precision, reference, candidate);
       const { seedsRepeat } = candidate;
       const doubts = await unrepeatable(own, precision, judgement, reference, seedsRepeat, (count) =>
         runs.referenceAgain(reference, count),
       );
       found.add(group, judgement, doubts, { reference, candidate });
+      outputsFail &&= failedOutputs(judgement).some(({ name }) => engine?.outputs.has(name) === true);
       start += group.length;
       const bytes = bytesOf([...reference.outputs, ...candidate.outputs]) / group.length;
       size = Math.max(1, Math.min(LARGEST_GROUP, Math.floor(GROUP_BYTES / Math.max(1, bytes))));
@@ -78,6 +89,7 @@ export async function compareLayers(
       inputs: sides.reference.plan.map(describedInput),
       onlyReference: common.onlyReference,
       onlyCandidate: common.onlyCandidate,
+      engine: engine && { builds, inside: common.tensors.length - tensors.length, outputsFail },
       ...found.summary(),
       repeat: null,
     };

@@ -68,6 +68,17 @@ export const layerComparisonSchema = z.object({
   /** Floating-point tensors that only one side has under their name. */
   onlyReference: count,
   onlyCandidate: count,
+  /** Of an engine; null for a model. */
+  engine: z
+    .object({
+      /** Engines that were built with more outputs. */
+      builds: count,
+      /** Tensors that are not compared, as they lie inside of kernels. */
+      inside: count,
+      /** Whether the engine's own outputs fail in each of these engines too; else more outputs made other kernels that do not fail. */
+      outputsFail: z.boolean(),
+    })
+    .nullable(),
   diverging: count,
   /** The first tensor in graph order that is beyond the limits, and the one with the largest error relative to its size. */
   firstDivergence: z.string().nullable(),

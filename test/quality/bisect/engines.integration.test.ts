@@ -8,6 +8,8 @@ import { openModel } from '../../../src/formats/onnx/model.js';
 import { bisectModel } from '../../../src/quality/bisect/bisect.js';
 import type { BisectRequest } from '../../../src/quality/bisect/request.js';
 import { type BisectResult, bisectResultSchema } from '../../../src/quality/bisect/result.js';
+import { compareLayers } from '../../../src/quality/layers/compare-layers.js';
+import { layerComparisonSchema } from '../../../src/quality/layers/result.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { type Fault, faultyEngines, spans } from '../../fakes/faulty-engines.js';
 import { freshPath } from '../../formats/precision/judge.js';
@@ -80,6 +82,24 @@ describeWith('toolchain', 'an engine that fails', () => {
     expect(result.fusion).toMatchObject({ fuel: 1 });
     expect(outputsOf(result.workaround)).toEqual(['y', 'p']);
     expectReduced(result, ['bias', 'swish']);
+  });
+
+  test('shows its layers, save for those inside of kernels', async () => {
+    const reference = await network();
+    const candidate = await engineOf(reference);
+    const compared = (fault: Fault) =>
+      compareLayers(
+        { reference, candidate, shapes, samples: 1, threads: 1 },
+        { backEnds: [faultyEngines(fault), onnxRuntimeCpu] },
+      );
+    const right = await compared({});
+    expect(layerComparisonSchema.parse(right)).toEqual(right);
+    expect(right).toMatchObject({ outcome: 'pass', engine: { builds: 1, outputsFail: false } });
+    // One kernel has the first product, its bias and the gate: only what it stores is compared, so that it stays as it is.
+    expect(right.tensors.map(({ name }) => name)).toEqual(['c', 'y']);
+    expect(right.engine?.inside).toBe(3);
+    const wrong = await compared({ kernel: spans('bias', 'swish') });
+    expect(wrong).toMatchObject({ outcome: 'fail', firstDivergence: 'c', engine: { outputsFail: true } });
   });
 
   test('is searched by a command, which gets engine and model; what was tried is not tried again', async () => {

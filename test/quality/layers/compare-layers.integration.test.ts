@@ -98,14 +98,15 @@ describe('the layers of two models', () => {
     ).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 
-  it('cannot be compared without a tensor of one name, nor inside an engine', async () => {
+  it('cannot be compared without a tensor of one name, nor inside an engine that nobody knows', async () => {
     const [reference, candidate] = [await twoSteps(2), await twoSteps(2, ['a', 'b'])];
     await expect(compared(reference, candidate, { shapes: new Map() })).rejects.toMatchObject({
       code: 'TF_VERIFY_MISMATCH',
     });
     const engine = freshPath('.engine');
     writeFileSync(engine, samplePlan());
-    await expect(compared(reference, engine)).rejects.toMatchObject({ code: 'TF_USAGE' });
+    await expect(compared(reference, engine)).rejects.toMatchObject({ code: 'TF_PASSPORT_MISSING' });
+    await expect(compared(engine, candidate)).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 });
 

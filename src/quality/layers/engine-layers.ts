@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
+import { TrtforgeError } from '../../errors.js';
+import { ignoreEvents } from '../../events.js';
+import { openModel } from '../../formats/onnx/model.js';
+import { convertModel } from '../../formats/precision/convert.js';
+import { CandidateEngines, programOf } from '../bisect/engines.js';
+import { fusionGroups, innerTensors } from '../bisect/fusions.js';
+import type { VerifyContext, VerifyRequest } from '../verify/request.js';
+import { rejectEngine } from './common-tensors.js';
+
+/** An engine whose layers are compared: engines of its model are built with some of its tensors as outputs too. */
+export interface EngineLayers {
+  /** The model that it was built from, as its recipe converts the reference. */
+  readonly model: string;
+  /** Outputs of the model. */
+  readonly outputs: ReadonlySet<string>;
+  /** Tensors that lie inside of its kernels: as outputs they would make other kernels of them. Empty where its program cannot be read. */
+  readonly inside: ReadonlySet<string>;
+  /** Builds the engine of a model. */
+  readonly build: (model: string) => Promise<string>;
+}
+
+/** Reads what the passport of an engine states. Throws TF_USAGE for an engine of another model; what verifying, converting and building throw. */
+export async function engineLayers(
+  request: VerifyRequest,
+  folder: string,
+  context: VerifyContext,
+): Promise<EngineLayers> {
+  const { candidate, reference, device, toolchain, plugins } = request;
+  const build = {
+    device,
+    toolchain: typeof toolchain === 'string' ? toolchain : undefined,
+    plugins,
+    store: false,
+  } as const;
+  rejectEngine(reference);
+  const engines = await CandidateEngines.open({ ...request, output: folder, build }, context);
+  if (engines === null) throw new TrtforgeError('TF_INTERNAL', `${candidate} is not an engine.`);
+  const digest = await digestModelFile(reference, { signal: context.signal });
+  const conversion = engines.conversion(digest);
+  if (conversion === null && !engines.isOf(digest))
+    throw new TrtforgeError('TF_USAGE', `${candidate} was built from another model than ${reference}.`, {
+      remedy: 'Pass the model that the engine was built from: --against model.onnx',
+    });
+  const model = conversion === null ? reference : join(folder, 'typed.onnx');
+  if (conversion !== null) {
+    const { precision, options } = conversion;
+    await convertModel(
+      reference,
+      model,
+      { ...options, precision },
+      { emit: ignoreEvents, signal: context.signal },
+    );
+  }
+  const program = programOf(engines.engine);
+  const groups = program === null ? [] : fusionGroups(innerTensors(model), program);
+  return {
+    model,
+    outputs: outputsOf(model),
+    inside: new Set(groups.flatMap(({ tensors }) => tensors)),
+    build: async (marked) => (await engines.build(marked, join(folder, 'candidate.engine'))).path,
+  };
+}
+
+function outputsOf(path: string): ReadonlySet<string> {
+  const model = openModel(path);
+  model.close();
+  return new Set(model.proto.graph?.output.map(({ name }) => name));
+}
