@@ -48,6 +48,7 @@ export function conversionOptionsOf(recipe: ConversionRecipe, calibration?: Cali
     dataMax,
     maxReductionDepth: maxReductionDepth ?? undefined,
     rest: recipe.quantization?.rest,
+    unquantizedNodes: recipe.quantization?.unquantizedNodes?.map(asPattern),
     calibration,
   };
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
-import { conversionRecipe } from '../../../src/engines/identity/conversion.js';
+import { conversionOptionsOf, conversionRecipe } from '../../../src/engines/identity/conversion.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { conversionSchema } from '../../../src/engines/identity/recipe-schema.js';
@@ -34,6 +34,21 @@ describe('the recipe of a conversion', () => {
     const recipe = conversionRecipe('fp16', { dataMax: 512, initMax: 100, maxReductionDepth: 4096 });
     expect(conversionSchema.parse(recipe)).toEqual(recipe);
     expect(recipe).toMatchObject({ dataMax: 512, initMax: 100, maxReductionDepth: 4096, calibration: null });
+  });
+
+  test('gives the options again that it was made from', () => {
+    const options = {
+      ioTypes: 'convert',
+      keepNodes: [/^a\/b$/i, /c/],
+      keepOps: new Set(['Exp']),
+      convertOps: new Set(['Pow']),
+      initMax: 100,
+      maxReductionDepth: 4096,
+    } as const;
+    const recipe = conversionRecipe('fp16', options);
+    expect(conversionRecipe('fp16', conversionOptionsOf(recipe))).toEqual(recipe);
+    const quantized = conversionRecipe('int4', { rest: 'bf16', unquantizedNodes: [/^head/] });
+    expect(conversionRecipe('int4', conversionOptionsOf(quantized))).toEqual(quantized);
   });
 
   test('knows calibration samples by what they hold, without running anything', () => {

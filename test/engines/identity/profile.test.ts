@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { parseProfile, resolveProfiles, suggestProfile } from '../../../src/engines/identity/profile.js';
+import {
+  parseProfile,
+  profileText,
+  resolveProfiles,
+  suggestProfile,
+} from '../../../src/engines/identity/profile.js';
 import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { refusal } from '../../support/refusal.js';
 
@@ -42,6 +47,13 @@ describe('the text of a profile', () => {
   test('an input may be given once', () => {
     expect(refusal(() => parseProfile('x:1/2/3,x:1/2/3')).code).toBe('TF_PROFILE_INVALID');
   });
+
+  test.each(["x:1x3/4x3/8x3,'a:b'=1x1/4x4/8x8", 'x:scalar/scalar/scalar'])(
+    'is written as it is read: %s',
+    (text) => {
+      expect(profileText(Object.fromEntries(parseProfile(text)))).toBe(text);
+    },
+  );
 });
 
 describe('profiles held against a model', () => {
