@@ -1,4 +1,7 @@
-import { formatBytes, plural } from '../../base/text/quantity.js';
+import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
+import type { Passport } from '../../engines/identity/passport-file.js';
+import type { ProfileRange } from '../../engines/identity/recipe.js';
+import { targetText } from '../../engines/identity/target.js';
 import type { PlanFacts } from '../../engines/plan/facts.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { TextOutput } from '../command.js';
@@ -50,6 +53,8 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   section(output, 'Size', [[formatBytes(facts.planBytes)]]);
   section(output, 'SHA-256', [[facts.sha256]]);
   section(output, 'Passport', [[facts.passport === null ? 'none' : facts.passport.path]]);
+  // One of another plan is among the findings.
+  if (facts.passport?.content.plan.sha256 === facts.sha256) renderPassport(facts.passport.content, output);
   if (header !== null) {
     const what = {
       ultralytics: 'Ultralytics header',
@@ -72,7 +77,37 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   renderFindings(facts.findings, output);
 }
 
-function valueRows(values: readonly ValueFacts[]): string[][] {
+/** What an engine is and how it was built: bindings with their profiles, types, target, machine. */
+function renderPassport({ identity, plan, built }: Passport, output: TextOutput): void {
+  const { recipe, target } = identity.document;
+  const ranges = (name: string) =>
+    recipe.profiles.map(({ [name]: range }) => (range === undefined ? '' : rangeText(range)));
+  section(output, 'Identity', [[identity.digest]]);
+  section(
+    output,
+    'Inputs',
+    plan.inputs.map(({ name, dtype, shape }) => [name, dtype, shapeText(shape), ...ranges(name)]),
+  );
+  section(output, 'Outputs', valueRows(plan.outputs));
+  section(output, 'Profiles', [[recipe.profiles.length === 0 ? 'static' : `${recipe.profiles.length}`]]);
+  const typing = recipe.stronglyTyped ? 'strongly typed' : 'weakly typed';
+  section(output, 'Precision', [[[recipe.precision, typing, ...recipe.flags].join(' · ')]]);
+  section(output, 'Target', [[targetText(target)]]);
+  const machine = built.gpu === null ? 'no GPU' : `${built.gpu}, driver ${built.driver ?? 'unknown'}`;
+  section(output, 'Built', [
+    [[built.at.slice(0, 16).replace('T', ' '), formatMs(built.ms), built.by, machine].join(' · ')],
+  ]);
+}
+
+/** `1 × 3 / 8 × 3 / 32 × 3`: minimum, optimum, maximum; one where they are the same. */
+function rangeText({ min, opt, max }: ProfileRange): string {
+  const texts = [min, opt, max].map((shape) => shapeText(shape));
+  return new Set(texts).size === 1 ? (texts[0] ?? '') : texts.join(' / ');
+}
+
+function valueRows(
+  values: readonly (Omit<ValueFacts, 'dtype'> & { readonly dtype: string | null })[],
+): string[][] {
   return values.map(({ name, dtype, shape }) => [name, dtype ?? 'unknown', shapeText(shape)]);
 }
 

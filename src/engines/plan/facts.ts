@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
+import { passportSchema } from '../identity/passport-schema.js';
 
 /** What `engine inspect` reports of a plan file, from its bytes and what lies beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
@@ -23,7 +24,7 @@ export const planFactsSchema = z.strictObject({
     })
     .nullable(),
   /** The passport beside the plan, as it stands there; null when there is none that can be read. */
-  passport: z.strictObject({ path: z.string(), content: z.unknown() }).nullable(),
+  passport: z.strictObject({ path: z.string(), content: passportSchema }).nullable(),
   /** For each TensorRT of the plan's product on this machine, whether it can load the plan. */
   toolchains: z.array(
     z.strictObject({

@@ -1,20 +1,16 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
+import type { Passport } from '../identity/passport-file.js';
 import type { PlanFacts } from './facts.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';
-
-interface PassportOfPlan {
-  readonly plan: { readonly sha256: string; readonly bytes: number };
-  readonly identity?: { readonly document: { readonly recipe: { readonly flags: readonly string[] } } };
-}
 
 /** What lies around a plan, read by the caller. */
 export interface PlanEnvironment {
   readonly passport: {
     readonly path: string;
     /** The passport, null when there is none; may throw when it cannot be trusted. */
-    read(): PassportOfPlan | null;
+    read(): Passport | null;
   };
   readonly toolchains: readonly {
     readonly name: string;
@@ -32,7 +28,7 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
   const passport = passportFacts(header, sha256, environment.passport, findings);
   const flags =
     passport !== null && isOf(passport.content, header, sha256)
-      ? passport.content.identity?.document.recipe.flags
+      ? passport.content.identity.document.recipe.flags
       : undefined;
   return {
     schema: 'trtforge.engine-inspect/1',
@@ -55,7 +51,7 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
   };
 }
 
-const isOf = ({ plan }: PassportOfPlan, header: PlanHeader, sha256: string): boolean =>
+const isOf = ({ plan }: Passport, header: PlanHeader, sha256: string): boolean =>
   plan.sha256 === sha256 && plan.bytes === header.planBytes;
 
 function headerFindings(header: PlanHeader): PlanFacts['findings'] {
@@ -85,7 +81,7 @@ function passportFacts(
   sha256: string,
   { path, read }: PlanEnvironment['passport'],
   findings: PlanFacts['findings'],
-): { readonly path: string; readonly content: PassportOfPlan } | null {
+): { readonly path: string; readonly content: Passport } | null {
   try {
     const passport = read();
     if (passport === null) return null;

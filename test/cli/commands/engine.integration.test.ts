@@ -46,6 +46,25 @@ describe('trtforge engine inspect and strip-header', () => {
     expect((await engine('strip-header', file, '-o', out)).out).toContain(out);
   });
 
+  it('shows bindings, profiles, target and identity from the passport of the plan, and of no other', async () => {
+    const file = join(folder, 'known.engine');
+    const bytes = samplePlan();
+    writeFileSync(file, bytes);
+    const { plan: facts, ...rest } = samplePassport(bytes);
+    const inputs = [{ name: 'audio_signal', dtype: 'float32', shape: [1, 80, null] }];
+    const passport = { ...rest, plan: { ...facts, inputs } };
+    const shown = async (content: typeof passport) => {
+      writeFileSync(`${file}.passport.json`, JSON.stringify(content));
+      const { out } = await engine('inspect', file);
+      const { plan: own, identity } = content;
+      const names = [...own.inputs, ...own.outputs].map(({ name }) => name);
+      return [identity.digest, 'sm_89', ...names].filter((text) => !out.includes(text));
+    };
+    expect(await shown(passport)).toEqual([]);
+    const other = { ...passport, plan: { ...passport.plan, sha256: '0'.repeat(64) } };
+    expect(await shown(other)).toContain(passport.identity.digest);
+  });
+
   it('reports a passport that is not one', async () => {
     const file = join(folder, 'with-passport.engine');
     writeFileSync(file, plan);

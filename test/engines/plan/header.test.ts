@@ -17,6 +17,7 @@ import { inspectPlan } from '../../../src/engines/plan/inspect.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { codeOf } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
+import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-plan-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -161,7 +162,7 @@ describe('inspectPlan', () => {
   it('puts header, digest, passport and toolchains together', () => {
     const plan = rtxPlan();
     const sha256 = createHash('sha256').update(plan).digest('hex');
-    const passport = { plan: { sha256, bytes: plan.length } };
+    const passport = samplePassport(plan);
     const facts = inspectPlan(file(plan), {
       passport: { path: 'p.json', read: () => passport },
       toolchains: [
@@ -179,7 +180,7 @@ describe('inspectPlan', () => {
 
   it('says when the passport is of another plan, or cannot be believed', () => {
     const plan = file(rtxPlan());
-    const other = { plan: { sha256: '0'.repeat(64), bytes: 4096 } };
+    const other = samplePassport(Buffer.alloc(4096));
     const refuse = () => {
       throw new TrtforgeError('TF_PASSPORT_INVALID', 'p.json is not a passport: it is not JSON.');
     };
@@ -195,10 +196,12 @@ describe('inspectPlan', () => {
   it('believes a passport of another plan in nothing: what loads it does not follow from its flags', () => {
     const plan = trtPlan();
     const sha256 = createHash('sha256').update(plan).digest('hex');
-    const identity = { document: { recipe: { flags: ['version-compatible'] } } };
+    const identity = sampleIdentity();
+    const recipe = { ...identity.recipe, flags: ['version-compatible'] };
+    const passport = samplePassport(plan, { ...identity, recipe });
     const loads = (of: string) =>
       inspectPlan(file(plan), {
-        passport: { path: 'p.json', read: () => ({ plan: { sha256: of, bytes: plan.length }, identity }) },
+        passport: { path: 'p.json', read: () => ({ ...passport, plan: { ...passport.plan, sha256: of } }) },
         toolchains: [{ name: 'next', product: 'tensorrt', version: '10.99.0.1' }],
       }).toolchains.map((each) => each.loads);
     expect(loads(sha256)).toEqual(['if-allowed']);
