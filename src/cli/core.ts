@@ -77,6 +77,11 @@ export const core: Product = {
       () => import('./commands/compare-layers.js'),
     ),
     quality(
+      'compare quantized',
+      'compare a quantized model with its original on real samples, node by node, as auto-quantize-model does',
+      () => import('./commands/compare-quantized.js'),
+    ),
+    quality(
       'bisect',
       'find the nodes that must stay FP32 for a bad 16-bit model to pass',
       () => import('./commands/bisect.js'),
@@ -154,6 +159,8 @@ export const core: Product = {
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
     plan: async () => (await import('./plan-schema.js')).planSchema,
+    'io-contract': async () => (await import('../quality/quantized/result.js')).ioContractSchema,
+    'precision-scheme': async () => (await import('../quality/quantized/result.js')).precisionSchemeSchema,
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },

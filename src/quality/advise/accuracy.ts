@@ -51,7 +51,7 @@ export class AccuracySums {
         meanAbs: absolute / elements,
         maxAbs: largest,
         sqnrDb: decibels(signal, noise),
-        cosine: noise === 0 ? 1 : product / Math.sqrt(signal * other),
+        cosine: cosineOf(signal, other, product),
       });
     }
   }
@@ -80,3 +80,7 @@ const decibels = (signal: number, noise: number): number => {
   const db = 10 * Math.log10(signal / noise);
   return noise === 0 ? Number.POSITIVE_INFINITY : Number.isNaN(db) ? Number.NEGATIVE_INFINITY : db;
 };
+
+/** 1 where both are all zeros, 0 where only one of them is. */
+const cosineOf = (signal: number, other: number, product: number): number =>
+  signal * other === 0 ? Number(signal === other) : product / Math.sqrt(signal * other);

@@ -1,0 +1,88 @@
+import { plural } from '../../base/text/quantity.js';
+import { inPhase } from '../../events.js';
+import { compareQuantized } from '../../quality/quantized/compare-quantized.js';
+import type { QuantizedComparison } from '../../quality/quantized/result.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { option, text } from '../option.js';
+import { conversionOptions } from '../options/conversion.js';
+import { integer } from '../values.js';
+
+const { preprocess, imgsz } = conversionOptions();
+
+/** Nodes that the text lists; --json has all. */
+const LISTED = 10;
+
+export const command = defineCommand({
+  arguments: [{ name: 'MODEL', describe: 'a quantized ONNX model, of whatever program' }],
+  examples: [
+    'trtforge compare quantized yolo.int8.onnx --against yolo.onnx --calibration calib.npy -o compare',
+    'trtforge compare quantized yolo.int8.onnx --against yolo.onnx --calibration quant100.txt --preprocess yolo -o compare',
+  ],
+  options: {
+    against: text({
+      flags: '--against <model>',
+      describe: 'the FP32 model that it was quantized from',
+      required: '--against model.onnx',
+    }),
+    calibration: text({
+      flags: '--calibration <file>',
+      describe:
+        'samples that both run on, read as convert reads them: npz, npy, images, a folder or a list (.txt)',
+      required: '--calibration samples.npy',
+    }),
+    output: text({
+      flags: '-o, --output <folder>',
+      describe: 'metrics.json, precision-scheme.json, io.json, calibration.npy',
+      writes: true,
+      required: '-o compare',
+    }),
+    samples: option({
+      flags: '--samples <count>',
+      describe: 'at most so many of the samples',
+      parse: integer(1, 100_000),
+      default: 64,
+    }),
+    preprocess,
+    imgsz,
+    threads: option({
+      flags: '--threads <count>',
+      advanced: true,
+      describe: 'threads of ONNX Runtime (default: one a core)',
+      parse: integer(1, 1024),
+    }),
+  },
+  schema: async () => (await import('../../quality/quantized/result.js')).quantizedComparisonSchema,
+  run: async ([quantized = ''], options, { emit, signal, environment }): Promise<QuantizedComparison> => {
+    const { against, calibration, samples, threads, output, preprocess: prepared, imgsz: pixels } = options;
+    return inPhase('compare', emit, () =>
+      compareQuantized(
+        {
+          baseline: against,
+          quantized,
+          data: [calibration],
+          preparation: { preprocess: prepared, imgsz: pixels },
+          samples,
+          threads,
+          output,
+        },
+        { emit, signal, environment },
+      ),
+    );
+  },
+  render,
+});
+
+function render(result: QuantizedComparison, output: TextOutput): void {
+  const { bold, dim } = output.colors;
+  const { errors, per_layer, num_samples } = result;
+  const decibels = (value: number | null) => `${value === null ? '∞' : value.toFixed(1)} dB`;
+  output.line(`${bold(result.quantized_model)} against ${bold(result.baseline_model)}`);
+  output.line(
+    `${plural(num_samples, 'sample')}: ${decibels(errors.mean_sqnr_db)} on average, ${decibels(errors.min_sqnr_db)} at least; cosine ${errors.mean_cosine_sim?.toFixed(5)}, ${errors.min_cosine_sim?.toFixed(5)} at least`,
+  );
+  output.line(dim(`${plural(per_layer.length, 'node')} under one name in both, the largest error first:`));
+  for (const { name, op_type, precision, metrics } of per_layer.slice(0, LISTED))
+    output.line(
+      `  ${decibels(metrics.mean_sqnr_db).padStart(10)}  ${op_type} ${bold(name)}  ${dim(precision)}`,
+    );
+}

@@ -1,0 +1,121 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openSession } from '../../../src/engines/runtime/open-session.js';
+import { attribute as a, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
+import { numbersOf } from '../../../src/formats/tensor/values.js';
+import {
+  ioContractSchema,
+  precisionSchemeSchema,
+  quantizedComparisonSchema,
+} from '../../../src/quality/quantized/result.js';
+import { freshPath, noise, written } from '../../formats/precision/judge.js';
+import { trtforge } from '../../support/trtforge.js';
+
+const g = new GraphBuilder('network');
+g.input('x', 'float32', ['n', 16, 8, 8]);
+let value = 'x';
+for (const [index, name] of ['first', 'second', 'third'].entries()) {
+  g.initializer(`${name}.weight`, noise([16, 16, 3, 3], 0.15, index + 1));
+  const made = g.node('Conv', {
+    name,
+    inputs: [value, `${name}.weight`],
+    outputs: [`${name}.out`],
+    attributes: { pads: a.ints([1, 1, 1, 1]) },
+  });
+  value = g.node('Relu', { name: `${name}.relu`, inputs: [made], outputs: [`${name}.relu.out`] });
+}
+g.node('GlobalAveragePool', { name: 'pool', inputs: [value], outputs: ['pooled'] });
+g.output('pooled', 'float32', ['n', 16, 1, 1]);
+const model = await written(g);
+const data = freshPath('.npy');
+const samples = noise([6, 16, 8, 8], 1, 9);
+writeNpy(data, samples);
+
+async function quantized(precision: string, ...more: string[]) {
+  const path = freshPath();
+  const line = ['convert', model, '--precision', precision, '--calibration', data, '--json', ...more];
+  expect((await trtforge([...line, '-o', path])).exitCode).toBe(0);
+  return path;
+}
+
+async function compared(candidate: string, ...more: string[]) {
+  const output = freshPath('/compare');
+  const line = ['compare', 'quantized', candidate, '--against', model, '--calibration', data, '-o', output];
+  const { exitCode, json } = await trtforge([...line, ...more, '--json']);
+  const read = (name: string): unknown => JSON.parse(readFileSync(join(output, name), 'utf8'));
+  return { output, exitCode, json, read };
+}
+
+it('writes the errors of outputs and nodes, what each node computes in, inputs and outputs, and the samples', async () => {
+  const candidate = await quantized('int8');
+  const { output, exitCode, read, json } = await compared(candidate, '--samples', '4');
+  expect(exitCode).toBe(0);
+  const metrics = quantizedComparisonSchema.parse(read('metrics.json'));
+  expect(json()).toMatchObject(metrics);
+  expect(metrics).toMatchObject({ num_samples: 4, input_chw: [16, 8, 8], calibration_path: data });
+
+  const rows = Array.from({ length: 4 }, (_, row) => ({
+    ...samples,
+    shape: [1, 16, 8, 8],
+    bytes: samples.bytes.slice(4096 * row, 4096 * (row + 1)),
+  }));
+  const run = async (path: string) => {
+    await using session = await openSession(path);
+    const outputs: number[][] = [];
+    for (const x of rows)
+      outputs.push([...numbersOf((await session.run(new Map([['x', x]]))).get('pooled')!)]);
+    return outputs;
+  };
+  const [fp, qt] = [await run(model), await run(candidate)];
+  const power = (values: readonly number[]) => values.reduce((sum, each) => sum + each * each, 0);
+  const decibels = fp.map((row, at) => {
+    const differences = row.map((each, index) => qt[at]![index]! - each);
+    return 10 * Math.log10(power(row) / power(differences));
+  });
+  expect(metrics.per_sample.map(({ sqnr_db }) => sqnr_db)).toEqual(
+    decibels.map((each) => expect.closeTo(each, 6)),
+  );
+  expect(metrics.errors.min_sqnr_db).toBeCloseTo(Math.min(...decibels), 6);
+  for (const key of Object.keys(metrics.errors)) expect(metrics.metric_definitions[key]?.key_name).toBe(key);
+
+  const names = metrics.per_layer.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['first', 'third.relu', 'pool']));
+  const errors = metrics.per_layer.map(({ metrics: each }) => each.mean_sqnr_db ?? Number.MAX_VALUE);
+  expect(errors).toEqual([...errors].sort((x, y) => x - y));
+
+  const scheme = precisionSchemeSchema.parse(read('precision-scheme.json'));
+  const precisions = new Map(scheme.nodes.map(({ name, precision }) => [name, precision]));
+  for (const name of ['first', 'second', 'third']) expect(precisions.get(name)).toBe('int8');
+  expect(precisions.get('pool')).toBe('fp32_fp16');
+  expect(scheme.nodes.every(({ op_type }) => !/QuantizeLinear/.test(op_type))).toBe(true);
+  expect(Object.values(scheme.counts).reduce((sum, count) => sum + count, 0)).toBe(scheme.nodes.length);
+
+  expect(ioContractSchema.parse(read('io.json'))).toEqual({
+    inputs: [{ name: 'x', dtype: 1, shape: ['n', 16, 8, 8] }],
+    outputs: [{ name: 'pooled', dtype: 1, shape: ['n', 16, 1, 1] }],
+  });
+  const stacked = readNpy(join(output, 'calibration.npy'));
+  expect(stacked.shape).toEqual([4, 16, 8, 8]);
+  expect(Buffer.from(stacked.bytes).equals(Buffer.from(samples.bytes.slice(0, 4 * 4096)))).toBe(true);
+});
+
+it('names the codes of other types, and has no infinity where nothing differs', async () => {
+  const { read } = await compared(await quantized('fp8', '--high-precision', 'fp32'));
+  expect(precisionSchemeSchema.parse(read('precision-scheme.json')).counts).toHaveProperty('fp8');
+  const same = await compared(model);
+  const { errors, per_layer } = quantizedComparisonSchema.parse(same.read('metrics.json'));
+  expect(errors).toMatchObject({ max_max_abs: 0, mean_sqnr_db: null, mean_cosine_sim: 1 });
+  expect(per_layer).toHaveLength(7);
+});
+
+it('compares no model with one of other outputs', async () => {
+  const other = new GraphBuilder('other');
+  other.input('x', 'float32', ['n', 16, 8, 8]);
+  other.node('Relu', { name: 'r', inputs: ['x'], outputs: ['y'] });
+  other.output('y', 'float32', ['n', 16, 8, 8]);
+  const { output, exitCode, json } = await compared(await written(other));
+  expect([exitCode, json().error?.code]).toEqual([2, 'TF_VERIFY_MISMATCH']);
+  expect(existsSync(output)).toBe(false);
+});
