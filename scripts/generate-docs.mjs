@@ -144,6 +144,70 @@ function migratedRow(group) {
   return `| ${written} | ${text === '' ? 'none' : cell(text + of)} | ${cell(why)} |`;
 }
 
+/** What has no flag, or does another thing here than in the tools and scripts that trtforge replaces. */
+const differences = [
+  [
+    'one script exports the checkpoint and builds (`build_all.sh --export`), or records from it (`--model x.nemo`)',
+    'trtforge begins with ONNX: an export needs the framework that made the checkpoint. Run the exporter before `bundle forge`, or before `stream record MODEL.onnx`, which runs the model in float32 on the CPU',
+  ],
+  [
+    'a `timing.cache` in every output folder',
+    'not with tensorrt-rtx, which measures no kernels when it builds: `timing_cache` of the report is null',
+  ],
+  [
+    'engine and timing cache under `tmp/<task>/trt`',
+    '`--cache-dir` and `--timing-cache`, or both keys in `trtforge.config.yaml`; they are two because kernel times hold for every task on a GPU',
+  ],
+  [
+    '`batch_size=32`',
+    '`--batch 1/32/32`: min, opt and max of the open first axis. `--batch 32` is that size alone',
+  ],
+  [
+    '`fp32` in names and as a precision',
+    '`as-is`: the engine has the types of the graph, and products of FP32 may be rounded to TF32. `--builder-config flags=no-tf32` is FP32 throughout',
+  ],
+  [
+    '`source` is `local_cache`, `remote` or `built`',
+    '`local`, `remote` or `built`; `why` has the stores that were asked before',
+  ],
+  [
+    'engines end in `.trt`',
+    '`.engine`, or the ending of `-o FILE`: `.trt`, `.plan`. Nothing reads the ending; header and passport decide',
+  ],
+  [
+    'a bucket of the project as the default, engines removed after 30 days',
+    'no default bucket: `ARTIFACTS_BUCKET` or `--remote` names it. Age does not make an engine wrong, since its identity names model, recipe and target; `cache gc --max-size` removes what was used least recently',
+  ],
+  [
+    'a configuration file of another program (`arcface_tensorrt.yaml`)',
+    '`trtforge.config.yaml`, whose keys are the options: one program cannot know what keys of another mean',
+  ],
+  [
+    'a plot by matplotlib (`trt_stability_300chunks.png`)',
+    '`trtforge report parity.json --format svg`, which every browser shows and most programs convert',
+  ],
+  [
+    'memory compared with PyTorch',
+    '`stream verify` and evaluations report `memory`; PyTorch has to be measured where it runs. As a [baseline](gate.md#regression) its figure is a limit like any other',
+  ],
+  [
+    'NVTX ranges around each call, for `nsys`',
+    'TensorRT marks its layers itself, by the names that the engine keeps; replays of a CUDA graph have no ranges, so profile `trtforge run ENGINE … --cuda-graph never`. `bench --layers` prints times of layers without a profiler',
+  ],
+  [
+    'a sign-off list',
+    'a [gate](gate.md) that extends `streaming-acceptance`, with the results of `stream check`, `stream verify` and `bench`: each check is a line with its figure, and `--markdown FILE` writes the list',
+  ],
+  [
+    'the builder has to be the TensorRT of DeepStream',
+    '`deepstream size` warns where it is not, and builds: the engine may be for another machine. `--toolchain` names the one to build with',
+  ],
+  [
+    'five charts and twelve sections about a pipeline',
+    '`benchmark_data.json` has the figures that such a report reads; pipelines are not run by trtforge',
+  ],
+];
+
 async function migratingPage() {
   const rows = await foreignFlags(products);
   return `${[
@@ -161,6 +225,14 @@ async function migratingPage() {
     'A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE` with the remedy.',
     '',
     'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/foreign` by `npm run docs`.',
+    '',
+    '## What trtforge does differently',
+    '',
+    'Differences without a flag. More about single tools: [bundles](bundles.md#names-in-other-build-tools), [stream sizing](streams.md#differences-from-the-script).',
+    '',
+    '| in other tools and scripts | in trtforge, and why |',
+    '|---|---|',
+    ...differences.map(([theirs, ours]) => `| ${cell(theirs)} | ${cell(ours)} |`),
     '',
     ...tools.flatMap((tool) => [
       `## Flags of ${whose[tool]}`,
