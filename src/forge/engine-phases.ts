@@ -44,7 +44,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
       const obtained = await obtainEngine(
         {
           ...prepared,
-          converted: soFar.conversion && { path: soFar.conversion.output, ms: soFar.conversion.ms },
+          converted: soFar.conversion,
           output: run.engine ?? run.root.engines,
         },
         stores,

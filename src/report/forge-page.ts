@@ -3,7 +3,7 @@ import { type ConversionResult, floatPrecision } from '../formats/precision/conv
 import { defineReport } from './kind.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 import { accuracySection, engineAccuracySection } from './section/accuracy.js';
-import { engineSection, sizesSection } from './section/engine.js';
+import { engineSection, layersSection, sizesSection } from './section/engine.js';
 import { modelSection } from './section/model.js';
 import { precisionSection } from './section/precision.js';
 import { environmentSection, phasesSection, repeatSection } from './section/run.js';
@@ -55,6 +55,7 @@ export const modelSections = (result: ForgeResult): readonly Section[] =>
     engineAccuracySection(result),
     speedSection(result),
     precisionSection(result),
+    layersSection(result),
     sizesSection(result),
     modelSection(result),
     engineSection(result),

@@ -213,7 +213,37 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       passport: {
         ...passport,
         name: 'resnet50_1_fp16_sm_89_1.7.1.116.engine',
-        plan: { ...passport.plan, bytes: 52_301_880 },
+        plan: {
+          ...passport.plan,
+          bytes: 52_301_880,
+          precisions: {
+            operators: [{ op: 'Conv', nodes: 53, types: { int8: 51, float16: 2 } }],
+            floating: [
+              {
+                node: 'layer3.0.conv2',
+                op: 'Conv',
+                requested: 'int8',
+                computes: 'float16',
+                reason: 'The scales of its weights are along axis 1, so it computes in floating point.',
+                finding: 'quantized-weight-axis',
+              },
+              {
+                node: 'conv1',
+                op: 'Conv',
+                requested: null,
+                computes: 'float16',
+                reason: 'The model does not quantize it.',
+                finding: null,
+              },
+            ],
+            attentions: {
+              quantized: 1,
+              fused: 0,
+              reasons: ['A pair stands between the scores and Softmax.'],
+            },
+            conversions: { quantize: 1, dequantize: 2, move: 1 },
+          },
+        },
         built: { ...passport.built, ms: 1720 },
       },
       identity: passport.identity.digest,

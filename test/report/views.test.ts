@@ -43,7 +43,7 @@ function attacked(result: ForgeResult): ForgeResult {
     if (value !== null && typeof value === 'object')
       return Object.fromEntries(
         Object.entries(value).map(([name, item]) => [
-          key === 'ops' || key === 'opsets' ? HOSTILE + name : name,
+          key === 'ops' || key === 'opsets' || key === 'types' ? HOSTILE + name : name,
           replace(item, name),
         ]),
       );
@@ -210,4 +210,14 @@ describe('reading a result', () => {
       { numRuns: 200 },
     );
   });
+});
+
+test('the layers of a quantized model are listed by precision, those quantized in vain first', () => {
+  const markdown = markdownOf(samples.pass);
+  expect(markdown).toContain('51 of 53 Conv in INT8, 2 in FP16');
+  expect(markdown).toContain('0 of 1 quantized attention fused');
+  expect(markdown.indexOf('layer3.0.conv2')).toBeGreaterThan(0);
+  expect(markdown.indexOf('layer3.0.conv2')).toBeLessThan(
+    markdown.indexOf('The model does not quantize it.'),
+  );
 });

@@ -14,6 +14,7 @@ import { type OptionValues, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
+import { precisionLines } from '../precision-lines.js';
 import { missLines, renderIssues } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
@@ -108,6 +109,9 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  passport  ${result.passport}`);
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
+  const computes = result.precisions === null ? [] : precisionLines(result.precisions, output.colors);
+  for (const [index, line] of computes.entries())
+    output.line(`  ${index === 0 ? 'computes' : '        '}  ${line}`);
   for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
   renderIssues(
     result.issues.filter(({ severity }) => severity !== 'note'),

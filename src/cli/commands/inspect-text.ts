@@ -4,7 +4,9 @@ import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { targetText } from '../../engines/identity/target.js';
 import type { PlanFacts } from '../../engines/plan/facts.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
+import { typeLabel } from '../../formats/tensor/dtype.js';
 import type { TextOutput } from '../command.js';
+import { precisionLines } from '../precision-lines.js';
 
 const MOST_OPS = 12;
 
@@ -52,6 +54,7 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   section(output, 'Built by', [[`${product} ${facts.version ?? 'before 8.6'}`]]);
   section(output, 'Size', [[formatBytes(facts.planBytes)]]);
   section(output, 'SHA-256', [[facts.sha256]]);
+  if (facts.program !== null) section(output, 'Computes', programRows(facts.program));
   section(output, 'Passport', [[facts.passport === null ? 'none' : facts.passport.path]]);
   // One of another plan is among the findings.
   if (facts.passport?.content.plan.sha256 === facts.sha256) renderPassport(facts.passport.content, output);
@@ -77,6 +80,17 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   renderFindings(facts.findings, output);
 }
 
+const programRows = ({
+  kernels,
+  architectures,
+  operators,
+}: NonNullable<PlanFacts['program']>): string[][] => [
+  [`${plural(kernels, 'kernel')} for ${architectures.join(', ') || 'any GPU'}`],
+  ...operators.flatMap(({ operator, types }) =>
+    Object.entries(types).map(([type, count]) => [`${plural(count, operator)} in ${typeLabel(type)}`]),
+  ),
+];
+
 /** What an engine is and how it was built: bindings with their profiles, types, target, machine. */
 function renderPassport({ identity, plan, built }: Passport, output: TextOutput): void {
   const { recipe, target } = identity.document;
@@ -92,6 +106,12 @@ function renderPassport({ identity, plan, built }: Passport, output: TextOutput)
   section(output, 'Profiles', [[recipe.profiles.length === 0 ? 'static' : `${recipe.profiles.length}`]]);
   const typing = recipe.stronglyTyped ? 'strongly typed' : 'weakly typed';
   section(output, 'Precision', [[[recipe.precision, typing, ...recipe.flags].join(' · ')]]);
+  if (plan.precisions !== undefined)
+    section(
+      output,
+      'Layers',
+      precisionLines(plan.precisions, output.colors).map((line) => [line]),
+    );
   section(output, 'Target', [[targetText(target)]]);
   const machine = built.gpu === null ? 'no GPU' : `${built.gpu}, driver ${built.driver ?? 'unknown'}`;
   section(output, 'Built', [

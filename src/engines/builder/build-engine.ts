@@ -9,6 +9,8 @@ import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { machineFacts, onlyGpu } from '../identity/machine.js';
 import type { Passport } from '../identity/passport-file.js';
+import { readLayerPrecisions } from '../layers/precisions.js';
+import type { LayerPrecisions } from '../layers/precisions-schema.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
 import type { BuildContext, BuildFiles, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
 
@@ -32,10 +34,10 @@ export async function buildEngine(
 ): Promise<Passport> {
   const { emit, environment = process.env } = context;
   const converted = await typedModel(build, places.modelPath, context);
-  const files = { modelPath: converted?.path ?? build.modelPath, planPath: places.planPath };
+  const files = { modelPath: converted?.output ?? build.modelPath, planPath: places.planPath };
   const started = new Date();
   const outcome = await inPhase('build', emit, () =>
-    (context.build ?? namedBuilder)({ ...build, conversion: null }, files, {
+    (context.build ?? namedBuilder)({ ...build, conversion: null, converted: undefined }, files, {
       ...context,
       environment: build.device === undefined ? environment : onlyGpu(environment, build.device),
     }),
@@ -43,7 +45,9 @@ export async function buildEngine(
   const sha256 = await inPhase('check', emit, async () =>
     checkPlan(places.planPath, outcome, build.identity),
   );
-  return passportOf(build, { outcome, sha256, started, conversionMs: converted?.ms ?? null });
+  const decisions = converted?.quantization?.nodes;
+  const precisions = readLayerPrecisions(files.planPath, files.modelPath, decisions);
+  return passportOf(build, { outcome, sha256, started, conversionMs: converted?.ms ?? null, precisions });
 }
 
 async function typedModel(
@@ -53,8 +57,7 @@ async function typedModel(
 ): Promise<ResolvedBuild['converted']> {
   if (conversion === null || converted !== undefined) return converted;
   const convert = () => convertModel(modelPath, output, conversion, { emit, signal });
-  const { ms } = await inPhase('convert', emit, convert);
-  return { path: output, ms };
+  return inPhase('convert', emit, convert);
 }
 
 /** A plan counts when it is there, large enough, of the right product and version, and as long as the builder reports. Returns its SHA-256. */
@@ -85,10 +88,11 @@ interface BuildRecord {
   readonly sha256: string;
   readonly started: Date;
   readonly conversionMs: number | null;
+  readonly precisions: LayerPrecisions | null;
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
-  const { outcome } = record;
+  const { outcome, precisions } = record;
   const { identity, model } = build;
   const machine = machineFacts(build.device);
   return {
@@ -102,10 +106,11 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       layers: outcome.layers,
       inputs: outcome.inputs,
       outputs: outcome.outputs,
+      // Left out rather than undefined: a passport equals the one read from its file.
+      ...(precisions === null ? {} : { precisions }),
     },
     built: {
       by: `trtforge ${packageVersion()}`,
-      // Left out rather than undefined: a passport equals the one read from its file.
       ...(outcome.builder === undefined ? {} : { builder: outcome.builder }),
       libraryVersion: outcome.libraryVersion,
       toolchain: build.toolchain.foundBy,

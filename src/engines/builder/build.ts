@@ -1,4 +1,5 @@
 import type { EventListener } from '../../events.js';
+import type { ConversionResult } from '../../formats/precision/conversion.js';
 import type { ConvertOptions } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
@@ -77,7 +78,7 @@ export interface ResolvedBuild {
   /** How the model is converted before the build; null where it is built as it is. */
   readonly conversion: ConvertOptions | null;
   /** The converted model, where the caller has it already. */
-  readonly converted?: { readonly path: string; readonly ms: number };
+  readonly converted?: Pick<ConversionResult, 'output' | 'ms' | 'quantization'>;
   readonly pluginPaths: readonly string[];
   readonly extension: EngineExtension;
   /** Which of the visible GPUs builds, and is the only one its builder sees; undefined: the first. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { layerPrecisionsSchema } from '../layers/precisions-schema.js';
 import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
 
 const networkTensorSchema = z.object({
@@ -29,6 +30,8 @@ export const passportSchema = z.object({
     layers: z.int().nonnegative().nullable(),
     inputs: z.array(networkTensorSchema),
     outputs: z.array(networkTensorSchema),
+    /** Of engines of quantized models, where the plan holds a program that can be read. */
+    precisions: layerPrecisionsSchema.optional(),
   }),
   built: z.object({
     /** `trtforge 0.1.0` */

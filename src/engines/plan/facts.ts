@@ -23,6 +23,19 @@ export const planFactsSchema = z.strictObject({
       content: z.record(z.string(), z.unknown()),
     })
     .nullable(),
+  /** What the plan computes, where it holds that as text (TensorRT-RTX). */
+  program: z
+    .strictObject({
+      /** Equal for plans that compute by the same kernels; the values of weights are not in it. */
+      digest: z.string(),
+      /** `sm_89` */
+      architectures: z.array(z.string()),
+      /** Of all optimization profiles. */
+      kernels: z.int().nonnegative(),
+      /** `convolution`, `matrix product`, `attention`, …, and how many multiply which type. */
+      operators: z.array(z.strictObject({ operator: z.string(), types: z.record(z.string(), z.int()) })),
+    })
+    .nullable(),
   /** The passport beside the plan, as it stands there; null when there is none that can be read. */
   passport: z.strictObject({ path: z.string(), content: passportSchema }).nullable(),
   /** For each TensorRT of the plan's product on this machine, whether it can load the plan. */

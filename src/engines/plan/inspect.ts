@@ -4,6 +4,7 @@ import type { Passport } from '../identity/passport-file.js';
 import type { PlanFacts } from './facts.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';
+import { multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
 /** What lies around a plan, read by the caller. */
 export interface PlanEnvironment {
@@ -43,11 +44,29 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
       header.foreignHeader === null
         ? null
         : { ...header.foreignHeader, content: { ...header.foreignHeader.content } },
+    program: programFacts(readPlanProgram(header)),
     passport,
     toolchains: environment.toolchains
       .filter(({ product }) => product === header.product)
       .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain, flags) })),
     findings,
+  };
+}
+
+function programFacts(program: PlanProgram | null): PlanFacts['program'] {
+  if (program === null) return null;
+  const kernels = program.graphs.flatMap((graph) => graph.kernels);
+  const operators = new Map<string, Record<string, number>>();
+  for (const { operator, type } of kernels.flatMap(multiplications)) {
+    const types = operators.get(operator) ?? {};
+    types[type] = (types[type] ?? 0) + 1;
+    operators.set(operator, types);
+  }
+  return {
+    digest: program.digest,
+    architectures: [...new Set(program.graphs.flatMap(({ architectures }) => architectures))],
+    kernels: kernels.length,
+    operators: [...operators].map(([operator, types]) => ({ operator, types })),
   };
 }
 

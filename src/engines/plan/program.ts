@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
-import { TrtforgeError } from '../../errors.js';
 import { nodesOfMetadata } from '../layers/names.js';
 import type { PlanHeader } from './header.js';
 import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
@@ -44,13 +43,31 @@ export interface ProgramTensor {
   readonly dtype: string | null;
 }
 
+const MULTIPLYING: Readonly<Record<string, string>> = {
+  corrltn: 'convolution',
+  deconvolution: 'transposed convolution',
+  fully_connected: 'matrix product',
+};
+
+/** What of a kernel multiplies tensors, itself or a part, and in which type: that of its first operand. */
+export function multiplications(
+  kernel: ProgramKernel,
+): readonly { readonly kernel: ProgramKernel; readonly operator: string; readonly type: string }[] {
+  const isAttention = kernel.kind === 'function' && kernel.name.startsWith('_gemm_mha');
+  return [kernel, ...kernel.parts].flatMap((each) => {
+    const operator = isAttention ? 'attention' : MULTIPLYING[each.kind];
+    const type = each.inputs[0]?.dtype ?? 'unknown';
+    return operator === undefined ? [] : [{ kernel: each, operator, type }];
+  });
+}
+
 /** A 12-layer encoder has half a MiB. */
 const LARGEST_SECTION = 16 << 20;
 const LARGEST_PROGRAM = 64 << 20;
 
 /**
- * The compiled program in a plan; null where the plan has none that can be read: plans of TensorRT, and text of another grammar. Reads the file once, in pieces.
- * Throws TF_PLAN_INVALID when there are more than 64 MiB of it, TF_FILE_UNREADABLE.
+ * The compiled program in a plan; null where the plan has none that can be read: plans of TensorRT, text of another grammar, more than 64 MiB of it. Reads the file
+ * once, in pieces. Throws TF_FILE_UNREADABLE.
  */
 export function readPlanProgram({ path, product, planOffset, planBytes }: PlanHeader): PlanProgram | null {
   if (product !== 'tensorrt-rtx') return null;
@@ -69,7 +86,7 @@ export function programIn(source: ByteSource, start = 0, end = source.size): Pla
   let fusions: ReadonlyMap<number, readonly OpenKernel[]> = new Map();
   let fused = 0;
   for (const text of sectionsIn(source, start, end)) {
-    const section = parseProgramText(text);
+    const section = text === undefined ? undefined : parseProgramText(text);
     const header = section && groupOf(section, 'header');
     const main = section && groupOf(section, 'main');
     if (section === undefined || header === undefined || main === undefined) return null;
@@ -94,8 +111,8 @@ const MAGIC = Buffer.from('NLYM');
 const FRAME_BYTES = 16;
 const PIECE = 4 << 20;
 
-/** The texts, in the order of the file. */
-function* sectionsIn(source: ByteSource, start: number, end: number): Generator<string> {
+/** The texts, in the order of the file; undefined, and no more of use, when they are too large together. */
+function* sectionsIn(source: ByteSource, start: number, end: number): Generator<string | undefined> {
   const overlap = FRAME_BYTES + HEADER.length - 1;
   const piece = Buffer.alloc(Math.min(PIECE, Math.max(0, end - start)));
   let position = start;
@@ -109,11 +126,7 @@ function* sectionsIn(source: ByteSource, start: number, end: number): Generator<
       const length = frameLength(bytes, found);
       if (length === undefined || length > Math.min(LARGEST_SECTION, end - at)) continue;
       total += FRAME_BYTES + length;
-      if (total > LARGEST_PROGRAM)
-        throw new TrtforgeError(
-          'TF_PLAN_INVALID',
-          `${source.path} holds more than ${LARGEST_PROGRAM >> 20} MiB of program text.`,
-        );
+      if (total > LARGEST_PROGRAM) yield undefined;
       const text = Buffer.alloc(length);
       yield text.toString('utf8', 0, source.read(text, at, length));
       next = Math.max(next, at + length);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { passportSchema } from '../identity/passport-schema.js';
+import { layerPrecisionsSchema } from '../layers/precisions-schema.js';
 
 const differenceSchema = z.object({
   /** `recipe.profiles.0.x.max`, `target.version`. */
@@ -81,6 +82,8 @@ export const buildResultSchema = z.object({
   library: z.string(),
   precision: z.string(),
   profiles: z.int().nonnegative(),
+  /** What a quantized model's layers compute in; null for other models, and where the plan does not state it. */
+  precisions: layerPrecisionsSchema.nullable(),
   /** Why earlier sources did not serve. */
   why: z.array(missSchema),
   /** Of this run, in milliseconds. */

@@ -25,6 +25,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     library: `${target.product} ${target.version}`,
     precision: recipe.precision,
     profiles: recipe.profiles.length,
+    precisions: passport.plan.precisions ?? null,
     why: obtained.why,
     timings,
     warnings: [...passport.warnings, ...obtained.warnings],

@@ -39,6 +39,8 @@ export const isQuantize = ({ opType, domain }: NodeProto): boolean =>
 export const isDequantize = ({ opType, domain }: NodeProto): boolean =>
   opType === 'DequantizeLinear' && QUANTIZING_DOMAINS.has(domain);
 
+export const isPairPart = (node: NodeProto): boolean => isQuantize(node) || isDequantize(node);
+
 /** TensorRT reads those of ONNX Runtime as the standard's. */
 const QUANTIZING_DOMAINS: ReadonlySet<string> = new Set(['', 'ai.onnx', 'com.microsoft']);
 
@@ -101,7 +103,7 @@ export class QuantizedGraph {
     if (this.constant(name, view) !== undefined) return true;
     const node = this.producer(name, view);
     if (node === undefined || farthest === 0) return false;
-    if (!isMove(node) && !isQuantize(node) && !isDequantize(node)) return false;
+    if (!isMove(node) && !isPairPart(node)) return false;
     return remembered(this.#stored, view, name, false, () =>
       node.input.every((input) => input === '' || this.isStored(input, view, farthest - 1)),
     );
@@ -200,8 +202,7 @@ export class QuantizedGraph {
     if (tensor !== undefined) return tensor.dims.length;
     const node = this.producer(name, view);
     if (node === undefined || farthest === 0) return undefined;
-    const keepsRank =
-      KEEPS_AXES.has(node.opType) || node.opType === 'Transpose' || isQuantize(node) || isDequantize(node);
+    const keepsRank = KEEPS_AXES.has(node.opType) || node.opType === 'Transpose' || isPairPart(node);
     return keepsRank ? this.#rank(node.input[0] ?? '', view, farthest - 1) : undefined;
   }
 
@@ -211,7 +212,7 @@ export class QuantizedGraph {
     if (node === undefined || passed.has(node) || passed.size > FARTHEST) return undefined;
     if (node.opType === 'MatMul')
       return node.input.some((input) => this.isStored(input, view)) ? undefined : node;
-    const isPair = isQuantize(node) || isDequantize(node);
+    const isPair = isPairPart(node);
     if (!SCALES_SCORES.has(node.opType) && !isPair) return undefined;
     for (const input of isPair ? node.input.slice(0, 1) : node.input) {
       const way = new Set([...passed, node]);
@@ -244,8 +245,7 @@ export class QuantizedGraph {
     for (const node of this.readers(name, view)) {
       if (node.opType === 'MatMul' && node.input[0] === name && !this.isStored(node.input[1] ?? '', view))
         return node;
-      if (node.opType !== 'Cast' && node.opType !== 'Dropout' && !isQuantize(node) && !isDequantize(node))
-        continue;
+      if (node.opType !== 'Cast' && node.opType !== 'Dropout' && !isPairPart(node)) continue;
       const found = this.#mixed(node.output[0] ?? '', view, seen);
       if (found !== undefined) return found;
     }

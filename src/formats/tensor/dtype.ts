@@ -60,3 +60,16 @@ export const packedBytes = (dtype: Dtype, elements: number): number =>
 /** Product of the dimensions; 1 for a scalar. */
 export const elementCount = (shape: readonly number[]): number =>
   shape.reduce((product, dimension) => product * dimension, 1);
+
+const labels: Readonly<Record<string, string>> = {
+  float32: 'FP32',
+  float16: 'FP16',
+  bfloat16: 'BF16',
+  int8: 'INT8',
+  float8_e4m3fn: 'FP8',
+  int4: 'INT4',
+  float4_e2m1fn: 'FP4',
+};
+
+/** A type as people name precisions, `FP16`; other types as they are. */
+export const typeLabel = (dtype: string): string => (Object.hasOwn(labels, dtype) ? labels[dtype]! : dtype);

@@ -1,8 +1,29 @@
-import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
+import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
+import { typeLabel } from '../../formats/tensor/dtype.js';
 import { type Bar, barChart } from '../chart/bars.js';
 import type { ForgeResult } from '../result.js';
-import { charts, code, facts, fold, json, type Section } from '../section.js';
-import { engineSentence, gpusOf, libraryOf, modelBytes, precisionLabel } from '../sentences.js';
+import {
+  charts,
+  code,
+  facts,
+  fold,
+  json,
+  labelled,
+  list,
+  numbers,
+  type Section,
+  strong,
+  table,
+} from '../section.js';
+import {
+  engineSentence,
+  floatingNodes,
+  gpusOf,
+  layerSentences,
+  libraryOf,
+  modelBytes,
+  precisionLabel,
+} from '../sentences.js';
 
 /** The engine and its passport. */
 export function engineSection({ engine, passport, build }: ForgeResult): Section | null {
@@ -25,6 +46,37 @@ export function engineSection({ engine, passport, build }: ForgeResult): Section
         ['platform', `${os} ${arch}`],
       ]),
       fold('The passport in full', json(build.passport)),
+    ],
+  };
+}
+
+/** What the layers of a quantized model compute in. */
+export function layersSection({ build }: ForgeResult): Section | null {
+  const precisions = build?.passport.plan.precisions;
+  if (precisions === undefined) return null;
+  const types = [...new Set(precisions.operators.flatMap((each) => Object.keys(each.types)))];
+  return {
+    id: 'layers',
+    title: 'Layers by precision',
+    lead: `By the program in the plan: ${layerSentences(precisions).join('; ')}.`,
+    blocks: [
+      table(
+        'Nodes by what they compute in',
+        ['operator', ...numbers('nodes', ...types.map(typeLabel))],
+        precisions.operators.map(({ op, nodes, types: counts }) => [
+          code(op),
+          formatCount(nodes),
+          ...types.map((type) => formatCount(counts[type] ?? 0)),
+        ]),
+      ),
+      labelled('not fused', 'warn', precisions.attentions.reasons),
+      list(
+        floatingNodes(precisions).map((group) => ({
+          label: { text: typeLabel(group.computes), tone: group.isProblem ? 'warn' : 'quiet' },
+          text: [strong(plural(group.nodes.length, 'node')), ` ${group.reason}`],
+          items: group.nodes.map((node) => ({ text: code(node) })),
+        })),
+      ),
     ],
   };
 }

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { readPassport } from '../../../src/engines/identity/passport.js';
+import { planFactsSchema } from '../../../src/engines/plan/facts.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { buildResultSchema } from '../../../src/engines/store/build-result-schema.js';
@@ -16,6 +17,8 @@ import {
   cacheVerifySchema,
   cacheWhySchema,
 } from '../../../src/engines/store/cache-result.js';
+import { writeModel } from '../../../src/formats/onnx/index.js';
+import { convolution, perChannel } from '../../formats/onnx/support/quantized.js';
 import { describeWith } from '../../support/needs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
@@ -174,6 +177,31 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     const text = readFileSync(`${output}.passport.json`, 'utf8');
     expect(text).not.toContain(root);
     expect(text).not.toContain(dirname(toolchain));
+  });
+
+  test('a quantized model is reported by what it computes in, from the build on', async () => {
+    const quantized = join(root, 'quantized.onnx');
+    await writeModel(convolution({ weights: { scales: perChannel(64), axis: 1 } }).model(), quantized);
+    const engine = join(root, 'quantized.engine');
+    const args = ['build', quantized, '--target', 'tensorrt-rtx:sm_89', '-o', engine, '--no-cache'];
+    const precisions = {
+      operators: [{ op: 'Conv', nodes: 1, types: { float32: 1 } }],
+      floating: [{ node: 'y0_Conv', requested: 'int8', finding: 'quantized-weight-axis' }],
+    };
+    expect(buildResultSchema.parse((await run(...args, '--json')).json())).toMatchObject({ precisions });
+    const built = await run(...args);
+    expect(built.out).toContain('y0_Conv runs in FP32');
+    const inspected = await run('engine', 'inspect', engine, '--json');
+    expect(planFactsSchema.loose().parse(inspected.json())).toMatchObject({
+      passport: { content: { plan: { precisions } } },
+      program: {
+        architectures: ['sm_89'],
+        operators: [{ operator: 'convolution', types: { float32: 1 } }],
+      },
+    });
+    const text = (await run('engine', 'inspect', engine)).out;
+    expect(text).toContain('1 convolution in FP32');
+    expect(text).toContain('y0_Conv runs in FP32');
   });
 
   test('cache why: in the store, or what differs from the nearest', async () => {

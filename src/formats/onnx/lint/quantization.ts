@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, dtypes } from '../../tensor/dtype.js';
+import { type Dtype, dtypes, typeLabel } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/values.js';
 import { type GraphView, isOnnxDomain, nodeLabel } from '../graph.js';
 import type { OnnxModel } from '../model.js';
@@ -9,6 +9,7 @@ import {
   type AttentionProducts,
   isDequantize,
   isMove,
+  isPairPart,
   isQuantize,
   type QuantizedGraph,
   type QuantizedOperand,
@@ -34,15 +35,14 @@ const INTEGER_OPERATORS: ReadonlySet<string> = new Set([
 export const isIntegerOperator = ({ opType, domain }: NodeProto): boolean =>
   isOnnxDomain(domain) && INTEGER_OPERATORS.has(opType);
 
-/** What TensorRT takes as codes, and the lowest compute capability that computes with them or takes them. */
-const CODES: Readonly<Record<string, { readonly label: string; readonly needs: string | null }>> = {
-  int8: { label: 'INT8', needs: null },
-  float8_e4m3fn: { label: 'FP8', needs: '8.9' },
-  int4: { label: 'INT4', needs: '8.0' },
-  float4_e2m1fn: { label: 'FP4', needs: '10.0' },
+/** What TensorRT takes as codes, and the lowest compute capability that it builds them for; null: any. */
+const CODES: Readonly<Record<string, string | null>> = {
+  int8: null,
+  float8_e4m3fn: '8.9',
+  int4: '8.0',
+  float4_e2m1fn: '10.0',
 };
-const labelOf = (dtype: string | undefined) =>
-  dtype === undefined ? '8-bit' : (CODES[dtype]?.label ?? dtype);
+const labelOf = (dtype: string | undefined): string => (dtype === undefined ? '8-bit' : typeLabel(dtype));
 
 /** Operators that gain by quantized operands; additions and poolings beside quantized ones too. */
 const GAINS: ReadonlySet<string> = new Set(
@@ -60,7 +60,7 @@ const FP16_SMALLEST = 2 ** -25;
 /** Findings about quantized parts of a model, by what TensorRT-RTX 1.7.1 accepted and by what its plans ran. */
 export function lintQuantization(model: OnnxModel, quantized: QuantizedGraph, findings: Findings): void {
   const pairs = quantized.views.flatMap((view) =>
-    view.nodes.filter((node) => isQuantize(node) || isDequantize(node)).map((node) => ({ node, view })),
+    view.nodes.filter(isPairPart).map((node) => ({ node, view })),
   );
   lintIntegerOperators(quantized, findings);
   if (pairs.length === 0) return;
@@ -122,7 +122,7 @@ function lintCodes(
       'quantized-scalar',
       'Its codes are a constant without dimensions, which TensorRT-RTX rejects. Keep the constant in floating point, or store it with the shape [1].',
     );
-  const needs = CODES[dtype]?.needs ?? null;
+  const needs = CODES[dtype] ?? null;
   if (needs === null || seen.has(dtype)) return;
   seen.add(dtype);
   add(

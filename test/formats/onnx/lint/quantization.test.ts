@@ -30,7 +30,7 @@ describe('pairs that TensorRT computes by have no finding', () => {
   it.each([
     ['a convolution per channel', convolution()],
     ['a convolution per tensor', convolution({ weights: {} })],
-    ['behind a pooling', convolution({ between: 'Identity' })],
+    ['behind what moves values', convolution({ between: 'Identity' })],
     ['a product', product({}, { scales: perChannel(128), axis: 1 })],
     ['a product by a negative axis', product({}, { scales: perChannel(128), axis: -1 })],
     ['a Gemm', product({}, { scales: perChannel(128), axis: 1 }, 'Gemm')],

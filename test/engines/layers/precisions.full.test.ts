@@ -1,0 +1,141 @@
+import { beforeAll, expect, it } from 'vitest';
+import { resnet50, resnetShapes } from '../../../examples/models/resnet50.js';
+import { transformerEncoder, transformerShapes } from '../../../examples/models/transformer-encoder.js';
+import { writeNetwork } from '../../../examples/models/write-network.js';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import type { ProfileRange } from '../../../src/engines/identity/recipe.js';
+import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
+import { ignoreEvents } from '../../../src/events.js';
+import { inspectModel } from '../../../src/formats/onnx/inspect.js';
+import type { FormatId } from '../../../src/formats/precision/formats/index.js';
+import { integerTensor } from '../../../src/formats/tensor/values.js';
+import { converted, type Feeds, freshPath, noise } from '../../formats/precision/judge.js';
+import { calibrationOn } from '../../formats/precision/quantize/calibration.js';
+import { rtxToolchain } from '../../native/rtx-toolchain.js';
+import { describeWith } from '../../support/needs.js';
+import { resolvedBuild } from '../../support/sample-engine.js';
+
+const BATCH = 8;
+const LENGTH = 64;
+const { imageSize } = resnetShapes.small;
+
+const images: Feeds = { input: noise([BATCH, 3, imageSize, imageSize], 1, 5) };
+const texts: Feeds = {
+  input_ids: integerTensor(
+    'int64',
+    [BATCH, LENGTH],
+    Array.from({ length: BATCH * LENGTH }, (_, index) => (index * 37) % 5000),
+  ),
+  attention_mask: integerTensor('int64', [BATCH, LENGTH], new Array(BATCH * LENGTH).fill(1)),
+};
+
+/** `fixed`: the profile has one shape; else up to the samples' own. */
+const profile = (feeds: Feeds, fixed: boolean): Record<string, ProfileRange> =>
+  Object.fromEntries(
+    Object.entries(feeds).map(([name, { shape }]) => {
+      const min = fixed ? [...shape] : [1, ...shape.slice(1)];
+      return [name, { min, opt: [...shape], max: [...shape], values: false }];
+    }),
+  );
+
+describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt-rtx', (libraries) => {
+  const resnet = freshPath();
+  const encoder = freshPath();
+  beforeAll(async () => {
+    await buildAddon({ say: () => {} });
+    await writeNetwork(resnet, (network) => resnet50(network, resnetShapes.small), {
+      seed: 1,
+      external: false,
+    });
+    await writeNetwork(encoder, (network) => transformerEncoder(network, transformerShapes.small), {
+      seed: 1,
+      external: false,
+    });
+  });
+
+  async function precisionsOf(model: string, feeds: Feeds, precision: FormatId, sm: number, fixed: boolean) {
+    const { output, result } = await converted(model, {
+      precision,
+      calibration: calibrationOn([feeds]),
+    });
+    expect(inspectModel(output).findings.filter(({ severity }) => severity !== 'info')).toEqual([]);
+    const planPath = freshPath('.plan');
+    const build = resolvedBuild(output, {
+      toolchain: rtxToolchain(libraries),
+      computeCapabilities: [sm],
+      recipe: { profiles: [profile(feeds, fixed)] },
+    });
+    await buildPlan(build, { modelPath: output, planPath }, { emit: ignoreEvents });
+    const precisions = readLayerPrecisions(planPath, output, result.quantization?.nodes);
+    if (precisions === null) throw new Error('no program');
+    return precisions;
+  }
+
+  it.each([
+    ['int8', 80, 'int8'],
+    ['int8', 89, 'int8'],
+    ['int8', 120, 'int8'],
+    ['fp8', 89, 'float8_e4m3fn'],
+    ['fp8', 120, 'float8_e4m3fn'],
+  ] as const)('ResNet in %s for sm_%i: all convolutions but the first', async (precision, sm, type) => {
+    const { operators, floating, conversions } = await precisionsOf(resnet, images, precision, sm, false);
+    expect(operators).toEqual([
+      { op: 'Conv', nodes: 29, types: { [type]: 28, float16: 1 } },
+      { op: 'Gemm', nodes: 1, types: { float16: 1 } },
+    ]);
+    expect(floating.map(({ node, requested }) => [node, requested])).toEqual([
+      ['conv1', null],
+      ['fc', null],
+    ]);
+    // What the first convolution writes in FP16 is quantized once; its three channels are filled up.
+    expect(conversions).toEqual({ quantize: 1, dequantize: 0, move: 1 });
+  });
+
+  it.each([
+    ['int8', 80, 'int8', false],
+    ['int8', 89, 'int8', false],
+    ['int8', 120, 'int8', true],
+  ] as const)(
+    'the encoder in %s for sm_%i: all products and fused attention',
+    async (precision, sm, type, fixed) => {
+      const { operators, floating, attentions, conversions } = await precisionsOf(
+        encoder,
+        texts,
+        precision,
+        sm,
+        fixed,
+      );
+      expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { [type]: 32 } }]);
+      expect(floating).toEqual([]);
+      expect(attentions).toEqual({ quantized: 4, fused: 4, reasons: [] });
+      expect(conversions).toEqual({ quantize: 0, dequantize: 0, move: 0 });
+    },
+  );
+
+  it.each([89, 120])(
+    'the encoder in fp8 for sm_%i: all products with weights, attention in 16 bits',
+    async (sm) => {
+      const { operators, floating, attentions, conversions } = await precisionsOf(
+        encoder,
+        texts,
+        'fp8',
+        sm,
+        false,
+      );
+      expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { float8_e4m3fn: 24, float16: 8 } }]);
+      expect(floating.every(({ requested, node }) => requested === null && /scores|mixed/.test(node))).toBe(
+        true,
+      );
+      expect(attentions.quantized).toBe(0);
+      expect(conversions).toEqual({ quantize: 0, dequantize: 0, move: 0 });
+    },
+  );
+
+  it('the encoder in int4: products dequantize inside their own kernels', async () => {
+    const { operators, floating, conversions } = await precisionsOf(encoder, texts, 'int4', 89, false);
+    expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { float16: 32 } }]);
+    expect(floating.filter(({ finding }) => finding !== null)).toEqual([]);
+    expect(conversions.dequantize).toBe(0);
+  });
+});
