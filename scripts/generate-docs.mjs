@@ -156,7 +156,7 @@ const differences = [
   ],
   [
     'engine and timing cache under `tmp/<task>/trt`',
-    '`--cache-dir` and `--timing-cache`, or both keys in `trtforge.config.yaml`; they are two because kernel times hold for every task on a GPU',
+    '`--cache-dir` and `--timing-cache`, or both keys in a file that `--config` names; they are two because kernel times hold for every task on a GPU',
   ],
   [
     '`batch_size=32`',

@@ -6,7 +6,7 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readContract } from '../../dist/products/streaming/contract/file.js';
 import { parityResultSchema } from '../../dist/products/streaming/verify/result.js';
@@ -83,7 +83,11 @@ function verify(name, ...words) {
 const decoded = ['--decoder', at('bundle/model_meta.json')];
 
 await check('without TF32: numbers, contract and task agree, and every state is read', () => {
-  const { verdicts, task, sensitivity, drift, outcome } = verify('exact', ...decoded, '--sensitivity');
+  const { verdicts, task, sensitivity, drift, outcome, memory, times } = verify(
+    'exact',
+    ...decoded,
+    '--sensitivity',
+  );
   assert.deepEqual(verdicts, { contract: 'pass', numeric: 'pass', task: 'pass' });
   assert.equal(outcome, 'pass');
   assert.equal(task.different, 0);
@@ -92,7 +96,18 @@ await check('without TF32: numbers, contract and task agree, and every state is 
     sensitivity.map(({ level }) => level),
     sensitivity.map(() => 'strongly-sensitive'),
   );
-  return { max: drift.max, decisions: task.decisions, emitted: task.emitted.reference };
+  assert.equal(drift.passRate, 1);
+  assert.equal(memory.planBytes, statSync(at('exact.engine')).size);
+  // The weights at least are on the GPU.
+  assert.ok(memory.gpuBytes > memory.planBytes / 2 && memory.peakHostBytes > 0, JSON.stringify(memory));
+  assert.ok(times.recorded.p50 > 0 && times.overRecorded > 0, JSON.stringify(times));
+  return {
+    max: drift.max,
+    decisions: task.decisions,
+    emitted: task.emitted.reference,
+    memory,
+    overRecorded: times.overRecorded,
+  };
 });
 
 await check('with TF32: beside the engine without it, TF32 is named as the cause', () => {

@@ -70,7 +70,11 @@ await check('two engines are built and measured', () => {
   assert.equal(first.peakGpuStreams, Math.floor(first.engines.at(-1).peak.imagesPerSecond / 0.1));
   assert.ok(
     first.engines.every(
-      ({ peak }) => peak.contextBytes !== null && peak.gpuBytes > 0 && peak.gpuP99Ms >= peak.gpuMeanMs * 0.5,
+      ({ peak }) =>
+        peak.contextBytes !== null &&
+        peak.gpuBytes > 0 &&
+        peak.gpuP99Ms >= peak.gpuMeanMs * 0.5 &&
+        peak.gpuMsPerImage === peak.gpuMeanMs / peak.batch,
     ),
   );
   assert.deepEqual(
