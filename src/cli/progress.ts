@@ -2,6 +2,7 @@ import { formatMs } from '../base/text/quantity.js';
 import type { EventListener, WorkEvent } from '../events.js';
 import type { Colors } from './command.js';
 import { type Console, colorsFor, printable, toJson } from './output.js';
+import { type OpenPhase, PhaseTree } from './phase-tree.js';
 
 export interface ProgressStyle {
   /** JSON lines on stderr instead of text. */
@@ -22,7 +23,10 @@ export interface Progress {
 /** How often the live line moves. */
 const TICK_MS = 100;
 
-/** Shows events on stderr: a live line on a terminal, plain lines elsewhere, JSON lines with `--events`, nothing with `--quiet`. */
+/** Without a terminal a phase that takes longer is a line when it has taken so long, so that a log shows what is at work. */
+const SLOW_MS = 10_000;
+
+/** Shows events on stderr: a live line and a tree of phases on a terminal, a line for each phase elsewhere, JSON lines with `--events`, nothing with `--quiet`. */
 export function createProgress(console: Console, style: ProgressStyle): Progress {
   if (style.events) {
     const listen: EventListener = (event) =>
@@ -33,42 +37,80 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
       end: () => {},
     };
   }
-  const live = console.isTerminal.err && !style.quiet ? liveLine(console) : undefined;
+  const tree = new PhaseTree();
+  const isLive = console.isTerminal.err && !style.quiet;
+  const live = isLive ? liveLine(console, tree) : undefined;
   const colors = colorsFor(console, console.isTerminal.err);
   const print = (text: string) => {
     live?.clear();
     console.err(printable(text));
   };
+  const slow = new Map<OpenPhase, NodeJS.Timeout>();
+  const start = (name: string, detail: string | undefined) => {
+    const phase = tree.start(name, detail);
+    if (isLive || style.quiet) return;
+    const report = () => print(`${'  '.repeat(phase.depth)}${name} …${suffix(detail)}`);
+    slow.set(phase, setTimeout(report, SLOW_MS).unref());
+  };
+  /** A line for something that is over. A terminal has the parts of a phase below it, which is known when it ends; elsewhere each line comes at once. */
+  const over = (
+    parent: OpenPhase | undefined,
+    depth: number,
+    text: string,
+    parts: readonly string[] = [],
+  ) => {
+    if (style.quiet) return;
+    const lines = isLive ? tree.place(parent, [text, ...parts]) : [`${'  '.repeat(depth)}${text}`];
+    for (const line of lines) print(line);
+  };
+  const end = (name: string, text: (phase: OpenPhase) => string) => {
+    const phase = tree.end(name);
+    if (phase === undefined) return;
+    clearTimeout(slow.get(phase));
+    slow.delete(phase);
+    over(phase.parent, phase.depth, text(phase), phase.lines);
+    if (tree.isEmpty) live?.stop();
+  };
   const listen: EventListener = (event) => {
     switch (event.type) {
       case 'phase-start':
-        if (live !== undefined) live.start(event.phase, event.detail);
-        else if (!style.quiet)
-          print(`${event.phase} …${event.detail === undefined ? '' : ` ${event.detail}`}`);
+        start(event.phase, event.detail);
+        live?.start();
         return;
       case 'phase-end':
-        live?.stop(event.phase);
-        if (!style.quiet)
-          print(
-            `${colors.green('✓')} ${event.phase} ${colors.dim(formatMs(event.ms))}${suffix(event.detail)}`,
-          );
+        end(event.phase, ({ detail }) => {
+          const more = event.detail ?? detail;
+          return `${colors.green('✓')} ${event.phase} ${colors.dim(formatMs(event.ms))}${more === '' ? '' : ` ${colors.dim(more)}`}`;
+        });
         return;
-      case 'phase-skipped':
-        if (!style.quiet) print(`${colors.yellow('–')} ${event.phase} skipped: ${event.reason}`);
+      case 'phase-skipped': {
+        const parent = tree.innermost(event.phase);
+        const depth = parent === undefined ? 0 : parent.depth + 1;
+        over(parent, depth, `${colors.yellow('–')} ${event.phase} skipped: ${event.reason}`);
         return;
-      case 'progress':
-        live?.progress(event);
+      }
+      case 'progress': {
+        const phase = tree.named(event.phase);
+        if (phase !== undefined) phase.progress = fraction(event);
         return;
+      }
       case 'log':
         if (!logShown(event, style)) return;
         for (const text of event.message.split(/\r?\n/)) print(logLine(event, text, colors));
         return;
     }
   };
-  const cancelling = () => {
-    if (!style.quiet) print('cancelling …');
+  return {
+    listen,
+    cancelling: () => {
+      if (!style.quiet) print('cancelling …');
+    },
+    // Phases that run still are those that an error ended.
+    end: () => {
+      for (let phase = tree.innermost(); phase !== undefined; phase = tree.innermost())
+        end(phase.name, ({ name }) => `${colors.red('✗')} ${name}`);
+    },
   };
-  return { listen, cancelling, end: () => live?.end() };
 }
 
 function logShown(event: Extract<WorkEvent, { type: 'log' }>, style: ProgressStyle): boolean {
@@ -88,42 +130,33 @@ function logLine(event: Extract<WorkEvent, { type: 'log' }>, text: string, color
 
 const suffix = (detail: string | undefined): string => (detail === undefined ? '' : ` ${detail}`);
 
-/** The one line that moves: phase, elapsed time, how far. */
-function liveLine(console: Console) {
-  let phases: { readonly name: string; readonly started: number; detail: string }[] = [];
+/** The one line that moves: the phases that run, one in the other, elapsed time, how far. */
+function liveLine(console: Console, tree: PhaseTree) {
   let timer: NodeJS.Timeout | undefined;
   const clear = () => console.errRaw('\r\x1b[2K');
   const draw = () => {
-    const current = phases.at(-1);
+    const current = tree.innermost();
     if (current === undefined) return;
-    const text = `${current.name} ${formatMs(performance.now() - current.started)} ${current.detail}`;
+    const text = `${pathOf(current)} ${formatMs(performance.now() - current.started)} ${current.progress || current.detail}`;
     clear();
     console.errRaw(printable(text).slice(0, console.columns() - 1));
   };
-  const stop = (name: string) => {
-    phases = phases.filter((phase) => phase.name !== name);
-    if (phases.length > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-    clear();
-  };
   return {
     clear,
-    start: (name: string, detail = '') => {
-      phases.push({ name, started: performance.now(), detail });
+    start: () => {
       timer ??= setInterval(draw, TICK_MS).unref();
       draw();
     },
-    stop,
-    progress: (event: Extract<WorkEvent, { type: 'progress' }>) => {
-      const phase = phases.find((candidate) => candidate.name === event.phase) ?? phases.at(-1);
-      if (phase !== undefined) phase.detail = fraction(event);
-    },
-    end: () => {
-      for (const { name } of phases) stop(name);
+    stop: () => {
+      clearInterval(timer);
+      timer = undefined;
+      clear();
     },
   };
 }
+
+const pathOf = ({ name, parent }: OpenPhase): string =>
+  parent === undefined ? name : `${pathOf(parent)} › ${name}`;
 
 function fraction({ done, total, detail }: Extract<WorkEvent, { type: 'progress' }>): string {
   const part = total === undefined || total === 0 ? '' : `${Math.floor((100 * done) / total)} %`;

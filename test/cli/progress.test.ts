@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { createProgress } from '../../src/cli/progress.js';
 import type { WorkEvent } from '../../src/events.js';
 import { recordedConsole } from '../fakes/console.js';
@@ -28,12 +28,9 @@ function shown(style: Partial<Parameters<typeof createProgress>[1]>, terminal = 
 describe('progress on stderr', () => {
   test('off a terminal it is one plain line for each step', () => {
     expect(shown({})).toBe(
-      [
-        'build … resnet50',
-        '  tensorrt warning careful',
-        '✓ build 1.23 s',
-        '– bench skipped: no NVIDIA driver',
-      ].join('\n'),
+      ['  tensorrt warning careful', '✓ build 1.23 s resnet50', '– bench skipped: no NVIDIA driver'].join(
+        '\n',
+      ),
     );
   });
 
@@ -66,5 +63,62 @@ describe('progress on stderr', () => {
     const text = shown({}, true);
     expect(text).toMatch(/build [\d.]+ [µm]s resnet50/);
     expect(text.lastIndexOf('\x1b[2K')).toBeGreaterThan(text.lastIndexOf(' resnet50'));
+  });
+
+  const nested: readonly WorkEvent[] = [
+    { type: 'phase-start', phase: 'build' },
+    { type: 'phase-start', phase: 'lookup' },
+    { type: 'phase-end', phase: 'lookup', ms: 2 },
+    { type: 'phase-skipped', phase: 'upload', reason: 'no remote store' },
+    { type: 'phase-end', phase: 'build', ms: 3000 },
+  ];
+  const linesOf = (events: readonly WorkEvent[], terminal: boolean) => {
+    const recorded = recordedConsole({ NO_COLOR: '1' }, terminal);
+    const progress = createProgress(recorded.console, { events: false, quiet: false, verbose: false });
+    events.forEach(progress.listen);
+    progress.end();
+    return recorded
+      .err()
+      .split('\n')
+      .filter((line) => /^ *[✓–✗]/u.test(line));
+  };
+
+  test('a phase has its parts below it on a terminal, and elsewhere each line comes as it ends', () => {
+    const [lookup, upload] = ['  ✓ lookup 2.0 ms', '  – upload skipped: no remote store'];
+    expect(linesOf(nested, true)).toEqual(['✓ build 3.00 s', lookup, upload]);
+    expect(linesOf(nested, false)).toEqual([lookup, upload, '✓ build 3.00 s']);
+  });
+
+  test('components side by side keep their own parts', () => {
+    const of = (component: string) =>
+      nested.map((event) =>
+        'phase' in event ? { ...event, phase: `${component}: ${event.phase}` } : event,
+      ) as readonly WorkEvent[];
+    const [one, other] = [of('encoder'), of('joint')];
+    const mixed = one.flatMap((event, index) => [event, other[index]!]);
+    expect(linesOf(mixed, true)).toEqual(
+      ['encoder', 'joint'].flatMap((name) => [
+        `✓ ${name}: build 3.00 s`,
+        `  ✓ ${name}: lookup 2.0 ms`,
+        `  – ${name}: upload skipped: no remote store`,
+      ]),
+    );
+  });
+
+  test.each([true, false])('what an error ended is marked (terminal: %s)', (terminal) => {
+    expect(linesOf(nested.slice(0, -1), terminal)).toContain('✗ build');
+  });
+
+  test('without a terminal a slow phase is announced', () => {
+    vi.useFakeTimers();
+    const recorded = recordedConsole({}, false);
+    const progress = createProgress(recorded.console, { events: false, quiet: false, verbose: false });
+    progress.listen({ type: 'phase-start', phase: 'build', detail: 'resnet50' });
+    vi.advanceTimersByTime(9_000);
+    expect(recorded.err()).toBe('');
+    vi.advanceTimersByTime(2_000);
+    expect(recorded.err()).toBe('build … resnet50');
+    progress.end();
+    vi.useRealTimers();
   });
 });
