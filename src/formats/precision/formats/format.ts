@@ -59,6 +59,8 @@ export interface QuantizedFormat extends Format {
   readonly scaleDtype: 'float8_e4m3fn' | null;
   /** Shares of a block's magnitude that its scale may stand for; the one with the least squared error is taken. `[1]`: the magnitude itself. */
   readonly clips: readonly number[];
+  /** Operations with fewer input or output channels stay out. */
+  readonly fewestChannels: number;
   /** Operators that compute in it. */
   readonly operators: ReadonlySet<string>;
   /** The first opset whose QuantizeLinear and DequantizeLinear know it. */

@@ -29,6 +29,8 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
   blocks: [],
   scaleDtype: null,
   clips: [1],
+  // ModelOpt's bound.
+  fewestChannels: 17,
   operators: new Set(['Conv', 'Gemm', 'MatMul']),
   opset: 19,
   nearest: nearestE4m3,

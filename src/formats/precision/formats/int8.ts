@@ -20,6 +20,7 @@ export const int8: QuantizedFormat & { readonly id: 'int8' } = {
   blocks: [],
   scaleDtype: null,
   clips: [1],
+  fewestChannels: 16,
   operators: new Set(['Conv', 'Gemm', 'MatMul', 'Add', 'AveragePool', 'GlobalAveragePool']),
   opset: 13,
   nearest: (scaled) => Math.max(-127, Math.min(127, roundHalfToEven(scaled))),

@@ -24,6 +24,7 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   scaleDtype: 'float8_e4m3fn',
   // The codes are dense up to 4: a block whose values lie there is nearer to them with a larger scale.
   clips: [1, 1.5],
+  fewestChannels: 16,
   operators: new Set(['Gemm', 'MatMul']),
   opset: 23,
   nearest: (scaled) => Math.sign(scaled) * MAGNITUDES[magnitudeCode(Math.abs(scaled))]!,

@@ -27,16 +27,18 @@ interface PlacementRule {
 /** Operators that the rules are asked about. */
 export const weighted: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'Gemm', 'MatMul']);
 
-/** Kernels work on so many channels at once and fill up the rest with zeros. */
-const FEWEST_CHANNELS = 16;
+/** Groups of fewer channels are filled up with zeros. */
+const FEWEST_IN_GROUP = 16;
 
 /** Between a last layer and an output of the model: nothing that gives the rounding of its result another scale. */
 const afterLastLayer: ReadonlySet<string> = new Set(
-  'Reshape Flatten Transpose Squeeze Unsqueeze Identity Cast Softmax LogSoftmax Sigmoid Concat Slice Split Gather ArgMax TopK Clip Dropout'.split(
+  'Reshape Flatten Transpose Squeeze Unsqueeze Identity Cast Softmax LogSoftmax Sigmoid Concat Slice Split Gather GatherElements GatherND ArgMax ReduceMax TopK Clip Dropout'.split(
     ' ',
   ),
 );
-const withConstant: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div']);
+const arithmetic: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div', 'Pow', 'Exp', 'ReduceSum']);
+/** What an answer is taken apart by: arithmetic with its parts behind them decodes it (the edges of a box from distances), and is no residual. */
+const takesApart: ReadonlySet<string> = new Set(['Slice', 'Split', 'Softmax']);
 
 /** In this order; the first rule that keeps a node out is the one recorded. */
 export const placementRules: readonly PlacementRule[] = [
@@ -110,7 +112,7 @@ export const placementRules: readonly PlacementRule[] = [
       const dims = weightOperand(operation)?.dims;
       if (node.opType !== 'Conv' || group === 1 || dims === undefined) return undefined;
       const [perGroupOut, perGroupIn] = [(dims[0] ?? 0) / group, dims[1] ?? 0];
-      return Math.min(perGroupOut, perGroupIn) < FEWEST_CHANNELS
+      return Math.min(perGroupOut, perGroupIn) < FEWEST_IN_GROUP
         ? `its ${group} groups have ${perGroupIn} input and ${perGroupOut} output channels each`
         : undefined;
     },
@@ -119,14 +121,14 @@ export const placementRules: readonly PlacementRule[] = [
     id: 'few-channels',
     title: 'Few channels',
     reason:
-      'Below 16 input or output channels (the first layer of most networks) kernels compute zeros, and the rounding is spread over few terms.',
-    decide: (operation) => {
+      'Below 16 input or output channels (the first layer of most networks; for FP8 up to 16, as in ModelOpt) kernels compute zeros, and the rounding is spread over few terms.',
+    decide: (operation, { format }) => {
       const weight = weightOperand(operation);
       if (weight === undefined) return undefined;
       const outputs = weight.dims[weight.channelAxis] ?? 0;
       const inputs = weight.dims[weight.sumAxis ?? 1] ?? 0;
       const group = Number(attributeOf(operation.node, 'group')?.i ?? 1);
-      return Math.min(outputs, inputs * group) < FEWEST_CHANNELS
+      return Math.min(outputs, inputs * group) < format.fewestChannels
         ? `it has ${inputs * group} input and ${outputs} output channels`
         : undefined;
     },
@@ -135,9 +137,11 @@ export const placementRules: readonly PlacementRule[] = [
     id: 'last-layer',
     title: 'The last layer',
     reason:
-      "What it computes is the model's answer: its rounding is not averaged by anything after it, and it takes a small part of the time.",
+      "What it computes is the model's answer, or a detector's before it is decoded: its rounding is not averaged by anything after it, and it takes a small part of the time.",
     decide: (operation) =>
-      reachesOutput(operation.outputs[0], 12) ? 'nothing but its bias and a choice follow it' : undefined,
+      reachesOutput(operation.outputs[0])
+        ? 'nothing but its bias, a choice and decoding follow it'
+        : undefined,
   },
   {
     id: 'blocks',
@@ -169,15 +173,26 @@ const comesFromWeights = ({ producer }: Value): boolean =>
   producer.inputs.length > 0 &&
   producer.inputs.every((value) => value === undefined || isStored(value));
 
-function reachesOutput(value: Value | undefined, depth: number): boolean {
-  if (value === undefined || depth === 0) return false;
-  return value.uses.some((use) => {
-    if (use.kind === 'output') return use.scope.owner === undefined;
-    const { node, inputs, outputs } = use.operation;
-    const passes =
-      afterLastLayer.has(node.opType) ||
-      (withConstant.has(node.opType) &&
-        inputs.every((other) => other === value || (other !== undefined && isStored(other))));
-    return passes && outputs.some((output) => reachesOutput(output, depth - 1));
-  });
+function reachesOutput(from: Value | undefined): boolean {
+  const seen = { apart: new Set<Value>(), whole: new Set<Value>() };
+  const reaches = (value: Value | undefined, isApart: boolean): boolean => {
+    const before = isApart ? seen.apart : seen.whole;
+    if (value === undefined || before.has(value)) return false;
+    before.add(value);
+    return value.uses.some((use) => {
+      if (use.kind === 'output') return use.scope.owner === undefined;
+      const { node, inputs, outputs } = use.operation;
+      const passes =
+        afterLastLayer.has(node.opType) ||
+        isWeightedMean(use.operation) ||
+        (arithmetic.has(node.opType) &&
+          (isApart || inputs.every((other) => other === value || (other !== undefined && isStored(other)))));
+      return passes && outputs.some((output) => reaches(output, isApart || takesApart.has(node.opType)));
+    });
+  };
+  return reaches(from, false);
 }
+
+/** A convolution to one channel, by which detectors take the mean of a distribution of distances. */
+const isWeightedMean = (operation: Operation): boolean =>
+  operation.node.opType === 'Conv' && weightOperand(operation)?.dims[0] === 1;

@@ -4,7 +4,7 @@ import { attribute as a, GraphBuilder, type ModelSpec } from '../../../../src/fo
 import type { TensorRange } from '../../../../src/formats/precision/calibrate/ranges.js';
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../../src/formats/precision/formats/index.js';
-import { converted, type Feeds, noise, run, written } from '../judge.js';
+import { converted, type Feeds, integers, noise, run, written } from '../judge.js';
 import { calibrationBy, calibrationOn } from './calibration.js';
 
 const x = noise([4, 32, 8, 8], 1, 3);
@@ -259,6 +259,78 @@ describe('FP8', () => {
     const feeds = { x: noise([3, 16, 32], 1, 5) };
     expect(decisions(await quantized(attention(), 'fp8', feeds))).toMatchObject({ scores: 'not attention' });
     expect(decisions(await quantized(attention(3), 'fp8', feeds))).toMatchObject({ scores: 'attention' });
+  });
+});
+
+/** A head as detectors have it: distances as distributions, whose mean a convolution to one channel takes, become edges of boxes. */
+function head(): GraphBuilder {
+  const g = new GraphBuilder('head');
+  g.input('x', 'float32', [1, 32, 8, 8]);
+  const conv = (name: string, input: string, channels: number) => {
+    g.initializer(`${name}.weight`, noise([channels, 32, 1, 1], 0.1, name.length));
+    return g.node('Conv', { name, inputs: [input, `${name}.weight`], outputs: [`${name}.out`] });
+  };
+  const shape = (name: string, ...dims: number[]) => {
+    g.initializer(name, integers([dims.length], dims));
+    return name;
+  };
+  const sigmoid = g.node('Sigmoid', { name: 'sigmoid', inputs: [conv('stem', 'x', 32)], outputs: ['s'] });
+  const silu = g.node('Mul', { name: 'silu', inputs: ['stem.out', sigmoid], outputs: ['silu.out'] });
+  const residual = g.node('Add', {
+    name: 'residual',
+    inputs: [conv('block', silu, 32), silu],
+    outputs: ['r'],
+  });
+  g.node('Softmax', {
+    name: 'softmax',
+    inputs: [
+      g.node('Reshape', {
+        name: 'parts',
+        inputs: [conv('distances', residual, 64), shape('parts.shape', 1, 16, 4, 64)],
+        outputs: ['parts.out'],
+      }),
+    ],
+    outputs: ['p'],
+    attributes: { axis: a.int(1) },
+  });
+  g.initializer('mean.weight', noise([1, 16, 1, 1], 1, 3));
+  g.node('Conv', { name: 'mean', inputs: ['p', 'mean.weight'], outputs: ['mean.out'] });
+  g.node('Split', {
+    name: 'split',
+    inputs: ['mean.out', shape('two', 2, 2)],
+    outputs: ['near', 'far'],
+    attributes: { axis: a.int(2) },
+  });
+  g.node('Sub', { name: 'size', inputs: ['far', 'near'], outputs: ['boxes'] });
+  g.output('boxes', 'float32', [1, 1, 2, 64]);
+  g.node('Sigmoid', { name: 'scores', inputs: [conv('classes', residual, 24)], outputs: ['y'] });
+  g.output('y', 'float32', [1, 24, 8, 8]);
+  return g;
+}
+
+it("a detector's last layers stay, whatever decodes them, and nothing before them", async () => {
+  const made = await quantized(head(), 'fp8', { x: noise([1, 32, 8, 8], 1, 3) });
+  expect(decisions(made)).toEqual({
+    stem: 'weighted',
+    block: 'weighted',
+    distances: 'not last-layer',
+    mean: 'not few-channels',
+    classes: 'not last-layer',
+  });
+});
+
+it.each([
+  ['int8', 'weighted'],
+  ['fp8', 'not few-channels'],
+] as const)('%s: 16 channels', async (precision, decision) => {
+  const g = new GraphBuilder('narrow');
+  g.input('x', 'float32', ['n', 16, 4, 4]);
+  g.initializer('w', noise([32, 16, 1, 1], 0.2, 2));
+  g.node('Conv', { name: 'conv', inputs: ['x', 'w'], outputs: ['a'] });
+  g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
+  g.output('y', 'float32', ['n', 32, 4, 4]);
+  expect(decisions(await quantized(g, precision, { x: noise([2, 16, 4, 4], 1, 3) }))).toEqual({
+    conv: decision,
   });
 });
 
