@@ -1,13 +1,14 @@
 import { readPassport } from '../../src/engines/identity/passport.js';
 import type { Passport } from '../../src/engines/identity/passport-file.js';
 import { readPlanHeader } from '../../src/engines/plan/header.js';
-import { type PlanProgram, type ProgramKernel, readPlanProgram } from '../../src/engines/plan/program.js';
+import { type ProgramKernel, readPlanProgram } from '../../src/engines/plan/program.js';
 import type { BackEnd, OpenedEngine } from '../../src/engines/runtime/back-end.js';
 import { openSession } from '../../src/engines/runtime/open-session.js';
 import { tensorrt } from '../../src/engines/runtime/tensorrt/back-end.js';
 import { dtypes } from '../../src/formats/tensor/dtype.js';
 import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../src/formats/tensor/values.js';
+import { kernelsOf } from '../../src/quality/bisect/fusions.js';
 
 /** What a fault is read from: a kernel of the compiled program, or the passport. */
 export interface Fault {
@@ -59,9 +60,6 @@ export function faultyEngines({ kernel, passport }: Fault): FaultyEngines {
   };
 }
 
-const kernelsOf = (program: PlanProgram | null): readonly ProgramKernel[] =>
-  program?.graphs.flatMap(({ kernels }) => kernels) ?? [];
-
 const wrong = (outputs: NamedTensors): NamedTensors =>
   new Map(
     [...outputs].map(([name, tensor]) => {
@@ -77,8 +75,11 @@ export const spans =
   (kernel: ProgramKernel): boolean =>
     kernel.outputs.length === 1 && nodes.every((node) => kernel.nodes.includes(node));
 
-/** A product of a node that reads 16-bit values. */
+/** The product of a node where it reads 16-bit values, alone or as a part of a kernel. */
 export const in16Bits =
   (node: string) =>
-  ({ nodes, inputs }: ProgramKernel): boolean =>
-    nodes.includes(node) && inputs[0]?.dtype !== 'float32';
+  (kernel: ProgramKernel): boolean =>
+    [kernel, ...kernel.parts].some(
+      ({ kind, nodes, inputs }) =>
+        kind === 'fully_connected' && nodes.includes(node) && inputs[0]?.dtype !== 'float32',
+    );

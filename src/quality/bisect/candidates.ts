@@ -88,6 +88,7 @@ export class Candidates {
 
   /** The compiled program of a change that was tried; null where it cannot be read. Where an earlier run tried it, it is built once more. */
   async program(change: Change): Promise<PlanProgram | null> {
+    if (this.searched.engines === null) return null;
     const key = keyOf(change);
     if (!this.#programs.has(key)) {
       await writeChange(this.searched.conversion, change, this.#model, this.#context.signal);

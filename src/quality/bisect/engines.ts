@@ -6,7 +6,7 @@ import { builderConfigTexts } from '../../engines/identity/builder-config.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionOptionsOf } from '../../engines/identity/conversion.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
-import { profileText } from '../../engines/identity/profile.js';
+import { type Profile, profileText } from '../../engines/identity/profile.js';
 import type { Recipe } from '../../engines/identity/recipe.js';
 import { type Target, targetText } from '../../engines/identity/target.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
@@ -76,7 +76,6 @@ export class CandidateEngines {
       target: { product: target.product, computeCapabilities: target.computeCapabilities },
       precision: 'as-is',
       weaklyTyped: !stronglyTyped,
-      profiles: profiles.map((profile) => new Map(Object.entries(profile))),
       settings,
     };
   }
@@ -185,13 +184,18 @@ export class CandidateEngines {
   }
 
   /** Builds a model into `output`. With a limit of fusions the stores have no part in it. Throws what building throws. */
-  async build(model: string, output: string, freedom: Freedom = {}, profiles = true): Promise<BuiltEngine> {
+  async build(
+    model: string,
+    output: string,
+    freedom: Freedom = {},
+    profiles: readonly Profile[] = this.recipe.profiles,
+  ): Promise<BuiltEngine> {
     const isLimited = freedom.fuel !== undefined;
     const { engine } = await buildOrLoad(
       {
         ...this.#options,
         ...(isLimited ? { store: false, remote: false } : {}),
-        ...(profiles ? {} : { profiles: [] }),
+        profiles: profiles.map((profile) => new Map(Object.entries(profile))),
         settings: this.#settings(freedom),
         model,
         output,
@@ -202,11 +206,16 @@ export class CandidateEngines {
   }
 
   /** The command line that builds a model so. */
-  line(model: string, output: string, freedom: Freedom = {}, profiles = true): string {
+  line(
+    model: string,
+    output: string,
+    freedom: Freedom = {},
+    profiles: readonly Profile[] = this.recipe.profiles,
+  ): string {
     const { target, recipe } = this.passport.identity.document;
     return shellLine([
       ...['trtforge', 'build', model, '--target', targetText(target)],
-      ...(profiles ? recipe.profiles.flatMap((profile) => ['--profile', profileText(profile)]) : []),
+      ...profiles.flatMap((profile) => ['--profile', profileText(profile)]),
       ...builderConfigTexts({ ...recipe, ...this.#settings(freedom) }).flatMap((text) => [
         '--builder-config',
         text,

@@ -99,8 +99,9 @@ export function addedFusion(
   };
 }
 
-const kernelsOf = ({ graphs }: PlanProgram): readonly ProgramKernel[] =>
-  graphs.flatMap(({ kernels }) => kernels);
+/** The kernels of every graph of a program; none where there is no program. */
+export const kernelsOf = (program: PlanProgram | null): readonly ProgramKernel[] =>
+  program?.graphs.flatMap(({ kernels }) => kernels) ?? [];
 
 /** What generated kernels compute is in their names; names of others are numbered. */
 const natureOf = ({ kind, name, nodes }: ProgramKernel): string =>

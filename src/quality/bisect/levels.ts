@@ -1,6 +1,7 @@
 import { plural } from '../../base/text/quantity.js';
+import type { ProgramKernel } from '../../engines/plan/program.js';
 import type { Candidates, Change } from './candidates.js';
-import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor } from './fusions.js';
+import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from './fusions.js';
 import type { BisectResult } from './result.js';
 import { smallestPassing } from './search.js';
 import type { Unit } from './units.js';
@@ -210,7 +211,10 @@ function described({ nodes }: FusionGroup): string {
   return rest > 0 ? `${named.join(', ')} and ${plural(rest, 'more node')}` : named.join(', ');
 }
 
-/** Roles first, as the same node of every block fails as a rule; then the nodes of those roles. */
+/**
+ * Roles first, as the same node of every block fails as a rule; then the nodes of those roles. In an engine the nodes of one kernel go together at first: next to a
+ * neighbour in 16 bits a product between casts is computed in 16 bits all the same (seen in tensorrt-rtx 1.7.1).
+ */
 async function searchNodes(
   candidates: Candidates,
   suspects: () => Promise<readonly Unit[]>,
@@ -224,12 +228,17 @@ async function searchNodes(
         ? BUDGET_ENDED
         : 'The conversion fails as well with every node in FP32, so none of them is the cause.',
     );
-  const roles = byRoles(units);
   const test = (group: readonly Unit[]) => candidates.outcome({ keep: namesOf(group) });
-  const byRole = await smallestPassing(roles, (group) => test(group.flat()));
-  const found = byRole.isMinimal
-    ? await smallestPassing(byRole.changes.flat(), test)
+  const groups = inGroups(units, kernelsOf(await candidates.program({})));
+  const byRole = await smallestPassing(byRoles(groups), (some) => test(some.flat(2)));
+  const byGroup = byRole.isMinimal
+    ? await smallestPassing(byRole.changes.flat(), (some) => test(some.flat()))
     : { ...byRole, changes: byRole.changes.flat() };
+  const isSingle = byGroup.changes.every(({ length }) => length === 1);
+  const found =
+    byGroup.isMinimal && !isSingle
+      ? await smallestPassing(byGroup.changes.flat(), test)
+      : { ...byGroup, changes: byGroup.changes.flat() };
   const others = units.filter((unit) => !found.changes.includes(unit));
   const alone =
     others.length === 0
@@ -252,15 +261,32 @@ async function searchNodes(
   };
 }
 
-/** Units by their role, in the order of the first of each. */
-function byRoles(units: readonly Unit[]): readonly (readonly Unit[])[] {
-  const roles = new Map<string, Unit[]>();
-  for (const unit of units) {
-    const same = roles.get(unit.role);
-    if (same === undefined) roles.set(unit.role, [unit]);
-    else same.push(unit);
+/** Units of one kernel together, in the order of the first of each; a unit that no kernel has is a group of its own. */
+function inGroups(units: readonly Unit[], kernels: readonly ProgramKernel[]): readonly (readonly Unit[])[] {
+  const kernelOf = new Map<string, number>();
+  for (const [index, { nodes }] of kernels.entries())
+    for (const name of nodes) if (!kernelOf.has(name)) kernelOf.set(name, index);
+  return [...groupBy(units, ({ name }) => kernelOf.get(name) ?? name).values()];
+}
+
+/** Groups by the roles of their units, in the order of the first of each. */
+const byRoles = (groups: readonly (readonly Unit[])[]) => [
+  ...groupBy(groups, (group) =>
+    group
+      .map(({ role }) => role)
+      .sort()
+      .join(),
+  ).values(),
+];
+
+function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<K, readonly T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
   }
-  return [...roles.values()];
+  return groups;
 }
 
 const namesOf = (units: readonly Unit[]) => units.map(({ name }) => name);

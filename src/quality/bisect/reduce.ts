@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
 import { shellLine } from '../../base/process/shell-quote.js';
+import type { Profile } from '../../engines/identity/profile.js';
 import { inDtype, sampleOf } from '../../engines/run/inputs.js';
 import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
@@ -7,7 +9,12 @@ import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-optio
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { usedNames } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
-import type { GraphProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
+import {
+  type GraphProto,
+  type NodeProto,
+  type TensorProto,
+  TensorProtoSchema,
+} from '../../formats/onnx/onnx_pb.js';
 import { type BorderValue, borderOf, keepPart } from '../../formats/onnx/subgraph.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
@@ -17,6 +24,7 @@ import { float32Values } from '../../formats/tensor/values.js';
 import { failedOutputs, judgeRuns } from '../verify/judge-runs.js';
 import type { ReferenceRun } from '../verify/sample-runs.js';
 import type { VerifyPrecision } from '../verify/tolerance.js';
+import { openShape, rangesAt } from './border-shapes.js';
 import { whyUnresolved } from './candidates.js';
 import type { CandidateEngines } from './engines.js';
 import { copyWithOutputs } from './marked-model.js';
@@ -193,16 +201,18 @@ async function tryPart(
     // A value that the FP32 model does not have under this name: a larger part may have it inside.
     if (inputs.length < border.inputs.length || outputs.length === 0) return null;
     const path = join(failing.work, 'reduced.onnx');
-    keepPart(typed.proto, part, inputs, outputs);
+    const { declared, frozen, profiles } = await declaredAs(failing, inputs, values, request, context);
+    keepPart(typed.proto, part, declared, failing.engines === null ? outputs : outputs.map(withoutShape));
+    graph.initializer.push(...frozen);
     await writeModel(typed, path, { signal: context.signal });
     const passed: NamedTensors = new Map(
-      inputs.map((input) => [input.name, inDtype(input, values.get(input.name)!, failing.model)]),
+      declared.map((input) => [input.name, inDtype(input, values.get(input.name)!, failing.model)]),
     );
     // What leaves the range at the border fails without a node.
-    if (inputs.some(({ name }) => countInfinite(passed.get(name)) > countInfinite(values.get(name))))
+    if (declared.some(({ name }) => countInfinite(passed.get(name)) > countInfinite(values.get(name))))
       return null;
     const expected: NamedTensors = new Map(outputs.map(({ name }) => [name, values.get(name)!]));
-    const built = await engineOf(failing, path);
+    const built = await engineOf(failing, path, profiles);
     if (built === null) return null;
     await using session = await openSession(built.path, built.options(request), context, context.backEnds);
     const own: NamedTensors = new Map(
@@ -234,7 +244,7 @@ async function tryPart(
         judged.outcome === 'fail' ? judged.reasons : [],
       ),
       commands: [
-        ...(engine === null ? [] : [failing.engines!.line(files.model, engine, {}, false)]),
+        ...(engine === null ? [] : [failing.engines!.line(files.model, engine, {}, profiles)]),
         shellLine(['trtforge', 'run', engine ?? files.model, '--inputs', files.inputs, '-o', mine]),
         shellLine([
           ...['trtforge', 'compare', mine, files.expected],
@@ -247,12 +257,72 @@ async function tryPart(
   }
 }
 
+/** Inputs of a part, what of them is stored in it instead, and the profiles of its engine. */
+interface DeclaredInputs {
+  readonly declared: readonly BorderValue[];
+  readonly frozen: readonly TensorProto[];
+  readonly profiles: readonly Profile[];
+}
+
+/**
+ * How the inputs of a part are declared. For an engine with the open dimensions that they have in its profile; where integers are computed outside of the part,
+ * which may be shapes, they are stored in it as they are for the sample, and every shape is fixed.
+ */
+async function declaredAs(
+  failing: Failing,
+  inputs: readonly BorderValue[],
+  values: NamedTensors,
+  request: BisectRequest,
+  context: BisectContext,
+): Promise<DeclaredInputs> {
+  const { engines, reference, seed, sample } = failing;
+  if (engines === null) return { declared: inputs, frozen: [], profiles: [] };
+  const passed = sampleOf(reference.plan, seed, sample);
+  const isInteger = ({ name, dtype }: BorderValue) => dtypes[dtype].kind !== 'float' && !passed.has(name);
+  const fixed: DeclaredInputs = {
+    declared: inputs.filter((input) => !isInteger(input)),
+    frozen: inputs.filter(isInteger).map((input) => storedAs(input, values.get(input.name)!)),
+    profiles: [],
+  };
+  const profile = engines.recipe.profiles.find((ranges) => fits(ranges, passed));
+  if (fixed.frozen.length > 0 || profile === undefined) return fixed;
+  const names = inputs.map(({ name }) => name);
+  const own = new Map([...values].filter(([name]) => names.includes(name)));
+  const ranges = await rangesAt(profile, passed, own, (sized) =>
+    valuesOf(failing, names, request, context, sized),
+  );
+  if (ranges === null) return fixed;
+  const open = [...ranges].filter(([, { min, max }]) => min.join() !== max.join());
+  return {
+    declared: inputs.map((input) => ({ ...input, shape: openShape(ranges.get(input.name)!) })),
+    frozen: [],
+    profiles: open.length === 0 ? [] : [Object.fromEntries(open)],
+  };
+}
+
+/** Whether the shapes of inputs lie in a profile. */
+const fits = (profile: Profile, inputs: NamedTensors): boolean =>
+  Object.entries(profile).every(([name, { min, max, values }]) => {
+    const shape = inputs.get(name)?.shape;
+    return !values && shape?.every((size, axis) => min[axis]! <= size && size <= max[axis]!) === true;
+  });
+
+const withoutShape = (value: BorderValue): BorderValue => ({ ...value, shape: null });
+
+const storedAs = ({ name, dtype }: BorderValue, { shape, bytes }: Tensor): TensorProto =>
+  create(TensorProtoSchema, {
+    name,
+    dataType: dtypes[dtype].onnx,
+    dims: shape.map(BigInt),
+    rawData: bytes.slice(),
+  });
+
 /** What is run of a part, and how; null where no engine can be built of it. */
-async function engineOf({ engines, work }: Failing, model: string) {
+async function engineOf({ engines, work }: Failing, model: string, profiles: readonly Profile[]) {
   if (engines === null)
     return { path: model, options: ({ threads }: BisectRequest): OpenOptions => ({ threads }) };
   try {
-    const { path } = await engines.build(model, join(work, 'reduced.engine'), {}, false);
+    const { path } = await engines.build(model, join(work, 'reduced.engine'), {}, profiles);
     return {
       path,
       options: (request: BisectRequest): OpenOptions => ({
@@ -271,14 +341,14 @@ function countInfinite(tensor: Tensor | undefined): number {
   return float32Values(tensor).reduce((count, value) => count + Number(!Number.isFinite(value)), 0);
 }
 
-/** What the FP32 model computes for some of its values on the sample that failed; names that it does not have are left out. */
+/** What the FP32 model computes for some of its values, by default on the sample that failed; names that it does not have are left out. */
 async function valuesOf(
   { model: path, reference, seed, sample, work }: Failing,
   names: readonly string[],
   { threads }: BisectRequest,
   context: BisectContext,
+  inputs = sampleOf(reference.plan, seed, sample),
 ): Promise<NamedTensors> {
-  const inputs = sampleOf(reference.plan, seed, sample);
   const marked = join(work, 'marked.onnx');
   const made = names.filter((name) => !inputs.has(name));
   await copyWithOutputs(path, marked, made, context.signal);

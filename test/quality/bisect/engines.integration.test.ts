@@ -5,6 +5,8 @@ import { readPassport } from '../../../src/engines/identity/passport.js';
 import { onnxRuntimeCpu } from '../../../src/engines/runtime/onnxruntime/back-ends.js';
 import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
+import type { ValueInfoProto } from '../../../src/formats/onnx/onnx_pb.js';
+import { valueFacts } from '../../../src/formats/onnx/value-facts.js';
 import { bisectModel } from '../../../src/quality/bisect/bisect.js';
 import type { BisectRequest } from '../../../src/quality/bisect/request.js';
 import { type BisectResult, bisectResultSchema } from '../../../src/quality/bisect/result.js';
@@ -141,6 +143,8 @@ test('options of a build without engines are rejected', async () => {
   expect(json().error?.code).toBe('TF_USAGE');
 });
 
+const declaredShape = (value: ValueInfoProto) => valueFacts(value).shape;
+
 const outputsOf = (path: string | null) => {
   const model = openModel(path ?? '');
   model.close();
@@ -152,4 +156,8 @@ function expectReduced({ reduced }: BisectResult, nodes: readonly string[]) {
   model.close();
   expect(model.proto.graph?.node.map(({ name }) => name)).toEqual(expect.arrayContaining([...nodes]));
   expect(reduced?.nodes).toBeLessThan(5);
+  // It keeps the open dimension, and is built for the same sizes of it.
+  const [input] = model.proto.graph?.input ?? [];
+  expect(input && declaredShape(input)).toEqual(['d1_4_8', width]);
+  expect(reduced?.commands[0]).toContain(`--profile ${input?.name}:1x${width}/4x${width}/8x${width}`);
 }
