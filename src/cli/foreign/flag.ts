@@ -34,6 +34,10 @@ export interface ForeignFlag {
   readonly why: string;
 }
 
+/** Why types of 8 and 4 bits are no flag of a build. */
+export const QUANTIZED =
+  'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: `trtforge convert --precision int8 --calibration SAMPLES` quantizes the model, then build it as it is';
+
 type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed'>;
 
 /** How one tool's rows are written. */

@@ -148,7 +148,7 @@ function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined
   if (key !== undefined)
     return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: trtforge convert.`;
   if (removed && ours.length === 0)
-    return `Remove ${flag}, and build a quantized model, or FP16: trtforge convert MODEL -o MODEL.fp16.onnx --precision fp16.`;
+    return `Remove ${flag}, and convert the model first: trtforge convert MODEL -o MODEL.int8.onnx --precision int8 --calibration SAMPLES, or --precision fp16.`;
   return `Remove ${flag}. docs/migrating.md lists every flag; \`trtforge migrate\` translates whole lines.`;
 }
 

@@ -1,4 +1,4 @@
-import { type ForeignFlag, poolSettings, rowsOf, spelled } from './flag.js';
+import { type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
 
 const { bare, valued, listed } = rowsOf('polygraphy');
 const removed = { removed: true } as const;
@@ -36,12 +36,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
     removed,
   ),
   ...bare('--fp-to-fp16', '--precision fp16', '`trtforge convert` converts the model'),
-  ...bare(
-    '--int8 --fp8',
-    null,
-    'INT8 and FP8 arrive as Q/DQ nodes in the graph: quantize the model, then build it as it is; for 16 bits: trtforge convert --precision fp16',
-    removed,
-  ),
+  ...bare('--int8 --fp8', null, QUANTIZED, removed),
   ...bare('--tf32', '', 'TF32 is on by default; --builder-config flags=no-tf32 switches it off', {
     verbs: ['build', 'forge', 'cache why'],
   }),

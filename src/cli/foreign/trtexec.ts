@@ -1,4 +1,4 @@
-import { type ForeignFlag, poolSettings, rowsOf, spelled } from './flag.js';
+import { type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
 
 const { bare, valued } = rowsOf('trtexec');
 const builder = (key: string) => `--builder-config ${key}={value}`;
@@ -19,8 +19,6 @@ const models = [
 const builds = ['build', 'forge', 'cache why', 'deepstream size', 'bundle build', 'bundle forge'];
 const engines = ['bench', 'run', 'verify', 'engine inspect', 'engine layers'];
 
-const QUANTIZED =
-  'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: quantize the model, then build it as it is; for 16 bits: trtforge convert --precision fp16';
 const CALIBRATED = 'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph';
 const TYPED =
   'TensorRT 11 removed types of single layers: the graph has them; `trtforge convert --keep-nodes REGEX` keeps nodes FP32';
