@@ -19,7 +19,11 @@ export interface Accuracy {
   /** Of a sample, over all samples: of the tensor where it is least. */
   readonly cosineMean: number;
   readonly cosineMin: number;
-  readonly tensors: readonly { readonly name: string; readonly samples: readonly SampleError[] }[];
+  readonly tensors: readonly {
+    readonly name: string;
+    readonly sqnrDb: number;
+    readonly samples: readonly SampleError[];
+  }[];
 }
 
 /** Compares tensors of a candidate with those of a reference, sample by sample. */
@@ -70,7 +74,11 @@ export class AccuracySums {
       sqnrDb: least(({ signal, noise }) => decibels(signal, noise), Number.POSITIVE_INFINITY),
       cosineMean: least((tensor) => meanOf(cosines(tensor)), 1),
       cosineMin: least((tensor) => Math.min(...cosines(tensor)), 1),
-      tensors: tensors.map(({ name, samples }) => ({ name, samples })),
+      tensors: tensors.map(({ name, samples, signal, noise }) => ({
+        name,
+        sqnrDb: decibels(signal, noise),
+        samples,
+      })),
     };
   }
 }

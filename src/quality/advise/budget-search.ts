@@ -1,3 +1,4 @@
+import { meanOf } from '../../base/statistics.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { measure } from '../verify/result.js';
@@ -28,6 +29,7 @@ export class BudgetSearch {
   readonly #context: AdviseContext;
   #fp32: Choice | null = null;
   #without: Choice | undefined;
+  #all: Choice | undefined;
 
   constructor(units: Units, choices: Choices, budget: Budget, context: AdviseContext) {
     this.#units = units;
@@ -45,6 +47,7 @@ export class BudgetSearch {
     this.#without = without;
     if (!this.#fits(without)) throw this.#unreachable(without);
     const all = await this.#choices.of(units, 'set', `all ${plural(units.length, 'unit')}`);
+    this.#all = all;
     const alone = new Map<Unit, Choice>();
     for (const [index, unit] of units.entries()) {
       this.#progress(index + 1, unit.name);
@@ -119,7 +122,9 @@ export class BudgetSearch {
     const scale = sum > 0 && Number.isFinite(sum) ? this.#noise(all) / sum : 1;
     const budget = this.#budget;
     const limit =
-      budget.kind === 'sqnr' ? 10 ** (-budget.db / 10) - powerOf(this.#without!) : this.#noise(all) / 2;
+      budget.kind === 'sqnr'
+        ? 10 ** (-budget.db / 10) - powerOf(this.#without!.sqnrDb)
+        : this.#noise(all) / 2;
     let [guess, noise] = [0, 0];
     while (guess < order.length && noise + scale * noiseOf(order[guess]!) <= limit)
       noise += scale * noiseOf(order[guess++]!);
@@ -128,16 +133,17 @@ export class BudgetSearch {
       fits: async (chosen) => this.#fits(await this.#set(chosen)),
       mayFit: (chosen, unit) => {
         const before = this.#choices.all.find(({ units: names }) => isSame(names, chosen));
-        return before === undefined || powerOf(before) + scale * noiseOf(unit) <= this.#mostNoise();
+        return before === undefined || this.#noise(before) + scale * noiseOf(unit) <= this.#mostNoise();
       },
     });
   }
 
   /** What an addition may come to by estimate: the budget with a little room, or less than the smallest error that went beyond the metric's. */
   #mostNoise(): number {
-    if (this.#budget.kind === 'sqnr') return 1.03 * 10 ** (-this.#budget.db / 10);
+    if (this.#budget.kind === 'sqnr')
+      return 1.03 * 10 ** (-this.#budget.db / 10) - powerOf(this.#without!.sqnrDb);
     const failing = this.#choices.all.filter((choice) => choice.role === 'set' && !this.#fits(choice));
-    return Math.min(...failing.map(powerOf));
+    return Math.min(...failing.map((choice) => this.#noise(choice)));
   }
 
   async #timed(
@@ -192,9 +198,19 @@ export class BudgetSearch {
     return this.#context.scorer?.higherIsBetter === false ? -lost : lost;
   }
 
+  /**
+   * What the codes of a choice add to the error. A budget in decibels is about the tensor with the least, so that one counts; a metric is made of all of them,
+   * boxes in pixels and scores, so there each counts by its share in the error of all units.
+   */
   #noise(choice: Choice): number {
-    const own = powerOf(choice) - (this.#without === undefined ? 0 : powerOf(this.#without));
-    return Math.max(0, own);
+    const [without, all] = [this.#without, this.#all];
+    if (without === undefined) return 0;
+    const added = (of: Choice) =>
+      of.tensorsDb.map((db, at) => Math.max(0, powerOf(db) - powerOf(without.tensorsDb[at]!)));
+    if (this.#budget.kind === 'sqnr' || all === undefined)
+      return Math.max(0, powerOf(choice.sqnrDb) - powerOf(without.sqnrDb));
+    const whole = added(all);
+    return meanOf(added(choice).map((power, at) => (whole[at] === 0 ? 0 : power / whole[at]!)));
   }
 
   #task(): Advice['task'] {
@@ -261,7 +277,7 @@ const figure = (value: Choice['sqnrDb']): string =>
   typeof value === 'number' ? value.toFixed(1) : String(value);
 
 /** Of the error, over that of the values. */
-const powerOf = ({ sqnrDb }: Choice): number => 10 ** (-Number(sqnrDb) / 10);
+const powerOf = (sqnrDb: Choice['sqnrDb']): number => 10 ** (-Number(sqnrDb) / 10);
 
 const share = (part: number, total: number): number => (total === 0 ? 0 : part / total);
 

@@ -68,7 +68,13 @@ export class Choices {
     const { model } = this.#conversion;
     return this.#once('fp32', async () => {
       const [metric, score] = await this.#score(model);
-      const exact = { sqnrDb: measure(Number.POSITIVE_INFINITY), cosineMean: 1, cosineMin: 1, metric };
+      const exact = {
+        sqnrDb: measure(Number.POSITIVE_INFINITY),
+        cosineMean: 1,
+        cosineMin: 1,
+        tensorsDb: [],
+        metric,
+      };
       const none = { units: [], macsShare: 0, weightsShare: 0, bytes: bytesOf(model) };
       return { what: 'FP32', role: 'fp32', ...exact, ...none, ms: { convert: 0, run: 0, score } };
     });
@@ -87,7 +93,7 @@ export class Choices {
       const started = performance.now();
       const bytes = await this.write(units, this.#path);
       const converted = performance.now();
-      const { sqnrDb, cosineMean, cosineMin } = await this.#judge.judge(this.#path);
+      const { sqnrDb, cosineMean, cosineMin, tensors } = await this.#judge.judge(this.#path);
       const run = performance.now() - converted;
       const [metric, score] = isScored ? await this.#score(this.#path) : [null, 0];
       const share = (amount: (unit: Unit) => number, total: number) =>
@@ -99,6 +105,7 @@ export class Choices {
         sqnrDb: measure(sqnrDb),
         cosineMean: measure(cosineMean),
         cosineMin: measure(cosineMin),
+        tensorsDb: tensors.map((tensor) => measure(tensor.sqnrDb)),
         metric,
         bytes,
         macsShare: share(({ macs }) => macs, this.#units.macs),

@@ -30,6 +30,8 @@ export const choiceSchema = z.object({
   /** Names of the units that are quantized. */
   units: z.array(z.string()),
   ...closeness,
+  /** Decibels of each judged tensor, in their order. */
+  tensorsDb: z.array(measureSchema),
   /** The model file with its external data. */
   bytes: count,
   /** Shares of the multiply-adds and of the weights that are in the low format. */
@@ -49,7 +51,7 @@ const unitSchema = z.object({
   /** Where it alone is quantized. */
   alone: z.object({
     ...closeness,
-    /** Power of the error over that of the values, the error of the other types taken off. */
+    /** Power of the error over that of the values, the error of the other types taken off; of several tensors the largest, and with a task the mean of their shares in the error of all units. */
     noise: measureSchema,
   }),
   quantized: z.boolean(),
