@@ -73,7 +73,7 @@ export function layersSection({ build }: ForgeResult): Section | null {
       list(
         floatingNodes(precisions).map((group) => ({
           label: { text: typeLabel(group.computes), tone: group.isProblem ? 'warn' : 'quiet' },
-          text: [strong(plural(group.nodes.length, 'node')), ` ${group.reason}`],
+          text: [strong(plural(group.nodes.length, 'node')), `: ${group.reason}`],
           items: group.nodes.map((node) => ({ text: code(node) })),
         })),
       ),

@@ -18,8 +18,10 @@ const LONGEST_INT8 = 512;
 export class AttentionBlocks {
   readonly #fused = new Map<Operation, AttentionBlock>();
   readonly #whyNot = new Map<Operation, string>();
+  readonly #isInt8: boolean;
 
   constructor(flow: Flow, format: QuantizedFormat) {
+    this.#isInt8 = format.storedDtype === 'int8';
     const isPinned = flow.root.inputs
       .filter((value) => !isStored(value))
       .every((value) => declaredShape(value)?.every((dim) => typeof dim === 'number') === true);
@@ -41,6 +43,11 @@ export class AttentionBlocks {
   partner(product: Operation): Operation | undefined {
     const block = this.#fused.get(product);
     return block?.scores === product ? block.mixed : block?.scores;
+  }
+
+  /** What an INT8 attention computes, by either product: TensorRT fuses it only where that is quantized as well. Undefined for products without that condition. */
+  resultToQuantize(product: Operation): Value | undefined {
+    return this.#isInt8 ? this.#fused.get(product)?.mixed.outputs[0] : undefined;
   }
 
   /** Whether a value is the result of the Softmax of a block: its range is 0 to 1 by definition. */

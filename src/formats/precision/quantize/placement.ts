@@ -1,9 +1,10 @@
 import { type Flow, isFloat32, isStored, type Operation, type Value } from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
 import { AttentionBlocks } from './attention.js';
-import { type WeightOperand, weightOperand } from './operands.js';
+import { readers, type WeightOperand, weightOperand } from './operands.js';
 import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
 import { residualInput } from './residual.js';
+import { copies } from './scale-groups.js';
 
 /** An input of an operation that reads dequantized values. */
 export interface ActivationInput {
@@ -71,6 +72,11 @@ export function placeQuantizers(
     if (!decision.quantized || partner === undefined || decisions.get(partner)?.quantized === true) continue;
     decisions.set(product, kept(product, 'attention', 'the other product of its attention is not quantized'));
   }
+  for (const [product, decision] of decisions) {
+    const result = attention.resultToQuantize(product);
+    if (!decision.quantized || result === undefined || isReadQuantized(result, decisions)) continue;
+    decisions.set(product, kept(product, 'attention', 'nothing that reads its attention is quantized'));
+  }
   const isQuantized = (operation: Operation) => decisions.get(operation)?.quantized === true;
   if (format.activations) {
     for (const operation of flow.operations) {
@@ -90,6 +96,22 @@ export function placeQuantizers(
     activations,
     probabilities: new Set(activations.filter((value) => attention.isProbability(value))),
   };
+}
+
+/** Whether a quantized operation reads a value, perhaps a copy of it. */
+function isReadQuantized(
+  value: Value,
+  decisions: ReadonlyMap<Operation, PlacementDecision>,
+  seen = new Set<Value>(),
+): boolean {
+  if (seen.has(value)) return false;
+  seen.add(value);
+  return readers(value).some(
+    (reader) =>
+      decisions.get(reader)?.activations.some((input) => input.value === value) === true ||
+      (copies.has(reader.node.opType) &&
+        reader.outputs.some((output) => output !== undefined && isReadQuantized(output, decisions, seen))),
+  );
 }
 
 const hasFloats = ({ inputs, outputs }: Operation): boolean => isFloat32(inputs[0]) && isFloat32(outputs[0]);

@@ -255,6 +255,18 @@ describe('FP8', () => {
     expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(22);
   });
 
+  it('leaves INT8 attention to 16 bits where its result is not quantized, which TensorRT does not fuse', async () => {
+    const feeds = { x: noise([3, 16, 32], 1, 4) };
+    const made = await quantized(attention(), 'int8', feeds, { keepNodes: [/^output$/] });
+    expect(decisions(made)).toMatchObject({
+      scores: 'not attention',
+      mixed: 'not attention',
+      query: 'weighted',
+    });
+    const fp8 = await quantized(attention(3), 'fp8', feeds, { keepNodes: [/^output$/] });
+    expect(decisions(fp8)).toMatchObject({ scores: 'attention', mixed: 'attention' });
+  });
+
   it('leaves attention to 16 bits where a dimension is open', async () => {
     const feeds = { x: noise([3, 16, 32], 1, 5) };
     expect(decisions(await quantized(attention(), 'fp8', feeds))).toMatchObject({ scores: 'not attention' });
