@@ -191,7 +191,11 @@ const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
 
 function addOptions(parser: Parser, table: OptionTable, everything: boolean): void {
   const append = (value: string, previous: unknown) => [...(Array.isArray(previous) ? previous : []), value];
-  for (const spec of Object.values(table)) {
+  // What belongs to no group comes first.
+  const specs = Object.values(table).sort(
+    (a, b) => Number(a.group !== undefined) - Number(b.group !== undefined),
+  );
+  for (const spec of specs) {
     if (spec.configOnly) continue;
     const shown = new Option(spec.flags, describe(spec)).hideHelp(spec.advanced === true && !everything);
     if (spec.group !== undefined) shown.helpGroup(`${spec.group}:`);

@@ -48,6 +48,7 @@ export const command = defineCommand({
     }),
     externalData: choice({
       flags: '--external-data <when>',
+      advanced: true,
       describe: 'put the weights into a file beside the model',
       choices: ['auto', 'never', 'always'],
       default: 'auto',

@@ -36,6 +36,7 @@ export const command = defineCommand({
     }),
     inputs: option({
       flags: '--inputs <what>',
+      group: 'Inputs',
       describe: 'random: draw every input that no file gives; or name=@file.npy, file.npz',
       parse: parseSource,
       repeat: true,
@@ -46,6 +47,7 @@ export const command = defineCommand({
     ),
     valRange: option({
       flags: '--val-range <range>',
+      group: 'Inputs',
       describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
       parse: parseValueRange,
       repeat: true,

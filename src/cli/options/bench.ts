@@ -16,27 +16,32 @@ import { engineOptions } from './engine.js';
 /** For every command that measures engines. */
 export const graphFlag = flag({
   flags: '--graph',
+  group: 'Measuring',
   describe: 'launch inferences as a CUDA graph',
 });
 
 export const benchOptions = {
   batch: option({
     flags: '--batch <list>',
+    group: 'Inputs',
     describe: 'batches to measure, 1,8,64: they go into the open first axis of the profile',
     parse: parseBatches,
   }),
   shapes: shapesOption("shapes to measure, as x:1x3x224x224 (default: the profile's optimum)"),
   noDataTransfers: flag({
     flags: '--no-data-transfers',
+    group: 'Measuring',
     describe: 'measure the GPU alone: nothing is copied between inferences',
   }),
   graph: graphFlag,
   spinWait: flag({
     flags: '--spin-wait',
+    group: 'Measuring',
     describe: 'the host spins while it waits: steadier short times, a busy core',
   }),
   streams: option({
     flags: '--streams <n>',
+    group: 'Measuring',
     advanced: true,
     describe: 'inferences at the same time, each with a context of its own',
     parse: integer(1, 256),
@@ -44,6 +49,7 @@ export const benchOptions = {
   }),
   warmUp: option({
     flags: '--warm-up <ms>',
+    group: 'Measuring',
     advanced: true,
     describe: 'milliseconds of inferences that are not counted',
     parse: number(0, 3_600_000),
@@ -51,12 +57,14 @@ export const benchOptions = {
   }),
   duration: option({
     flags: '--duration <s>',
+    group: 'Measuring',
     describe: 'seconds to measure, for each batch',
     parse: number(0, 86_400),
     default: defaultMode.durationMs / 1000,
   }),
   iterations: option({
     flags: '--iterations <n>',
+    group: 'Measuring',
     advanced: true,
     describe: 'at least so many inferences, however long they take',
     parse: integer(1, 10_000_000),
@@ -64,6 +72,7 @@ export const benchOptions = {
   }),
   idle: option({
     flags: '--idle <ms>',
+    group: 'Measuring',
     advanced: true,
     describe: 'pause between inferences of a stream, milliseconds',
     parse: number(0, 60_000),
@@ -71,6 +80,7 @@ export const benchOptions = {
   }),
   inputs: option({
     flags: '--inputs <name=@file>',
+    group: 'Inputs',
     advanced: true,
     describe: 'an npy file to take for an input (default: seeded random numbers)',
     parse: parseNamedFile,
@@ -79,6 +89,7 @@ export const benchOptions = {
   seed: seedOption,
   valRange: option({
     flags: '--val-range <range>',
+    group: 'Inputs',
     advanced: true,
     describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
     parse: parseValueRange,

@@ -24,12 +24,14 @@ const shapes = (which: 'min' | 'opt' | 'max') =>
 const targetOptions = {
   target: option({
     flags: '--target <target>',
+    group: 'Target',
     describe:
       'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt (default: tensorrt with a GPU, else tensorrt-rtx)',
     parse: parseTarget,
   }),
   toolchain: text({
     flags: '--toolchain <name>',
+    group: 'Target',
     trust: true,
     advanced: true,
     describe:
@@ -37,6 +39,7 @@ const targetOptions = {
   }),
   device: option({
     flags: '--device <number>',
+    group: 'Target',
     describe: 'which visible GPU builds and runs (default: 0); tensorrt-rtx builds without one',
     parse: integer(0),
     advanced: true,
@@ -54,23 +57,27 @@ export const recipeOptions = {
   }),
   weaklyTyped: flag({
     flags: '--weakly-typed',
+    group: 'Builder',
     describe: 'TensorRT 10: the builder chooses types up to --precision, and nothing is converted',
     advanced: true,
   }),
   ...configOnly(conversionOptions('conversion: ')),
   workspace: option({
     flags: '--workspace <size>',
+    group: 'Builder',
     describe: 'most GPU memory that the builder may use as scratch space: 4G; a bare number is MiB',
     parse: parseSize,
   }),
   builderConfig: text({
     flags: '--builder-config <key=value>',
+    group: 'Builder',
     describe: `a builder setting: ${builderConfigKeys.join(', ')}; lists by comma`,
     repeat: true,
     advanced: true,
   }),
   plugin: text({
     flags: '--plugin <library>',
+    group: 'Builder',
     trust: true,
     describe: 'a plug-in library that the model needs',
     repeat: true,
@@ -118,6 +125,7 @@ export type BuildOptionValues = OptionValues<typeof buildOptions>;
 export const builderOption = {
   builder: choice({
     flags: '--builder <builder>',
+    group: 'Builder',
     describe: 'native calls the library; trtexec runs that program (logs: ~/.cache/trtforge/build_logs)',
     choices: builderNames,
     default: 'native',

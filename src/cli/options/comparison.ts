@@ -19,12 +19,14 @@ const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
 export const toleranceOptions = {
   atol: option({
     flags: '--atol <tolerances>',
+    group: 'Tolerances',
     describe: 'absolute tolerance, 1e-3 for all outputs of floats or out:1e-3 for one; several by comma',
     parse: tolerances,
     repeat: true,
   }),
   rtol: option({
     flags: '--rtol <tolerances>',
+    group: 'Tolerances',
     describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
     parse: tolerances,
     repeat: true,
@@ -82,6 +84,7 @@ export const placeOf = (options: OptionValues<typeof placeOptions>): PlaceOption
 /** What random inputs are drawn with by commands that always draw them. */
 export const seedOption = option({
   flags: '--seed <number>',
+  group: 'Inputs',
   describe: 'seed of the random inputs',
   parse: integer(0),
   default: 0,
@@ -89,7 +92,7 @@ export const seedOption = option({
 
 /** Which shapes inputs have; `shapesOf` reads them. */
 export const shapesOption = (describe: string) =>
-  option({ flags: '--shapes <shapes>', describe, parse: parseShapes, repeat: true });
+  option({ flags: '--shapes <shapes>', group: 'Inputs', describe, parse: parseShapes, repeat: true });
 
 /** For commands that run a model at one shape of each input. */
 export const openShapesOption = shapesOption('shapes of inputs with open dimensions, as x:1x3x224x224');
@@ -103,16 +106,19 @@ export const shapesOf = (
 export const comparisonOptions = {
   seed: option({
     flags: '--seed <number>',
+    group: 'Inputs',
     describe: 'seed of the random inputs (default: 0)',
     parse: integer(0),
   }),
   samples: option({
     flags: '--samples <count>',
+    group: 'Inputs',
     describe: 'how many sets of inputs (default: 3)',
     parse: integer(1, 10_000),
   }),
   valRange: option({
     flags: '--val-range <range>',
+    group: 'Inputs',
     advanced: true,
     describe: 'range of random inputs: [0,1] for all or x:[0,1] for one (default: from the graph)',
     parse: parseValueRange,
@@ -120,6 +126,7 @@ export const comparisonOptions = {
   }),
   inputs: option({
     flags: '--inputs <name=@file>',
+    group: 'Inputs',
     advanced: true,
     describe: 'an npy file for an input',
     parse: parseNamedFile,

@@ -33,57 +33,68 @@ const methods = Object.entries(calibrationMethods)
 export const conversionOptions = (prefix = '') => ({
   keepNodes: option({
     flags: '--keep-nodes <regex>',
+    group: 'What stays FP32',
     describe: `${prefix}nodes whose name matches stay FP32`,
     parse: pattern,
     repeat: true,
   }),
   keepOps: text({
     flags: '--keep-ops <types>',
+    group: 'What stays FP32',
     describe: `${prefix}operators that stay FP32, separated by commas`,
     repeat: true,
   }),
   convertOps: text({
     flags: '--convert-ops <types>',
+    group: 'What stays FP32',
     describe: `${prefix}operators converted although they stay FP32 by default`,
     repeat: true,
   }),
   initMax: option({
     flags: '--init-max <number>',
+    group: 'What stays FP32',
     describe: `${prefix}a weight with a larger magnitude keeps its nodes FP32 (default: the largest value of the type)`,
     parse: number(0),
   }),
   calibration: text({
     flags: '--calibration <file>',
+    group: 'Calibration',
     describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; for int8, fp8, --data-max, and better int4, nvfp4`,
     repeat: true,
   }),
   calibrationMethod: option({
     flags: '--calibration-method <name>',
+    group: 'Calibration',
     describe: `${prefix}how ranges of quantized tensors are chosen: ${methods}`,
     parse: (value) => methodText(parseMethod(value)),
     default: DEFAULT_METHOD,
   }),
   calibrationCache: text({
     flags: '--calibration-cache <file>',
+    group: 'Calibration',
     describe: `${prefix}ranges of quantized tensors: read where it is there, else written (.json, or TensorRT's table)`,
   }),
   preprocess: choice({
     flags: '--preprocess <name>',
+    group: 'Calibration',
     describe: `${prefix}how images of --calibration are prepared, as in evaluations`,
     choices: Object.keys(preprocessings),
   }),
   imgsz: option({
     flags: '--imgsz <pixels>',
+    group: 'Calibration',
     describe: `${prefix}width and height of those images where the model leaves them open (default: that of --preprocess)`,
     parse: integer(16, 8192),
   }),
   dataMax: option({
     flags: '--data-max <number>',
+    group: 'What stays FP32',
     describe: `${prefix}an activation beyond this in calibration keeps its nodes FP32 (default: ${dataLimits})`,
     parse: number(0),
   }),
   maxReductionDepth: option({
     flags: '--max-reduction-depth <terms>',
+    group: 'What stays FP32',
     describe: `${prefix}products and sums over more terms stay FP32 (default: no limit)`,
     parse: integer(1),
   }),
