@@ -293,10 +293,11 @@ const namesOf = (units: readonly Unit[]) => units.map(({ name }) => name);
 
 function headlineOf(units: readonly Unit[], isMinimal: boolean): string {
   const [only] = units;
-  const which = units.length === 1 ? `${only?.op} "${only?.name}"` : plural(units.length, 'node');
-  return isMinimal
-    ? `It passes with ${which} in FP32, and with nothing less.`
-    : `It passes with ${which} in FP32; the budget ended before the smallest set was found.`;
+  if (!isMinimal)
+    return `It passes with ${plural(units.length, 'node')} in FP32; the budget ended before the smallest set was found.`;
+  return units.length === 1
+    ? `It passes with ${only?.op} "${only?.name}" in FP32.`
+    : `It passes with ${plural(units.length, 'node')} in FP32, and with none of them left out.`;
 }
 
 const reasonsFor = (units: readonly Unit[]): readonly string[] =>

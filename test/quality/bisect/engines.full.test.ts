@@ -44,24 +44,6 @@ describeWith('toolchain', 'an engine of a 12-layer encoder', () => {
       { backEnds: [faultyEngines(fault), onnxRuntimeCpu] },
     );
     expect(bisectResultSchema.parse(result)).toEqual(result);
-    if (process.env.SHOW)
-      console.log(
-        result.cause,
-        result.builds,
-        result.headline,
-        JSON.stringify(
-          [
-            result.fusion,
-            result.reduced,
-            result.candidates.map(
-              ({ what, outcome, same, ms }) =>
-                `${what} ${outcome} ${same} ${ms.build?.toFixed()} ${ms.run?.toFixed()}`,
-            ),
-          ],
-          null,
-          1,
-        ),
-      );
     expect(result.builds).toBeLessThanOrEqual(40);
     return result;
   }
@@ -87,9 +69,11 @@ describeWith('toolchain', 'an engine of a 12-layer encoder', () => {
   test('with a product that FP16 spoils: the node is named', { timeout: 900_000 }, async () => {
     const result = await searched('fp16', { kernel: in16Bits('encoder.layer.7.up') });
     expect(result).toMatchObject({ outcome: 'pass', cause: 'nodes', isMinimal: true });
-    // Alone the product is computed in FP16 between its casts: one of its neighbours in the kernel stays FP32 with it.
+    // Alone the product is computed in FP16 between its casts: neighbours in its kernel stay FP32 with it.
     const names = result.nodes.map(({ name }) => name);
     expect(names).toContain('encoder.layer.7.up');
-    expect(names).toHaveLength(2);
+    expect(names.length).toBeLessThanOrEqual(3);
+    for (const name of names) expect(name).toMatch(/^encoder\.layer\.7\.(up|gelu)/);
+    expect(result).toMatchObject({ isConfirmed: true, reduced: { nodes: 1 } });
   });
 });
