@@ -51,7 +51,10 @@ const adder = model('adder', (graph) => {
 
 await check('doctor lists the libraries and what their providers lack', () => {
   const { onnxRuntime } = trtforge(['doctor'], { codes: [0, 3] });
-  assert.ok(onnxRuntime.length > 0);
+  assert.ok(
+    onnxRuntime.length > 0 && onnxRuntime.every(({ why }) => why === null),
+    JSON.stringify(onnxRuntime),
+  );
   return { onnxRuntime };
 });
 
@@ -231,12 +234,11 @@ if (providers.includes('tensorrt')) {
         readdirSync(cache).filter((name) => name.endsWith('.engine')),
         engines,
       );
-      assert.ok(
-        second.times.openMs < first.times.openMs,
-        `${second.times.openMs} after ${first.times.openMs}`,
-      );
+      // An engine for open dimensions is built in the first run.
+      const [built, found] = [first, second].map(({ times }) => times.openMs + times.first);
+      assert.ok(found < built / 2, `${found} ms after ${built} ms`);
       assert.equal(second.max, first.max);
-      return { files, openMs: [first.times.openMs, second.times.openMs], written: written.length };
+      return { files, builtMs: built, foundMs: found, written: written.length };
     },
   );
 

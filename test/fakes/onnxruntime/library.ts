@@ -43,7 +43,14 @@ export function compileFakeOnnxRuntime(): Promise<void> {
   });
 }
 
-type Wish = 'no-device' | 'no-memory' | 'lost-library' | 'bad-option' | 'tensorrt';
+type Wish =
+  | 'no-device'
+  | 'other-device'
+  | 'no-memory'
+  | 'no-kernel'
+  | 'lost-library'
+  | 'bad-option'
+  | 'tensorrt';
 
 /** The environment in which sessions load the fake. `takes` are the operators of its provider; every call that it plays is a line of `log`. */
 export const fakeProviders = (

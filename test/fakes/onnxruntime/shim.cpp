@@ -1,6 +1,6 @@
 // A libonnxruntime.so for machines without a GPU: the real library (FAKE_ORT_REAL) with the CUDA and TensorRT providers played on the CPU, through its table of functions.
 // FAKE_ORT_TAKES: operators that the provider takes, by comma; FAKE_ORT_LOG: a file that gets a line for every call played here;
-// FAKE_ORT_WISH: no-device, no-memory, lost-library, bad-option; FAKE_ORT_VERSION: another version than the real one's.
+// FAKE_ORT_WISH: no-device, other-device, no-memory, no-kernel, lost-library, bad-option; FAKE_ORT_VERSION: another version than the real one's.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -47,6 +47,7 @@ void* update(const char* provider, const void* keys, const void* values, std::si
   note(line);
   if (wished("lost-library"))
     return status("provider_bridge_ort.cc:1988 [ONNXRuntimeError] : 1 : FAIL : Failed to load library /x/libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file: No such file or directory\n");
+  if (wished("other-device")) return status("cuda_execution_provider_info.cc:62 Failed to parse provider option \"device_id\": Invalid device ID: 9, must be between 0 (inclusive) and 1 (exclusive).");
   return wished("bad-option") ? status("provider_options_utils.h:146 Failed to parse provider option") : nullptr;
 }
 void* updateCuda(const void*, const void* keys, const void* values, std::size_t count) { return update("cuda", keys, values, count); }
@@ -69,6 +70,7 @@ void* createSession(const void* environment, const char* path, const void* optio
   const char *override = std::getenv("NVIDIA_TF32_OVERRIDE"), *telemetry = std::getenv("ORT_DISABLE_TELEMETRY");
   note(std::string("environment tf32=") + (override == nullptr ? "unset" : override) + " telemetry-off=" + (telemetry == nullptr ? "unset" : telemetry));
   if (wished("no-device")) return status("/x/cuda_call.cc:154 std::conditional_t<THRW, void, common::Status> = void] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=here ; file=x.cc");
+  if (wished("no-kernel")) return status("Exception during initialization: /x/transformer_memcpy.cc:253 IsNodeCompatibleWithProvider(const onnxruntime::Node&) const !node_provider_type.empty() was false. Provider type for MaxPool node with name 'pool' is not set.");
   if (wished("no-memory")) return status("/x/cuda_call.cc:154 CUDA failure 2: out of memory ; GPU=0 ; hostname=here ; file=x.cc");
   return call(Slot::CreateSession, environment, path, options, out);
 }

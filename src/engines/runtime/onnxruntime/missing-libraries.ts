@@ -6,7 +6,7 @@ import { providerLibrary } from './find-library.js';
 
 /**
  * The libraries that a provider needs and the loader of this process does not find, by soname: all of them, where the loader reports the first alone. What a library
- * that is found needs in turn is not looked at; where all are found and the provider does not load all the same, the loader's text is the only entry.
+ * that is found needs in turn is not looked at; where all are found and the library that all providers share does not load, the loader's text is the only entry.
  * Throws TF_LIBRARY_INVALID for a file that is no library.
  */
 export function missingLibraries(
@@ -25,7 +25,7 @@ export function missingLibraries(
   } finally {
     source.close();
   }
-  // A provider takes its host's functions from this one.
-  const why = loadError(shared) ?? loadError(path);
+  // The provider itself is ONNX Runtime's to load: outside a session its initialisers take host functions that are not there, and end the process (seen with CUDA).
+  const why = loadError(shared);
   return why === null ? [] : [why];
 }

@@ -120,12 +120,27 @@ function whyNot(
       cause: error,
     });
   }
+  const noDevice = /Invalid device ID: [^.]+/.exec(text)?.[0];
+  if (noDevice !== undefined)
+    return new TrtforgeError('TF_GPU_UNAVAILABLE', `ONNX Runtime cannot use GPU ${device}: ${noDevice}.`, {
+      cause: error,
+    });
   if (error.code === 'TF_USAGE')
     return new TrtforgeError(
       'TF_USAGE',
       `ONNX Runtime rejects the options of its ${name} provider: ${text}`,
       {
         remedy: 'Pass other values with --provider-option.',
+        cause: error,
+      },
+    );
+  const [, operator, node] = /Provider type for (\S+) node with name '([^']*)' is not set/.exec(text) ?? [];
+  if (operator !== undefined)
+    return new TrtforgeError(
+      'TF_ONNXRUNTIME_FAILED',
+      `neither its ${name} provider nor the CPU has a kernel for the types of node "${node}" (${operator}).`,
+      {
+        remedy: 'Pass --provider cpu, which computes 16-bit types in float32, or convert to FP16.',
         cause: error,
       },
     );

@@ -259,7 +259,7 @@ function notLoaded(error: unknown, given: string, loaded: string): unknown {
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot load ${given}: ${error.message.replaceAll(loaded, given)}`,
-    { cause: error },
+    { remedy: error.remedy, cause: error },
   );
 }
 

@@ -100,7 +100,16 @@ function detection(request: TaskRequest): ComparedTask {
     },
     metric: { name: 'mAP_50_95', unit: 'share', higherIsBetter: true },
     run: async (model, open, context, into) => {
-      const request = { ...settings, instances: data, imagesDir, model, open, ...into };
+      // Engines do not name their classes; the model they come from does.
+      const request = {
+        ...settings,
+        namedBy: settings.model,
+        instances: data,
+        imagesDir,
+        model,
+        open,
+        ...into,
+      };
       return figuresOfResult(await evaluateDetector(request, context));
     },
   };

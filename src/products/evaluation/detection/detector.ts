@@ -20,6 +20,8 @@ export interface DetectorRequest extends ImageRequest {
   readonly model: string;
   /** File with the names of the classes; default the model's metadata. */
   readonly labels?: string | undefined;
+  /** The model whose metadata that is; default `model`. An engine has none. */
+  readonly namedBy?: string | undefined;
   readonly conf: number;
   readonly iou: number;
   readonly maxDet: number;
@@ -113,11 +115,12 @@ export async function detect(
 /** A label that the truth has no category for. */
 const NOT_SCORED = -1;
 
-function labelsFor({ model, labels }: DetectorRequest): {
+function labelsFor({ labels, namedBy, ...request }: DetectorRequest): {
   readonly names: readonly string[];
   readonly from: string;
 } {
   if (labels !== undefined) return { names: readLabels(labels), from: labels };
+  const model = namedBy ?? request.model;
   const names = isEngineFile(model) ? undefined : labelsOfMetadata(inspectModel(model).metadata);
   if (names !== undefined) return { names, from: 'metadata "names" of the model' };
   throw new TrtforgeError('TF_EVAL_DATA', `${model} does not name its classes.`, {

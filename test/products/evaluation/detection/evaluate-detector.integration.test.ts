@@ -92,6 +92,8 @@ describe('what does not fit', () => {
     expect(
       (await evaluateDetector({ ...request, model, labels: at('labels.txt') })).metrics.mAP_50,
     ).toBeCloseTo(1, 9);
+    const named = await evaluateDetector({ ...request, model, namedBy: request.model });
+    expect(named.metrics.mAP_50).toBeCloseTo(1, 9);
   });
 
   it('labels that lack a category of the truth are TF_EVAL_DATA, another number of them TF_EVAL_HEAD', async () => {
