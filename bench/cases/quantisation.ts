@@ -79,23 +79,20 @@ async function rowsOf(
   for (const converter of all) {
     const name = `${converter.precision}, ${converter.by} (${converter.how})`;
     process.stderr.write(`  ${subject.title}: ${name}\n`);
-    const convert = async (): Promise<Row> => {
-      const out = join(
-        folder,
-        'models',
-        `${slug(subject.title)}.${slug(`${converter.by} ${converter.how}`)}.onnx`,
-      );
+    const out = join(
+      folder,
+      'models',
+      `${slug(subject.title)}.${slug(`${converter.by} ${converter.how}`)}.onnx`,
+    );
+    const convert = () => {
       rmSync(out, { force: true });
-      const cost = measureCommand(converter.command(subject.model, subject.samples, out), {
-        runs: 1,
-        warmups: 0,
-      });
-      return judged(context, subject, folder, { name, converter, cost }, out);
+      return measureCommand(converter.command(subject.model, subject.samples, out), { runs: 1, warmups: 0 });
     };
     try {
       // What peers make does not change with this clone.
-      const row = converter.by === 'trtforge' ? convert() : kept(folder, `${name} ${data}`, convert);
-      rows.push({ ...(await row), converter });
+      const isNew = converter.by === 'trtforge' || !existsSync(out);
+      const cost = await kept(folder, `cost of ${name} ${data}`, convert, isNew);
+      rows.push(await judged(context, subject, folder, { name, converter, cost }, out));
     } catch (error) {
       if (!(error instanceof CommandFailed)) throw error;
       rows.push({ name, converter, failed: error.message });
@@ -128,30 +125,28 @@ async function judged(
 
 const digestOf = (file: string): string => createHash('sha256').update(readFileSync(file)).digest('hex');
 
-/** Runs for minutes are done once: a value of an earlier run, or a new one, in kept.json. */
-async function kept<T>(folder: string, key: string, make: () => Promise<T>): Promise<T> {
+/** What takes minutes is done once: a value of an earlier run, or a new one, in kept.json. */
+async function kept<T>(folder: string, key: string, make: () => T | Promise<T>, isNew = false): Promise<T> {
   const path = join(folder, 'kept.json');
   const known = (): Record<string, T> => (existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {});
-  const before = known()[key];
+  const before = isNew ? undefined : known()[key];
   if (before !== undefined) return before;
   const made = await make();
   writeFileSync(path, JSON.stringify({ ...known(), [key]: made }, null, 1));
   return made;
 }
 
-function tableOf({ title, operations }: Subject, rows: readonly Row[]): Table {
+function tableOf({ title }: Subject, rows: readonly Row[]): Table {
   const names = [...new Set(rows.flatMap(({ figures = {} }) => Object.keys(figures)))];
   return {
     caption: title,
-    head: ['', 'bytes', ...names, 'tensorrt-rtx, sm_89', operations, 'processor s', 'MB'],
+    head: ['', 'bytes', ...names, 'tensorrt-rtx, sm_89', 'kernels', 'processor s', 'MB'],
     rows: rows.map(({ name, failed, bytes, figures = {}, build, cost }) => [
       name,
       bytes?.toLocaleString('en') ?? 'not converted',
       ...names.map((each) => digits(each, figures[each])),
       failed !== undefined ? '' : build?.error === null ? 'builds' : 'does not build',
-      Object.entries(build?.operations ?? {})
-        .map(([type, count]) => `${count} ${type}`)
-        .join(', '),
+      build?.operations.join(', ') ?? '',
       cost?.median.cpuSeconds?.toFixed(1) ?? '',
       cost?.median.peakBytes == null ? '' : (cost.median.peakBytes / 1e6).toFixed(0),
     ]),

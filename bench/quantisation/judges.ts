@@ -147,12 +147,11 @@ function answerOf(argv: readonly string[]) {
 export interface Built {
   /** Why not; null where it does. */
   readonly error: string | null;
-  /** Convolutions, matrix products and fused attentions by the type that they read: `int8`, `float16`. */
-  readonly operations: Readonly<Record<string, number>>;
+  /** `57 convolution int8`: kernels by what they are and the type that they multiply. */
+  readonly operations: readonly string[];
 }
 
-const OPERATIONS: ReadonlySet<string> = new Set(['corrltn', 'fully_connected', 'deconvolution']);
-const isAttention = ({ name }: { readonly name: string }) => name.includes('mha');
+const COUNTED: ReadonlySet<string> = new Set(['convolution', 'matrix product', 'attention']);
 
 export async function built(
   context: BenchContext,
@@ -160,43 +159,21 @@ export async function built(
   profile: Readonly<Record<string, readonly number[]>>,
 ): Promise<Built> {
   const plan = join(context.folder, 'quantised.engine');
+  const shapes = Object.entries(profile).map(([name, dims]) => `${name}:${dims.join('x')}`);
+  const target = ['--precision', 'as-is', '--target', 'tensorrt-rtx:sm_89', '--profile', shapes.join()];
   try {
-    answerOf(
-      trtforge(
-        context,
-        ...[
-          'build',
-          file,
-          '--precision',
-          'as-is',
-          '--target',
-          'tensorrt-rtx:sm_89',
-          '--no-cache',
-          '-o',
-          plan,
-        ],
-        ...[
-          '--profile',
-          Object.entries(profile)
-            .map(([name, dims]) => `${name}:${dims.join('x')}`)
-            .join(),
-        ],
+    answerOf(trtforge(context, 'build', file, ...target, '--no-cache', '-o', plan));
+    const { program } = answerOf(trtforge(context, 'engine', 'inspect', plan));
+    const counted = program.operators.filter(({ operator }: { operator: string }) => COUNTED.has(operator));
+    return {
+      error: null,
+      operations: counted.flatMap(
+        ({ operator, types }: { operator: string; types: Record<string, number> }) =>
+          Object.entries(types).map(([type, count]) => `${count} ${operator} ${type}`),
       ),
-    );
+    };
   } catch (error) {
     if (!(error instanceof CommandFailed)) throw error;
-    return { error: error.message, operations: {} };
+    return { error: error.message, operations: [] };
   }
-  const { readPlanHeader } = await load(context, 'engines/plan/header.js');
-  const { readPlanProgram } = await load(context, 'engines/plan/program.js');
-  const { graphs } = readPlanProgram(readPlanHeader(plan));
-  const operations: Record<string, number> = {};
-  for (const { kernels } of graphs)
-    for (const kernel of kernels)
-      for (const each of [kernel, ...kernel.parts])
-        if (OPERATIONS.has(each.kind) || isAttention(each)) {
-          const type = each.inputs[0]?.dtype ?? 'unknown';
-          operations[type] = (operations[type] ?? 0) + 1;
-        }
-  return { error: null, operations };
 }

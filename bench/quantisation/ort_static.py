@@ -1,5 +1,6 @@
 """ONNX Runtime's static quantiser: MODEL OUT CALIBRATION.npz defaults|tensorrt. Rows of the arrays are samples."""
 
+import os
 import sys
 
 import numpy
@@ -11,30 +12,31 @@ class Rows(CalibrationDataReader):
     def __init__(self, path):
         with numpy.load(path) as arrays:
             self.arrays = dict(arrays)
+        self.count = len(next(iter(self.arrays.values())))
         self.rewind()
 
     def get_next(self):
         return next(self.rows, None)
 
     def rewind(self):
-        count = len(next(iter(self.arrays.values())))
-        self.rows = ({name: values[row : row + 1] for name, values in self.arrays.items()} for row in range(count))
+        self.rows = ({name: values[row : row + 1] for name, values in self.arrays.items()} for row in range(self.count))
 
 
 model, out, calibration, style = sys.argv[1:]
 prepared = f"{out}.prepared"
 quant_pre_process(model, prepared, skip_symbolic_shape=True)
-# Otherwise the outputs of all samples are in memory at once. The ranges are the same.
-bounded = {"CalibMaxIntermediateOutputs": 8}
+samples = Rows(calibration)
+# Otherwise the outputs of all samples are in memory at once. The ranges are the same. A divisor of the count ends with "No data is collected".
+bounded = {"CalibMaxIntermediateOutputs": next(size for size in (8, 7, 5, 3) if samples.count % size > 0)}
 if style == "defaults":
-    quantize_static(prepared, out, Rows(calibration), extra_options=bounded)
+    quantize_static(prepared, out, samples, extra_options=bounded)
 else:
     # TensorRT takes symmetric codes only, no INT32 biases, and wants no pair behind an operation.
     operations = ["Conv", "MatMul", "Gemm", "Add"]
     quantize_static(
         prepared,
         out,
-        Rows(calibration),
+        samples,
         per_channel=True,
         activation_type=QuantType.QInt8,
         weight_type=QuantType.QInt8,
@@ -50,3 +52,4 @@ else:
             "OpTypesToExcludeOutputQuantization": operations,
         },
     )
+os.remove(prepared)

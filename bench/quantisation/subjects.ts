@@ -18,8 +18,6 @@ export interface Subject {
   readonly scenes?: string;
   /** The shapes it is built for, by input. */
   readonly profile: Readonly<Record<string, readonly number[]>>;
-  /** What a type is counted in, in the compiled program. */
-  readonly operations: string;
   readonly judges: readonly Judge[];
   /** The judged figures that decide between converters. */
   readonly decides: readonly { readonly figure: string; readonly better: 'higher' | 'lower' }[];
@@ -64,7 +62,6 @@ function generated(
     samples: drawn('calibration', 1),
     unseen,
     profile: isText ? { input_ids: [1, 64], attention_mask: [1, 64] } : { input: [1, 3, 64, 64] },
-    operations: isText ? 'GEMMs and attentions' : 'convolutions',
     judges: [signalToNoise(model, unseen)],
     decides: [{ figure: 'SQNR dB', better: 'higher' }],
   };
@@ -93,7 +90,6 @@ async function detector(context: BenchContext, folder: string): Promise<Subject>
     samples,
     scenes: test,
     profile: { images: [1, 3, 256, 256] },
-    operations: 'convolutions',
     judges: [map(test)],
     decides: [{ figure: 'mAP', better: 'higher' }],
   };
@@ -142,7 +138,6 @@ async function recogniser(context: BenchContext, folder: string): Promise<Subjec
       cache_last_time: [1, 4, 96, 8],
       cache_last_channel_len: [1],
     },
-    operations: 'GEMMs and attentions',
     judges: [wordErrorRate(bundle, join(test, 'manifest.tsv')), signalToNoise(model, unseen)],
     decides: [
       { figure: 'WER %', better: 'lower' },
