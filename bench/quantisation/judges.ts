@@ -151,8 +151,6 @@ export interface Built {
   readonly operations: readonly string[];
 }
 
-const COUNTED: ReadonlySet<string> = new Set(['convolution', 'matrix product', 'attention']);
-
 export async function built(
   context: BenchContext,
   file: string,
@@ -164,12 +162,11 @@ export async function built(
   try {
     answerOf(trtforge(context, 'build', file, ...target, '--no-cache', '-o', plan));
     const { program } = answerOf(trtforge(context, 'engine', 'inspect', plan));
-    const counted = program.operators.filter(({ operator }: { operator: string }) => COUNTED.has(operator));
+    const { operators } = program as { operators: { operator: string; types: Record<string, number> }[] };
     return {
       error: null,
-      operations: counted.flatMap(
-        ({ operator, types }: { operator: string; types: Record<string, number> }) =>
-          Object.entries(types).map(([type, count]) => `${count} ${operator} ${type}`),
+      operations: operators.flatMap(({ operator, types }) =>
+        Object.entries(types).map(([type, count]) => `${count} ${operator} ${type}`),
       ),
     };
   } catch (error) {
