@@ -121,25 +121,29 @@ function* sectionsIn(source: ByteSource, start: number, end: number): Generator<
     const bytes = piece.subarray(0, source.read(piece, position, Math.min(piece.length, end - position)));
     if (bytes.length <= overlap) return;
     let next = position + bytes.length - overlap;
-    for (let found = bytes.indexOf(HEADER); found >= 0; found = bytes.indexOf(HEADER, found + 1)) {
-      const at = position + found;
-      const length = frameLength(bytes, found);
-      if (length === undefined || length > Math.min(LARGEST_SECTION, end - at)) continue;
+    let frame = bytes.indexOf(MAGIC);
+    while (frame >= 0 && frame + overlap < bytes.length) {
+      const length = textLength(bytes, frame);
+      const at = position + frame + FRAME_BYTES;
+      if (length === undefined || length > Math.min(LARGEST_SECTION, end - at)) {
+        frame = bytes.indexOf(MAGIC, frame + 1);
+        continue;
+      }
       total += FRAME_BYTES + length;
       if (total > LARGEST_PROGRAM) yield undefined;
       const text = Buffer.alloc(length);
       yield text.toString('utf8', 0, source.read(text, at, length));
       next = Math.max(next, at + length);
-      found += length - 1;
+      frame = bytes.indexOf(MAGIC, frame + FRAME_BYTES + length);
     }
     position = next;
   }
 }
 
-/** The length of the text that begins at a place, by the frame before it; undefined where none is there. */
-function frameLength(bytes: Buffer, at: number): number | undefined {
-  const frame = at - FRAME_BYTES;
-  if (frame < 0 || !bytes.subarray(frame, frame + MAGIC.length).equals(MAGIC)) return undefined;
+/** The length of the text behind a frame; undefined where none begins there. */
+function textLength(bytes: Buffer, frame: number): number | undefined {
+  const start = frame + FRAME_BYTES;
+  if (!bytes.subarray(start, start + HEADER.length).equals(HEADER)) return undefined;
   const length = Number(bytes.readBigUInt64LE(frame + 8));
   return length < HEADER.length ? undefined : length;
 }
