@@ -41,7 +41,18 @@ export function renderModel(facts: ModelFacts, output: TextOutput): void {
     'Functions',
     facts.functions.map(({ domain, name, nodes }) => [`${domain}::${name}`, plural(nodes, 'node')]),
   );
+  if (facts.nodeList !== undefined) renderNodes(facts.nodeList, output);
   renderFindings(facts.findings, output);
+}
+
+/** A node a line: operator, name, what goes in and out, attributes. */
+function renderNodes(nodes: NonNullable<ModelFacts['nodeList']>, { line, colors }: TextOutput): void {
+  line();
+  for (const { op, name, inputs, outputs, attributes } of nodes) {
+    const values = Object.entries(attributes).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+    line(`${colors.cyan(op)} ${colors.bold(name)}  ${inputs.join(', ')} → ${outputs.join(', ')}`);
+    if (values.length > 0) line(`  ${colors.dim(values.join('  '))}`);
+  }
 }
 
 /** The text view of a plan file. */

@@ -20,6 +20,21 @@ const valueFactsSchema = z.strictObject({
   shape: z.array(z.union([z.int(), z.string(), z.null()])).nullable(),
 });
 
+const scalarSchema = z.union([z.number(), z.string()]);
+
+const nodeFactsSchema = z.strictObject({
+  /** Empty for a node without a name. */
+  name: z.string(),
+  /** Other domains as `domain::Type`. */
+  op: z.string(),
+  /** `graph`, or the body that has the node: `graph/If "gate".then_branch`. */
+  graph: z.string(),
+  inputs: z.array(z.string()),
+  outputs: z.array(z.string()),
+  /** Numbers and text as the file has them; of a tensor its type and shape, of a graph its name. */
+  attributes: z.record(z.string(), z.union([scalarSchema, z.array(scalarSchema)])),
+});
+
 /** What `inspect` reports of an ONNX model. Counts "graph and bodies" include the bodies of If, Loop, Scan, but no functions. */
 export const modelFactsSchema = z.strictObject({
   schema: z.literal('trtforge.inspect/1'),
@@ -53,6 +68,8 @@ export const modelFactsSchema = z.strictObject({
   sparseInitializers: count,
   /** Paths as the model writes them; bytes null when the file is missing or may not be opened. */
   externalFiles: z.array(z.strictObject({ path: z.string(), bytes: bytes.nullable() })),
+  /** Nodes of the graph and its bodies, in the file's order; only where they are requested. */
+  nodeList: z.array(nodeFactsSchema).optional(),
   findings: z.array(findingSchema),
 });
 

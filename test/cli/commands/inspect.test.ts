@@ -2,6 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { attribute } from '../../../src/formats/onnx/index.js';
+import { modelFactsSchema } from '../../../src/formats/onnx/model-facts.js';
+import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { samplePlan } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 import { writeNet } from '../../support/written-net.js';
@@ -38,6 +41,27 @@ describe('inspect of a model', () => {
       schema: 'trtforge.inspect/1',
       findings: [{ code: 'initializer-is-input' }, { code: 'weights-fp16-overflow' }],
     });
+  });
+
+  it('lists the nodes that match by name or operator, with their attributes', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', [2, 3]);
+      const attributes = { perm: attribute.ints([1, 0]) };
+      graph.node('Transpose', { name: 'turn', inputs: ['x'], outputs: ['t'], attributes });
+      graph.node('Relu', { name: 'clip', inputs: ['t'], outputs: ['y'] });
+      graph.output('y', 'float32', [3, 2]);
+    });
+    const listed = async (pattern: string) =>
+      modelFactsSchema
+        .omit({ schema: true })
+        .loose()
+        .parse((await inspect(path, '--nodes', pattern, '--json')).json()).nodeList;
+    const turn = { name: 'turn', op: 'Transpose', graph: 'graph', inputs: ['x'], outputs: ['t'] };
+    expect(await listed('^Transpose$')).toEqual([{ ...turn, attributes: { perm: [1, 0] } }]);
+    expect((await listed('.'))?.map(({ name }) => name)).toEqual(['turn', 'clip']);
+    expect(await listed('Conv')).toEqual([]);
+    expect((await inspect(path, '--nodes', 'turn')).out).toContain('perm=[1,0]');
+    expect((await inspect(path, '--nodes', '(')).exitCode).toBe(2);
   });
 
   it('prints exactly one JSON object', async () => {
