@@ -138,7 +138,7 @@ export class BudgetSearch {
     });
   }
 
-  /** What an addition may come to by estimate: the budget with a little room, or less than the smallest error that went beyond the metric's. */
+  /** What an addition may come to by estimate: the budget with a little room, or the smallest error that went beyond the metric's. */
   #mostNoise(): number {
     if (this.#budget.kind === 'sqnr')
       return 1.03 * 10 ** (-this.#budget.db / 10) - powerOf(this.#without!.sqnrDb);
@@ -232,8 +232,8 @@ export class BudgetSearch {
     return new TrtforgeError(
       'TF_BUDGET_UNREACHABLE',
       budget.kind === 'sqnr'
-        ? `No choice keeps ${budget.db} dB: with no node quantized it is ${figure(best.sqnrDb)} dB, the best that can be reached.`
-        : `No choice keeps the budget of ${budget.drop}: with no node quantized the metric is ${this.#dropped(best)} worse than that of FP32, the best that can be reached.`,
+        ? `No choice keeps ${budget.db} dB: with no node quantized it is ${figure(best.sqnrDb)} dB, the best reached.`
+        : `No choice keeps the budget of ${budget.drop}: with no node quantized the metric is ${this.#dropped(best)} worse than that of FP32, the best reached.`,
       { details: { budget, best: budget.kind === 'sqnr' ? best.sqnrDb : this.#dropped(best) } },
     );
   }

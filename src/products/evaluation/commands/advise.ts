@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { formatBytes, plural } from '../../../base/text/quantity.js';
+import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, flag, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
@@ -195,13 +195,17 @@ function render(result: Advice, output: TextOutput): void {
     const name = choice.role === 'fp32' ? 'FP32' : named[choice.id];
     if (name === undefined) continue;
     const metric = choice.metric === null ? '' : `  ${result.task?.metric.name} ${choice.metric.toFixed(4)}`;
-    const share = dim(`${(100 * choice.macsShare).toFixed(0)} % of multiply-adds`);
+    const share = dim(`${(100 * choice.macsShare).toFixed(0)} % of multiply-adds (estimated gain)`);
     output.line(
       `  ${name.padEnd(14)} ${`${formatMeasure(choice.sqnrDb)} dB`.padStart(12)}${metric}  ${formatBytes(choice.bytes)}  ${share}`,
     );
   }
   output.line();
   output.line(green(result.headline));
+  for (const { unit, ms, layers } of result.latency?.isSlower === true ? result.latency.slower : [])
+    output.line(
+      `  ${yellow('slower')} ${bold(unit ?? 'conversions')}  ${formatMs(ms.before)} → ${formatMs(ms.after)}  ${dim(layers.join('; '))}`,
+    );
   const left = result.units.filter(({ quantized }) => !quantized);
   for (const { name, op, why } of left.slice(0, LISTED))
     output.line(`  ${yellow(op)} ${bold(name)}${dim(`  ${why}`)}`);
