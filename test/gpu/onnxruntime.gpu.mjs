@@ -6,12 +6,13 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here. What a provider is missing for is skipped by name.
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
 import { openOrtSession } from '../../dist/engines/runtime/onnxruntime/ort-session.js';
 import { buildModel, GraphBuilder } from '../../dist/formats/onnx/builder.js';
 import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
+import { writeNpz } from '../../dist/formats/tensor/npz.js';
 import { float32Values, tensorFrom } from '../../dist/formats/tensor/values.js';
 import { openChecks, programsIn } from './harness.mjs';
 
@@ -106,6 +107,25 @@ for (const provider of providers) {
     assert.ok(loose.max > 5 * exact.max, `${loose.max} beside ${exact.max}`);
     const { placement, ...library } = exact.onnxRuntime;
     return { exact: exact.max, tf32: loose.max, backend: exact.backend, library, nodes: placement.providers };
+  });
+
+  await check(`${provider}: the ranges of a calibration are those of the CPU`, () => {
+    const rangesOn = (words, name) => {
+      const cache = at(`${name}.json`);
+      const files = ['-o', at('calibrated.onnx'), '--calibration-cache', cache];
+      trtforge(['convert', resnet, '--precision', 'int8', '--calibration', samples, ...files, ...words]);
+      return JSON.parse(readFileSync(cache, 'utf8')).ranges;
+    };
+    const samples = at('calibration.npz');
+    const values = Float32Array.from({ length: 8 * 3 * 224 * 224 }, (_, i) => Math.sin(i * 12.9898));
+    writeNpz(samples, new Map([['input', floats([8, 3, 224, 224], values)]]));
+    const cpu = rangesOn([], 'cpu-ranges');
+    const gpu = rangesOn(['--provider', provider], `${provider}-ranges`);
+    assert.deepEqual(Object.keys(gpu), Object.keys(cpu));
+    const off = Object.keys(cpu).map((name) => Math.abs(gpu[name].max / cpu[name].max - 1));
+    const worst = Math.max(...off);
+    assert.ok(worst > 0 && worst < 0.01, `${worst}`);
+    return { tensors: off.length, worst };
   });
 
   await check(`${provider}: the closed loop of a streaming encoder agrees with the CPU`, () => {

@@ -7,6 +7,7 @@ import { convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, option, text } from '../option.js';
+import { placeOf, placeOptions } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { step } from '../plan.js';
 import { pattern } from '../values.js';
@@ -39,6 +40,7 @@ export const command = defineCommand({
     }),
     ...conversion,
     ...advanced({ initMax, maxReductionDepth }),
+    ...advanced(placeOptions),
     highPrecisionNodes: option({
       flags: '--high-precision-nodes <regex>',
       advanced: true,
@@ -68,7 +70,12 @@ export const command = defineCommand({
     return convertModel(
       model,
       options.output,
-      { ...conversionFrom(options), unquantizedNodes: highPrecisionNodes, precision, externalData },
+      {
+        ...conversionFrom(options, placeOf(options)),
+        unquantizedNodes: highPrecisionNodes,
+        precision,
+        externalData,
+      },
       { emit, signal },
     );
   },

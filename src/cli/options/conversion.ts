@@ -1,4 +1,5 @@
 import { calibrationOf } from '../../engines/calibration/calibration.js';
+import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import {
@@ -113,9 +114,10 @@ export const conversionOptions = (prefix = '') => ({
 });
 type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>;
 
-/** The options as conversions take them. Throws TF_USAGE for one that has no effect: without a calibration, or where the graph is built as it is. */
+/** The options as conversions take them, calibrated on the CPU unless another place is passed. Throws TF_USAGE for one that has no effect: without a calibration, or where the graph is built as it is. */
 export function conversionFrom(
   options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
+  place: PlaceOptions = {},
 ): ConversionOptions {
   const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth, rest } = options;
   const { calibration: data, preprocess, imgsz } = options;
@@ -124,6 +126,13 @@ export function conversionFrom(
   const { calibrationCache: cache } = options;
   if (dataMax !== undefined && data.length === 0)
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {
+      remedy: 'Pass a sample of inputs: --calibration sample.npz.',
+    });
+  const { provider, device, onnxRuntime } = place;
+  const placed = Object.entries({ '--provider': provider, '--device': device, '--onnxruntime': onnxRuntime });
+  const [unused] = placed.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (unused !== undefined && data.length === 0)
+    throw new TrtforgeError('TF_USAGE', `${unused} is about a calibration, and there is none.`, {
       remedy: 'Pass a sample of inputs: --calibration sample.npz.',
     });
   const converting = {
@@ -155,7 +164,7 @@ export function conversionFrom(
     calibration:
       data.length === 0 && cache === undefined
         ? undefined
-        : calibrationOf({ data, method, cache, preprocess, imgsz }),
+        : calibrationOf({ data, method, cache, preprocess, imgsz, ...place }),
   };
 }
 

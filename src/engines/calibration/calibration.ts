@@ -12,12 +12,14 @@ import {
 import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import { canonicalJson } from '../identity/canonical-json.js';
+import type { PlaceOptions } from '../runtime/back-end.js';
+import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
 import { type Preparation, readSamples } from './read-samples.js';
 import { partOf, type SamplePart } from './sample-part.js';
 import type { SampleSource } from './sample-source.js';
 
-/** What a calibration is made from. */
-export interface CalibrationRequest extends Preparation {
+/** What a calibration is made from, and where the model runs. */
+export interface CalibrationRequest extends Preparation, PlaceOptions {
   /** Files and folders, see `readSamples`. */
   readonly data: readonly string[];
   /** As `parseMethod` reads it; default `mse`. */
@@ -32,7 +34,7 @@ export interface CalibrationRequest extends Preparation {
 }
 
 /**
- * A calibration over data on ONNX Runtime, on the CPU, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where there are neither data nor a cache;
+ * A calibration over data on ONNX Runtime, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where there are neither data nor a cache;
  * its functions throw what reading the data and running the model throw.
  */
 export function calibrationOf({
@@ -40,7 +42,9 @@ export function calibrationOf({
   method = DEFAULT_METHOD,
   cache,
   part,
-  ...preparation
+  preprocess,
+  imgsz,
+  ...place
 }: CalibrationRequest): Calibration {
   const chosen = parseMethod(method);
   if (data.length === 0 && (cache === undefined || !existsSync(cache)))
@@ -49,7 +53,7 @@ export function calibrationOf({
     });
   let known: readonly SampleSource[] | undefined;
   const sources = () => {
-    const read = known ?? readSamples(data, preparation);
+    const read = known ?? readSamples(data, { preprocess, imgsz });
     known ??= part === undefined ? read : [partOf(read, part)];
     return known;
   };
@@ -76,7 +80,7 @@ export function calibrationOf({
       if (data.length === 0) return new Map();
       const [{ observeRanges }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/observe-ranges.js'),
-        opener(model, { emit, signal }),
+        opener(model, place, { emit, signal }),
         samplesOf(sources(), signal),
       ]);
       return observeRanges(model, samples, open, { emit, signal, total: totalOf(sources()) });
@@ -88,7 +92,7 @@ export function calibrationOf({
         return cachedRanges(cache, tensors, channels, identity, emit);
       const [{ calibrateTensors }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/calibrate.js'),
-        opener(model, { emit, signal }),
+        opener(model, place, { emit, signal }),
         samplesOf(sources(), signal),
       ]);
       const total = totalOf(sources());
@@ -133,9 +137,13 @@ async function cachedRanges(
 
 type Context = Pick<Parameters<Calibration['observe']>[1], 'emit' | 'signal'>;
 
-async function opener(model: string, context: Context) {
+async function opener(model: string, { provider = 'cpu', ...place }: PlaceOptions, context: Context) {
+  if (!isOrtProvider(provider))
+    throw new TrtforgeError('TF_USAGE', `"${provider}" is not a provider that a model is calibrated on.`, {
+      remedy: 'Pass one of: cpu, cuda, tensorrt.',
+    });
   const { openOrtSession } = await import('../runtime/onnxruntime/ort-session.js');
-  return (path: string) => openOrtSession(path, { ...context, givenModel: model });
+  return (path: string) => openOrtSession(path, { provider, ...place, ...context, givenModel: model });
 }
 
 async function samplesOf(sources: readonly SampleSource[], signal: AbortSignal | undefined) {

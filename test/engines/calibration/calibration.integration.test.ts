@@ -43,6 +43,15 @@ async function calibrate(request: Parameters<typeof calibrationOf>[0], tensors =
   return { y: ranges.get('y'), hasRun, warned };
 }
 
+test('runs where it is asked to, or not at all', async () => {
+  const on = (provider: string) => calibrate({ data: [samples], method: 'max', provider });
+  await expect(on('tpu')).rejects.toMatchObject({ code: 'TF_USAGE' });
+  expect(await on('cpu')).toMatchObject({ hasRun: true });
+  if (existsSync('/dev/nvidia0')) return;
+  const code = expect.stringMatching(/^TF_(GPU_UNAVAILABLE|ONNXRUNTIME_MISSING|NATIVE_)/);
+  await expect(on('cuda')).rejects.toMatchObject({ code });
+});
+
 describe('a calibration cache', () => {
   const cache = join(folder, 'ranges.json');
 
