@@ -83,7 +83,7 @@ export const core: Product = {
     ),
     quality(
       'bisect',
-      'find the nodes that must stay FP32 for a bad 16-bit model to pass',
+      'find what makes a typed model or an engine fail: nodes in 16 bits, a fusion, TF32',
       () => import('./commands/bisect.js'),
     ),
     quality('bench', 'measure an engine on the GPU', () => import('./commands/bench.js')),

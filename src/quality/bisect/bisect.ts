@@ -152,7 +152,7 @@ function conversionOf(
   if (engines !== null)
     throw new TrtforgeError(
       'TF_USAGE',
-      `${candidate} was built from another model than ${reference}, of which nobody states how it was converted.`,
+      `${candidate} was built from another model than ${reference}, and its passport does not state how that was converted.`,
       { remedy: `Pass what ${reference} was converted to, for example --precision fp16.` },
     );
   throw new TrtforgeError(
