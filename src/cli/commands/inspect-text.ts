@@ -1,4 +1,4 @@
-import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
+import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { targetText } from '../../engines/identity/target.js';
@@ -7,6 +7,7 @@ import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-f
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import type { TextOutput } from '../command.js';
 import { precisionLines } from '../precision-lines.js';
+import { table } from '../text.js';
 
 const MOST_OPS = 12;
 
@@ -42,7 +43,23 @@ export function renderModel(facts: ModelFacts, output: TextOutput): void {
     facts.functions.map(({ domain, name, nodes }) => [`${domain}::${name}`, plural(nodes, 'node')]),
   );
   if (facts.nodeList !== undefined) renderNodes(facts.nodeList, output);
+  if (facts.weightList !== undefined) renderWeights(facts.weightList, output);
   renderFindings(facts.findings, output);
+}
+
+function renderWeights(weights: NonNullable<ModelFacts['weightList']>, { line, colors }: TextOutput): void {
+  const rows = weights.map(({ name, dtype, shape, min, max, zeros, sparse24 }) => [
+    dtype,
+    shape.join('x') || 'scalar',
+    ...[min, max].map((value) => (value === null ? '–' : formatStatistic(value))),
+    zeros === null ? '–' : formatCount(zeros),
+    sparse24 === null ? '–' : sparse24 ? 'yes' : 'no',
+    name,
+  ]);
+  const [titles = '', ...lines] = table(['TYPE', 'SHAPE', 'MIN', 'MAX', 'ZEROS', '2:4', 'WEIGHT'], rows);
+  line();
+  line(colors.dim(titles));
+  for (const text of lines) line(text);
 }
 
 /** A node a line: operator, name, what goes in and out, attributes. */

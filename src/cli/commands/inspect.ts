@@ -4,6 +4,7 @@ import { modelFacts } from '../../formats/onnx/inspect.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { ModelFacts } from '../../formats/onnx/model-facts.js';
 import { listNodes } from '../../formats/onnx/node-list.js';
+import { listWeights } from '../../formats/onnx/weight-list.js';
 import { defineCommand } from '../command.js';
 import { flag, option } from '../option.js';
 import { pattern } from '../values.js';
@@ -23,13 +24,18 @@ export const command = defineCommand({
       describe: 'list the nodes whose name or operator matches, with their attributes; . for all',
       parse: pattern,
     }),
+    weights: option({
+      flags: '--weights <regex>',
+      describe: 'list the weights whose name matches, with range, zeros and 2:4 sparsity; . for all',
+      parse: pattern,
+    }),
     checkWeights: flag({
       flags: '--check-weights',
       describe: 'read every weight and report NaN, infinities and values outside FP16',
     }),
   },
   schema: async () => (await import('../../formats/onnx/model-facts.js')).modelFactsSchema,
-  run: async ([file = ''], { nodes, checkWeights }, context): Promise<ModelFacts> => {
+  run: async ([file = ''], { nodes, weights, checkWeights }, context): Promise<ModelFacts> => {
     if (isEngineFile(file))
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,
@@ -39,6 +45,7 @@ export const command = defineCommand({
       const facts = {
         ...modelFacts(model),
         ...(nodes === undefined ? {} : { nodeList: listNodes(model, nodes) }),
+        ...(weights === undefined ? {} : { weightList: await listWeights(model, weights, context.signal) }),
       };
       if (!checkWeights) return facts;
       const { lintWeights } = await import('../../formats/onnx/lint/weights.js');

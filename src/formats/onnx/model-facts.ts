@@ -35,6 +35,18 @@ const nodeFactsSchema = z.strictObject({
   attributes: z.record(z.string(), z.union([scalarSchema, z.array(scalarSchema)])),
 });
 
+const weightFactsSchema = z.strictObject({
+  name: z.string(),
+  dtype: z.string(),
+  shape: z.array(z.int()),
+  /** Of the finite values; null where there is none, and for text and complex numbers. */
+  min: z.number().nullable(),
+  max: z.number().nullable(),
+  zeros: count.nullable(),
+  /** Whether every four input channels have two zeros, for sparse tensor cores; null where no convolution or matrix product reads it, or channels are no multiple of four. */
+  sparse24: z.boolean().nullable(),
+});
+
 /** What `inspect` reports of an ONNX model. Counts "graph and bodies" include the bodies of If, Loop, Scan, but no functions. */
 export const modelFactsSchema = z.strictObject({
   schema: z.literal('trtforge.inspect/1'),
@@ -70,6 +82,8 @@ export const modelFactsSchema = z.strictObject({
   externalFiles: z.array(z.strictObject({ path: z.string(), bytes: bytes.nullable() })),
   /** Nodes of the graph and its bodies, in the file's order; only where they are requested. */
   nodeList: z.array(nodeFactsSchema).optional(),
+  /** Initializers of the graph and its bodies, in the file's order; only where they are requested. */
+  weightList: z.array(weightFactsSchema).optional(),
   findings: z.array(findingSchema),
 });
 

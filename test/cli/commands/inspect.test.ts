@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { attribute } from '../../../src/formats/onnx/index.js';
 import { modelFactsSchema } from '../../../src/formats/onnx/model-facts.js';
-import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { samplePlan } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 import { writeNet } from '../../support/written-net.js';
@@ -62,6 +62,34 @@ describe('inspect of a model', () => {
     expect(await listed('Conv')).toEqual([]);
     expect((await inspect(path, '--nodes', 'turn')).out).toContain('perm=[1,0]');
     expect((await inspect(path, '--nodes', '(')).exitCode).toBe(2);
+  });
+
+  it('lists weights with their range, zeros and 2:4 sparsity', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', [1, 8]);
+      // Two zeros in every four rows, and in columns not.
+      const half = Array.from({ length: 16 }, (_, at) => (Math.floor(at / 2) % 4 < 2 ? 0 : at - 10));
+      graph.initializer('half', floats('float32', [8, 2], half));
+      graph.initializer('dense', floats('float16', [2, 4], [1, 2, -3, 4, 0, 0, 7, 8]));
+      graph.initializer('odd', floats('float32', [3], [Number.NaN, 2, Number.POSITIVE_INFINITY]));
+      graph.node('MatMul', { inputs: ['x', 'half'], outputs: ['a'] });
+      graph.node('Gemm', {
+        inputs: ['dense', 'half'],
+        outputs: ['b'],
+        attributes: { transB: attribute.int(1) },
+      });
+      graph.output('a', 'float32', [1, 2]);
+    });
+    const facts = modelFactsSchema.omit({ schema: true }).loose();
+    const listed = async (pattern: string) =>
+      facts.parse((await inspect(path, '--weights', pattern, '--json')).json()).weightList;
+    expect(await listed('.')).toEqual([
+      { name: 'half', dtype: 'float32', shape: [8, 2], min: -6, max: 5, zeros: 8, sparse24: true },
+      { name: 'dense', dtype: 'float16', shape: [2, 4], min: -3, max: 8, zeros: 2, sparse24: false },
+      { name: 'odd', dtype: 'float32', shape: [3], min: 2, max: 2, zeros: 0, sparse24: null },
+    ]);
+    expect((await listed('^dense$'))?.map(({ name }) => name)).toEqual(['dense']);
+    expect((await inspect(path, '--weights', '^dense$')).out).toContain('float16  2x4');
   });
 
   it('prints exactly one JSON object', async () => {
