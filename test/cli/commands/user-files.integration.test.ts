@@ -20,7 +20,9 @@ afterEach(() => process.chdir(home));
 const verbs = await everyVerb();
 const writers = verbs.flatMap(({ path, command }) =>
   Object.values(command.options).flatMap((spec) =>
-    spec.writes === undefined ? [] : [{ path, option: `--${longName(spec)}`, writes: spec.writes, command }],
+    spec.writes === undefined || spec.configOnly
+      ? []
+      : [{ path, option: `--${longName(spec)}`, writes: spec.writes, command }],
   ),
 );
 
@@ -62,6 +64,14 @@ describe('an output is never an input', () => {
     const line = [...path.split(' '), ...args, '--config', 'config.npz'];
     expect(await codeOf([...line, option, 'config.npz', '--force'])).toBe('TF_OUTPUT_IS_INPUT');
     expect(readFileSync('config.npz', 'utf8')).toBe('{}');
+  });
+
+  test('a key of the configuration that is written', async () => {
+    writeFileSync('in.onnx', 'precious');
+    writeFileSync('config.json', '{"timing-cache": "in.onnx"}');
+    const line = ['bisect', 'in.onnx', '--against', 'absent.onnx', '-o', 'out', '--config', 'config.json'];
+    expect(await codeOf([...line, '--force'])).toBe('TF_OUTPUT_IS_INPUT');
+    expect(readFileSync('in.onnx', 'utf8')).toBe('precious');
   });
 
   test('an argument that is written', async () => {
