@@ -224,7 +224,9 @@ export const polygraphyRows: readonly ForeignFlag[] = [
       }),
     },
   ),
-  ...listed('--show', '', 'everything is shown', { verbs: ['inspect', 'engine inspect', 'engine layers'] }),
+  ...listed('--show', '', 'all is shown but nodes (--nodes .) and weights (--weights .)', {
+    verbs: ['inspect', 'engine inspect', 'engine layers'],
+  }),
   ...valued('--display-as', '', 'facts of the model are shown as it is', { verbs: ['inspect'] }),
   ...valued(
     '--trt-config-script --trt-config-func-name --trt-network-func-name --data-loader-script --data-loader-func-name --trt-config-postprocess-script',
