@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BenchCase, type BenchContext, peersOr } from '../context.js';
 import { CommandFailed, type CommandRuns, measureCommand } from '../measure.js';
@@ -86,7 +86,10 @@ async function rowsOf(
     );
     const convert = () => {
       rmSync(out, { force: true });
-      return measureCommand(converter.command(subject.model, subject.samples, out), { runs: 1, warmups: 0 });
+      // ModelOpt writes into the file that it is given.
+      const model = join(context.folder, 'given.onnx');
+      copyFileSync(subject.model, model);
+      return measureCommand(converter.command(model, subject.samples, out), { runs: 1, warmups: 0 });
     };
     try {
       // What peers make does not change with this clone.
