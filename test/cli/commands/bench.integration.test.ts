@@ -305,7 +305,7 @@ describe('two benches on one GPU', () => {
       });
     });
   const begin = (seconds: string) => {
-    first = spawn(process.execPath, [main, 'bench', at('a.engine'), '--duration', seconds], {
+    first = spawn(process.execPath, [main, 'bench', at('a.engine'), '--duration', seconds, '--events'], {
       env: environment,
       stdio: ['ignore', 'ignore', 'pipe'],
     });

@@ -552,6 +552,7 @@ describe('trtforge run ENGINE', () => {
       '--iterations',
       '1000000',
       '--json',
+      '--events',
     ];
     const started = spawn(process.execPath, words, {
       env: { ...environment, FAKE_COMPUTE_US: '1000' },
@@ -562,7 +563,7 @@ describe('trtforge run ENGINE', () => {
     const ended = new Promise((resolve) => started.once('close', resolve));
     await new Promise<void>((resolve) => {
       started.stderr.on('data', (chunk: Buffer) => {
-        if (/^run …/m.test(chunk.toString())) resolve();
+        if (/"type":"phase-start","phase":"run"/.test(chunk.toString())) resolve();
       });
     });
     const { pid } = started;

@@ -197,7 +197,7 @@ describe('a bench on the second GPU', () => {
   let first: ChildProcess;
   const begin = () =>
     new Promise<void>((resolve) => {
-      const words = [main, 'bench', at('a.engine'), '--device', '1', '--duration', '90'];
+      const words = [main, 'bench', at('a.engine'), '--device', '1', '--duration', '90', '--events'];
       first = spawn(process.execPath, words, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
       first.stderr?.on('data', (chunk: Buffer) => {
         if (chunk.toString().includes('measure')) resolve();
