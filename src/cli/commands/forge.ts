@@ -36,6 +36,7 @@ export const forgeOptions = {
   }),
   ...comparisonOptions,
   threads: inConfig(comparisonOptions.threads),
+  valRange: inConfig(comparisonOptions.valRange),
   ...storeOptions,
   ...builderOption,
   weightBudget: inConfig(loadOptions.weightBudget),
@@ -59,8 +60,7 @@ export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   examples: [
     'trtforge forge resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89',
-    "trtforge forge encoder.onnx --precision fp16 --profile 'ids:1x16/8x128/32x512' --run-root runs/encoder",
-    'trtforge forge model.onnx --precision bf16 --skip build',
+    'trtforge forge model.onnx --precision int8 --calibration samples.npz',
   ],
   options: forgeOptions,
   schema: async () => (await import('../../report/result.js')).forgeResultSchema,

@@ -62,6 +62,7 @@ export const recipeOptions = {
     advanced: true,
   }),
   ...configOnly(conversionOptions('conversion: ')),
+  calibration: conversionOptions('').calibration,
   workspace: option({
     flags: '--workspace <size>',
     group: 'Builder',

@@ -60,7 +60,7 @@ export const conversionOptions = (prefix = '') => ({
   calibration: text({
     flags: '--calibration <file>',
     group: 'Calibration',
-    describe: `${prefix}samples that the model runs on: npz, npy or NAME=@FILE.npy with samples along the first axis, images, WAV, a folder or a list (.txt) of them; for int8, fp8, --data-max, and better int4, nvfp4`,
+    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: npz, npy, NAME=@FILE.npy, images, WAV, a folder or a list (.txt) of them`,
     repeat: true,
   }),
   calibrationMethod: option({

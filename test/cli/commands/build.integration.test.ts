@@ -56,15 +56,11 @@ describe('trtforge build refuses before any work', () => {
     ['an optimization level beyond 5', ['--builder-config', 'optimization-level=6'], /optimization-level: /],
     ['a target that cannot be', ['--target', 'tensorrt-rtx:sm_90'], /sm_90 \(Hopper/],
     [
-      'a calibration on the line',
-      ['--calibration', 'sample.npz'],
-      /takes --calibration from a configuration file only/,
+      'a method on the line',
+      ['--calibration-method', 'max'],
+      /takes --calibration-method from a configuration file only/,
     ],
-    [
-      'a calibration of nothing',
-      ['--config', written('calibration: sample.npz')],
-      /--calibration is about a conversion/,
-    ],
+    ['a calibration of nothing', ['--calibration', 'sample.npz'], /--calibration is about a conversion/],
     [
       'a limit without a calibration',
       ['--precision', 'fp16', '--config', written('data-max: 512')],
