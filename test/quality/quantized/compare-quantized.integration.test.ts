@@ -14,10 +14,10 @@ import { freshPath, noise, written } from '../../formats/precision/judge.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const g = new GraphBuilder('network');
-g.input('x', 'float32', ['n', 16, 8, 8]);
+g.input('x', 'float32', ['n', 24, 8, 8]);
 let value = 'x';
 for (const [index, name] of ['first', 'second', 'third'].entries()) {
-  g.initializer(`${name}.weight`, noise([16, 16, 3, 3], 0.15, index + 1));
+  g.initializer(`${name}.weight`, noise([24, 24, 3, 3], 0.15, index + 1));
   const made = g.node('Conv', {
     name,
     inputs: [value, `${name}.weight`],
@@ -27,10 +27,10 @@ for (const [index, name] of ['first', 'second', 'third'].entries()) {
   value = g.node('Relu', { name: `${name}.relu`, inputs: [made], outputs: [`${name}.relu.out`] });
 }
 g.node('GlobalAveragePool', { name: 'pool', inputs: [value], outputs: ['pooled'] });
-g.output('pooled', 'float32', ['n', 16, 1, 1]);
+g.output('pooled', 'float32', ['n', 24, 1, 1]);
 const model = await written(g);
 const data = freshPath('.npy');
-const samples = noise([6, 16, 8, 8], 1, 9);
+const samples = noise([6, 24, 8, 8], 1, 9);
 writeNpy(data, samples);
 
 async function quantized(precision: string, ...more: string[]) {
@@ -54,12 +54,12 @@ it('writes the errors of outputs and nodes, what each node computes in, inputs a
   expect(exitCode).toBe(0);
   const metrics = quantizedComparisonSchema.parse(read('metrics.json'));
   expect(json()).toMatchObject(metrics);
-  expect(metrics).toMatchObject({ num_samples: 4, input_chw: [16, 8, 8], calibration_path: data });
+  expect(metrics).toMatchObject({ num_samples: 4, input_chw: [24, 8, 8], calibration_path: data });
 
   const rows = Array.from({ length: 4 }, (_, row) => ({
     ...samples,
-    shape: [1, 16, 8, 8],
-    bytes: samples.bytes.slice(4096 * row, 4096 * (row + 1)),
+    shape: [1, 24, 8, 8],
+    bytes: samples.bytes.slice(6144 * row, 6144 * (row + 1)),
   }));
   const run = async (path: string) => {
     await using session = await openSession(path);
@@ -93,12 +93,12 @@ it('writes the errors of outputs and nodes, what each node computes in, inputs a
   expect(Object.values(scheme.counts).reduce((sum, count) => sum + count, 0)).toBe(scheme.nodes.length);
 
   expect(ioContractSchema.parse(read('io.json'))).toEqual({
-    inputs: [{ name: 'x', dtype: 1, shape: ['n', 16, 8, 8] }],
-    outputs: [{ name: 'pooled', dtype: 1, shape: ['n', 16, 1, 1] }],
+    inputs: [{ name: 'x', dtype: 1, shape: ['n', 24, 8, 8] }],
+    outputs: [{ name: 'pooled', dtype: 1, shape: ['n', 24, 1, 1] }],
   });
   const stacked = readNpy(join(output, 'calibration.npy'));
-  expect(stacked.shape).toEqual([4, 16, 8, 8]);
-  expect(Buffer.from(stacked.bytes).equals(Buffer.from(samples.bytes.slice(0, 4 * 4096)))).toBe(true);
+  expect(stacked.shape).toEqual([4, 24, 8, 8]);
+  expect(Buffer.from(stacked.bytes).equals(Buffer.from(samples.bytes.slice(0, 4 * 6144)))).toBe(true);
 });
 
 it('names the codes of other types, and has no infinity where nothing differs', async () => {
@@ -112,9 +112,9 @@ it('names the codes of other types, and has no infinity where nothing differs', 
 
 it('compares no model with one of other outputs', async () => {
   const other = new GraphBuilder('other');
-  other.input('x', 'float32', ['n', 16, 8, 8]);
+  other.input('x', 'float32', ['n', 24, 8, 8]);
   other.node('Relu', { name: 'r', inputs: ['x'], outputs: ['y'] });
-  other.output('y', 'float32', ['n', 16, 8, 8]);
+  other.output('y', 'float32', ['n', 24, 8, 8]);
   const { output, exitCode, json } = await compared(await written(other));
   expect([exitCode, json().error?.code]).toEqual([2, 'TF_VERIFY_MISMATCH']);
   expect(existsSync(output)).toBe(false);
