@@ -160,8 +160,8 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     await open('pass', {}, async (page) => {
       const numbers = await page.evaluate(captionNumbers);
       expect(numbers.filter((number) => number.startsWith('"Figure "')).length).toBe(6);
-      expect(numbers.filter((number) => number.startsWith('"Table "')).length).toBe(7);
-      expect(numbers.length).toBe(13);
+      expect(numbers.filter((number) => number.startsWith('"Table "')).length).toBe(8);
+      expect(numbers.length).toBe(14);
     });
   });
 

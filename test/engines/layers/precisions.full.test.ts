@@ -30,6 +30,15 @@ const texts: Feeds = {
   attention_mask: integerTensor('int64', [BATCH, LENGTH], new Array(BATCH * LENGTH).fill(1)),
 };
 
+/** Of the small ResNet, what FP8 leaves out: 16 channels or fewer. */
+const withFewChannels = [
+  'conv1',
+  ...['0.conv1', '0.conv2', '0.conv3', '0.downsample.0', '1.conv1', '1.conv2', '1.conv3'].map(
+    (name) => `layer1.${name}`,
+  ),
+  'fc',
+];
+
 /** `fixed`: the profile has one shape; else up to the samples' own. */
 const profile = (feeds: Feeds, fixed: boolean): Record<string, ProfileRange> =>
   Object.fromEntries(
@@ -73,24 +82,26 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
   }
 
   it.each([
-    ['int8', 80, 'int8'],
-    ['int8', 89, 'int8'],
-    ['int8', 120, 'int8'],
-    ['fp8', 89, 'float8_e4m3fn'],
-    ['fp8', 120, 'float8_e4m3fn'],
-  ] as const)('ResNet in %s for sm_%i: all convolutions but the first', async (precision, sm, type) => {
-    const { operators, floating, conversions } = await precisionsOf(resnet, images, precision, sm, false);
-    expect(operators).toEqual([
-      { op: 'Conv', nodes: 29, types: { [type]: 28, float16: 1 } },
-      { op: 'Gemm', nodes: 1, types: { float16: 1 } },
-    ]);
-    expect(floating.map(({ node, requested }) => [node, requested])).toEqual([
-      ['conv1', null],
-      ['fc', null],
-    ]);
-    // What the first convolution writes in FP16 is quantized once; its three channels are filled up.
-    expect(conversions).toEqual({ quantize: 1, dequantize: 0, move: 1 });
-  });
+    ['int8', 80, 'int8', ['conv1', 'fc']],
+    ['int8', 89, 'int8', ['conv1', 'fc']],
+    ['int8', 120, 'int8', ['conv1', 'fc']],
+    ['fp8', 89, 'float8_e4m3fn', withFewChannels],
+    ['fp8', 120, 'float8_e4m3fn', withFewChannels],
+  ] as const)(
+    'ResNet in %s for sm_%i: all that the placement quantizes',
+    async (precision, sm, type, left) => {
+      const { operators, floating, conversions } = await precisionsOf(resnet, images, precision, sm, false);
+      const convolutions = left.length - 1;
+      expect(operators).toEqual([
+        { op: 'Conv', nodes: 29, types: { [type]: 29 - convolutions, float16: convolutions } },
+        { op: 'Gemm', nodes: 1, types: { float16: 1 } },
+      ]);
+      expect(floating.map(({ node }) => node).sort()).toEqual([...left].sort());
+      expect(floating.every(({ requested }) => requested === null)).toBe(true);
+      // What the first convolution writes in FP16 is quantized once; its three channels are filled up.
+      expect(conversions).toEqual({ quantize: 1, dequantize: 0, move: 1 });
+    },
+  );
 
   it.each([
     ['int8', 80, 'int8', false],
