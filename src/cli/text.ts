@@ -1,8 +1,8 @@
 import { formatBytes, plural } from '../base/text/quantity.js';
 import type { Miss } from '../engines/store/lookup.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
-import { REASON } from '../quality/explain/issue-finder.js';
 import { placeSentences } from '../quality/explain/place-text.js';
+import { REASON } from '../quality/explain/reason-line.js';
 import type { TextOutput } from './command.js';
 import type { PlanResult } from './plan.js';
 

@@ -4,6 +4,7 @@ import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import type { ModelNodes } from './model-nodes.js';
+import { REASON } from './reason-line.js';
 import { inOrder } from './severity.js';
 
 /** How many lines an issue lists; a tactic can be skipped thousands of times. */
@@ -30,9 +31,6 @@ const CONSEQUENCE = new RegExp(
     'Network must have at least one output|Network validation failed',
   ].join('|'),
 );
-
-/** What the parser prints below an error: the code and the reason of each step that failed. */
-export const REASON = /^\[\d{1,3}\] \S/;
 
 /** Lines below an unexplained error that are listed with it. */
 const CONTINUED = 3;

@@ -1,6 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import { type Bar, barChart } from '../chart/bars.js';
+import { floatingNodes, layerSentences } from '../layer-sentences.js';
 import type { ForgeResult } from '../result.js';
 import {
   charts,
@@ -15,15 +16,7 @@ import {
   strong,
   table,
 } from '../section.js';
-import {
-  engineSentence,
-  floatingNodes,
-  gpusOf,
-  layerSentences,
-  libraryOf,
-  modelBytes,
-  precisionLabel,
-} from '../sentences.js';
+import { engineSentence, gpusOf, libraryOf, modelBytes, precisionLabel } from '../sentences.js';
 
 /** The engine and its passport. */
 export function engineSection({ engine, passport, build }: ForgeResult): Section | null {
