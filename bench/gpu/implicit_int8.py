@@ -14,23 +14,10 @@ except ImportError:
     import tensorrt_bindings as trt
 import numpy as np
 
-cuda = ctypes.CDLL("libcuda.so.1")
-u64, vp = ctypes.c_uint64, ctypes.c_void_p
+from cuda_driver import begin, check, cuda, u64, vp
+
 cuda.cuMemAlloc_v2.argtypes = [ctypes.POINTER(u64), ctypes.c_size_t]
 cuda.cuMemcpyHtoD_v2.argtypes = [u64, vp, ctypes.c_size_t]
-
-
-def check(status, what):
-    if status != 0:
-        raise RuntimeError(f"{what} failed with CUDA error {status}")
-
-
-def begin():
-    check(cuda.cuInit(0), "cuInit")
-    device, context = ctypes.c_int(), vp()
-    check(cuda.cuDeviceGet(ctypes.byref(device), 0), "cuDeviceGet")
-    check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
-    check(cuda.cuCtxSetCurrent(context), "cuCtxSetCurrent")
 
 
 def calibrator(base, path):

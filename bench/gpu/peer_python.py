@@ -16,8 +16,8 @@ except ImportError:
     import tensorrt_bindings as trt
 import numpy as np
 
-cuda = ctypes.CDLL("libcuda.so.1")
-u64, vp = ctypes.c_uint64, ctypes.c_void_p
+from cuda_driver import begin, check, cuda, u64, vp
+
 SIGNATURES = {
     "cuMemAlloc_v2": [ctypes.POINTER(u64), ctypes.c_size_t],
     "cuMemFree_v2": [u64],
@@ -41,19 +41,6 @@ STREAM_NON_BLOCKING = 1
 CAPTURE_THREAD_LOCAL = 1
 # bfloat16 and smaller floats have no numpy type; bytes serve, since only their number matters here.
 NUMPY = {"FLOAT": np.float32, "HALF": np.float16, "INT32": np.int32, "INT64": np.int64, "BOOL": np.bool_, "INT8": np.int8, "UINT8": np.uint8}
-
-
-def check(status, what):
-    if status != 0:
-        raise RuntimeError(f"{what} failed with CUDA error {status}")
-
-
-def begin():
-    check(cuda.cuInit(0), "cuInit")
-    device, context = ctypes.c_int(), vp()
-    check(cuda.cuDeviceGet(ctypes.byref(device), 0), "cuDeviceGet")
-    check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device), "cuDevicePrimaryCtxRetain")
-    check(cuda.cuCtxSetCurrent(context), "cuCtxSetCurrent")
 
 
 class Prepared:

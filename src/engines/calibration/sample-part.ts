@@ -16,7 +16,7 @@ export const FEWEST_SAMPLES = EACH;
 
 const isHeldOut = (index: number): boolean => index % EACH === EACH - 1 && index < EACH * MOST_HELD_OUT;
 
-/** One part of the samples of some sources, in their order; `counted` is told how many samples both parts have. The digest of a part is another than that of all. */
+/** One part of the samples of some sources, in their order; `counted` gets how many samples both parts have. The digest of a part is another than that of all. */
 export function partOf(
   sources: readonly SampleSource[],
   part: SamplePart,

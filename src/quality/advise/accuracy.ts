@@ -83,7 +83,7 @@ export class AccuracySums {
   }
 }
 
-/** Not a number, as NaN in either makes it, is no signal at all. */
+/** Not a number, as NaN in either makes it, is not a signal. */
 const decibels = (signal: number, noise: number): number => {
   const db = 10 * Math.log10(signal / noise);
   return noise === 0 ? Number.POSITIVE_INFINITY : Number.isNaN(db) ? Number.NEGATIVE_INFINITY : db;

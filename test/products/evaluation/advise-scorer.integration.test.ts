@@ -4,18 +4,15 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { scorerFor } from '../../../src/products/evaluation/advise-scorer.js';
 import { evaluateDetector } from '../../../src/products/evaluation/detection/evaluate-detector.js';
-import type { Recogniser } from '../../../src/quality/tasks/recogniser.js';
 import { cellSettings, detector, paintCells } from './detection/coloured-cells.js';
+import { fakeRecogniser } from './fake-recogniser.js';
 import { channelMeans, paint } from './image-networks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-scorer-'));
 const at = (...names: readonly string[]) => join(folder, ...names);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const settings = {
-  ...{ normalizer: 'none', conf: 0.5, iou: 0.7, maxDet: 300, preNmsTopk: 30_000, agnosticNms: false },
-  ...{ warmupRuns: 0, skipLatency: 0 },
-};
+const settings = { ...cellSettings, normalizer: 'none', warmupRuns: 0 };
 
 it('boxes are scored as eval detector scores them', async () => {
   await paintCells(folder);
@@ -48,33 +45,11 @@ it('classes are scored by top-1, and their data have a digest', async () => {
 });
 
 /** Understands all words where the encoder beside the meta file is the whole one, and finds the other models there too. */
-const recogniser: Recogniser = {
-  id: 'fake',
-  accepts: (path) => path.endsWith('meta.json'),
-  open: async (path) => {
-    const beside = (name: string) => readFileSync(join(dirname(path), name), 'utf8');
-    expect(beside('joint.onnx')).toBe('joint');
-    return {
-      facts: {
-        features: { count: 80, sampleRate: 16_000, settings: {} },
-        ...{
-          vocabulary: ['one', 'two'],
-          blankId: 2,
-          durations: [],
-          streaming: null,
-          files: [path],
-          backend: 'fake',
-        },
-      },
-      transcribe: async () => ({
-        tokens: [],
-        text: beside('encoder.onnx') === 'whole' ? 'one two' : 'one',
-        timings: { encodeMs: 1, decodeMs: 1, chunks: 1 },
-      }),
-      close: async () => {},
-    };
-  },
-};
+const recogniser = fakeRecogniser((path) => {
+  const beside = (name: string) => readFileSync(join(dirname(path), name), 'utf8');
+  expect(beside('joint.onnx')).toBe('joint');
+  return { file: path, text: () => (beside('encoder.onnx') === 'whole' ? 'one two' : 'one') };
+});
 
 beforeAll(() => {
   mkdirSync(at('bundle'));

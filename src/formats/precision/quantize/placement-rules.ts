@@ -37,7 +37,7 @@ const afterLastLayer: ReadonlySet<string> = new Set(
   ),
 );
 const arithmetic: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div', 'Pow', 'Exp', 'ReduceSum']);
-/** What an answer is taken apart by: arithmetic with its parts behind them decodes it (the edges of a box from distances), and is no residual. */
+/** What an answer is taken apart by: arithmetic with its parts behind them decodes it (the edges of a box from distances), and is not a residual. */
 const takesApart: ReadonlySet<string> = new Set(['Slice', 'Split', 'Softmax']);
 
 /** In this order; the first rule that keeps a node out is the one recorded. */

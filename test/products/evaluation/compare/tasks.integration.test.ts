@@ -7,7 +7,8 @@ import {
   type CompareBackEndsRequest,
   compareBackEnds,
 } from '../../../../src/products/evaluation/compare/compare-backends.js';
-import type { Recogniser } from '../../../../src/quality/tasks/recogniser.js';
+import { cellSettings } from '../detection/coloured-cells.js';
+import { fakeRecogniser } from '../fake-recogniser.js';
 import { channelMeans, paint } from '../image-networks.js';
 
 const sounds = join(import.meta.dirname, '../../../fixtures/audio');
@@ -20,14 +21,7 @@ const base: Omit<CompareBackEndsRequest, 'model' | 'data'> = {
   precisions: [],
   backEnds: ['ort-cpu'],
   normalizer: 'none',
-  conf: 0.5,
-  iou: 0.7,
-  maxDet: 300,
-  preNmsTopk: 30_000,
-  agnosticNms: false,
-  warmupRuns: 1,
-  skipLatency: 0,
-  open: {},
+  ...cellSettings,
 };
 
 describe('a classifier', () => {
@@ -51,30 +45,12 @@ describe('a classifier', () => {
 
 describe('a bundle', () => {
   /** Engines hear one word less. */
-  const recogniser: Recogniser = {
-    id: 'fake',
-    accepts: (path) => path.endsWith('meta.json'),
-    open: async (path, { engines, provider }) => {
-      if (provider === 'cuda') throw new TrtforgeError('TF_GPU_UNAVAILABLE', 'This fake has no GPU.');
-      return {
-        facts: {
-          features: { count: 80, sampleRate: 16_000, settings: {} },
-          vocabulary: ['one', 'two'],
-          blankId: 2,
-          durations: [],
-          streaming: null,
-          files: [engines === undefined ? path : join(engines, 'encoder.engine')],
-          backend: 'a fake',
-        },
-        transcribe: async () => ({
-          tokens: [],
-          text: engines === undefined ? 'one two' : 'one',
-          timings: { encodeMs: 1, decodeMs: 2, chunks: 1 },
-        }),
-        close: async () => {},
-      };
-    },
-  };
+  const recogniser = fakeRecogniser((path, { engines, provider }) => {
+    if (provider === 'cuda') throw new TrtforgeError('TF_GPU_UNAVAILABLE', 'This fake has no GPU.');
+    return engines === undefined
+      ? { file: path, text: () => 'one two' }
+      : { file: join(engines, 'encoder.engine'), text: () => 'one' };
+  });
 
   beforeAll(() => {
     mkdirSync(at('bundle'));
