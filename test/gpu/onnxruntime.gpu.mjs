@@ -22,7 +22,15 @@ const { ran, trtforge } = programsIn(folder);
 const CHUNKS = 40;
 const streaming = at('encoder_streaming.onnx');
 const resnet = at('resnet50.onnx');
-const BATCH = ['--inputs', 'random', '--seed', '7', '--shapes', 'input:4x3x224x224'];
+/** Quick to build, for what does not depend on the size. */
+const small = at('small.onnx');
+const random = (size) => ['--inputs', 'random', '--seed', '7', '--shapes', `input:4x3x${size}x${size}`];
+const BATCH = random(224);
+const SMALL_BATCH = random(64);
+/** Every build by the provider but those about caches starts from what an earlier one timed. */
+const timings = at('timings');
+mkdirSync(timings);
+const TIMINGS = { trt_timing_cache_enable: '1', trt_timing_cache_path: timings };
 const option = (settings) =>
   Object.entries(settings).flatMap(([key, value]) => ['--provider-option', `${key}=${value}`]);
 const floats = (shape, values) => tensorFrom('float32', shape, Float32Array.from(values));
@@ -73,21 +81,35 @@ if (providers.length === 0) finish();
 await check('a streaming encoder with a recording of the CPU, and ResNet-50 with outputs of the CPU', () => {
   ran('build/examples/models/main.js', ['streaming-encoder', '--size', 'small', '-o', folder]);
   ran('build/examples/models/main.js', ['resnet50', '--size', 'full', '-o', resnet]);
+  ran('build/examples/models/main.js', ['resnet50', '--size', 'small', '-o', small]);
   const contract = at('encoder_streaming.contract.json');
   const words = ['--contract', contract, '--chunks', `${CHUNKS}`, '--seed', '42', '-o', at('reference')];
   assert.equal(trtforge(['stream', 'record', streaming, ...words]).chunks, CHUNKS);
   trtforge(['run', resnet, ...BATCH, '-o', at('cpu.npz')]);
+  trtforge(['run', small, ...SMALL_BATCH, '-o', at('small-cpu.npz')]);
 });
 
-/** Runs ResNet-50; gives the result and the greatest difference of its output from the CPU's. */
-function resnetOn(provider, settings = {}, words = [], subject = resnet) {
-  const result = trtforge(
-    ['run', subject, ...BATCH, '--provider', provider, ...option(settings), ...words, '-o', at('out.npz')],
-    { codes: [0] },
+/** Runs a model on a provider; gives the result and the greatest difference of its output from the CPU's. */
+function runOn(provider, subject, inputs, expected, settings) {
+  const { onnxRuntime, backend, times } = trtforge([
+    ...['run', subject, ...inputs, '--provider', provider, ...option(settings), '-o', at('out.npz')],
+  ]);
+  return { max: difference('out.npz', expected), onnxRuntime, backend, times };
+}
+const resnetOn = (provider, settings = {}, subject = resnet) =>
+  runOn(
+    provider,
+    subject,
+    BATCH,
+    'cpu.npz',
+    provider === 'tensorrt' ? { ...TIMINGS, ...settings } : settings,
   );
-  const { outputs } = trtforge(['compare', at('out.npz'), at('cpu.npz')], { codes: [0, 1, 4] });
-  const max = outputs[0].statistics.find(({ name }) => name === 'max').amount;
-  return { max, onnxRuntime: result.onnxRuntime, backend: result.backend, times: result.times };
+const smallOn = (settings, subject = small) =>
+  runOn('tensorrt', subject, SMALL_BATCH, 'small-cpu.npz', settings);
+
+function difference(found, expected) {
+  const { outputs } = trtforge(['compare', at(found), at(expected)], { codes: [0, 1, 4] });
+  return outputs[0].statistics.find(({ name }) => name === 'max').amount;
 }
 
 for (const provider of providers) {
@@ -113,12 +135,12 @@ for (const provider of providers) {
     const rangesOn = (words, name) => {
       const cache = at(`${name}.json`);
       const files = ['-o', at('calibrated.onnx'), '--calibration-cache', cache];
-      trtforge(['convert', resnet, '--precision', 'int8', '--calibration', samples, ...files, ...words]);
+      trtforge(['convert', small, '--precision', 'int8', '--calibration', samples, ...files, ...words]);
       return JSON.parse(readFileSync(cache, 'utf8')).ranges;
     };
     const samples = at('calibration.npz');
-    const values = Float32Array.from({ length: 8 * 3 * 224 * 224 }, (_, i) => Math.sin(i * 12.9898));
-    writeNpz(samples, new Map([['input', floats([8, 3, 224, 224], values)]]));
+    const values = Float32Array.from({ length: 8 * 3 * 64 * 64 }, (_, i) => Math.sin(i * 12.9898));
+    writeNpz(samples, new Map([['input', floats([8, 3, 64, 64], values)]]));
     const cpu = rangesOn([], 'cpu-ranges');
     const gpu = rangesOn(['--provider', provider], `${provider}-ranges`);
     assert.deepEqual(Object.keys(gpu), Object.keys(cpu));
@@ -223,7 +245,7 @@ for (const provider of providers) {
   await check(`${provider}: 16-bit types are computed as they are, and cross`, () => {
     const half = at('resnet50.fp16.onnx');
     trtforge(['convert', resnet, '--precision', 'fp16', '-o', half]);
-    const { max } = resnetOn(provider, {}, [], half);
+    const { max } = resnetOn(provider, {}, half);
     assert.ok(max > 0 && max < 0.5, `${max}`);
     return { max };
   });
@@ -241,14 +263,14 @@ if (providers.includes('tensorrt')) {
   await check(
     'tensorrt: engine cache and timing cache are written, and the second session builds nothing',
     () => {
-      const first = resnetOn('tensorrt', caches);
+      const first = smallOn(caches);
       const files = readdirSync(cache);
       assert.ok(
         files.some((name) => name.endsWith('.engine')) && files.some((name) => name.endsWith('.timing')),
         files.join(),
       );
       const written = files.map((name) => statSync(join(cache, name)).mtimeMs);
-      const second = resnetOn('tensorrt', caches);
+      const second = smallOn(caches);
       const engines = files.filter((name) => name.endsWith('.engine'));
       assert.deepEqual(
         readdirSync(cache).filter((name) => name.endsWith('.engine')),
@@ -263,8 +285,8 @@ if (providers.includes('tensorrt')) {
   );
 
   await check('tensorrt: precision flags and profile shapes arrive', () => {
-    const shapes = (batch) => `input:${batch}x3x224x224`;
-    const { max, onnxRuntime } = resnetOn('tensorrt', {
+    const shapes = (batch) => `input:${batch}x3x64x64`;
+    const { max, onnxRuntime } = smallOn({
       trt_fp16_enable: '1',
       trt_profile_min_shapes: shapes(1),
       trt_profile_opt_shapes: shapes(4),
@@ -281,7 +303,7 @@ if (providers.includes('tensorrt')) {
         const context = at(`context${mode}`);
         mkdirSync(context);
         const file = join(context, 'resnet_ctx.onnx');
-        resnetOn('tensorrt', {
+        smallOn({
           trt_dump_ep_context_model: '1',
           trt_ep_context_file_path: file,
           trt_ep_context_embed_mode: mode,
@@ -289,15 +311,14 @@ if (providers.includes('tensorrt')) {
         });
         const facts = trtforge(['engine', 'inspect', file]);
         assert.equal(facts.product, 'tensorrt');
-        const again = resnetOn('tensorrt', {}, [], file);
+        const again = smallOn({}, file);
         let plan = facts.file;
         if (mode === '1') {
           plan = join(context, 'model.plan');
           trtforge(['engine', 'strip-header', file, '-o', plan]);
         }
-        trtforge(['run', plan, ...BATCH, '-o', at('plan.npz')]);
-        const { outputs } = trtforge(['compare', at('plan.npz'), at('cpu.npz')], { codes: [0, 1, 4] });
-        const max = outputs[0].statistics.find(({ name }) => name === 'max').amount;
+        trtforge(['run', plan, ...SMALL_BATCH, '-o', at('plan.npz')]);
+        const max = difference('plan.npz', 'small-cpu.npz');
         assert.ok(max < 0.05, `${max}`);
         return { version: facts.version, planBytes: facts.planBytes, onRuntime: again.max, onTensorrt: max };
       },
@@ -307,14 +328,13 @@ if (providers.includes('tensorrt')) {
     await check(
       'tensorrt: an engine of trtforge runs there, with the numbers that it has on TensorRT',
       () => {
-        const built = trtforge(['build', resnet, '--batch', '1/4/8', '-o', at('resnet50.engine')]);
+        const built = trtforge(['build', small, '--batch', '1/4/8', '-o', at('small.engine')]);
         const exported = trtforge(['cache', 'export', at('exported'), '--as', 'onnxruntime']);
         const plan = exported.engines[0].path;
         const wrapped = plan.replace(/\.[^.]+$/, '.onnx');
-        const there = resnetOn('tensorrt', {}, [], wrapped);
-        trtforge(['run', built.engine, ...BATCH, '-o', at('here.npz')]);
-        const { outputs } = trtforge(['compare', at('out.npz'), at('here.npz')], { codes: [0, 1, 4] });
-        const max = outputs[0].statistics.find(({ name }) => name === 'max').amount;
+        const there = smallOn({}, wrapped);
+        trtforge(['run', built.engine, ...SMALL_BATCH, '-o', at('here.npz')]);
+        const max = difference('out.npz', 'here.npz');
         assert.ok(max <= 1e-6, `${max}`);
         return { differenceFromTensorrt: max, openMs: there.times.openMs, wrapped };
       },
