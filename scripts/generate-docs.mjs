@@ -88,7 +88,7 @@ async function commandLinePage() {
     '| `--config FILE`, `--print-config` | the configuration file; prints the options as resolved |',
     '| `--force` | results replace files of another kind or edited ones, but never an input |',
     '',
-    'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends.',
+    'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
     '',
     "A configuration file `trtforge.config.{json,yaml}` has option names as keys, at the top level or under a command's name. Flags override the file, and the file overrides the environment.",
     'A file found in the working folder sets no option that decides which code runs or whose engines are trusted; pass it with `--config` for that ([security](../SECURITY.md)).',

@@ -1,6 +1,8 @@
 import type { BuildContext, BuildOptions } from '../engines/builder/build.js';
+import { readPassport } from '../engines/identity/passport.js';
 import { targetText } from '../engines/identity/target.js';
 import type { DecidedBuild } from '../engines/store/cache-why.js';
+import type { EnginePlan } from '../forge/plan.js';
 import { type Plan, type PlanStep, step } from './plan.js';
 import { missLines } from './text.js';
 
@@ -39,18 +41,24 @@ export function resolvedOf({ build, why }: DecidedBuild): Plan['resolved'] {
   };
 }
 
-/** From the stores, or made. */
-export function engineSteps({ build, why, places }: DecidedBuild): readonly PlanStep[] {
+/** From its place or the stores, or made; its conversion only where no phase before it writes the typed model. */
+export function engineSteps(
+  { build, why, places }: DecidedBuild,
+  { kept, isConverted }: Omit<EnginePlan, 'decided'> = { kept: null, isConverted: false },
+): readonly PlanStep[] {
+  if (kept !== null) return [step('take', kept, { detail: 'it is in its place' })];
   if (why.engine !== null && !build.forceRebuild)
     return [step('take', why.engine, { detail: `${why.from} store, ${why.rule}` })];
   const { conversion, modelPath, builder } = build;
   const miss = why.why.flatMap((each) => missLines(each).slice(0, 1)).join('; ');
   return [
-    ...(conversion === null
+    ...(conversion === null || isConverted
       ? []
       : [step('convert', modelPath, { detail: `to ${conversion.precision.toUpperCase()}` })]),
     step('build', why.name, {
       detail: `${builder}; ${build.forceRebuild ? '--force-rebuild' : miss}`,
+      // What it took before, where an engine of this identity is here.
+      ms: why.engine === null || why.from === 'remote' ? null : readPassport(why.engine).built.ms,
     }),
     ...(places.local === null ? [] : [step('keep', places.local)]),
     ...(places.remote === null ? [] : [step('upload', places.remote)]),

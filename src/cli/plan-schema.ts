@@ -6,13 +6,15 @@ export const planSchema = z.object({
   /** In order. */
   steps: z.array(
     z.object({
-      /** `take`, `convert`, `build`, `keep`, `upload`, `verify`, `download`, `remove`, `write`, … */
+      /** `read`, `take`, `convert`, `build`, `keep`, `upload`, `run`, `measure`, `verify`, `download`, `remove`, `write`, … */
       does: z.string(),
       /** The file, engine or place that it is about. */
       what: z.string(),
       detail: z.string().nullable(),
       /** Of what is written, copied or removed; null where that is not known before. */
       bytes: z.number().nullable(),
+      /** How long it takes, milliseconds, where that is requested or was measured before; null where it is not known. */
+      ms: z.number().nullable(),
       /** Why it would be left out; null: it would be done. */
       skipped: z.string().nullable(),
     }),

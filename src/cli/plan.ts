@@ -23,8 +23,8 @@ export const dryRunOption = flag({
 export const step = (
   does: string,
   what: string,
-  { detail = null, bytes = null, skipped = null }: Partial<Omit<PlanStep, 'does' | 'what'>> = {},
-): PlanStep => ({ does, what, detail, bytes, skipped });
+  { detail = null, bytes = null, ms = null, skipped = null }: Partial<Omit<PlanStep, 'does' | 'what'>> = {},
+): PlanStep => ({ does, what, detail, bytes, ms, skipped });
 
 export const planResult = ({ steps, resolved }: Plan): PlanResult => ({
   schema: 'trtforge.plan/1',

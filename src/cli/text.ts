@@ -1,4 +1,4 @@
-import { formatBytes, plural } from '../base/text/quantity.js';
+import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import type { Miss } from '../engines/store/lookup.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences } from '../quality/explain/place-text.js';
@@ -62,8 +62,12 @@ export function renderPlan({ steps, resolved }: PlanResult, { line, colors }: Te
   const label = widest(facts.map(([name]) => name));
   for (const [name, value] of facts) line(`${cyan(name.padEnd(label))}  ${value}`);
   const verb = widest(steps.map(({ does }) => does));
-  for (const { does, what, detail, bytes, skipped } of steps) {
-    const notes = [detail, bytes === null ? null : formatBytes(bytes)].filter((note) => note !== null);
+  for (const { does, what, detail, bytes, ms, skipped } of steps) {
+    const amounts = [
+      bytes === null ? null : formatBytes(bytes),
+      ms === null ? null : `about ${formatMs(ms)}`,
+    ];
+    const notes = [detail, ...amounts].filter((note) => note !== null);
     const more = notes.length === 0 ? '' : `  ${dim(notes.join(', '))}`;
     if (skipped === null) line(`  ${bold(does.padEnd(verb))}  ${what}${more}`);
     else line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${skipped}`));

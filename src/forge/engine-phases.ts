@@ -39,7 +39,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const prepared = preparedOf(soFar);
     const stores = await openStores(run.options, run.environment);
     try {
-      const kept = run.options.forceRebuild ? undefined : await keptEngine(run, prepared, stores.trust);
+      const kept = await keptEngine(run, prepared, stores.trust);
       if (kept !== undefined) return obtainedBy(kept);
       const obtained = await obtainEngine(
         {
@@ -65,13 +65,13 @@ export const buildPhase = (run: Run): ForgePhase => ({
     obtained === undefined || obtained.source === 'kept' ? null : obtained.passport.identity.document.target,
 });
 
-/** The engine that is in the run's place already, when it is intact, of the same identity, and signed where signatures are required. */
-async function keptEngine(
-  { engine }: Run,
+/** The engine that stays in the run's place: it is intact, of the same identity, signed where signatures are required, and not to be rebuilt. */
+export async function keptEngine(
+  { engine, options }: Run,
   prepared: Forged['prepared'],
   trust: Trust,
 ): Promise<ForgedEngine | undefined> {
-  if (engine === undefined || !existsSync(engine)) return undefined;
+  if (options.forceRebuild || engine === undefined || !existsSync(engine)) return undefined;
   const identity = identityDigest(prepared.identity);
   try {
     if (readPassport(engine).identity.digest !== identity) return undefined;

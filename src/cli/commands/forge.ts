@@ -77,13 +77,12 @@ export const command = defineCommand({
 });
 
 /** Phases, the build among them in the steps that it takes. */
-const stepsOf = (model: string, { runRoot, decided, phases }: ForgePlan): Plan => ({
+const stepsOf = (model: string, { runRoot, engine, phases }: ForgePlan): Plan => ({
   steps: phases.flatMap(({ name, skipped }) => {
-    if (name === 'build' && decided !== null)
-      return engineSteps(decided).filter(({ does }) => does !== 'convert');
+    if (name === 'build' && engine !== null) return engineSteps(engine.decided, engine);
     return [step(name, name === 'report' ? runRoot : model, { skipped })];
   }),
-  resolved: { ...(decided === null ? { model } : resolvedOf(decided)), runRoot },
+  resolved: { ...(engine === null ? { model } : resolvedOf(engine.decided)), runRoot },
 });
 
 function parsePhases(list: string): readonly SkippablePhase[] {

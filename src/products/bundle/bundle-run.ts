@@ -10,7 +10,7 @@ import { type Phase, PhaseRun } from '../../forge/phase.js';
 import type { ForgeResult } from '../../report/result.js';
 import { assertGpuPresent, onDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
-import { chainOf } from './chain-of-bundle.js';
+import { type Chain, chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type BundleFindings, rejectMismatches } from './check-bundle.js';
 import { type ComponentPlace, usualComponents } from './component.js';
@@ -20,7 +20,6 @@ import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js
 import { type BundleMeta, readMeta } from './meta.js';
 import { digestFiles } from './model-files.js';
 import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
-import { stageComponent } from './stage.js';
 
 /** Builds of TensorRT on one GPU spoil each other's tactic timing. */
 const ONE_AT_A_TIME = 1;
@@ -49,6 +48,7 @@ export class BundleRun {
   components: readonly ComponentRun[] = [];
   meta: BundleMeta | undefined;
   findings: BundleFindings | undefined;
+  #temporary: string | undefined;
 
   constructor(
     request: BundleRequest,
@@ -67,7 +67,7 @@ export class BundleRun {
       commandLine: commandLine ?? null,
       machine: { ...machine, gpus: onDevice(machine.gpus, request.device ?? 0) },
       visible: machine.gpus,
-      temporary: temporaryFolder(request),
+      temporary: () => (this.#temporary ??= temporaryFolder(request)),
       clock,
     };
   }
@@ -80,10 +80,22 @@ export class BundleRun {
     return runs.flatMap(({ component, run: { error } }) => (error === null ? [] : [{ component, error }]))[0];
   }
 
-  async go(): Promise<void> {
+  /** The folder of staged and typed models, once there is one. */
+  get temporary(): string | null {
+    return this.#temporary ?? null;
+  }
+
+  /** Reads everything and decides every build before the first begins: a profile that does not fit stops the run while nothing is lost. Writes nothing. */
+  async decide(): Promise<void> {
     await this.whole.advance([this.#readPhase()]);
-    // Every build is decided before the first begins: a profile that does not fit stops the run while nothing is lost.
     await this.#each((component) => component.decide());
+  }
+
+  /** Builds, runs and checks what is decided. */
+  async make(): Promise<void> {
+    const { request } = this.setting;
+    sweepPending(request.outdir);
+    if (request.stage === true && this.stop === undefined) await this.whole.advance([this.#stagePhase()]);
     await this.#build();
     await this.#each((component) => component.smoke());
     this.notChecked.push(...this.#notRun());
@@ -121,7 +133,7 @@ export class BundleRun {
   }
 
   async #readModels(): Promise<readonly string[]> {
-    const { request, temporary, environment } = this.setting;
+    const { request, environment } = this.setting;
     this.meta = readMeta(request.meta);
     const bundle = await locateBundle(request, this.meta);
     this.roster = bundle.roster;
@@ -132,17 +144,21 @@ export class BundleRun {
     const runs: ComponentRun[] = [];
     for (const { component, profile } of profiledComponents(bundle, components, request.batch)) {
       const files = await digestFiles(component, cacheFolder(environment));
-      const staged = request.stage === true ? stageComponent(component, temporary) : null;
-      const part = {
-        component: { ...component, onnx: staged?.onnx ?? component.onnx },
-        profile,
-        files,
-        staged,
-      };
-      runs.push(new ComponentRun(part, this.setting));
+      runs.push(new ComponentRun({ component, profile, files, staged: null }, this.setting));
     }
     this.components = runs;
     return findings.warnings;
+  }
+
+  #stagePhase(): Phase<BundleFound> {
+    return {
+      name: 'stage',
+      skip: () => null,
+      run: async () => {
+        for (const component of this.components) component.stage();
+        return { found: {}, detail: `the models are linked into ${this.setting.temporary()}` };
+      },
+    };
   }
 
   async #build(): Promise<void> {
@@ -160,10 +176,15 @@ export class BundleRun {
     );
   }
 
-  async #check(): Promise<void> {
+  /** The chained check as it is decided; undefined where none is requested. */
+  chain(): Chain | undefined {
     const { request, environment, signal, emit } = this.setting;
-    if (request.check === undefined || this.stop !== undefined) return;
-    const chain = chainOf(this, request.check, { environment, signal, emit });
+    return request.check && chainOf(this, request.check, { environment, signal, emit });
+  }
+
+  async #check(): Promise<void> {
+    const chain = this.stop === undefined ? this.chain() : undefined;
+    if (chain === undefined) return;
     this.notChecked.push(...chain.notChecked);
     await this.whole.advance([
       {
@@ -200,9 +221,8 @@ export class BundleRun {
   }
 }
 
-/** A folder for models while the run lasts; leftovers of killed runs go first. Kept ones have a name of their own and are nobody's leftovers. */
+/** A folder for models while the run lasts. Kept ones have a name of their own and are nobody's leftovers. */
 function temporaryFolder({ outdir, keepTemp }: BundleRequest): string {
-  sweepPending(outdir);
   if (keepTemp !== true) return createPending(outdir).folder;
   try {
     makeFolder(outdir);

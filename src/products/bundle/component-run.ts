@@ -11,6 +11,7 @@ import type { EventListener, WorkEvent } from '../../events.js';
 import type { Machine } from '../../forge/environment.js';
 import { forgePhases, resultOf } from '../../forge/forge.js';
 import { type Clock, type Phase, PhaseRun } from '../../forge/phase.js';
+import { type EnginePlan, planEngine } from '../../forge/plan.js';
 import { openRunLog, type RunLog, runRootAt } from '../../forge/run-root.js';
 import type { Forged, Run } from '../../forge/run-state.js';
 import { type ForgeResult, forgeResultSchema } from '../../report/result.js';
@@ -22,7 +23,7 @@ import { buildChecked } from './component-builder.js';
 import type { ModelFiles } from './model-files.js';
 import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
-import type { Staged } from './stage.js';
+import { type Staged, stageComponent } from './stage.js';
 
 /** What the phases over one component find: those of forge, and one run of it. */
 interface ComponentFound extends Forged {
@@ -51,8 +52,8 @@ export interface BundleSetting {
   /** With no other GPU than that of the run; `visible` are all. */
   readonly machine: Machine;
   readonly visible: GpuList;
-  /** Where staged and typed models are while the run lasts. */
-  readonly temporary: string;
+  /** Makes the folder of staged and typed models at the first call, and returns it. */
+  readonly temporary: () => string;
   readonly clock: Clock;
 }
 
@@ -67,12 +68,12 @@ export const logPaths = ({ outdir }: BundleRequest, component: string) => ({
 
 /** The run of forge over one component, and one run of what it made. */
 export class ComponentRun {
-  readonly part: ComponentPart;
+  part: ComponentPart;
   readonly forge: PhaseRun<ComponentFound>;
   /** trtexec as it was called, where it built. */
   trtexecCommand: readonly string[] = [];
   readonly #setting: BundleSetting;
-  readonly #run: Run;
+  #run: Run;
   readonly #log: RunLog;
   readonly #startedAt = new Date().toISOString();
 
@@ -83,7 +84,7 @@ export class ComponentRun {
     const root = {
       ...runRootAt(request.outdir),
       logs: join(request.outdir, 'build_logs'),
-      typedModel: (_: string, precision: string) => join(temporary, 'typed', `${name}.${precision}.onnx`),
+      typedModel: (_: string, precision: string) => join(temporary(), 'typed', `${name}.${precision}.onnx`),
     };
     this.part = part;
     this.#setting = setting;
@@ -123,6 +124,16 @@ export class ComponentRun {
     return this.forge.advance(forgePhases(this.#run).decide);
   }
 
+  /** Links the model into the bundle's folder; what was decided about it is of its content and stays. Throws TF_WRITE_FAILED. */
+  stage(): void {
+    const { component } = this.part;
+    const staged = stageComponent(component, this.#setting.temporary());
+    const { onnx } = staged;
+    this.part = { ...this.part, component: { ...component, onnx }, staged };
+    this.#run = { ...this.#run, options: { ...this.#run.options, model: onnx } };
+    this.forge.found = { ...this.forge.found, prepared: { ...this.prepared, modelPath: onnx } };
+  }
+
   make(): Promise<void> {
     return this.forge.advance(forgePhases(this.#run).make);
   }
@@ -130,6 +141,21 @@ export class ComponentRun {
   async smoke(): Promise<void> {
     await this.forge.advance([this.#smokePhase()]);
     this.#log.close();
+  }
+
+  /** How the engine would be had; only after everything was decided. */
+  plan(): Promise<EnginePlan> {
+    return planEngine(this.#run, this.prepared, this.#setting.signal);
+  }
+
+  /** What runs once and why it would not; only after everything was decided. */
+  get smokePlan(): { readonly runs: string; readonly skipped: string | null } {
+    const onEngine = this.whyNotRun() === null;
+    const isTyped = this.prepared.identity.recipe.conversion !== null;
+    return {
+      runs: onEngine ? 'the engine' : `the ${isTyped ? 'typed model' : 'model'} on ONNX Runtime`,
+      skipped: this.#smokePhase().skip({}),
+    };
   }
 
   /** The result of forge over the component, as it is read again. */

@@ -33,9 +33,10 @@ async function forge(request: BundleRequest, context: BundleContext): Promise<Bu
   const started = new Date();
   const run = new BundleRun(request, context);
   try {
-    await run.go();
+    await run.decide();
+    await run.make();
   } finally {
-    if (request.keepTemp !== true) removeIfThere(run.setting.temporary);
+    if (request.keepTemp !== true && run.temporary !== null) removeIfThere(run.temporary);
   }
   if (run.stop?.error.code === 'TF_USAGE') throw errorOf(run.stop.error);
   const report = reportOf(run, { started, finished: new Date() });
@@ -44,7 +45,7 @@ async function forge(request: BundleRequest, context: BundleContext): Promise<Bu
   return report;
 }
 
-const errorOf = ({ code, message, remedy }: Pick<BundleFailure, 'code' | 'message' | 'remedy'>) =>
+export const errorOf = ({ code, message, remedy }: Pick<BundleFailure, 'code' | 'message' | 'remedy'>) =>
   new TrtforgeError(code as ErrorCode, message, { remedy });
 
 /** A disk that is full when the run fails is full for the report too: then the failure itself is what matters, and more than a page that is not written. */

@@ -1,8 +1,11 @@
-import { defineCommand } from '../../../cli/command.js';
+import { type CommandContext, defineCommand } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
+import type { BundleRequest } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';
+import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../report-schema.js';
-import { bundleOptions, bundleRequest } from './options.js';
+import { type BundleOptionValues, bundleOptions, bundleRequest } from './options.js';
+import { bundleSteps } from './plan.js';
 import { renderBundle } from './text.js';
 
 export const metaArgument = { name: 'META', describe: 'the model_meta.json of the bundle' };
@@ -12,10 +15,18 @@ export const command = defineCommand({
   examples: ['trtforge bundle build out/model_meta.json --outdir engines --precision fp16'],
   options: bundleOptions,
   schema: async () => (await import('../report-schema.js')).bundleReportSchema,
-  run: limited(async ([meta = ''], options, context): Promise<BundleReport> => {
-    const verbose = context.verbose ?? false;
-    // A build alone runs nothing but the engines it has built.
-    return forgeBundle({ ...bundleRequest(meta, options), verbose, smoke: 'engine' }, context);
-  }),
+  run: limited(
+    ([meta = ''], options, context): Promise<BundleReport> =>
+      forgeBundle(requestOf(meta, options, context), context),
+  ),
+  plan: async ([meta = ''], options, context) =>
+    bundleSteps(await planBundle(requestOf(meta, options, context), context)),
   render: renderBundle,
 });
+
+/** A build alone runs nothing but the engines it has built. */
+const requestOf = (
+  meta: string,
+  options: BundleOptionValues,
+  { verbose = false }: CommandContext,
+): BundleRequest => ({ ...bundleRequest(meta, options), verbose, smoke: 'engine' });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -54,7 +54,7 @@ describe('trtforge bundle build and bundle forge', () => {
       components: [{ status: 'not-reached' }, {}, {}],
     });
     expect([json.error, json.report]).toEqual([expect.stringContaining('TF_BUNDLE_MISMATCH'), null]);
-    expect(readdirSync(join(other, 'out'))).toEqual([]);
+    expect(existsSync(join(other, 'out'))).toBe(false);
   });
 });
 

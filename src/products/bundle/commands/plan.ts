@@ -1,0 +1,44 @@
+import { plural } from '../../../base/text/quantity.js';
+import { engineSteps, resolvedOf } from '../../../cli/build-plan.js';
+import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
+import { enginePath } from '../component-run.js';
+import type { BundlePlan } from '../plan-bundle.js';
+
+/** Every component's engine, then what runs, then the report. */
+export function bundleSteps({ request, components, timingCache, notDecoded }: BundlePlan): Plan {
+  const { stage, check, outdir } = request;
+  const made = components.flatMap(({ name, onnx, engine }): readonly PlanStep[] => [
+    ...(stage === true ? [step('link', onnx, { detail: 'into a clean folder' })] : []),
+    ...(engine.isConverted ? [step('convert', onnx, { detail: 'typed model' })] : []),
+    ...engineSteps(engine.decided, engine),
+    ...(engine.kept === null
+      ? [step('write', enginePath(request, name), { detail: 'with its passport' })]
+      : []),
+  ]);
+  const isBuilt = made.some(({ does }) => does === 'build');
+  return {
+    steps: [
+      ...made,
+      ...(isBuilt && timingCache !== null ? [step('write', timingCache, { detail: 'timing cache' })] : []),
+      ...components.map(({ name, smoke }) =>
+        step('run', name, { detail: `${smoke.runs}, once`, skipped: smoke.skipped }),
+      ),
+      ...(check === undefined || notDecoded === undefined
+        ? []
+        : [
+            step('check', 'the chain of components', {
+              detail: `${plural(check.samples, 'sample')}, seed ${check.seed}`,
+              skipped: notDecoded,
+            }),
+          ]),
+      step('write', outdir, { detail: 'build_report.json, report.html, report.md' }),
+    ],
+    resolved: {
+      meta: request.meta,
+      outdir,
+      components: Object.fromEntries(
+        components.map(({ name, engine }) => [name, resolvedOf(engine.decided)]),
+      ),
+    },
+  };
+}
