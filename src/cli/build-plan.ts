@@ -1,8 +1,10 @@
 import type { BuildContext, BuildOptions } from '../engines/builder/build.js';
 import { readPassport } from '../engines/identity/passport.js';
+import { profileText } from '../engines/identity/profile.js';
 import { targetText } from '../engines/identity/target.js';
 import type { DecidedBuild } from '../engines/store/cache-why.js';
 import type { EnginePlan } from '../forge/plan.js';
+import type { ProfiledRequest } from './options/profile-from.js';
 import { type Plan, type PlanStep, step } from './plan.js';
 import { missLines } from './text.js';
 
@@ -16,13 +18,16 @@ export async function decidedBuild(requested: BuildOptions, context: BuildContex
 }
 
 /** What a build would do: take its engine from a store, or make and keep it. */
-export async function buildPlan(requested: BuildOptions, context: BuildContext): Promise<Plan> {
-  const decided = await decidedBuild(requested, context);
+export async function buildPlan(
+  { request, profileFrom }: ProfiledRequest<BuildOptions>,
+  context: BuildContext,
+): Promise<Plan> {
+  const decided = await decidedBuild(request, context);
   const { output } = decided.build;
   const steps = engineSteps(decided);
   return {
     steps: output === null ? steps : [...steps, step('write', output, { detail: 'with its passport' })],
-    resolved: resolvedOf(decided),
+    resolved: { ...resolvedOf(decided), profileFrom },
   };
 }
 
@@ -36,6 +41,7 @@ export function resolvedOf({ build, why }: DecidedBuild): Plan['resolved'] {
     target: targetText(target),
     library: `${target.product} ${target.version}`,
     precision: recipe.precision,
+    ...(recipe.profiles.length === 0 ? {} : { profiles: recipe.profiles.map(profileText).join('; ') }),
     recipe,
     why: why.why,
   };

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { ProfileSource } from '../engines/calibration/sample-profile.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
@@ -116,6 +117,8 @@ export interface Product {
   readonly tasks?: () => Promise<readonly TaskKind[]>;
   /** What opens models that turn speech features into tokens. */
   readonly recognisers?: () => Promise<readonly Recogniser[]>;
+  /** Files of its own that `--profile-from` reads. */
+  readonly profileSources?: () => Promise<readonly ProfileSource[]>;
   /** Layouts that `cache export --as` writes. */
   readonly exporters?: () => Promise<readonly Exporter[]>;
 }
@@ -133,6 +136,12 @@ export async function sectionsOfProducts(products: readonly Product[]): Promise<
 /** The tasks that products bring. */
 export const tasksOfProducts = async (products: readonly Product[]): Promise<readonly TaskKind[]> =>
   (await Promise.all(products.map(({ tasks }) => tasks?.() ?? []))).flat();
+
+/** The files that products read profiles from. */
+export const profileSourcesOfProducts = async (
+  products: readonly Product[],
+): Promise<readonly ProfileSource[]> =>
+  (await Promise.all(products.map(({ profileSources }) => profileSources?.() ?? []))).flat();
 
 /** The layouts of the core and of products. */
 export const exportersOfProducts = async (products: readonly Product[]): Promise<readonly Exporter[]> =>

@@ -12,13 +12,22 @@ import { buildPlan } from '../build-plan.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
+import {
+  originText,
+  type ProfiledRequest,
+  type ProfileOrigin,
+  withProfileFrom,
+} from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
 import { missLines, renderIssues } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
-export type BuildReport = ReturnType<typeof buildResult> & { readonly issues: readonly ExplainedIssue[] };
+export type BuildReport = ReturnType<typeof buildResult> & {
+  readonly profileFrom: readonly ProfileOrigin[];
+  readonly issues: readonly ExplainedIssue[];
+};
 
 const commandOptions = {
   output: text({
@@ -37,6 +46,7 @@ export const command = defineCommand({
   examples: [
     'trtforge build resnet50.onnx --precision fp16 --batch 1/8/64',
     "trtforge build encoder.onnx --profile 'ids:1x16/8x128/32x512,mask:1x16/8x128/32x512'",
+    'trtforge build encoder.onnx --profile-from samples/',
     'trtforge build model.onnx -o model.engine --workspace 4G --json',
     "trtforge build m.onnx --profile 'x:1x80x1/1x80x100/1x80x500' --profile 'x:8x80x1/8x80x100/8x80x500'",
     'trtforge build model.onnx --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=refit',
@@ -48,11 +58,23 @@ export const command = defineCommand({
       import('../../engines/store/build-result-schema.js'),
       import('../../quality/explain/explained-issue.js'),
     ]);
-    return buildResultSchema.extend({ issues: z.array(explainedIssueSchema) });
+    return buildResultSchema.extend({
+      /** The profiles that --profile-from made. */
+      profileFrom: z.array(
+        z.object({
+          from: z.string(),
+          /** null where the file states the profile. */
+          samples: z.int().nullable(),
+          /** As --profile takes it; empty where no dimension is dynamic. */
+          profile: z.string(),
+        }),
+      ),
+      issues: z.array(explainedIssueSchema),
+    });
   },
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
     const { emit, signal, environment } = context;
-    const requested = requestOf(model, options, context);
+    const { request: requested, profileFrom } = await requestOf(model, options, context);
     const { result, issues } = await explaining(
       (listener) => buildOrLoad(requested, { emit: listener, signal, environment }),
       {
@@ -62,27 +84,29 @@ export const command = defineCommand({
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
       },
     );
-    return { ...buildResult(result), issues };
+    return { ...buildResult(result), profileFrom, issues };
   }),
-  plan: ([model = ''], options, context) => buildPlan(requestOf(model, options, context), context),
+  plan: async ([model = ''], options, context) =>
+    buildPlan(await requestOf(model, options, context), context),
   render,
 });
 
 function requestOf(
   model: string,
   options: OptionValues<typeof commandOptions>,
-  { verbose = false }: CommandContext,
-): BuildOptions {
+  context: CommandContext,
+): Promise<ProfiledRequest<BuildOptions>> {
   const { output, builder } = options;
   assertNoFolder(output);
-  return {
+  const request = {
     ...buildRequest(model, options),
     extension: extensionOf(output),
     ...storeOptionsOf(options),
     output,
     builder,
-    verbose,
+    verbose: context.verbose ?? false,
   };
+  return withProfileFrom(request, options, context);
 }
 
 function assertNoFolder(output: string | undefined): void {
@@ -109,6 +133,7 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  passport  ${result.passport}`);
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
+  for (const origin of result.profileFrom) output.line(`  profile   ${originText(origin)}`);
   const computes = result.precisions === null ? [] : precisionLines(result.precisions, output.colors);
   for (const [index, line] of computes.entries())
     output.line(`  ${index === 0 ? 'computes' : '        '}  ${line}`);

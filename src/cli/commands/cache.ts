@@ -17,6 +17,7 @@ import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { flag, type ValueOption } from '../option.js';
 import { buildOptions, buildRequest } from '../options/build.js';
+import { withProfileFrom } from '../options/profile-from.js';
 import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
 import { missLines, table } from '../text.js';
@@ -68,11 +69,12 @@ export const why = defineCommand({
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
-  run: async ([model = ''], options, { emit, signal, environment }): Promise<CacheWhy> => {
+  run: async ([model = ''], options, context): Promise<CacheWhy> => {
     // What only one of these commands needs is loaded by that one: ls is to answer at once.
     const { decidedBuild } = await import('../build-plan.js');
-    const request = { ...buildRequest(model, options), ...storeOptionsOf(options) };
-    return (await decidedBuild(request, { emit, signal, environment })).why;
+    const asked = { ...buildRequest(model, options), ...storeOptionsOf(options) };
+    const { request } = await withProfileFrom(asked, options, context);
+    return (await decidedBuild(request, context)).why;
   },
   render: (result: CacheWhy, { line, colors }) => {
     line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);

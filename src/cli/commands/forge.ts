@@ -11,11 +11,12 @@ import {
   speedSentence,
 } from '../../report/sentences.js';
 import { engineSteps, resolvedOf } from '../build-plan.js';
-import { defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
-import { inConfig, type OptionValues, option, text } from '../option.js';
+import { type CommandContext, defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
+import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { loadOptions } from '../options/engine.js';
+import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
@@ -28,6 +29,7 @@ export const forgeOptions = {
     writes: true,
   }),
   ...buildOptions,
+  weaklyTyped: inConfig(buildOptions.weaklyTyped),
   skip: option({
     flags: '--skip <phases>',
     describe: 'leave out build (no TensorRT is needed then), verify, bench, or several by comma',
@@ -35,6 +37,7 @@ export const forgeOptions = {
     repeat: true,
   }),
   ...comparisonOptions,
+  ...advanced({ seed: comparisonOptions.seed, samples: comparisonOptions.samples }),
   threads: inConfig(comparisonOptions.threads),
   valRange: inConfig(comparisonOptions.valRange),
   ...storeOptions,
@@ -44,17 +47,27 @@ export const forgeOptions = {
   ...timeoutOption,
 };
 
-/** The options as the forge room takes them. Throws TF_USAGE for options that contradict each other. */
-export const forgeRequest = (model: string, options: OptionValues<typeof forgeOptions>): ForgeOptions => ({
-  ...buildRequest(model, options),
-  ...storeOptionsOf(options),
-  builder: options.builder,
-  runRoot: options.runRoot,
-  skip: options.skip.flat(),
-  verify: comparisonOptionsOf(options),
-  allowHostCode: options.allowHostCode,
-  weightBudget: options.weightBudget,
-});
+/** The options as the forge room takes them. Throws TF_USAGE for options that contradict each other, and what reading profiles throws. */
+const forgeRequest = (
+  model: string,
+  options: OptionValues<typeof forgeOptions>,
+  context: CommandContext,
+): Promise<ProfiledRequest<ForgeOptions>> =>
+  withProfileFrom(
+    {
+      ...buildRequest(model, options),
+      ...storeOptionsOf(options),
+      builder: options.builder,
+      runRoot: options.runRoot,
+      skip: options.skip.flat(),
+      verify: comparisonOptionsOf(options),
+      allowHostCode: options.allowHostCode,
+      weightBudget: options.weightBudget,
+      verbose: context.verbose ?? false,
+    },
+    options,
+    context,
+  );
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
@@ -64,25 +77,28 @@ export const command = defineCommand({
   ],
   options: forgeOptions,
   schema: async () => (await import('../../report/result.js')).forgeResultSchema,
-  run: limited(
-    async ([model = ''], options, context): Promise<ForgeResult> =>
-      forge(
-        { ...forgeRequest(model, options), verbose: context.verbose ?? false },
-        { ...context, sections: await sectionsOfProducts(context.products) },
-      ),
-  ),
-  plan: async ([model = ''], options, context) =>
-    stepsOf(model, await planForge(forgeRequest(model, options), context)),
+  run: limited(async ([model = ''], options, context): Promise<ForgeResult> => {
+    const { request } = await forgeRequest(model, options, context);
+    return forge(request, { ...context, sections: await sectionsOfProducts(context.products) });
+  }),
+  plan: async ([model = ''], options, context) => {
+    const { request, profileFrom } = await forgeRequest(model, options, context);
+    return stepsOf(model, await planForge(request, context), profileFrom);
+  },
   render,
 });
 
 /** Phases, the build among them in the steps that it takes. */
-const stepsOf = (model: string, { runRoot, engine, phases }: ForgePlan): Plan => ({
+const stepsOf = (
+  model: string,
+  { runRoot, engine, phases }: ForgePlan,
+  profileFrom: ProfiledRequest<ForgeOptions>['profileFrom'],
+): Plan => ({
   steps: phases.flatMap(({ name, skipped }) => {
     if (name === 'build' && engine !== null) return engineSteps(engine.decided, engine);
     return [step(name, name === 'report' ? runRoot : model, { skipped })];
   }),
-  resolved: { ...(engine === null ? { model } : resolvedOf(engine.decided)), runRoot },
+  resolved: { ...(engine === null ? { model } : resolvedOf(engine.decided)), profileFrom, runRoot },
 });
 
 function parsePhases(list: string): readonly SkippablePhase[] {

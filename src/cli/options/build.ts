@@ -110,6 +110,12 @@ export const buildOptions = {
     parse: parseBatch,
     group: 'Profiles',
   }),
+  profileFrom: text({
+    flags: '--profile-from <file>',
+    describe: 'profiles from samples, a contract or a recorded stream',
+    repeat: true,
+    group: 'Profiles',
+  }),
   minShapes: shapes('min'),
   optShapes: shapes('opt'),
   maxShapes: shapes('max'),
@@ -184,21 +190,20 @@ function parseBatch(value: string): BatchRange {
   });
 }
 
-/** Profiles come from --profile, from --batch, or from trtexec's three options. */
+/** Profiles come from --profile, from --batch, from trtexec's three options, or later from the files of --profile-from. */
 function profilesOf(options: BuildOptionValues): readonly ProfileRequest[] {
   const [min, opt, max] = [options.minShapes.flat(), options.optShapes.flat(), options.maxShapes.flat()];
   const ways = [
     options.profile,
     [...min, ...opt, ...max],
     options.batch === undefined ? [] : [options.batch],
+    options.profileFrom,
   ];
   if (ways.filter((way) => way.length > 0).length > 1) {
     throw new TrtforgeError(
       'TF_USAGE',
-      '--profile, --batch and --minShapes are three ways to set profiles.',
-      {
-        remedy: 'Use one of them; --profile takes several profiles.',
-      },
+      '--profile, --batch, --minShapes and --profile-from are four ways to set profiles.',
+      { remedy: 'Use one of them; --profile takes several profiles.' },
     );
   }
   return min.length + opt.length + max.length > 0 ? [rangesOf(min, opt, max)] : options.profile;

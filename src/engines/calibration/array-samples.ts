@@ -24,8 +24,13 @@ export interface NpyFile {
   readonly path: string;
 }
 
+/** Whether an array that fits its input is one sample, as a call takes it; otherwise an open first axis counts samples. */
+export interface CutOptions {
+  readonly uncut?: boolean;
+}
+
 /** One npz file, with an array for each input: one sample, or several along the first axis. */
-export const npzSamples = (path: string): SampleSource => {
+export const npzSamples = (path: string, options: CutOptions = {}): SampleSource => {
   const open = (voidDtypes: Readonly<Record<string, Dtype>> = {}): Arrays => {
     const file = openNpz(path, { voidDtypes });
     const slot = loadedSlot();
@@ -37,11 +42,15 @@ export const npzSamples = (path: string): SampleSource => {
       throw error;
     }
   };
-  return { digests: () => [digestOf(open())], samples: (inputs) => rowsOf(open, inputs), total: undefined };
+  return {
+    digests: () => [digestOf(open())],
+    samples: (inputs) => rowsOf(open, inputs, options),
+    total: undefined,
+  };
 };
 
 /** npy files that belong together, one for each input: samples are along the first axis. */
-export const npySamples = (files: readonly NpyFile[]): SampleSource => {
+export const npySamples = (files: readonly NpyFile[], options: CutOptions = {}): SampleSource => {
   const open = (voidDtypes: Readonly<Record<string, Dtype>> = {}): Arrays => {
     const sources = files.map(({ path }) => openFile(path));
     const close = () => {
@@ -58,7 +67,11 @@ export const npySamples = (files: readonly NpyFile[]): SampleSource => {
       throw error;
     }
   };
-  return { digests: () => [digestOf(open())], samples: (inputs) => rowsOf(open, inputs), total: undefined };
+  return {
+    digests: () => [digestOf(open())],
+    samples: (inputs) => rowsOf(open, inputs, options),
+    total: undefined,
+  };
 };
 
 const PIECE_BYTES = 4 << 20;
@@ -84,10 +97,11 @@ function digestOf(arrays: Arrays): string {
 function* rowsOf(
   open: (voidDtypes: Readonly<Record<string, Dtype>>) => Arrays,
   inputs: readonly Binding[],
+  options: CutOptions,
 ): Generator<CalibrationSample> {
   const arrays = open(Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype])));
   try {
-    const columns = columnsOf(arrays, inputs);
+    const columns = columnsOf(arrays, inputs, options);
     const rows = columns[0]?.rows ?? 1;
     const uneven = columns.find((column) => column.rows !== rows);
     if (uneven !== undefined)
@@ -112,7 +126,11 @@ interface Column {
   readonly read: (row: number) => Tensor;
 }
 
-function columnsOf({ path, readers }: Arrays, inputs: readonly Binding[]): readonly Column[] {
+function columnsOf(
+  { path, readers }: Arrays,
+  inputs: readonly Binding[],
+  { uncut = false }: CutOptions,
+): readonly Column[] {
   const named = [...readers].map(([name, reader]): [string, TensorReader] => {
     const [only, ...others] = inputs;
     if (name !== null) return [name, reader];
@@ -130,7 +148,8 @@ function columnsOf({ path, readers }: Arrays, inputs: readonly Binding[]): reado
       shape,
     ),
   );
-  const areCut = cuts.every((cut) => cut !== undefined) && new Set(cuts.map((cut) => cut?.rows)).size === 1;
+  const areCut =
+    !uncut && cuts.every((cut) => cut !== undefined) && new Set(cuts.map((cut) => cut?.rows)).size === 1;
   return named.map(([name, reader], at) => {
     const { dtype, shape } = reader;
     const cut = cuts[at];

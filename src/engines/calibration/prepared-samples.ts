@@ -6,7 +6,7 @@ import { float32Values } from '../../formats/tensor/values.js';
 import { inDtype } from '../run/inputs.js';
 import type { Binding } from '../runtime/session.js';
 import { checkInputs } from '../runtime/session-inputs.js';
-import type { CalibrationSample, SampleSource } from './sample-source.js';
+import { type CalibrationSample, ofSample, type SampleSource } from './sample-source.js';
 
 const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32', 'float64']);
 
@@ -39,7 +39,7 @@ export async function* preparedSamples(
 }
 
 function converted({ origin, inputs: tensors }: CalibrationSample, inputs: readonly Binding[]): NamedTensors {
-  try {
+  return ofSample(origin, () => {
     const typed = [...tensors].map(([name, tensor]): [string, Tensor] => {
       const binding = inputs.find((input) => input.name === name);
       return [name, binding === undefined ? tensor : inDtype(binding, tensor, name)];
@@ -47,15 +47,7 @@ function converted({ origin, inputs: tensors }: CalibrationSample, inputs: reado
     const result = new Map(typed);
     checkInputs(inputs, result);
     return result;
-  } catch (error) {
-    if (!(error instanceof TrtforgeError)) throw error;
-    const { code, message, remedy, details } = error;
-    throw new TrtforgeError(code, `${origin} cannot be a calibration sample: ${message}`, {
-      cause: error,
-      remedy,
-      details,
-    });
-  }
+  });
 }
 
 function note(largest: Map<string, number>, name: string, tensor: Tensor, origin: string): void {

@@ -5,7 +5,7 @@ import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.j
 import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
-import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
+import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { audioSamples } from './audio-samples.js';
 import { type ImagePreparation, imageSamples } from './image-samples.js';
 import type { SampleSource } from './sample-source.js';
@@ -38,21 +38,29 @@ interface DataFile {
  * path a line, from the folder of the list. Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
  * TF_CALIBRATION_INVALID for what is none of these.
  */
-export function readSamples(data: readonly string[], preparation: Preparation = {}): readonly SampleSource[] {
+export function readSamples(
+  data: readonly string[],
+  { uncut, ...preparation }: Preparation & CutOptions = {},
+): readonly SampleSource[] {
   const files = data.flatMap(filesOf);
   const columns = files.filter(({ input }) => input !== null);
   const sources: SampleSource[] =
     columns.length === 0
       ? []
-      : [npySamples(columns.map(({ input, path }): NpyFile => ({ name: input, path })))];
+      : [
+          npySamples(
+            columns.map(({ input, path }): NpyFile => ({ name: input, path })),
+            { uncut },
+          ),
+        ];
   const images: string[] = [];
   const audio: string[] = [];
   for (const { kind, path, input } of files) {
     noteInput(path);
     if (kind === 'image') images.push(path);
     else if (kind === 'audio') audio.push(path);
-    else if (kind === 'npz') sources.push(npzSamples(path));
-    else if (input === null) sources.push(npySamples([{ name: null, path }]));
+    else if (kind === 'npz') sources.push(npzSamples(path, { uncut }));
+    else if (input === null) sources.push(npySamples([{ name: null, path }], { uncut }));
   }
   if (audio.length > 0) sources.push(audioSamples(audio));
   if (images.length > 0) sources.push(imageSamples(images, imagePreparation(preparation)));
@@ -65,7 +73,7 @@ function imagePreparation({ preprocess, imgsz }: Preparation): ImagePreparation 
   throw new TrtforgeError(
     'TF_USAGE',
     preprocess === undefined
-      ? 'The calibration data are images, and how they are prepared is open.'
+      ? 'The samples are images, and how they are prepared is open.'
       : `"${preprocess}" does not name a preparation of images.`,
     { remedy: `Pass --preprocess ${names.join(', ')}: that of the evaluation.` },
   );

@@ -1,3 +1,4 @@
+import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';
 
@@ -15,4 +16,19 @@ export interface SampleSource {
   samples(inputs: readonly Binding[]): AsyncIterable<CalibrationSample> | Iterable<CalibrationSample>;
   /** How many samples there are, where that is known without reading them. */
   readonly total: number | undefined;
+}
+
+/** Names the sample in an error about it. */
+export function ofSample<T>(origin: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    const { code, message, remedy, details } = error;
+    throw new TrtforgeError(code, `${origin} is not a sample of the model's inputs: ${message}`, {
+      cause: error,
+      remedy,
+      details,
+    });
+  }
 }

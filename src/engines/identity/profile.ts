@@ -4,6 +4,7 @@ import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
+import type { Binding } from '../runtime/session.js';
 import type { ProfileRange } from './recipe.js';
 
 /** One profile as it was asked for: input name to range, not yet compared with a model. */
@@ -43,7 +44,8 @@ export const profileText = (profile: Profile): string =>
   Object.entries(profile)
     .map(([name, { values, ...range }]) => {
       const sizes = ends.map((end) => (range[end].length === 0 ? 'scalar' : range[end].join('x')));
-      return `${quotedName(name)}${values ? '=' : ':'}${sizes.join('/')}`;
+      const shown = new Set(sizes).size === 1 ? sizes.slice(0, 1) : sizes;
+      return `${quotedName(name)}${values ? '=' : ':'}${shown.join('/')}`;
     })
     .join(',');
 
@@ -98,7 +100,8 @@ export function batchProfile(inputs: readonly ValueFacts[], batch: BatchRange): 
   });
 }
 
-const isOpen = ({ shape }: ValueFacts): boolean =>
+/** Whether an input needs a range. */
+export const isOpen = ({ shape }: Pick<Binding, 'shape'>): boolean =>
   shape?.some((dimension) => typeof dimension !== 'number') ?? false;
 
 function checkProfile(inputs: readonly ValueFacts[], request: ProfileRequest, index: number): Profile {
@@ -249,7 +252,7 @@ function common(a: OpenDimension['range'], b: OpenDimension['range'] = a): OpenD
 }
 
 /** How many values an input has that decide shapes: TensorRT wants their range, not that of dimensions. */
-function shapeValues({ name, dtype, shape }: ValueFacts, uses: ValueUses): number {
+export function shapeValues({ name, dtype, shape }: ValueFacts, uses: ValueUses): number {
   if (shape === null || shape.length > 1 || !/^int(?:32|64)$/.test(dtype ?? '')) return 0;
   const count = Number(shape[0] ?? 1);
   return count <= MOST_DIMENSIONS && uses.reached(name).some(decidesShape) ? count : 0;

@@ -46,7 +46,7 @@ const INDEX = 'chunks.jsonl';
 /** Tensors seen, by content; streams that go on for days forget the oldest. */
 const REMEMBERED = 1 << 16;
 
-const isCompactReference = (path: string): boolean => existsSync(join(path, HEADER));
+export const isCompactReference = (path: string): boolean => existsSync(join(path, HEADER));
 
 /**
  * Opens a compact reference: `reference.json`, `chunks.jsonl` with a line for each chunk whose tensors name a member of an npz file, and the npz files.

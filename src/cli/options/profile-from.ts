@@ -1,0 +1,92 @@
+import { plural } from '../../base/text/quantity.js';
+import type { BuildOptions } from '../../engines/builder/build.js';
+import type {
+  DerivedProfile,
+  ProfileInputs,
+  ProfileSource,
+} from '../../engines/calibration/sample-profile.js';
+import { profileText } from '../../engines/identity/profile.js';
+import { type CommandContext, profileSourcesOfProducts } from '../command.js';
+import type { OptionValues } from '../option.js';
+import type { buildOptions } from './build.js';
+
+/** One profile that `--profile-from` made, as results have it. */
+export interface ProfileOrigin {
+  readonly from: string;
+  /** null where the file states the profile. */
+  readonly samples: number | null;
+  /** As `--profile` takes it; empty where no dimension is dynamic. */
+  readonly profile: string;
+}
+
+/** A request whose profiles are complete. */
+export interface ProfiledRequest<R extends BuildOptions> {
+  readonly request: R;
+  readonly profileFrom: readonly ProfileOrigin[];
+}
+
+type ProfileFromValues = OptionValues<Pick<typeof buildOptions, 'profileFrom' | 'preprocess' | 'imgsz'>>;
+
+/**
+ * The request with the profiles that the files of `--profile-from` show: contracts and recorded streams each their own, all samples together one.
+ * Throws what reading the model and the files throws.
+ */
+export async function withProfileFrom<R extends BuildOptions>(
+  request: R,
+  options: ProfileFromValues,
+  context: CommandContext,
+): Promise<ProfiledRequest<R>> {
+  if (options.profileFrom.length === 0) return { request, profileFrom: [] };
+  const { emit } = context;
+  emit({ type: 'phase-start', phase: 'profile', detail: options.profileFrom.join(', ') });
+  const started = performance.now();
+  const { profileInputs, needsRange } = await import('../../engines/calibration/sample-profile.js');
+  const model = await profileInputs(request.model, context);
+  const derived = await derivedProfiles(options, model, context);
+  const profileFrom = derived.map(({ from, samples, profile }): ProfileOrigin => {
+    const ranged = new Set(model.inputs.filter((input) => needsRange(model, input)).map(({ name }) => name));
+    const ranges = [...profile].filter(([name]) => ranged.has(name));
+    return { from, samples, profile: profileText(Object.fromEntries(ranges)) };
+  });
+  for (const { from, samples, profile } of profileFrom)
+    if (samples === 1 && profile !== '')
+      emit({
+        type: 'log',
+        source: 'trtforge',
+        severity: 'warning',
+        message: `${from} has one sample: minimum, optimum and maximum of the profile are its sizes.`,
+      });
+  emit({
+    type: 'phase-end',
+    phase: 'profile',
+    ms: performance.now() - started,
+    detail: profileFrom.map(originText).join('; '),
+  });
+  const profiles = derived.map(({ profile }) => profile).filter(({ size }) => size > 0);
+  return { request: { ...request, profiles }, profileFrom };
+}
+
+/** `x:1x3/8x3/32x3, from 12 samples of clips/` */
+export const originText = ({ from, samples, profile }: ProfileOrigin): string =>
+  `${profile === '' ? 'no dynamic dimension' : profile}, from ${samples === null ? from : `${plural(samples, 'sample')} of ${from}`}`;
+
+async function derivedProfiles(
+  { profileFrom: files, preprocess, imgsz }: ProfileFromValues,
+  inputs: ProfileInputs,
+  { products, signal }: CommandContext,
+): Promise<readonly DerivedProfile[]> {
+  const sources = await profileSourcesOfProducts(products);
+  const owner = (file: string): ProfileSource | undefined => sources.find((source) => source.takes(file));
+  const stated = await Promise.all(files.map((file) => owner(file)?.read(file, inputs, signal) ?? []));
+  const rest = files.filter((file) => owner(file) === undefined);
+  if (rest.length === 0) return stated.flat();
+  const [{ readSamples }, { profileOfSamples }] = await Promise.all([
+    import('../../engines/calibration/read-samples.js'),
+    import('../../engines/calibration/sample-profile.js'),
+  ]);
+  const samples = readSamples(rest, { preprocess, imgsz, uncut: true });
+  const all = async function* () {
+    for (const source of samples) yield* source.samples(inputs.inputs);
+  };
+  return [...stated.flat(), await profileOfSamples(rest.join(', '), all(), inputs, signal)];
+}

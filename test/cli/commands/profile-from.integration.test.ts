@@ -1,0 +1,225 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { describeWith } from '../../support/needs.js';
+import { trtforge } from '../../support/trtforge.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-profile-from-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+const at = (...names: readonly string[]) => join(root, ...names);
+const environment = { ...process.env, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '' };
+const run = (...args: readonly string[]) => trtforge([...args, '--json'], environment);
+
+const zeros = (shape: readonly number[]): Tensor =>
+  tensorFrom('float32', shape, new Float32Array(shape.reduce((product, size) => product * size, 1)));
+const lengths = (...values: readonly number[]) => integerTensor('int64', [values.length], values);
+const npz = (path: string, tensors: Readonly<Record<string, Tensor>>) => {
+  writeNpz(path, new Map(Object.entries(tensors)));
+  return path;
+};
+
+let encoder: string;
+let tiled: string;
+let still: string;
+beforeAll(async () => {
+  encoder = await modelFile((graph) => {
+    graph.input('x', 'float32', ['B', 8, 'T']);
+    graph.input('length', 'int64', ['B']);
+    graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+    graph.node('Identity', { inputs: ['length'], outputs: ['kept'] });
+    graph.output('y', 'float32', ['B', 8, 'T']);
+    graph.output('kept', 'int64', ['B']);
+  });
+  tiled = await modelFile((graph) => {
+    graph.input('x', 'float32', ['n', 4]);
+    graph.input('sizes', 'int64', [2]);
+    graph.node('Tile', { inputs: ['x', 'sizes'], outputs: ['y'] });
+    graph.output('y', 'float32', ['a', 'b']);
+  });
+  still = await modelFile((graph) => {
+    graph.input('x', 'float32', [1, 4]);
+    graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+    graph.output('y', 'float32', [1, 4]);
+  });
+  mkdirSync(at('clips'));
+  for (const [clip, [batch, frames]] of [
+    [1, 40],
+    [1, 64],
+    [2, 64],
+    [1, 90],
+  ].entries())
+    npz(at('clips', `${clip}.npz`), {
+      x: zeros([batch!, 8, frames!]),
+      length: lengths(...Array.from({ length: batch! }, () => frames!)),
+    });
+  npz(at('one.npz'), { x: zeros([3, 8, 20]), length: lengths(20, 20, 20) });
+  npz(at('lacking.npz'), { x: zeros([1, 8, 20]) });
+  npz(at('more.npz'), { x: zeros([1, 8, 20]), length: lengths(20), y: zeros([1]) });
+  npz(at('floats.npz'), { x: zeros([1, 8, 20]), length: zeros([1]) });
+  npz(at('channels.npz'), { x: zeros([1, 9, 20]), length: lengths(20) });
+  npz(at('unequal.npz'), { x: zeros([2, 8, 20]), length: lengths(20) });
+  for (const [name, sizes] of [
+    ['a', [2, 6]],
+    ['b', [3, 4]],
+    ['c', [3, 4]],
+  ] as const)
+    npz(at(`tiled-${name}.npz`), { x: zeros([3, 4]), sizes: integerTensor('int64', [2], sizes) });
+  const contract = {
+    schema: 'trtforge.contract/1',
+    name: 'encoder',
+    inputs: [
+      { name: 'x', dtype: 'float32', shape: ['B', 8, 'T'] },
+      { name: 'length', dtype: 'int64', shape: ['B'] },
+    ],
+    outputs: [{ name: 'y' }],
+    profiles: [41, 57].map((frames) => ({
+      name: `T${frames}`,
+      ranges: {
+        x: [1, 8, frames].map((size) => ({ min: size, opt: size, max: size })),
+        length: [{ min: 1, opt: 1, max: 1 }],
+      },
+    })),
+  };
+  const write = (name: string, more: object) =>
+    writeFileSync(at(name), JSON.stringify({ ...contract, ...more }));
+  write('contract.json', {});
+  write('without.json', { profiles: [] });
+  write('floats.json', { inputs: [{ name: 'x' }, { name: 'length', dtype: 'float32' }] });
+  writeFileSync(
+    at('stream.jsonl'),
+    [5, 3, 3, 3]
+      .map((frames, chunk) =>
+        JSON.stringify({
+          chunk_idx: chunk,
+          inputs: {
+            x: {
+              dtype: 'float32',
+              shape: [1, 8, frames],
+              data_b64: Buffer.alloc(32 * frames).toString('base64'),
+            },
+            length: [frames],
+          },
+          outputs: {},
+          metadata: {},
+        }),
+      )
+      .join('\n'),
+  );
+});
+
+/** What `cache why` and `build --dry-run` make of a line; both decide as `build` does, and write nothing. */
+async function decided(model: string, ...options: readonly string[]) {
+  const target = ['--target', 'tensorrt-rtx:sm_89'];
+  const { json } = await run('build', model, ...options, ...target, '--dry-run');
+  const why = await run('cache', 'why', model, ...options, ...target);
+  const { resolved, error } = json<{
+    resolved: { identity: string; profileFrom: readonly object[]; profiles?: string };
+    error?: { code: string };
+  }>();
+  expect(why.json().identity).toBe(resolved?.identity);
+  return { ...resolved, error };
+}
+
+describeWith('toolchain', 'the profile of', () => {
+  test.each<[string, () => string, readonly string[], (number | null)[], readonly string[]]>([
+    [
+      'a folder of calls: the median of those that are equally common is the optimum',
+      () => encoder,
+      ['clips'],
+      [4],
+      ['x:1x8x40/1x8x64/2x8x90,length:1/1/2'],
+    ],
+    ['one call', () => encoder, ['one.npz'], [1], ['x:3x8x20,length:3']],
+    [
+      'files and their order alike',
+      () => encoder,
+      ['one.npz', 'clips/0.npz', 'clips/1.npz'],
+      [3],
+      ['x:1x8x20/3x8x20/3x8x64,length:1/3/3'],
+    ],
+    ['npy files by input', () => encoder, ['x=@x.npy', 'length=@length.npy'], [1], ['x:2x8x7,length:2']],
+    [
+      'values of a shape tensor',
+      () => tiled,
+      ['tiled-a.npz', 'tiled-b.npz', 'tiled-c.npz'],
+      [3],
+      ['x:3x4,sizes=2x4/3x4/3x6'],
+    ],
+    [
+      'a contract: its own, in its order',
+      () => encoder,
+      ['contract.json'],
+      [null, null],
+      ['x:1x8x41,length:1', 'x:1x8x57,length:1'],
+    ],
+    [
+      'a recorded stream: all of its chunks',
+      () => encoder,
+      ['stream.jsonl'],
+      [4],
+      ['x:1x8x3/1x8x3/1x8x5,length:1'],
+    ],
+  ])('%s', async (_what, model, files, samples, byHand) => {
+    writeNpy(at('x.npy'), zeros([2, 8, 7]));
+    writeNpy(at('length.npy'), lengths(7, 7));
+    const place = (file: string) => (file.includes('=@') ? file.replace('@', `@${root}/`) : at(file));
+    const derived = await decided(model(), ...files.flatMap((file) => ['--profile-from', place(file)]));
+    const written = await decided(model(), ...byHand.flatMap((profile) => ['--profile', profile]));
+    expect(derived.identity).toBe(written.identity);
+    expect(derived.profiles).toBe(written.profiles);
+    expect(derived.profileFrom).toMatchObject(samples.map((count) => ({ samples: count })));
+  });
+
+  test('a model without dynamic dimensions is none', async () => {
+    npz(at('still.npz'), { x: zeros([1, 4]) });
+    const derived = await decided(still, '--profile-from', at('still.npz'));
+    expect(derived.identity).toBe((await decided(still)).identity);
+    expect(derived.profileFrom).toMatchObject([{ samples: 1, profile: '' }]);
+  });
+
+  test('is what build builds, and its result names', async () => {
+    const args = ['build', tiled, '--target', 'tensorrt-rtx:sm_89'];
+    const files = ['a', 'b'].flatMap((name) => ['--profile-from', at(`tiled-${name}.npz`)]);
+    const { json } = await run(...args, ...files);
+    const built = json<{ source: string; profileFrom: { profile: string; samples: number }[] }>();
+    expect(built).toMatchObject({ source: 'built', profileFrom: [{ samples: 2 }] });
+    const again = await run(...args, '--profile', built.profileFrom[0]?.profile ?? '');
+    expect(again.json()).toMatchObject({ source: 'local', profileFrom: [] });
+  });
+
+  test('of one sample is reported as such; of several it is not', async () => {
+    const warnings = async (file: string) => {
+      const args = ['build', encoder, '--profile-from', at(file), '--dry-run', '--events', '--json'];
+      const { err } = await trtforge(args, environment);
+      const events = err.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
+      return events.filter(({ type, severity }) => type === 'log' && severity === 'warning').length;
+    };
+    expect([await warnings('one.npz'), await warnings('clips')]).toEqual([1, 0]);
+  });
+});
+
+describe('rejected before anything is built:', () => {
+  test.each<[string, readonly string[], string]>([
+    ['another way to set profiles', ['clips', '--batch', '1'], 'TF_USAGE'],
+    ['an input that is missing', ['lacking.npz'], 'TF_SESSION_INPUT'],
+    ['a tensor that is no input', ['more.npz'], 'TF_SESSION_INPUT'],
+    ['another dtype', ['floats.npz'], 'TF_SESSION_INPUT'],
+    ['another fixed dimension', ['channels.npz'], 'TF_SESSION_INPUT'],
+    ['two sizes of one symbol', ['unequal.npz'], 'TF_SESSION_INPUT'],
+    ['a file that is not there', ['absent.npz'], 'TF_FILE_NOT_FOUND'],
+    ['a folder without samples', ['engines-none'], 'TF_FILE_NOT_FOUND'],
+    ['a contract without profiles', ['without.json'], 'TF_PROFILE_MISSING'],
+    ['a contract of another dtype', ['floats.json'], 'TF_SESSION_INPUT'],
+  ])('%s', async (_what, [file, ...more], code) => {
+    for (const verb of ['build', 'forge']) {
+      const { exitCode, json } = await run(verb, encoder, '--profile-from', at(file!), ...more);
+      expect([exitCode, json().error?.code]).toEqual([2, code]);
+    }
+  });
+});
