@@ -143,6 +143,10 @@ export const profileSourcesOfProducts = async (
 ): Promise<readonly ProfileSource[]> =>
   (await Promise.all(products.map(({ profileSources }) => profileSources?.() ?? []))).flat();
 
+/** What opens models that turn speech features into tokens. */
+export const recognisersOfProducts = async (products: readonly Product[]): Promise<readonly Recogniser[]> =>
+  (await Promise.all(products.map(({ recognisers }) => recognisers?.() ?? []))).flat();
+
 /** The layouts of the core and of products. */
 export const exportersOfProducts = async (products: readonly Product[]): Promise<readonly Exporter[]> =>
   (await Promise.all(products.map(({ exporters }) => exporters?.() ?? []))).flat();

@@ -30,6 +30,19 @@ interface Labelled {
   readonly label: number;
 }
 
+/** An evaluation with its data read and checked. */
+interface DecidedClassifier {
+  readonly names: readonly string[] | undefined;
+  readonly images: readonly Labelled[];
+  readonly missing: number;
+}
+
+/** Reads truth and labels, and finds the images. Throws TF_EVAL_DATA. */
+export function decideClassifier(request: ClassifierRequest): DecidedClassifier {
+  const names = request.labels === undefined ? undefined : readLabels(request.labels);
+  return { names, ...labelledImages(request, names) };
+}
+
 /**
  * Runs a classifier over labelled images: top-1, top-5 and what was taken for what. Errors: TF_EVAL_DATA (truth, labels beyond the classes, missing images),
  * TF_EVAL_HEAD (an output that is not one score a class, scores that are no numbers), TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
@@ -38,8 +51,7 @@ export async function evaluateClassifier(
   request: ClassifierRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<ClassificationResult> {
-  const names = request.labels === undefined ? undefined : readLabels(request.labels);
-  const { images, missing } = labelledImages(request, names);
+  const { names, images, missing } = decideClassifier(request);
   const best: Int32Array[] = [];
   const { candidate, result } = await inPhase('run samples', emit, () =>
     withCandidate(request.model, request.open, { emit, signal }, (session) => {

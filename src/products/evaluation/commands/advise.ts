@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { defineCommand, recognisersOfProducts, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, flag, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
@@ -122,7 +122,7 @@ export const command = defineCommand({
       calibrationCache: undefined,
       dataMax: undefined,
     });
-    const recognisers = await Promise.all(products.map((product) => product.recognisers?.() ?? []));
+    const recognisers = await recognisersOfProducts(products);
     const scorer =
       data === undefined
         ? undefined
@@ -137,7 +137,7 @@ export const command = defineCommand({
               warmupRuns: 0,
               skipLatency: 0,
             },
-            recognisers.flat(),
+            recognisers,
             { signal, environment },
           );
     const timeEngine = options.latency

@@ -1,6 +1,11 @@
 import { formatMs } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { choice, type OptionTable, option, text } from '../../../cli/option.js';
+import {
+  type CommandContext,
+  defineCommand,
+  recognisersOfProducts,
+  type TextOutput,
+} from '../../../cli/command.js';
+import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { cacheDir } from '../../../cli/options/store.js';
@@ -8,12 +13,62 @@ import { splitAtCommas } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatIds, formatNamed } from '../../../formats/precision/formats/index.js';
 import { backEndNames } from '../compare/back-end-names.js';
-import { compareBackEnds } from '../compare/compare-backends.js';
+import {
+  type CompareBackEndsRequest,
+  compareBackEnds,
+  decideComparison,
+} from '../compare/compare-backends.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';
+import { comparisonSteps } from './compare-plan.js';
 import { detectionOptions } from './detector.js';
 import { imageRunOptions, imagesFolder, preprocessSpec } from './image-options.js';
 import { speechOptions } from './recogniser.js';
+
+const commandOptions = {
+  data: text({
+    flags: '--data <file>',
+    describe:
+      'what all are scored on: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
+    required: '--data FILE',
+  }),
+  images: text(imagesFolder),
+  backends: option({
+    flags: '--backends <names>',
+    describe: `what runs each model, separated by commas: ${backEndNames().join(', ')}; trt builds the engines`,
+    parse: splitAtCommas,
+    required: '--backends ort-cpu',
+  }),
+  candidate: text({
+    flags: '--candidate <file>',
+    describe: 'FILE or NAME=FILE: a typed or Q/DQ model, or an engine, beside MODEL',
+    repeat: true,
+  }),
+  precision: option({
+    flags: '--precision <types>',
+    describe: `also MODEL converted to ${formatIds.join(', ')}, separated by commas`,
+    parse: precisions,
+    repeat: true,
+  }),
+  output: text({
+    flags: '-o, --output <folder>',
+    describe:
+      'the run root; figures of the same identity that are there are kept (default: tmp/compare-MODEL/DATE_TIME)',
+    writes: true,
+  }),
+  preprocess: choice(preprocessSpec(['yolo', 'rt-detr', 'imagenet', 'arcface'])),
+  device: {
+    ...placeOptions.device,
+    describe: 'which of the visible GPUs runs what needs one (default: 0)',
+  } as typeof placeOptions.device,
+  ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
+  preNmsTopk: inConfig(detectionOptions.preNmsTopk),
+  providerOption: placeOptions.providerOption,
+  onnxruntime: placeOptions.onnxruntime,
+  allowFallback: placeOptions.allowFallback,
+  ...engineOptions,
+  cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
+};
 
 export const command = defineCommand({
   arguments: [
@@ -23,72 +78,35 @@ export const command = defineCommand({
     'trtforge compare-backends yolov10m.onnx --candidate yolov10m-qdq.onnx --data instances.json --images val2017/ --backends ort-cuda,trt',
     'trtforge compare-backends yolov10m.onnx --precision fp16 --data instances.json --images val2017/ --backends ort-cpu -o tmp/yolov10m',
   ],
-  options: {
-    data: text({
-      flags: '--data <file>',
-      describe:
-        'what all are scored on: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
-      required: '--data FILE',
-    }),
-    images: text(imagesFolder),
-    backends: option({
-      flags: '--backends <names>',
-      describe: `what runs each model, separated by commas: ${backEndNames().join(', ')}; trt builds the engines`,
-      parse: splitAtCommas,
-      required: '--backends ort-cpu',
-    }),
-    candidate: text({
-      flags: '--candidate <file>',
-      describe: 'FILE or NAME=FILE: a typed or Q/DQ model, or an engine, beside MODEL',
-      repeat: true,
-    }),
-    precision: option({
-      flags: '--precision <types>',
-      describe: `also MODEL converted to ${formatIds.join(', ')}, separated by commas`,
-      parse: precisions,
-      repeat: true,
-    }),
-    output: text({
-      flags: '-o, --output <folder>',
-      describe:
-        'the run root; figures of the same identity that are there are kept (default: tmp/compare-MODEL/DATE_TIME)',
-      writes: true,
-    }),
-    preprocess: choice(preprocessSpec(['yolo', 'rt-detr', 'imagenet', 'arcface'])),
-    device: {
-      ...placeOptions.device,
-      describe: 'which of the visible GPUs runs what needs one (default: 0)',
-    } as typeof placeOptions.device,
-    ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
-    providerOption: placeOptions.providerOption,
-    onnxruntime: placeOptions.onnxruntime,
-    allowFallback: placeOptions.allowFallback,
-    ...engineOptions,
-    cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
-  },
+  options: commandOptions,
   schema: async () => (await import('../compare/result.js')).comparisonSchema,
-  run: async ([model = ''], options, context): Promise<Comparison> => {
-    const { emit, signal, environment, commandLine } = context;
-    const recognisers = await Promise.all(context.products.map((product) => product.recognisers?.() ?? []));
-    return compareBackEnds(
-      {
-        ...options,
-        model,
-        candidates: options.candidate,
-        precisions: options.precision.flat(),
-        backEnds: options.backends,
-        imagesDir: options.images,
-        store: options.cacheDir,
-        open: {
-          ...engineOptionsOf(options),
-          toolchain: options.toolchain,
-          ...placeOf({ ...options, provider: undefined }),
-        },
-      },
-      { emit, signal, environment, commandLine, recognisers: recognisers.flat() },
-    );
+  run: async ([model = ''], options, context): Promise<Comparison> =>
+    compareBackEnds(requestOf(model, options), await contextOf(context)),
+  plan: async ([model = ''], options, context) => {
+    const compared = await contextOf(context);
+    return comparisonSteps(await decideComparison(requestOf(model, options), compared), compared);
   },
   render: renderComparison,
+});
+
+const requestOf = (model: string, options: OptionValues<typeof commandOptions>): CompareBackEndsRequest => ({
+  ...options,
+  model,
+  candidates: options.candidate,
+  precisions: options.precision.flat(),
+  backEnds: options.backends,
+  imagesDir: options.images,
+  store: options.cacheDir,
+  open: {
+    ...engineOptionsOf(options),
+    toolchain: options.toolchain,
+    ...placeOf({ ...options, provider: undefined }),
+  },
+});
+
+const contextOf = async ({ emit, signal, environment, commandLine, products }: CommandContext) => ({
+  ...{ emit, signal, environment, commandLine },
+  recognisers: await recognisersOfProducts(products),
 });
 
 /** The options under a heading of their own, in the long help. */

@@ -1,9 +1,16 @@
-import { formatMs } from '../../../base/text/quantity.js';
-import { defineCommand } from '../../../cli/command.js';
-import { choice, text } from '../../../cli/option.js';
+import { join } from 'node:path';
+import { formatMs, plural } from '../../../base/text/quantity.js';
+import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
+import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
+import { step } from '../../../cli/plan.js';
+import {
+  decideRecogniser,
+  type EvaluateRecogniserRequest,
+  evaluateRecogniser,
+  lookAtRecogniser,
+} from '../speech/evaluate-recogniser.js';
 import { normalizers } from '../speech/normalizers.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
 import { renderWer } from './wer.js';
@@ -22,6 +29,35 @@ export const speechOptions = {
   }),
 };
 
+const commandOptions = {
+  manifest: text({
+    flags: '--manifest <file>',
+    describe: 'TSV with utt_id, wav_path and ref_text',
+    required: '--manifest FILE',
+  }),
+  ...speechOptions,
+  engines: text({
+    flags: '--engines <folder>',
+    describe: 'run the engines in it, NAME.engine, in place of the models',
+  }),
+  output: text({
+    flags: '-o, --output <folder>',
+    describe: 'transcripts.tsv, scores.tsv and metrics.json',
+    writes: true,
+  }),
+  ...placeOptions,
+  ...engineOptions,
+};
+
+const requestOf = (
+  meta: string,
+  options: OptionValues<typeof commandOptions>,
+): EvaluateRecogniserRequest => ({
+  ...options,
+  meta,
+  open: { ...engineOptionsOf(options), engines: options.engines, ...placeOf(options) },
+});
+
 export const command = defineCommand({
   arguments: [
     { name: 'META', describe: 'the model_meta.json of a bundle: encoder, predictor, joint network' },
@@ -30,31 +66,35 @@ export const command = defineCommand({
     'trtforge eval recogniser model_meta.json --manifest dev-clean.tsv --normalizer whisper-en -o runs/fp32-wer',
     'trtforge eval recogniser model_meta.json --engines runs/fp16/engines --manifest dev-clean.tsv',
   ],
-  options: {
-    manifest: text({
-      flags: '--manifest <file>',
-      describe: 'TSV with utt_id, wav_path and ref_text',
-      required: '--manifest FILE',
-    }),
-    ...speechOptions,
-    engines: text({
-      flags: '--engines <folder>',
-      describe: 'run the engines in it, NAME.engine, in place of the models',
-    }),
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'transcripts.tsv, scores.tsv and metrics.json',
-      writes: true,
-    }),
-    ...placeOptions,
-    ...engineOptions,
-  },
+  options: commandOptions,
   schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
-  run: async ([meta = ''], options, context): Promise<RecogniserResult> => {
-    const recognisers = await Promise.all(context.products.map((product) => product.recognisers?.() ?? []));
-    const open = { ...engineOptionsOf(options), engines: options.engines, ...placeOf(options) };
-    const { emit, signal, environment } = context;
-    return evaluateRecogniser({ ...options, meta, open }, recognisers.flat(), { emit, signal, environment });
+  run: async ([meta = ''], options, { emit, signal, environment, products }): Promise<RecogniserResult> =>
+    evaluateRecogniser(requestOf(meta, options), await recognisersOfProducts(products), {
+      emit,
+      signal,
+      environment,
+    }),
+  plan: async ([meta = ''], options, { emit, signal, environment, products }) => {
+    const request = requestOf(meta, options);
+    const decided = decideRecogniser(request, await recognisersOfProducts(products));
+    const { files, backend, streaming } = await lookAtRecogniser(decided, request, {
+      emit,
+      signal,
+      environment,
+    });
+    const { output, manifest } = options;
+    const written = ['transcripts.tsv', 'scores.tsv', 'metrics.json'];
+    const utterances = plural(decided.recordings.length, 'utterance');
+    return {
+      steps: [
+        step('read', manifest, { detail: `${utterances} and their audio` }),
+        step('run', meta, {
+          detail: `${backend}; ${utterances}${streaming === null ? '' : ' in chunks'}`,
+        }),
+        ...(output === undefined ? [] : written.map((name) => step('write', join(output, name)))),
+      ],
+      resolved: { meta, manifest, normalizer: options.normalizer, files },
+    };
   },
   render: (result: RecogniserResult, output) => {
     const { bold, dim } = output.colors;

@@ -48,7 +48,21 @@ export async function compareBackEnds(
   return protectingInputs([model, data, ...candidates], () => compare(request, context));
 }
 
-async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
+/** A comparison with everything read and nothing run. */
+export interface DecidedComparison {
+  readonly request: CompareBackEndsRequest;
+  readonly task: ComparedTask;
+  readonly root: string;
+  /** In their order; the figures of some are kept. */
+  readonly variants: readonly (Planned & { readonly isKept: boolean })[];
+  readonly warnings: readonly string[];
+}
+
+/** Reads models, data and what the run root has. Throws what `compareBackEnds` throws but TF_CANCELLED. */
+export async function decideComparison(
+  request: CompareBackEndsRequest,
+  context: CompareContext = {},
+): Promise<DecidedComparison> {
   const { emit = ignoreEvents } = context;
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);
@@ -58,13 +72,26 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
   const root = request.output ?? newRunRoot(request.model, new Date());
   const before = new Map(readRunRoot(root).recorded.map((each) => [each.variant.name, each]));
   for (const { variant, folder } of before.values()) assertSameData(root, folder, variant, dataDigest);
+  const variants = planned.map((each) => {
+    const known = before.get(each.variant.name);
+    const isKept = known?.figures != null && known.variant.identity === each.variant.identity;
+    return { ...each, isKept };
+  });
+  return { request, task, root, variants, warnings };
+}
+
+/** Why a variant is not run again. */
+export const KEPT = 'its figures are there already';
+
+async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
+  const { emit = ignoreEvents } = context;
+  const { task, root, variants, warnings } = await decideComparison(request, context);
   const ran = new Set<string>();
   const converted: ConvertedFiles = new Map();
-  for (const each of planned) {
-    const { variant } = each;
-    const known = before.get(variant.name);
-    if (known?.figures != null && known.variant.identity === variant.identity) {
-      emit({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
+  for (const each of variants) {
+    const { variant, isKept } = each;
+    if (isKept) {
+      emit({ type: 'phase-skipped', phase: variant.name, reason: KEPT });
       continue;
     }
     ran.add(variant.name);

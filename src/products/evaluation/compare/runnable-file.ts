@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import type { BuildOptions } from '../../../engines/builder/build.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
@@ -15,10 +16,9 @@ export type CompareOpenOptions = Omit<OpenOptions, 'provider' | 'toolchain'> & {
 /** Files of models that were converted in this run: every back end takes the same. */
 export type ConvertedFiles = Map<ComparedModel, Promise<string>>;
 
-interface Place {
+interface RunnablePlace {
   /** The run root: converted models are in its folder `models`. */
   readonly root: string;
-  readonly converted: ConvertedFiles;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
   readonly open: CompareOpenOptions;
@@ -26,48 +26,55 @@ interface Place {
   readonly store?: string | undefined;
 }
 
-/** What the back end opens: the file, its converted model, or the engine that is built of it and found again in the store. */
-export async function runnableFile(
-  model: ComparedModel,
+/** What a back end opens: the file, its converted model, or the engine that is built of it and found again in the store. */
+export type Runnable =
+  | { readonly is: 'file'; readonly file: string }
+  | { readonly is: 'converted'; readonly file: string; readonly precision: FormatId }
+  | { readonly is: 'engine'; readonly build: BuildOptions };
+
+/** Throws TF_GPU_UNAVAILABLE for an engine that could not run here: none is built. */
+export function decideRunnable(
+  { file, kind, precision }: ComparedModel,
   { takes }: BackEnd,
-  { root, converted, imgsz, open, store }: Place,
-  context: OpenContext,
-): Promise<string> {
-  const { file, kind, precision } = model;
+  { root, imgsz, open, store }: RunnablePlace,
+): Runnable {
   if (takes === 'engine' && kind === 'model') {
-    // Nothing is built that could not run.
     chosenGpu(visibleGpus(), open.device ?? 0, 'Running an engine needs an NVIDIA GPU');
     const { toolchain, plugins, device } = open;
-    const { engine } = await buildOrLoad(
-      {
-        model: file,
-        precision: precision ?? 'as-is',
-        profiles: profilesFor(file, imgsz),
-        store,
-        plugins,
-        device,
-        toolchain,
-      },
-      context,
-    );
-    return engine;
+    const build: BuildOptions = {
+      model: file,
+      precision: precision ?? 'as-is',
+      profiles: profilesFor(file, imgsz),
+      store,
+      plugins,
+      device,
+      toolchain,
+    };
+    return { is: 'engine', build };
   }
-  if (precision === null) return file;
-  const known = converted.get(model) ?? convertedFile(file, precision, root, context);
-  converted.set(model, known);
-  return known;
+  if (precision === null) return { is: 'file', file };
+  const name = basename(file).replace(/\.onnx$/i, '');
+  return { is: 'converted', file: join(root, 'models', `${name}.${precision}.onnx`), precision };
 }
 
-async function convertedFile(
-  file: string,
-  precision: FormatId,
-  root: string,
+/** The path of what the back end opens, which is made where it has to be. Throws what `decideRunnable`, building and converting throw. */
+export async function runnableFile(
+  model: ComparedModel,
+  backEnd: BackEnd,
+  place: RunnablePlace & { readonly converted: ConvertedFiles },
   context: OpenContext,
 ): Promise<string> {
-  const name = basename(file).replace(/\.onnx$/i, '');
-  const path = join(root, 'models', `${name}.${precision}.onnx`);
-  await convertModel(file, path, { precision }, context);
-  return path;
+  const runnable = decideRunnable(model, backEnd, place);
+  if (runnable.is === 'file') return runnable.file;
+  if (runnable.is === 'engine') return (await buildOrLoad(runnable.build, context)).engine;
+  const { file, precision } = runnable;
+  const convert = async () => {
+    await convertModel(model.file, file, { precision }, context);
+    return file;
+  };
+  const known = place.converted.get(model) ?? convert();
+  place.converted.set(model, known);
+  return known;
 }
 
 /** One image at a time, at the size that the session is fed. */

@@ -1,4 +1,4 @@
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
@@ -11,13 +11,21 @@ import { ignoreEvents } from '../../../events.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import type { Metric } from '../../../quality/tasks/task.js';
-import { evaluateClassifier } from '../classification/evaluate-classifier.js';
-import { readImageIds } from '../detection/coco.js';
-import { type EvaluateDetectorRequest, evaluateDetector } from '../detection/evaluate-detector.js';
-import { Findings } from '../detection/findings.js';
-import { readInstances } from '../detection/instances.js';
-import { evaluateRecogniser } from '../speech/evaluate-recogniser.js';
-import { readManifest } from '../speech/transcripts.js';
+import {
+  type ClassifierRequest,
+  decideClassifier,
+  evaluateClassifier,
+} from '../classification/evaluate-classifier.js';
+import {
+  decideDetector,
+  type EvaluateDetectorRequest,
+  evaluateDetector,
+} from '../detection/evaluate-detector.js';
+import {
+  decideRecogniser,
+  type EvaluateRecogniserRequest,
+  evaluateRecogniser,
+} from '../speech/evaluate-recogniser.js';
 import { type Figures, figuresOfResult } from './figures.js';
 import type { ComparedTaskId, Variant } from './variant.js';
 
@@ -49,7 +57,7 @@ export interface ComparedTask {
   readonly id: ComparedTaskId;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
-  /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading them throws. */
+  /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading and checking them throws. */
   digest(context: OpenContext): Promise<string>;
   /** The metric that is compared, which `metrics` of a result has first. */
   readonly metric: Omit<Metric, 'value'>;
@@ -85,33 +93,31 @@ function imagesOf({ data, imagesDir }: TaskRequest): string {
 }
 
 function detection(request: TaskRequest): ComparedTask {
-  const { data, preprocess = 'yolo', imageIds, maxImages, labels, allowMissing } = request;
+  const { data, preprocess = 'yolo', imageIds, labels } = request;
   const imagesDir = imagesOf(request);
   const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  // Engines do not name their classes; the model they come from does.
+  const requestFor = (model: string, open: OpenOptions): EvaluateDetectorRequest => ({
+    ...settings,
+    namedBy: settings.model,
+    instances: data,
+    imagesDir,
+    model,
+    open,
+  });
   return {
     id: 'coco',
     imgsz: settings.imgsz,
     digest: async (context) => {
-      const findings = new Findings(allowMissing);
-      const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
-      const { fileNames } = await readInstances(data, { imageIds: ids, maxImages, findings, ...context });
-      const images = fileNames.flatMap((name) => (name === null ? [] : [join(imagesDir, basename(name))]));
+      const { truth } = await decideDetector(requestFor(settings.model, {}), context);
+      const images = truth.fileNames.flatMap((name) =>
+        name === null ? [] : [join(imagesDir, basename(name))],
+      );
       return digestOfData('coco', decisive(settings), [data, imageIds, labels], images, context);
     },
     metric: { name: 'mAP_50_95', unit: 'share', higherIsBetter: true },
-    run: async (model, open, context, into) => {
-      // Engines do not name their classes; the model they come from does.
-      const request = {
-        ...settings,
-        namedBy: settings.model,
-        instances: data,
-        imagesDir,
-        model,
-        open,
-        ...into,
-      };
-      return figuresOfResult(await evaluateDetector(request, context));
-    },
+    run: async (model, open, context, into) =>
+      figuresOfResult(await evaluateDetector({ ...requestFor(model, open), ...into }, context)),
   };
 }
 
@@ -119,17 +125,24 @@ function classification(request: TaskRequest): ComparedTask {
   const { data, preprocess = 'imagenet', labels } = request;
   const imagesDir = imagesOf(request);
   const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  const requestFor = (model: string, open: OpenOptions): ClassifierRequest => ({
+    ...settings,
+    truth: data,
+    imagesDir,
+    model,
+    open,
+  });
   return {
     id: 'classify',
     imgsz: settings.imgsz,
-    digest: (context) => {
-      const names = linesOf(data).map((line) => line.split('\t')[0] ?? '');
-      const images = names.map((name) => join(imagesDir, name));
+    digest: async (context) => {
+      const { images: labelled } = decideClassifier(requestFor(settings.model, {}));
+      const images = labelled.map(({ path }) => path);
       return digestOfData('classify', decisive(settings), [data, labels], images, context);
     },
     metric: { name: 'top1', unit: 'share', higherIsBetter: true },
     run: async (model, open, context, into) => {
-      const result = await evaluateClassifier({ ...settings, truth: data, imagesDir, model, open }, context);
+      const result = await evaluateClassifier(requestFor(model, open), context);
       if (into !== undefined)
         publishFile(
           join(into.output, 'metrics.json'),
@@ -142,25 +155,23 @@ function classification(request: TaskRequest): ComparedTask {
 
 function speech(request: TaskRequest, recognisers: readonly Recogniser[]): ComparedTask {
   const { model, data: manifest, audioDir, normalizer } = request;
+  const requestFor = (file: string, open: OpenOptions): EvaluateRecogniserRequest => {
+    // A folder has engines of the bundle that is compared.
+    const isFolder = statIfThere(file)?.isDirectory() === true;
+    const bundle = isFolder ? { meta: model, open: { ...open, engines: file } } : { meta: file, open };
+    return { ...bundle, manifest, audioDir, normalizer };
+  };
   return {
     id: 'wer',
     imgsz: 0,
-    digest: (context) => {
-      const audio = readManifest(manifest).flatMap((each) =>
-        each.audio === null
-          ? []
-          : [isAbsolute(each.audio) ? each.audio : join(audioDir ?? dirname(manifest), each.audio)],
-      );
+    digest: async (context) => {
+      const { recordings } = decideRecogniser(requestFor(model, {}), recognisers);
+      const audio = recordings.map(({ path }) => path);
       return digestOfData('wer', { normalizer }, [manifest], audio, context);
     },
     metric: { name: 'wer', unit: 'share', higherIsBetter: false },
-    run: async (file, open, context, into) => {
-      // A folder has engines of the bundle that is compared.
-      const isFolder = statIfThere(file)?.isDirectory() === true;
-      const bundle = isFolder ? { meta: model, open: { ...open, engines: file } } : { meta: file, open };
-      const request = { ...bundle, manifest, audioDir, normalizer, ...into };
-      return figuresOfResult(await evaluateRecogniser(request, recognisers, context));
-    },
+    run: async (file, open, context, into) =>
+      figuresOfResult(await evaluateRecogniser({ ...requestFor(file, open), ...into }, recognisers, context)),
   };
 }
 
@@ -175,20 +186,7 @@ const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Setti
   };
 };
 
-const linesOf = (path: string): readonly string[] => {
-  const source = openFile(path);
-  try {
-    const bytes = Buffer.alloc(source.size);
-    return bytes
-      .toString('utf8', 0, source.read(bytes, 0, bytes.length))
-      .split(/\r?\n/)
-      .filter(Boolean);
-  } finally {
-    source.close();
-  }
-};
-
-/** Places of files are not part of it, their content is. A sample without a file is the evaluation's to report. */
+/** Places of files are not part of it, their content is. A sample may lack its file, as many as the evaluation allows. */
 async function digestOfData(
   task: ComparedTaskId,
   settings: object,

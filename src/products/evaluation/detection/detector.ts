@@ -6,7 +6,7 @@ import type { EventListener } from '../../../events.js';
 import { inspectModel } from '../../../formats/onnx/inspect.js';
 import { labelsOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
-import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
+import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
 import type { Findings } from './findings.js';
@@ -29,21 +29,28 @@ export interface DetectorRequest extends ImageRequest {
   readonly agnosticNms: boolean;
 }
 
-/**
- * Runs a detector over the images of the truth. Errors: TF_EVAL_DATA (images that are missing beyond what the findings allow, labels that the truth does not
- * have), TF_EVAL_HEAD, TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
- */
-export async function detect(
-  request: DetectorRequest,
-  truth: DetectionTruth,
-  {
-    findings,
-    ...context
-  }: { readonly findings: Findings; readonly emit: EventListener; readonly signal?: AbortSignal },
-): Promise<{ readonly detections: Detections; readonly run: DetectorRun }> {
+/** A detector with the images to run and the category of each label, before anything is opened. */
+export interface Detecting {
+  readonly request: DetectorRequest;
+  readonly labels: { readonly names: readonly string[]; readonly from: string };
+  /** By label, an index of the truth's categories. */
+  readonly categories: readonly number[];
+  /** With their place in the truth. */
+  readonly images: readonly (ImageFile & { readonly index: number })[];
+}
+
+/** Throws TF_EVAL_DATA for images that are missing beyond what the findings allow, and for labels that the truth does not have. */
+export function detectingOf(request: DetectorRequest, truth: DetectionTruth, findings: Findings): Detecting {
   const labels = labelsFor(request);
   const categories = categoriesOf(labels, truth, findings);
-  const images = imagesOf(request.imagesDir, truth, findings);
+  return { request, labels, categories, images: imagesOf(request.imagesDir, truth, findings) };
+}
+
+/** Runs a detector over its images. Errors: TF_EVAL_HEAD, TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw. */
+export async function detect(
+  { request, labels, categories, images }: Detecting,
+  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
+): Promise<{ readonly detections: Detections; readonly run: DetectorRun }> {
   const detections = {
     image: [] as number[],
     category: [] as number[],
@@ -115,10 +122,7 @@ export async function detect(
 /** A label that the truth has no category for. */
 const NOT_SCORED = -1;
 
-function labelsFor({ labels, namedBy, ...request }: DetectorRequest): {
-  readonly names: readonly string[];
-  readonly from: string;
-} {
+function labelsFor({ labels, namedBy, ...request }: DetectorRequest): Detecting['labels'] {
   if (labels !== undefined) return { names: readLabels(labels), from: labels };
   const model = namedBy ?? request.model;
   const names = isEngineFile(model) ? undefined : labelsOfMetadata(inspectModel(model).metadata);
@@ -133,7 +137,7 @@ const comparable = (name: string): string => name.trim().toLowerCase();
 
 /** The category of the truth by label: by name, since ids of data sets have gaps. */
 function categoriesOf(
-  { names, from }: { readonly names: readonly string[]; readonly from: string },
+  { names, from }: Detecting['labels'],
   truth: DetectionTruth,
   findings: Findings,
 ): readonly number[] {

@@ -5,7 +5,7 @@ import type { TaskContext } from '../../../quality/tasks/task.js';
 import type { Variant } from '../compare/variant.js';
 import { readImageIds, scoredResult } from './coco.js';
 import type { Detections } from './detections.js';
-import { type DetectorRequest, detect } from './detector.js';
+import { type Detecting, type DetectorRequest, detect, detectingOf } from './detector.js';
 import type { DetectorResult } from './detector-result.js';
 import { Findings } from './findings.js';
 import { type DetectionTruth, readInstances } from './instances.js';
@@ -25,20 +25,35 @@ export interface EvaluateDetectorRequest extends DetectorRequest {
   readonly variant?: Variant | undefined;
 }
 
-/** Runs a detector over annotated images and scores what it finds. Throws what `detect` and `evaluateCoco` throw. */
-export async function evaluateDetector(
+/** An evaluation with its data read and checked. */
+interface DecidedDetector {
+  readonly truth: DetectionTruth;
+  readonly findings: Findings;
+  readonly detecting: Detecting;
+}
+
+/** Reads the truth, and finds images and labels. Throws what `evaluateCoco` and `detectingOf` throw. */
+export async function decideDetector(
   request: EvaluateDetectorRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
-): Promise<DetectorResult> {
-  const { instances, imagesDir, imageIds, maxImages, output } = request;
+): Promise<DecidedDetector> {
+  const { instances, imageIds, maxImages } = request;
   const findings = new Findings(request.allowMissing);
   const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
   const truth = await inPhase('read instances', emit, () =>
     readInstances(instances, { imageIds: ids, maxImages, findings, signal }),
   );
-  const { detections, run } = await inPhase('run samples', emit, () =>
-    detect(request, truth, { findings, emit, signal }),
-  );
+  return { truth, findings, detecting: detectingOf(request, truth, findings) };
+}
+
+/** Runs a detector over annotated images and scores what it finds. Throws what `decideDetector` and `detect` throw. */
+export async function evaluateDetector(
+  request: EvaluateDetectorRequest,
+  { emit = ignoreEvents, signal }: TaskContext = {},
+): Promise<DetectorResult> {
+  const { instances, imagesDir, output } = request;
+  const { truth, findings, detecting } = await decideDetector(request, { emit, signal });
+  const { detections, run } = await inPhase('run samples', emit, () => detect(detecting, { emit, signal }));
   const scored = await inPhase('score', emit, async () =>
     scoredResult(truth, detections, findings, run.settings),
   );

@@ -35,9 +35,7 @@ export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<EmbeddingsResult> {
-  const images = imagesIn(request.imagesDir).slice(0, request.maxImages);
-  if (images.length === 0)
-    throw new TrtforgeError('TF_EVAL_DATA', `${request.imagesDir} has no JPEG, PNG or WebP image.`);
+  const images = embeddedImages(request);
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, emit, () =>
       withCandidate(file, open, { emit, signal }, async (session) => {
@@ -128,12 +126,18 @@ export async function evaluateEmbeddings(
   };
 }
 
-/** Images of a folder by name, in the order of their names. */
-function imagesIn(folder: string): readonly ImageFile[] {
-  return listFolder(folder)
-    .filter((name) => /\.(?:jpe?g|png|webp)$/i.test(name))
+/** The images of the folder, in the order of their names. Throws TF_EVAL_DATA where there is none. */
+export function embeddedImages({
+  imagesDir,
+  maxImages,
+}: Pick<EmbeddingsRequest, 'imagesDir' | 'maxImages'>): readonly ImageFile[] {
+  const names = listFolder(imagesDir).filter((name) => /\.(?:jpe?g|png|webp)$/i.test(name));
+  if (names.length === 0)
+    throw new TrtforgeError('TF_EVAL_DATA', `${imagesDir} has no JPEG, PNG or WebP image.`);
+  return names
     .sort()
-    .map((name) => ({ id: name, path: join(folder, name) }));
+    .slice(0, maxImages)
+    .map((name) => ({ id: name, path: join(imagesDir, name) }));
 }
 
 function vectorOf(

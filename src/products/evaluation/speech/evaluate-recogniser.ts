@@ -1,4 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { openFile } from '../../../base/files/byte-source.js';
 import { sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
@@ -35,9 +36,54 @@ export interface EvaluateRecogniserRequest {
   readonly open: RecogniserOptions;
 }
 
+/** An utterance and the file of its audio. */
+interface Recording extends Spoken {
+  readonly path: string;
+}
+
+/** An evaluation with its manifest read and checked. */
+interface DecidedRecogniser {
+  readonly recordings: readonly Recording[];
+  readonly kind: Recogniser;
+}
+
+/** Reads the manifest and finds every file of it. Throws TF_USAGE where no recogniser takes the meta file, TF_EVAL_DATA (manifest), TF_FILE_NOT_FOUND. */
+export function decideRecogniser(
+  { meta, manifest, audioDir = dirname(manifest) }: EvaluateRecogniserRequest,
+  recognisers: readonly Recogniser[],
+): DecidedRecogniser {
+  const recordings = readManifest(manifest).map((spoken): Recording => {
+    const { audio } = spoken;
+    if (audio === null)
+      throw new TrtforgeError('TF_EVAL_DATA', `The manifest ${manifest} has no column "wav_path".`);
+    const path = isAbsolute(audio) ? audio : join(audioDir, audio);
+    openFile(path).close();
+    return { ...spoken, path };
+  });
+  const kind = recognisers.find((each) => each.accepts(meta));
+  if (kind !== undefined) return { recordings, kind };
+  throw new TrtforgeError('TF_USAGE', `${meta} does not describe a recogniser.`, {
+    remedy: 'Pass the model_meta.json of a bundle.',
+  });
+}
+
+/** Opens the models as an evaluation does, and closes them again. Throws TF_EVAL_DATA (no list of labels, features that are not log-mel), and what opening throws. */
+export async function lookAtRecogniser(
+  { kind }: DecidedRecogniser,
+  { meta, open }: EvaluateRecogniserRequest,
+  context: OpenContext,
+): Promise<RecogniserFacts> {
+  const recogniser = await kind.open(meta, open, context);
+  try {
+    frontEndOf(meta, recogniser.facts);
+    return recogniser.facts;
+  } finally {
+    await recogniser.close();
+  }
+}
+
 /**
- * Transcribes the audio of a manifest and scores the words. Errors: TF_USAGE where no recogniser takes the meta file, TF_EVAL_DATA (manifest, a bundle without
- * a list of labels, a front end that is not log-mel), TF_AUDIO_INVALID, and what opening and running throw.
+ * Transcribes the audio of a manifest and scores the words. Throws what `decideRecogniser` and `lookAtRecogniser` throw, TF_AUDIO_INVALID, and what running throws.
  */
 export async function evaluateRecogniser(
   request: EvaluateRecogniserRequest,
@@ -46,17 +92,12 @@ export async function evaluateRecogniser(
 ): Promise<RecogniserResult> {
   const { meta, manifest, output } = request;
   const { emit = ignoreEvents } = context;
-  const spoken = readManifest(manifest);
-  const kind = recognisers.find((each) => each.accepts(meta));
-  if (kind === undefined)
-    throw new TrtforgeError('TF_USAGE', `${meta} does not describe a recogniser.`, {
-      remedy: 'Pass the model_meta.json of a bundle.',
-    });
+  const { recordings, kind } = decideRecogniser(request, recognisers);
   const recogniser = await kind.open(meta, request.open, context);
   try {
     const frontEnd = frontEndOf(meta, recogniser.facts);
     const { utterances, ...times } = await inPhase('transcribe', emit, () =>
-      transcribe(recogniser, frontEnd, spoken, request, context),
+      transcribe(recogniser, frontEnd, recordings, context),
     );
     const scored = scoreUtterances(
       manifest,
@@ -130,19 +171,16 @@ function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): Lo
 async function transcribe(
   recogniser: OpenRecogniser,
   frontEnd: LogMelOptions,
-  spoken: readonly Spoken[],
-  { manifest, audioDir = dirname(manifest) }: EvaluateRecogniserRequest,
+  recordings: readonly Recording[],
   { emit = ignoreEvents, signal }: OpenContext,
 ) {
   const utterances: Utterance[] = [];
   let [audioSeconds, resampled, frontEndMs, encodeMs, decodeMs] = [0, 0, 0, 0, 0];
   const begun = performance.now();
-  for (const { id, reference, audio } of spoken) {
+  for (const { id, reference, path } of recordings) {
     throwIfCancelled(signal, 'transcribing');
-    if (audio === null)
-      throw new TrtforgeError('TF_EVAL_DATA', `The manifest ${manifest} has no column "wav_path".`);
     const started = performance.now();
-    const recorded = await readAudio(isAbsolute(audio) ? audio : join(audioDir, audio));
+    const recorded = await readAudio(path);
     if (recorded.rate !== frontEnd.rate) resampled++;
     const { samples } = resample(recorded, frontEnd.rate);
     audioSeconds += recorded.samples.length / recorded.rate;
@@ -156,7 +194,7 @@ async function transcribe(
     encodeMs += timings.encodeMs;
     decodeMs += timings.decodeMs;
     utterances.push({ id, reference, hypothesis: text });
-    emit({ type: 'progress', phase: 'transcribe', done: utterances.length, total: spoken.length });
+    emit({ type: 'progress', phase: 'transcribe', done: utterances.length, total: recordings.length });
   }
   const seconds = (performance.now() - begun) / 1000;
   return {

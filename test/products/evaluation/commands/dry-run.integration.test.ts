@@ -1,0 +1,122 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { visibleGpus } from '../../../../src/tensorrt/addon/chosen-gpu.js';
+import { writeBundle } from '../../../support/bundle.js';
+import { dryRunIn, refusedIn } from '../../../support/dry-run.js';
+import { trtforge } from '../../../support/trtforge.js';
+import { detector, paintCells } from '../detection/coloured-cells.js';
+import { channelMeans, paint } from '../image-networks.js';
+
+const sounds = join(import.meta.dirname, '../../../fixtures/audio');
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-eval-dry-'));
+const at = (...names: readonly string[]) => join(folder, ...names);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const dryRun = (args: readonly string[]) => dryRunIn(folder, args);
+const refused = (args: readonly string[]) => refusedIn(folder, args);
+
+beforeAll(async () => {
+  mkdirSync(at('cells'));
+  await paintCells(at('cells'));
+  await paint(at('pictures'), { 'a.png': [255, 0, 0], 'b.png': [0, 0, 255] });
+  writeFileSync(at('truth.tsv'), 'a.png\t0\nb.png\t2\n');
+  writeFileSync(at('ids.txt'), '7\n');
+});
+
+describe('eval detector', () => {
+  const data = () => ['--instances', at('cells', 'instances.json'), '--images', at('cells', 'images')];
+
+  test('states what it reads, runs and writes', async () => {
+    const ids = ['--image-ids', at('ids.txt')];
+    const args = ['eval', 'detector', await detector(), ...data(), ...ids, '-o', at('scores')];
+    const { does, steps, resolved } = await dryRun(args);
+    expect(does).toEqual(['read', 'read', 'run', 'write', 'write']);
+    expect(steps.at(-1)?.what).toBe(at('scores', 'detections.json'));
+    expect(resolved).toMatchObject({ images: 1, preprocess: 'yolo' });
+  });
+
+  test('ends as the run would end before its first image', async () => {
+    const unnamed = await detector(null);
+    expect(await refused(['eval', 'detector', unnamed, ...data()])).toBe('TF_EVAL_DATA');
+    expect(await refused(['eval', 'detector', at('absent.onnx'), ...data()])).toBe('TF_FILE_NOT_FOUND');
+    const engineOption = ['eval', 'detector', await detector(), ...data(), '--weight-budget', '1G'];
+    expect(await refused(engineOption)).toBe('TF_USAGE');
+    const means = await channelMeans();
+    writeFileSync(at('rgb.txt'), 'RED\nGREEN\n');
+    expect(await refused(['eval', 'detector', means, ...data(), '--labels', at('rgb.txt')])).toBe(
+      'TF_EVAL_DATA',
+    );
+  });
+});
+
+test('eval classify and eval embeddings count their images, and reject what they would reject', async () => {
+  const means = await channelMeans();
+  const classify = ['eval', 'classify', means, '--images', at('pictures')];
+  expect(await dryRun([...classify, '--truth', at('truth.tsv')])).toMatchObject({
+    does: ['read', 'read', 'run'],
+    resolved: { images: 2 },
+  });
+  writeFileSync(at('more.tsv'), 'a.png\t0\nc.png\t2\n');
+  expect(await refused([...classify, '--truth', at('more.tsv')])).toBe('TF_EVAL_DATA');
+  const embeddings = ['eval', 'embeddings', means, '--against', means, '--images'];
+  expect(await dryRun([...embeddings, at('pictures'), '--max-images', '1'])).toMatchObject({
+    does: ['read', 'run', 'run'],
+    resolved: { images: 1 },
+  });
+  mkdirSync(at('empty'));
+  expect(await refused([...embeddings, at('empty')])).toBe('TF_EVAL_DATA');
+});
+
+test('eval recogniser opens the bundle and finds every file of the manifest', async () => {
+  mkdirSync(at('bundle'));
+  const meta = await writeBundle(at('bundle'));
+  const manifest = (name: string, audio: string) => {
+    writeFileSync(at(name), `utt_id\twav_path\tref_text\na\t${audio}\tone two\n`);
+    return ['eval', 'recogniser', meta, '--audio-dir', sounds, '--manifest', at(name)];
+  };
+  const { does, resolved } = await dryRun([...manifest('good.tsv', 'pcm16.wav'), '-o', at('words')]);
+  expect(does).toEqual(['read', 'run', 'write', 'write', 'write']);
+  expect(resolved.files).toHaveLength(3);
+  expect(await refused(manifest('bad.tsv', 'absent.wav'))).toBe('TF_FILE_NOT_FOUND');
+});
+
+describe('compare-backends', () => {
+  const root = at('compared');
+  const line = async (backEnds: string, ...more: readonly string[]) => [
+    'compare-backends',
+    await detector(),
+    ...['--data', at('cells', 'instances.json'), '--images', at('cells', 'images')],
+    ...['--backends', backEnds, '-o', root, ...more],
+  ];
+
+  test('has each variant; those with figures are skipped, and run and plan agree', async () => {
+    const args = await line('ort-cpu', '--precision', 'fp16');
+    const before = await dryRun(args);
+    expect(before.does).toEqual(['run', 'write', 'convert', 'write', 'run', 'write', 'write']);
+    const { json } = await trtforge([...args, '--json']);
+    const { variants } = json<{ variants: { name: string }[] }>();
+    const planned = before.steps.filter(({ does }) => does === 'run').map(({ what }) => what);
+    expect(planned).toEqual(variants.map(({ name }) => name));
+    expect((await dryRun(args)).does).toEqual(['(run)', '(run)', 'write']);
+    expect(await refused([...args, '--max-images', '1'])).toBe('TF_EVAL_MIXED');
+  });
+
+  test('rejects data, models and back ends as the run does', async () => {
+    expect(await refused(await line('ort-cpu', '--image-ids', at('absent')))).toBe('TF_FILE_NOT_FOUND');
+    expect(await refused(await line('ort'))).toBe('TF_USAGE');
+    expect(await refused(await line('ort-cpu', '--labels', at('truth.tsv')))).toBe('TF_EVAL_DATA');
+  });
+
+  test.skipIf(visibleGpus().gpus.length > 0)(
+    'skips an engine that cannot run here, with its error',
+    async () => {
+      const [first] = (await dryRun(await line('trt'))).steps;
+      expect(first).toMatchObject({
+        what: 'fp32-trt',
+        skipped: expect.stringMatching(/^TF_GPU_UNAVAILABLE /),
+      });
+    },
+  );
+});
