@@ -72,6 +72,11 @@ export const core: Product = {
     ),
     quality('compare', 'compare recorded outputs with others', () => import('./commands/compare.js')),
     quality(
+      'compare models',
+      'what differs between two ONNX models: interface, opset, metadata, weights, nodes',
+      () => import('./commands/compare-models.js'),
+    ),
+    quality(
       'compare layers',
       'compare the tensors inside a model with those of its original: where it diverges first',
       () => import('./commands/compare-layers.js'),

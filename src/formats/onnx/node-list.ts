@@ -26,7 +26,7 @@ const factsOf = ({ path }: GraphView, node: GraphView['nodes'][number], op: stri
 });
 
 /** Numbers and text as they are; of a tensor its type and shape, of a graph its name, in words. */
-function attributeValue(attribute: AttributeProto): AttributeValue {
+export function attributeValue(attribute: AttributeProto): AttributeValue {
   const { type, refAttrName } = attribute;
   if (refAttrName !== '') return `attribute ${refAttrName} of the function`;
   switch (type) {
