@@ -51,7 +51,8 @@ export class EngineBuilder implements StreamsBuilder {
     const path = paths.engine(maxBatch);
     const passport = await soundPassport(path, openTrust(requested, environment));
     if (passport === null) return null;
-    const prepared = await resolveBuild(this.#requested(maxBatch), { emit, signal, environment });
+    const request = engineRequest(this.#options, maxBatch);
+    const prepared = await resolveBuild(request, { emit, signal, environment });
     return identityDigest(prepared.identity) === passport.identity.digest
       ? streamsEngine(path, maxBatch, passport, [])
       : null;
@@ -67,7 +68,7 @@ export class EngineBuilder implements StreamsBuilder {
     };
     try {
       const { passport, warnings, source } = await buildOrLoad(
-        { ...this.#requested(maxBatch), logFolder: log.folder },
+        { ...engineRequest(this.#options, maxBatch), logFolder: log.folder },
         { emit: listen, signal, environment, build },
       );
       const engine = streamsEngine(path, maxBatch, passport, warnings);
@@ -79,17 +80,18 @@ export class EngineBuilder implements StreamsBuilder {
       log.publish();
     }
   }
-
-  #requested(maxBatch: number): BuildOptions {
-    const { requested, inputs, paths } = this.#options;
-    return {
-      ...requested,
-      profiles: [profileOf(inputs, maxBatch)],
-      output: paths.engine(maxBatch),
-      timingCache: paths.timingCache,
-    };
-  }
 }
+
+/** The build of the engine for batches up to this one, into its place. */
+export const engineRequest = (
+  { requested, inputs, paths }: Pick<EngineBuilderOptions, 'requested' | 'inputs' | 'paths'>,
+  maxBatch: number,
+): BuildOptions => ({
+  ...requested,
+  profiles: [profileOf(inputs, maxBatch)],
+  output: paths.engine(maxBatch),
+  timingCache: paths.timingCache,
+});
 
 /** min = 1, opt = max: the kernels are chosen for the batch that is measured and deployed. */
 function profileOf(inputs: StreamsInputs, maxBatch: number): ProfileRequest {

@@ -107,6 +107,21 @@ export function nextStep(state: StreamsState): Step {
   return late ?? due ?? decide(state);
 }
 
+/**
+ * The steps that are due whatever they measure: up to the measurement of an engine at its largest batch, on which the next step depends; or the reason to
+ * stop, alone.
+ */
+export function certainSteps(state: StreamsState): readonly Step[] {
+  const step = nextStep(state);
+  if (step.do === 'stop' || (step.do === 'measure' && step.batch === step.maxBatch)) return [step];
+  const { engines } = state;
+  const after =
+    step.do === 'build'
+      ? { ...state, engines: [...engines, { maxBatch: step.maxBatch, buildSeconds: null, peak: null }] }
+      : { ...state, isBaselineMeasured: true };
+  return [step, ...certainSteps(after)];
+}
+
 /** What a begun engine still lacks, or the first engine itself. */
 function dueStep(
   limits: StreamsLimits,

@@ -29,9 +29,10 @@ export interface SetupContext {
 /** The real builder and meter for a plan. */
 export function streamsEffects(
   { inputs, paths, request }: StreamsPlan,
-  { build, builder, meter, mode, device }: StreamsSetup,
+  setup: StreamsSetup,
   context: SetupContext,
 ): StreamsEffects {
+  const { build, builder, meter, mode, device } = setup;
   const { toolchain, plugins } = build;
   const meterOptions = {
     mode,
@@ -44,9 +45,8 @@ export function streamsEffects(
   };
   const { firstMaxBatch } = request.limits;
   return {
-    // Kernels are chosen by timing them, so the GPU that measures is the one that builds.
     builder: new EngineBuilder({
-      requested: { ...build, builder, device },
+      requested: requestedBuild(setup),
       inputs,
       paths,
       firstMaxBatch,
@@ -58,6 +58,13 @@ export function streamsEffects(
     signal: context.signal,
   };
 }
+
+/** Kernels are chosen by timing them, so the GPU that measures is the one that builds. */
+export const requestedBuild = ({ build, builder, device }: StreamsSetup): StreamsBuildOptions => ({
+  ...build,
+  builder,
+  device,
+});
 
 /** Where DeepStream's packages and containers install it. */
 const DEEPSTREAM = '/opt/nvidia/deepstream';

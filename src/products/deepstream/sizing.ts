@@ -2,6 +2,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
 import {
+  certainSteps,
   type EngineStage,
   nextStep,
   type Step,
@@ -51,6 +52,22 @@ export async function sizeStreams(request: SizingRequest, effects: SizingEffects
   return new SizingRun(request, effects).go();
 }
 
+/** A sizing before anything is built or measured. */
+export interface DecidedSizing {
+  /** What earlier calls left and this one takes over. */
+  readonly engines: readonly SizedEngine[];
+  readonly baseline: StreamsMeasurement | null;
+  /** What follows, as far as it depends on no measurement. */
+  readonly due: readonly Step[];
+}
+
+/** Takes over what earlier calls left, and decides what is due; writes nothing. */
+export async function decideSizing(request: SizingRequest, effects: SizingEffects): Promise<DecidedSizing> {
+  const run = new SizingRun(request, effects);
+  await run.takeStored();
+  return run.decided();
+}
+
 class SizingRun {
   readonly #request: SizingRequest;
   readonly #effects: SizingEffects;
@@ -66,19 +83,30 @@ class SizingRun {
   }
 
   async go(): Promise<Sizing> {
-    const { limits, fresh } = this.#request;
     for (;;) {
       throwIfCancelled(this.#effects.signal, 'sizing streams');
-      // What lies on disk costs no time, so the time limit does not hold for it.
-      const wanted = nextStep(this.#state({ ...limits, timeLimitSeconds: null }));
-      if (wanted.do !== 'stop' && !fresh && (await this.#takeStored(wanted))) continue;
-      const step = nextStep(this.#state(limits));
+      await this.takeStored();
+      const step = nextStep(this.#state(this.#request.limits));
       if (step.do === 'stop') return { engines: [...this.#engines], baseline: this.#baseline, stop: step };
       await this.#attempt(step);
     }
   }
 
-  async #takeStored(step: Exclude<Step, Stop>): Promise<boolean> {
+  /** Takes over all that lies on disk up to the next step. It costs no time, so the time limit does not hold for it. */
+  async takeStored(): Promise<void> {
+    const { limits, fresh } = this.#request;
+    for (;;) {
+      const wanted = nextStep(this.#state({ ...limits, timeLimitSeconds: null }));
+      if (wanted.do === 'stop' || fresh || !(await this.#isTaken(wanted))) return;
+    }
+  }
+
+  decided(): DecidedSizing {
+    const due = certainSteps(this.#state(this.#request.limits));
+    return { engines: [...this.#engines], baseline: this.#baseline, due };
+  }
+
+  async #isTaken(step: Exclude<Step, Stop>): Promise<boolean> {
     const { builder, meter } = this.#effects;
     if (step.do === 'build') {
       const engine = await builder.find(step.maxBatch);

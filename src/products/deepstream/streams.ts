@@ -9,7 +9,14 @@ import { type StreamsInputOptions, type StreamsInputs, streamsInputs } from './i
 import { type NameOptions, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
 import { measureAndRecord, storedMeasurement } from './record.js';
 import type { StreamsBody, StreamsResult, StreamsSensitivity } from './result.js';
-import { type SizedEngine, type Sizing, sizeStreams, stageOf } from './sizing.js';
+import {
+  type DecidedSizing,
+  decideSizing,
+  type SizedEngine,
+  type Sizing,
+  sizeStreams,
+  stageOf,
+} from './sizing.js';
 
 export interface StreamsRequest {
   /** Path of an ONNX model. */
@@ -57,14 +64,22 @@ export function planStreams(request: StreamsRequest): StreamsPlan {
  */
 export async function streams(plan: StreamsPlan, effects: StreamsEffects): Promise<StreamsResult> {
   const { request, paths } = plan;
-  const { builder, meter, emit, signal, now = () => performance.now() } = effects;
-  const sizing = await sizeStreams(
-    { limits: request.limits, paths, fresh: request.fresh },
-    { builder, meter, emit, signal, now },
-  );
+  const sizing = await sizeStreams(...sizingOf(plan, effects));
   const sensitivity = request.sensitivity ? await sensitivityOf(plan, effects, sizing) : null;
   return finishResult(paths, resultOf(plan, effects, sizing, sensitivity));
 }
+
+/** What `streams` would take over and do first. Throws what resolving a build throws. */
+export const decideStreams = (plan: StreamsPlan, effects: StreamsEffects): Promise<DecidedSizing> =>
+  decideSizing(...sizingOf(plan, effects));
+
+const sizingOf = (
+  { request: { limits, fresh }, paths }: StreamsPlan,
+  { builder, meter, emit, signal, now = () => performance.now() }: StreamsEffects,
+): Parameters<typeof sizeStreams> => [
+  { limits, paths, fresh },
+  { builder, meter, emit, signal, now },
+];
 
 /** The batches beside, or why they could not be measured: the sizing stands without them. */
 type Beside = StreamsResult['sensitivity'] | TrtforgeError;

@@ -1,10 +1,11 @@
 import { plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
 import type { StreamsResult } from '../result.js';
 import { deepstreamLibraries, requireGpu, streamsEffects } from '../setup.js';
-import { planStreams, streams } from '../streams.js';
-import { sizeOptions, streamsRequest, streamsSetup } from './options.js';
+import { decideStreams, planStreams, streams } from '../streams.js';
+import { type SizeOptionValues, sizeOptions, streamsRequest, streamsSetup } from './options.js';
+import { streamsSteps } from './plan.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model, best in models/NAME/model/' }],
@@ -16,15 +17,24 @@ export const command = defineCommand({
   options: sizeOptions,
   schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
-    const plan = planStreams(streamsRequest(model, options));
-    requireGpu(options.device);
-    const { build, ...setup } = streamsSetup(model, options);
-    const verbose = context.verbose ?? false;
-    const effects = streamsEffects(plan, { ...setup, build: { ...build, verbose } }, context);
+    const { plan, effects } = decided(model, options, context);
     return streams(plan, { ...effects, deepstreamLibraries: await deepstreamLibraries() });
   }),
+  plan: async ([model = ''], options, context) => {
+    const { plan, setup, effects } = decided(model, options, context);
+    return streamsSteps(plan, setup, await decideStreams(plan, effects), context);
+  },
   render: renderStreams,
 });
+
+/** Everything before the first build. Throws what `planStreams` and `requireGpu` throw. */
+function decided(model: string, options: SizeOptionValues, context: CommandContext) {
+  const plan = planStreams(streamsRequest(model, options));
+  requireGpu(options.device);
+  const { build, ...rest } = streamsSetup(model, options);
+  const setup = { ...rest, build: { ...build, verbose: context.verbose ?? false } };
+  return { plan, setup, effects: streamsEffects(plan, setup, context) };
+}
 
 export function renderStreams(streams: StreamsResult, output: TextOutput): void {
   const { bold, dim, yellow } = output.colors;

@@ -7,6 +7,7 @@ import { streamsResultSchema } from '../../../../src/products/deepstream/schema.
 import { writePictureModel } from '../../../fakes/deepstream.js';
 import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
 import { fakeTrtexec, recordedLogs } from '../../../fakes/trtexec.js';
+import { dryRunIn } from '../../../support/dry-run.js';
 import { writeSampleModel } from '../../../support/sample-engine.js';
 import { trtforge } from '../../../support/trtforge.js';
 
@@ -62,17 +63,16 @@ describe('trtforge deepstream size rejects before any work', () => {
       /needs an NVIDIA GPU/,
     ],
   ])('%s', async (_what, words, exitCode, code, message) => {
-    const { exitCode: status, json } = await streams(
-      'size',
-      ...words.map((word) => (word === '@' ? model : word)),
-      '--json',
-    );
-    expect(json()).toMatchObject({
-      ok: false,
-      exitCode,
-      error: { code, message: expect.stringMatching(message) },
-    });
-    expect(status).toBe(exitCode);
+    const line = ['size', ...words.map((word) => (word === '@' ? model : word)), '--json'];
+    for (const args of [line, [...line, '--dry-run']]) {
+      const { exitCode: status, json } = await streams(...args);
+      expect(json()).toMatchObject({
+        ok: false,
+        exitCode,
+        error: { code, message: expect.stringMatching(message) },
+      });
+      expect(status).toBe(exitCode);
+    }
     expect(existsSync(join(root, 'models/net/benchmarks'))).toBe(false);
   });
 });
@@ -145,6 +145,17 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
   const words = ['--fps', '300', '--max-batch', '4', '--max-batch-limit', '8', '--no-cache'];
   const folder = (...parts: readonly string[]) => join(root, 'sized/models/net', ...parts);
 
+  const plan = (...args: readonly string[]) =>
+    dryRunIn(join(root, 'sized'), ['deepstream', 'size', onnx, ...byTrtexec, ...words, ...args], environment);
+
+  test('is planned up to the measurement that decides the next batch', async () => {
+    const { does, steps, resolved } = await plan('--duration', '5', '--sensitivity');
+    expect(does).toEqual(['build', 'write', 'measure', 'measure', 'build', 'measure', 'write']);
+    expect(steps[1]?.what).toBe(folder('benchmarks/engines/net_dynamic_b4.engine'));
+    expect(steps[3]).toMatchObject({ what: folder('benchmarks/b4/trtexec_b4.log'), ms: 6000 });
+    expect(resolved).toMatchObject({ name: 'net', input: 'images', precision: 'as-is' });
+  });
+
   test('goes the whole way, and prints the scripts’ words', async () => {
     const { exitCode, out, err } = await size(...words);
     expect(err).not.toMatch(/error/);
@@ -190,7 +201,11 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
     expect(await built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
   });
 
-  test('the next call reads what lies there, and so does repair', async () => {
+  test('the next call reads what lies there, and so do its plan and repair', async () => {
+    const { does, steps } = await plan();
+    expect(does).toEqual(['take', 'take', 'take', 'take', 'take', '(build)', 'write']);
+    expect(steps.at(-2)?.skipped).toMatch(/limit of 8/);
+    expect((await plan('--fresh')).does.slice(0, 2)).toEqual(['build', 'write']);
     const { json, exitCode } = await size(...words, '--json');
     expect(exitCode).toBe(0);
     const again = json<{ engines: { source: string; peak: { source: string } }[] }>();

@@ -1,0 +1,53 @@
+import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/build-plan.js';
+import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
+import { engineRequest } from '../builder.js';
+import { requestedBuild, type SetupContext, type StreamsSetup } from '../setup.js';
+import type { DecidedSizing } from '../sizing.js';
+import type { StreamsPlan } from '../streams.js';
+
+/** What is taken over, what is due, and what then depends on the measured rates. */
+export async function streamsSteps(
+  { request, names, paths, inputs }: StreamsPlan,
+  setup: StreamsSetup,
+  { engines, baseline, due }: DecidedSizing,
+  context: SetupContext,
+): Promise<Plan> {
+  const measured = [baseline, ...engines.map(({ peak }) => peak)].flatMap((each) => each ?? []);
+  const steps: PlanStep[] = [
+    ...engines.map(({ engine }) => step('take', engine.path, { detail: 'of an earlier run' })),
+    ...measured.map(({ log }) => step('take', log, { detail: 'of an earlier run' })),
+  ];
+  let resolved: Plan['resolved'] = {};
+  const { warmUpMs, durationMs } = setup.mode;
+  for (const each of due) {
+    if (each.do === 'build') {
+      const requested = engineRequest({ requested: requestedBuild(setup), inputs, paths }, each.maxBatch);
+      const build = await decidedBuild(requested, context);
+      resolved = resolvedOf(build);
+      steps.push(
+        ...engineSteps(build),
+        step('write', paths.engine(each.maxBatch), { detail: 'with its passport' }),
+      );
+    } else if (each.do === 'measure') {
+      const detail = `batch ${each.batch} with ${setup.meter}`;
+      steps.push(step('measure', paths.log(each.batch), { detail, ms: warmUpMs + durationMs }));
+    }
+  }
+  const { fps, maxBatchLimit } = request.limits;
+  const last = due.at(-1);
+  const stop = last?.do === 'stop' ? last.text : null;
+  return {
+    steps: [
+      ...steps,
+      step('build', 'engines of twice the batch', {
+        detail: `and measure them, up to batch ${maxBatchLimit}, while more streams of ${Math.min(...fps)} fps fit than the batch`,
+        skipped: stop,
+      }),
+      ...(request.sensitivity
+        ? [step('measure', 'the batches 8 below and 8 above the number of streams')]
+        : []),
+      step('write', paths.data),
+    ],
+    resolved: { ...resolved, name: names.modelName, model: request.model, input: inputs.image },
+  };
+}
