@@ -20,7 +20,7 @@ import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { integer } from '../values.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
-const { ioTypes: _, ...conversion } = conversionOptions('conversion: ');
+const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
@@ -92,6 +92,7 @@ export const command = defineCommand({
       toolchain: buildOptions.toolchain,
       device: buildOptions.device,
       plugin: buildOptions.plugin,
+      pluginTypes,
       ...storeOptions,
     }),
   },

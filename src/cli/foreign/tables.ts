@@ -46,10 +46,11 @@ const modeloptRows: readonly ForeignFlag[] = [
   ),
   ...autocast.valued('--init_conversion_max_bytes', null, 'weights of any size are converted'),
   ...autocast.listed(
-    '--providers --trt_plugins --trt_plugins_precision',
-    null,
-    'calibration runs on ONNX Runtime, on the CPU',
+    '--trt_plugins_precision',
+    '--plugin-types {value}',
+    'the same; INT8 and FP8 come as Q/DQ nodes',
   ),
+  ...autocast.listed('--providers --trt_plugins', null, 'calibration runs on ONNX Runtime, on the CPU'),
   ...autocast.valued('--opset', null, 'the opset rises only where the type needs it'),
   ...autocast.valued('--log_level', null, '--verbose and --quiet'),
   ...autocast.bare(

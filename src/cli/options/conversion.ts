@@ -17,6 +17,7 @@ import {
   restIds,
 } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
+import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
 
@@ -50,6 +51,14 @@ export const conversionOptions = (prefix = '') => ({
     group: 'What stays FP32',
     describe: `${prefix}operators converted although they stay FP32 by default`,
     repeat: true,
+  }),
+  pluginTypes: option({
+    flags: '--plugin-types <types>',
+    group: 'What stays FP32',
+    describe: `${prefix}types of a plug-in's inputs and outputs, OPERATOR:fp16 or OPERATOR:[fp16,int32]:[fp16]; others stay FP32`,
+    parse: parsePluginTypes,
+    repeat: true,
+    advanced: true,
   }),
   initMax: option({
     flags: '--init-max <number>',
@@ -156,6 +165,7 @@ export function conversionFrom(
     keepNodes,
     keepOps: operators(keepOps),
     convertOps: operators(convertOps),
+    pluginTypes: new Map(options.pluginTypes),
     ioTypes,
     initMax,
     dataMax,

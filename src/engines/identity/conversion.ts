@@ -5,6 +5,7 @@ import {
   type ConversionOptions,
   resolveConversion,
 } from '../../formats/precision/options.js';
+import { parsePluginTypes, pluginTypesText } from '../../formats/precision/plugin-types.js';
 import type { ConversionRecipe } from './recipe.js';
 
 /** What of a conversion is part of the identity: its options with every default, as plain data. Reads the calibration's samples; throws what reading them throws. */
@@ -22,6 +23,9 @@ export function conversionRecipe(precision: FormatId, options: ConversionOptions
     dataMax: resolved.dataMax,
     maxReductionDepth: resolved.maxReductionDepth ?? null,
     calibration: options.calibration?.digest() ?? null,
+    ...(resolved.pluginTypes.size === 0
+      ? {}
+      : { pluginTypes: [...pluginTypesText(resolved.pluginTypes)].sort() }),
     ...(quantization === undefined
       ? {}
       : {
@@ -47,6 +51,7 @@ export function conversionOptionsOf(recipe: ConversionRecipe, calibration?: Cali
     initMax,
     dataMax,
     maxReductionDepth: maxReductionDepth ?? undefined,
+    pluginTypes: new Map(recipe.pluginTypes?.map(parsePluginTypes)),
     rest: recipe.quantization?.rest,
     unquantizedNodes: recipe.quantization?.unquantizedNodes?.map(asPattern),
     calibration,

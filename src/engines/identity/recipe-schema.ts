@@ -28,6 +28,8 @@ export const conversionSchema = z.strictObject({
   maxReductionDepth: z.int().positive().nullable(),
   /** SHA-256 over the content of the calibration's samples; null without one. */
   calibration: z.string().nullable(),
+  /** `MyNorm:fp16`, `Nms:[fp32,fp32]:[fp32,int32]`, sorted; absent without any. */
+  pluginTypes: z.array(z.string()).optional(),
   /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
   quantization: z
     .strictObject({

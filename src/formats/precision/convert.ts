@@ -15,6 +15,7 @@ import { inlineFunctions } from './inline-functions.js';
 import { normalise } from './normalise.js';
 import { type ConversionOptions, type ResolvedConversion, resolveConversion } from './options.js';
 import { type Plan, planConversion } from './plan.js';
+import { declarePlugins } from './plugin-types.js';
 import { leftOut, placements } from './quantize/placement.js';
 import { placementRules } from './quantize/placement-rules.js';
 import { type Quantization, quantizeModel } from './quantize/quantize.js';
@@ -69,6 +70,7 @@ async function convert(
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
     assertWellTyped(inputPath, model.proto);
     const functionsInlined = inlineFunctions(model.proto);
+    declarePlugins(model.proto, asked.pluginTypes);
     normalise(model.proto);
     const calibrate = calibration?.calibrate;
     const quantized =

@@ -31,7 +31,7 @@ export interface Operation {
   readonly label: string;
   readonly scope: Scope;
   readonly opset: number;
-  /** Undefined for operators ONNX does not define (plug-ins, other domains). */
+  /** Undefined for operators that neither ONNX defines nor the user declares (plug-ins, other domains). */
   readonly signature: OperatorSignature | undefined;
   readonly inputs: readonly (Value | undefined)[];
   readonly outputs: readonly (Value | undefined)[];
@@ -70,8 +70,11 @@ export const operatorName = (operation: Operation): string => {
   return domain === '' ? operation.node.opType : `${domain}::${operation.node.opType}`;
 };
 
-/** Resolves a model's names into values and operations. Bodies of model-local functions are not entered. */
-export function readFlow(model: ModelProto): Flow {
+/** Resolves a model's names into values and operations. Bodies of model-local functions are not entered. `declared` is asked for operators that ONNX does not define. */
+export function readFlow(
+  model: ModelProto,
+  declared: (node: NodeProto) => OperatorSignature | undefined = () => undefined,
+): Flow {
   const operations: Operation[] = [];
   const scopes: Scope[] = [];
   const opsets = opsetsOf(model.opsetImport);
@@ -81,6 +84,7 @@ export function readFlow(model: ModelProto): Flow {
     opsets,
     operations,
     scopes,
+    declared,
   });
   return { root, operations, scopes };
 }
@@ -89,6 +93,7 @@ interface Reading {
   readonly opsets: ReadonlyMap<string, number>;
   readonly operations: Operation[];
   readonly scopes: Scope[];
+  readonly declared: (node: NodeProto) => OperatorSignature | undefined;
 }
 
 function readScope(
@@ -139,7 +144,7 @@ function readOperation(
     label: nodeLabel(node),
     scope,
     opset,
-    signature: operatorSignature(node.domain, node.opType, opset),
+    signature: operatorSignature(node.domain, node.opType, opset) ?? reading.declared(node),
     inputs: node.input.map((name) => (name === '' ? undefined : resolve(scope, name))),
     outputs,
     bodies,

@@ -10,6 +10,7 @@ import {
   quantizedFormatNamed,
   type RestId,
 } from './formats/index.js';
+import type { PluginTypes } from './plugin-types.js';
 
 /**
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.
@@ -56,6 +57,8 @@ export interface ConversionOptions {
   readonly keepOps?: ReadonlySet<string>;
   /** Operators converted although they stay FP32 by default. */
   readonly convertOps?: ReadonlySet<string>;
+  /** Types of operators that ONNX does not define; others of them stay FP32. */
+  readonly pluginTypes?: PluginTypes;
   /** A weight with a larger magnitude keeps its readers FP32; default: the format's largest value. */
   readonly initMax?: number;
   /** An activation that went beyond this magnitude during calibration keeps the nodes around it FP32; default: the format's. */
@@ -76,6 +79,7 @@ export interface ResolvedConversion {
   readonly unquantizedNodes: readonly RegExp[];
   readonly keepOps: ReadonlySet<string>;
   readonly convertOps: ReadonlySet<string>;
+  readonly pluginTypes: PluginTypes;
   readonly initMax: number;
   readonly dataMax: number;
   readonly maxReductionDepth: number | undefined;
@@ -117,6 +121,7 @@ export function resolveConversion(
     unquantizedNodes: options.unquantizedNodes ?? [],
     keepOps: options.keepOps ?? new Set(),
     convertOps: options.convertOps ?? new Set(),
+    pluginTypes: options.pluginTypes ?? new Map(),
     initMax: options.initMax ?? format.maxFinite,
     dataMax: options.dataMax ?? format.dataMax,
     maxReductionDepth: options.maxReductionDepth,

@@ -18,6 +18,7 @@ import { floatFormats } from './formats/index.js';
 import { type Inserted, insertCasts } from './insert-casts.js';
 import { movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
+import { assertPluginTypes, pluginSignature } from './plugin-types.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
 import type { RuleFacts } from './rules.js';
 import { angleArithmetic, largeValues, varianceArithmetic } from './sensitive-arithmetic.js';
@@ -72,8 +73,11 @@ export async function planConversion(
   if (requested.quantization?.rest === 'fp32') return unchanged(readFlow(model.proto));
   const raise = raiseWhereNeeded(model, requested);
   const options = possible(model, requested);
-  const flow = readFlow(model.proto);
+  const flow = readFlow(model.proto, (node) =>
+    pluginSignature(node, options.pluginTypes, options.format.dtype),
+  );
   checkOperators(flow, options);
+  assertPluginTypes(flow, options.pluginTypes);
   const found = await readWeights(model, flow, options, context, rounded);
   const handing = weightMovers(flow);
   const facts: RuleFacts = {

@@ -63,14 +63,18 @@ export const rules: readonly Rule[] = [
     id: 'unknown-operator',
     title: 'Not an ONNX operator',
     reason:
-      'What types a plug-in or an operator of another domain takes is not written in the model, so its types, and all in its bodies, are left alone.',
-    decide: (operation) => {
+      'What types a plug-in or an operator of another domain takes is not written in the model, so its types, and all in its bodies, are left alone unless --plugin-types declares them.',
+    decide: (operation, { options }, { dtype, label }) => {
       const owner = foreignOwner(operation.scope);
       if (owner !== undefined) return `it is in a body of ${operatorName(owner)}`;
-      if (plainDomain(operation.node.domain) !== '')
-        return `${operatorName(operation)} is of another domain than ONNX's`;
       if (operation.bodies.length > 0)
         return `it calls its bodies in another way than If, Loop and Scan of current opsets`;
+      if (options.pluginTypes.has(operatorName(operation)))
+        return slotsOf(operation, dtype).includes('follows')
+          ? undefined
+          : `--plugin-types declares nothing of it in ${label}`;
+      if (plainDomain(operation.node.domain) !== '')
+        return `${operatorName(operation)} is of another domain than ONNX's`;
       return operation.signature === undefined
         ? `ONNX does not define ${operatorName(operation)} at opset ${operation.opset}`
         : undefined;

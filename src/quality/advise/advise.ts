@@ -16,6 +16,7 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
+import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import { packageVersion } from '../../version.js';
@@ -218,6 +219,7 @@ function convertLine(
     ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
     ...keepNodes.flatMap(({ source }) => ['--keep-nodes', source]),
     ...[...keepOps].flatMap((op) => ['--keep-ops', op]),
+    ...pluginTypesText(conversion.pluginTypes ?? new Map()).flatMap((types) => ['--plugin-types', types]),
     ...[...convertOps].flatMap((op) => ['--convert-ops', op]),
     ...(initMax === undefined ? [] : ['--init-max', String(initMax)]),
     ...(maxReductionDepth === undefined ? [] : ['--max-reduction-depth', String(maxReductionDepth)]),

@@ -14,6 +14,7 @@ import { TrtforgeError } from '../../errors.js';
 import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
 import { type FormatId, formatIds } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
+import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import { packageVersion } from '../../version.js';
 import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
@@ -239,6 +240,7 @@ function convertLine(
     ...['trtforge', 'convert', model, '--precision', precision],
     ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
     ...[...keepOps].flatMap((op) => ['--keep-ops', op]),
+    ...pluginTypesText(options.pluginTypes ?? new Map()).flatMap((types) => ['--plugin-types', types]),
     ...[...convertOps].flatMap((op) => ['--convert-ops', op]),
     ...(initMax === undefined ? [] : ['--init-max', String(initMax)]),
     ...(maxReductionDepth === undefined ? [] : ['--max-reduction-depth', String(maxReductionDepth)]),
