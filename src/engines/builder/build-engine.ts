@@ -4,6 +4,8 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
+import type { FormatId } from '../../formats/precision/formats/index.js';
+import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
@@ -45,9 +47,11 @@ export async function buildEngine(
   const sha256 = await inPhase('check', emit, async () =>
     checkPlan(places.planPath, outcome, build.identity),
   );
+  const typed = converted === undefined ? precisionsOfModelFile(build.modelPath) : [];
   const decisions = converted?.quantization?.nodes;
   const precisions = readLayerPrecisions(files.planPath, files.modelPath, decisions);
-  return passportOf(build, { outcome, sha256, started, conversionMs: converted?.ms ?? null, precisions });
+  const conversionMs = converted?.ms ?? null;
+  return passportOf(build, { outcome, sha256, started, conversionMs, precisions, typed });
 }
 
 async function typedModel(
@@ -89,17 +93,19 @@ interface BuildRecord {
   readonly started: Date;
   readonly conversionMs: number | null;
   readonly precisions: LayerPrecisions | null;
+  /** Of a model that is built as it is. */
+  readonly typed: readonly FormatId[];
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
-  const { outcome, precisions } = record;
-  const { identity, model } = build;
+  const { outcome, precisions, typed } = record;
+  const { identity } = build;
   const machine = machineFacts(build.device);
   return {
     schema: 'trtforge.passport/1',
     identity: { digest: identityDigest(identity), document: identity },
-    name: formatEngineName(engineNameOf(identity, model.name, model.version), build.extension),
-    model,
+    name: formatEngineName(engineNameOf(identity, build.model.name, build.model.version), build.extension),
+    model: { ...build.model, ...(typed.length > 0 && { precisions: [...typed] }) },
     plan: {
       sha256: record.sha256,
       bytes: outcome.bytes,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatIds } from '../../formats/precision/formats/index.js';
 import { layerPrecisionsSchema } from '../layers/precisions-schema.js';
 import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
 
@@ -22,6 +23,8 @@ export const passportSchema = z.object({
     version: z.string().nullable(),
     /** Bytes of the model file and its external files. */
     bytes: z.int().nonnegative(),
+    /** Of a model that was built as it is: the formats among its types, the one with the widest tolerance first. Absent: FP32 alone. */
+    precisions: z.array(z.enum(formatIds)).optional(),
   }),
   plan: z.object({
     sha256: sha256Schema,

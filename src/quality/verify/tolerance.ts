@@ -1,8 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
-import { type GraphTypes, inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import type { Format } from '../../formats/precision/formats/format.js';
-import { type FormatId, formatNamed, formats } from '../../formats/precision/formats/index.js';
+import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
@@ -137,29 +135,6 @@ export function exactLimitsFor(
     return { tolerance: { absolute: 0, relative: 0 }, asked: null, share: toleranceOf(precision).differing };
   const asked = { absolute: absolute ?? 0, relative: relative ?? 0, why: 'as requested' };
   return { tolerance: asked, asked, share: 0 };
-}
-
-/** The precision of an engine, by its recipe; a model built as it is gets the tolerances of FP32. */
-export const precisionOfRecipe = (precision: string): VerifyPrecision => formatNamed(precision)?.id ?? 'fp32';
-
-/** The formats among a model's types, the one with the widest tolerance first: floating-point types of values, and types of codes that a DequantizeLinear reads. */
-export function precisionsOf(model: ModelProto): readonly FormatId[] {
-  const types = new Set<string>();
-  const collect = (graph: GraphTypes) => {
-    for (const type of graph.types.values()) types.add(type);
-    for (const body of graph.bodies.values()) collect(body);
-  };
-  const { graph } = inferDtypes(model);
-  collect(graph);
-  const codes = new Set(
-    model.graph?.node.flatMap(({ opType, input: [read = ''] }) =>
-      opType === 'DequantizeLinear' ? (graph.types.get(read) ?? []) : [],
-    ),
-  );
-  return formats
-    .filter((format) => ('dtype' in format ? types.has(format.dtype) : codes.has(format.storedDtype)))
-    .sort((a, b) => b.tolerance.bound - a.tolerance.bound)
-    .map(({ id }) => id);
 }
 
 /** A tolerance as the command line takes it: `name:0.01`. */

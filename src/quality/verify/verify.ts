@@ -3,8 +3,13 @@ import type { Passport } from '../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
-import { type FormatId, floatFormats, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import {
+  type FormatId,
+  floatFormats,
+  formatNamed,
+  quantizedFormatNamed,
+} from '../../formats/precision/formats/index.js';
+import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
 import { judgeRuns, outcomesOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { findRepair } from './repair.js';
@@ -12,7 +17,7 @@ import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult, worst } from './result.js';
 import { SampleRuns, type SideRun } from './sample-runs.js';
-import { precisionOfRecipe, precisionsOf, type VerifyPrecision } from './tolerance.js';
+import type { VerifyPrecision } from './tolerance.js';
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
@@ -104,15 +109,14 @@ function passportOf(path: string): Passport {
   }
 }
 
-/** What computes: types of values and codes in the model, or what the engine's recipe or builder flags ask for; the widest tolerance first. */
+/** What computes: types of values and codes in the model, or what the engine was converted to or built from; the widest tolerance first. */
 function precisionsOfFile(path: string): readonly VerifyPrecision[] {
-  if (isEngineFile(path)) return [precisionOfRecipe(passportOf(path).identity.document.recipe.precision)];
-  const model = openModel(path);
-  try {
-    return precisionsOf(model.proto);
-  } finally {
-    model.close();
+  if (isEngineFile(path)) {
+    const { identity, model } = passportOf(path);
+    const converted = formatNamed(identity.document.recipe.precision);
+    return converted === undefined ? (model.precisions ?? []) : [converted.id];
   }
+  return precisionsOfModelFile(path);
 }
 
 /** The floating-point type that a file computes in around what is quantized in it. */

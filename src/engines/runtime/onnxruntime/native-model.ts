@@ -125,6 +125,14 @@ function whyNot(
     return new TrtforgeError('TF_GPU_UNAVAILABLE', `ONNX Runtime cannot use GPU ${device}: ${noDevice}.`, {
       cause: error,
     });
+  // Between the place in ONNX Runtime's sources and the machine's name is CUDA's own message; a GPU that is missing is found in reading the options.
+  const [failure, number] = /CUDA failure (\d+): [^;]+/.exec(text) ?? [];
+  if (failure !== undefined) {
+    const code = number === CUDA_OUT_OF_MEMORY ? 'TF_GPU_MEMORY' : 'TF_GPU_UNAVAILABLE';
+    return new TrtforgeError(code, `ONNX Runtime cannot use GPU ${device}: ${failure.trim()}.`, {
+      cause: error,
+    });
+  }
   if (error.code === 'TF_USAGE')
     return new TrtforgeError(
       'TF_USAGE',
@@ -144,11 +152,5 @@ function whyNot(
         cause: error,
       },
     );
-  // Between the place in ONNX Runtime's sources and the machine's name is CUDA's own message.
-  const [failure, number] = /CUDA failure (\d+): [^;]+/.exec(text) ?? [];
-  if (failure === undefined) return error;
-  const code = number === CUDA_OUT_OF_MEMORY ? 'TF_GPU_MEMORY' : 'TF_GPU_UNAVAILABLE';
-  return new TrtforgeError(code, `ONNX Runtime cannot use GPU ${device}: ${failure.trim()}.`, {
-    cause: error,
-  });
+  return error;
 }
