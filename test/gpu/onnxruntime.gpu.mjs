@@ -105,7 +105,7 @@ const resnetOn = (provider, settings = {}, subject = resnet) =>
     provider === 'tensorrt' ? { ...TIMINGS, ...settings } : settings,
   );
 const smallOn = (settings, subject = small) =>
-  runOn('tensorrt', subject, SMALL_BATCH, 'small-cpu.npz', settings);
+  runOn('tensorrt', subject, SMALL_BATCH, 'small-cpu.npz', { ...TIMINGS, ...settings });
 
 function difference(found, expected) {
   const { outputs } = trtforge(['compare', at(found), at(expected)], { codes: [0, 1, 4] });
