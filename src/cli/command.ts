@@ -130,7 +130,7 @@ export const issuesOfProducts = async (products: readonly Product[]): Promise<re
 /** What products show of their results in the run roots of others. */
 export async function sectionsOfProducts(products: readonly Product[]): Promise<RunRootSections> {
   const all = await Promise.all(products.flatMap(({ runRootSections }) => runRootSections?.() ?? []));
-  return (root, result): readonly Section[] => all.flatMap((sections) => sections(root, result));
+  return (runs): readonly Section[] => all.flatMap((sections) => sections(runs));
 }
 
 /** The tasks that products bring. */

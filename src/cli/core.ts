@@ -112,7 +112,11 @@ export const core: Product = {
       'write a policy to begin with: what results measured becomes its limits',
       () => import('./commands/gate-init.js'),
     ),
-    quality('report', 'render the report of a run again', () => import('./commands/report.js')),
+    quality(
+      'report',
+      'render the report of a run again, or of two runs side by side',
+      () => import('./commands/report.js'),
+    ),
     quality(
       'explain',
       'what a TensorRT log means, and what to do about it',
@@ -167,6 +171,7 @@ export const core: Product = {
     'io-contract': async () => (await import('../quality/quantized/result.js')).ioContractSchema,
     'precision-scheme': async () => (await import('../quality/quantized/result.js')).precisionSchemeSchema,
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
+    'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },
   foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,

@@ -77,7 +77,7 @@ async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise
     log.begin();
     for (const [step, content] of stepResults(phases.found)) writeJson(run.root.stepResult(step), content);
     await inPhase('report', emit, async () =>
-      writeReport(run.root, result, context.sections?.(run.root.path, result)),
+      writeReport(run.root, result, context.sections?.([{ root: run.root.path, result }])),
     );
     return result;
   } finally {

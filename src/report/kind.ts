@@ -14,12 +14,20 @@ export interface ReportKind<R = unknown> {
   readonly isRunRoot?: true;
   /** What is shown of it. */
   page(result: R): Page;
+  /** Two of them side by side; null where a kind has no such page. */
+  readonly compare?: (a: RunOf<R>, b: RunOf<R>) => { readonly result: object; readonly page: Page };
   /** The chart that `--format svg` writes; null where this result has none. */
   readonly chart?: (result: R) => Chart | null;
 }
 
-/** What a product shows of its results in the run root of another command; `result` is that command's. */
-export type RunRootSections = (root: string, result: unknown) => readonly Section[];
+/** A result and the folder that it lies in. */
+export interface RunOf<R> {
+  readonly root: string;
+  readonly result: R;
+}
+
+/** What a product shows of its results in the run root of another command, or in two that are compared; `result` is that command's. */
+export type RunRootSections = (runs: readonly RunOf<unknown>[]) => readonly Section[];
 
 /** Types a kind by its own result, then forgets it so that kinds fit one list. */
 export const defineReport = <R>(kind: ReportKind<R>): ReportKind => kind as ReportKind;

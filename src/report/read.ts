@@ -5,8 +5,9 @@ import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
 import { type Chart, chartFile } from './chart/frame.js';
 import { renderHtml } from './html.js';
-import type { ReportKind } from './kind.js';
+import type { ReportKind, RunOf } from './kind.js';
 import { renderMarkdown } from './markdown.js';
+import type { RenderedReport } from './result.js';
 import { type Page, present, type Section } from './section.js';
 
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
@@ -61,7 +62,7 @@ const schemaOf = ({ result }: ReportKind): string => result.shape.schema.value;
 /** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root. Throws TF_USAGE for `svg` of a result without a chart. */
 export function renderReport(
   { kind, result }: ReadReport,
-  format: 'html' | 'markdown' | 'json' | 'svg',
+  format: ReportFormat,
   more: readonly Section[] = [],
 ): { readonly name: string; readonly content: string } {
   if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
@@ -71,6 +72,36 @@ export function renderReport(
     ? { name: 'report.html', content: renderHtml(page, result) }
     : { name: 'report.md', content: renderMarkdown(page) };
 }
+
+/** Two results of one kind side by side, likewise, and why parts of them cannot be compared. Throws TF_USAGE for kinds that have no such page, and for `svg`. */
+export function renderComparison(
+  [a, b]: readonly [ComparedReport, ComparedReport],
+  format: ReportFormat,
+  more: readonly Section[],
+): { readonly name: string; readonly content: string; readonly warnings: readonly string[] } {
+  const { compare, source } = a.kind;
+  if (compare === undefined || b.kind !== a.kind)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `A result of ${source} and one of ${b.kind.source} cannot be shown side by side.`,
+      { remedy: 'Pass two run roots of forge.' },
+    );
+  if (format === 'svg')
+    throw new TrtforgeError('TF_USAGE', 'A comparison has no chart of its own.', {
+      remedy: 'Write the page, which has every chart: --format html.',
+    });
+  const { result, page } = compare(a, b);
+  const warnings = page.verdict.reasons;
+  if (format === 'json')
+    return { name: 'comparison.json', content: `${JSON.stringify(result, null, 2)}\n`, warnings };
+  const whole = withSections(page, more);
+  return format === 'html'
+    ? { name: 'comparison.html', content: renderHtml(whole, result), warnings }
+    : { name: 'comparison.md', content: renderMarkdown(whole), warnings };
+}
+
+type ReportFormat = RenderedReport['format'];
+type ComparedReport = ReadReport & RunOf<unknown>;
 
 function chartOf(kind: ReportKind, result: unknown): Chart {
   const chart = kind.chart?.(result) ?? null;

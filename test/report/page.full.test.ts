@@ -9,12 +9,14 @@ import { compareVariants } from '../../src/products/evaluation/compare/compariso
 import { comparisonReport } from '../../src/products/evaluation/compare/page.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { forgeReport } from '../../src/report/forge-page.js';
-import { renderReport } from '../../src/report/read.js';
+import { renderComparison, renderReport } from '../../src/report/read.js';
+import type { ForgeResult } from '../../src/report/result.js';
 import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
+import { comparedSamples, retrainedSample } from './compared-samples.js';
 import {
   captionNumbers,
   contrasts,
@@ -39,6 +41,13 @@ const compared = () => {
   });
   return renderReport({ kind: comparisonReport, result }, 'html').content;
 };
+const sideBySide = ([a, b]: readonly [ForgeResult, ForgeResult]) => {
+  const sides = [
+    { kind: forgeReport, root: 'runs/a', result: a },
+    { kind: forgeReport, root: 'runs/b', result: b },
+  ] as const;
+  return renderComparison(sides, 'html', []).content;
+};
 const pages: Readonly<Record<string, string>> = {
   pass: forged(passed),
   fail: forged(failedSample()),
@@ -48,6 +57,8 @@ const pages: Readonly<Record<string, string>> = {
   'bundle that stopped': bundled(stoppedBundle()),
   stream: streamed(sampleParity()),
   comparison: compared(),
+  'two runs': sideBySide(comparedSamples()),
+  'two runs that differ': sideBySide([comparedSamples()[0], retrainedSample()]),
 };
 
 describeWith('chromium', 'report.html in Chromium', (executable) => {

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
-import { readReport, renderReport } from '../../report/read.js';
+import { readReport, renderComparison, renderReport } from '../../report/read.js';
 import type { RenderedReport } from '../../report/result.js';
 import { defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
@@ -10,6 +10,7 @@ export const command = defineCommand({
   examples: [
     'trtforge report runs/resnet50 --format html',
     'trtforge report engines',
+    'trtforge report runs/resnet50-int8 runs/resnet50-fp16',
     'trtforge report runs/resnet50/report.json --format markdown -o - >> "$GITHUB_STEP_SUMMARY"',
   ],
   arguments: [
@@ -17,6 +18,11 @@ export const command = defineCommand({
       name: 'RUN',
       describe:
         'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of stream verify',
+    },
+    {
+      name: 'B',
+      describe: 'another run of forge: both side by side, as ratios of RUN over B',
+      optional: true,
     },
   ],
   options: {
@@ -29,19 +35,26 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe:
-        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result)',
+        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result; of two runs comparison.html and the like in the folder of RUN)',
       writes: true,
     }),
   },
   schema: async () => (await import('../../report/result.js')).renderedReportSchema,
-  run: async ([run = ''], options, { products }): Promise<RenderedReport> => {
+  run: async ([run = '', other], options, { products, emit }): Promise<RenderedReport> => {
     const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
-    const read = readReport(run, kinds);
-    const sections = read.kind.isRunRoot === true ? await sectionsOfProducts(products) : () => [];
-    const { name, content } = renderReport(read, options.format, sections(rootOf(run), read.result));
+    const read = (path: string) => ({ ...readReport(path, kinds), root: rootOf(path) });
+    const [one, two] = [read(run), other === undefined ? undefined : read(other)];
+    const runs = two === undefined ? [one] : [one, two];
+    const hasSections = runs.every(({ kind }) => kind.isRunRoot === true);
+    const sections = hasSections ? (await sectionsOfProducts(products))(runs) : [];
+    const { name, content, warnings } =
+      two === undefined
+        ? { ...renderReport(one, options.format, sections), warnings: [] }
+        : renderComparison([one, two], options.format, sections);
+    for (const message of warnings) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     if (options.output === '-')
       return { schema: 'trtforge.report/1', format: options.format, path: null, content };
-    const path = options.output ?? join(rootOf(run), name);
+    const path = options.output ?? join(one.root, name);
     publishFile(path, content);
     return { schema: 'trtforge.report/1', format: options.format, path, content: null };
   },

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
+import { differencesOf } from '../identity/differences.js';
 import { isNamedAfter } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
@@ -10,7 +11,6 @@ import type { EngineSource, EngineSummary, Found, NotFound, StoredEngine } from 
 
 /** Why a source did not give the engine. */
 export type Miss = z.infer<typeof missSchema>;
-type Difference = Miss['differences'][number];
 
 /** The engine that is requested, and the name of its model. */
 interface Wanted {
@@ -86,7 +86,11 @@ export function withNearest(
     .flatMap((passport) => {
       if (passport === undefined) return [];
       const { digest, document } = passport.identity;
-      const differences = [...differencesAt('', wanted, document)];
+      const differences = Array.from(differencesOf(wanted, document), ({ field, a, b }) => ({
+        field,
+        wanted: a,
+        stored: b,
+      }));
       return [{ nearest: { identity: digest, name: passport.name }, differences }];
     })
     .sort((a, b) => a.differences.length - b.differences.length);
@@ -100,17 +104,3 @@ function noneOfModel(place: string, engines: readonly EngineSummary[], modelName
   if (namesakes === 0) return none;
   return `${none}; ${namesakes === 1 ? 'the one' : `the ${namesakes}`} named ${modelName} there ${namesakes === 1 ? 'is' : 'are'} of another content`;
 }
-
-/** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */
-function* differencesAt(field: string, wanted: unknown, stored: unknown): Generator<Difference> {
-  if (!isNested(wanted) || !isNested(stored)) {
-    if (JSON.stringify(wanted) !== JSON.stringify(stored)) yield { field, wanted, stored };
-    return;
-  }
-  for (const key of [...new Set([...Object.keys(wanted), ...Object.keys(stored)])].sort()) {
-    yield* differencesAt(field === '' ? key : `${field}.${key}`, wanted[key], stored[key]);
-  }
-}
-
-const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));

@@ -45,32 +45,38 @@ const withEngine = z.object({
   build: z.object({ passport: z.object({ plan: z.object({ sha256: z.string() }) }) }),
 });
 
-/** The evaluations that lie in a run root, beside what was forged there. */
-export const evaluationSections: RunRootSections = (root, result) => {
-  const all = evaluationsIn(root);
+/** The evaluations that lie in a run root, beside what was forged there; of two roots those of both. */
+export const evaluationSections: RunRootSections = (runs) => {
+  const all = runs.flatMap(({ root, result }, index) => {
+    const sha256 = withEngine.safeParse(result).data?.build.passport.plan.sha256;
+    const side = runs.length === 1 ? '' : `${'AB'[index]}: `;
+    return evaluationsIn(root).map(({ file, figures }) => ({
+      file: `${side}${file}`,
+      figures,
+      isOfEngine: figures.files.some((each) => each.sha256 === sha256),
+    }));
+  });
   const [first] = all;
   if (first === undefined) return [];
-  const engine = withEngine.safeParse(result).data?.build.passport.plan.sha256;
   const alike = all.filter(({ figures }) => figures.comparabilityKey === first.figures.comparabilityKey);
   const chart = precisionChart(alike.map(({ file, figures }) => ({ name: file, figures })));
   const keys = new Set(all.map(({ figures }) => figures.comparabilityKey)).size;
+  const where = runs.length === 1 ? 'in the run root' : 'in both run roots';
   return [
     {
       id: 'evaluation',
       title: 'Evaluation',
-      lead: `${plural(all.length, 'evaluation')} in the run root. ${keys > 1 ? 'Their comparability keys differ: compare figures only where the keys are equal.' : 'Their comparability keys are equal.'}`,
+      lead: `${plural(all.length, 'evaluation')} ${where}. ${keys > 1 ? 'Their comparability keys differ: compare figures only where the keys are equal.' : 'Their comparability keys are equal.'}`,
       blocks: [
         table(
           'Every evaluation',
           ['result', 'metrics', ...numbers('samples', 'median_ms'), 'of', 'ran on', 'comparability key'],
-          all.map(({ file, figures }) => [
+          all.map(({ file, figures, isOfEngine }) => [
             code(file),
             lines(figures.metrics.map(({ name, value }) => `${name} ${value?.toFixed(4) ?? '–'}`)),
             String(figures.samples),
             figures.latency?.median_ms.toFixed(2) ?? '–',
-            engine !== undefined && figures.files.some(({ sha256 }) => sha256 === engine)
-              ? badge('this engine', 'good')
-              : lines(figures.files.map((each) => code(each.file))),
+            isOfEngine ? badge('this engine', 'good') : lines(figures.files.map((each) => code(each.file))),
             figures.providers.join(', '),
             code(figures.comparabilityKey.slice(0, 16)),
           ]),

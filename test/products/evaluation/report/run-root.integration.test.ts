@@ -39,12 +39,14 @@ describe('the run root of forge with evaluations in it', () => {
 
   it('names those of its own engine', () => {
     const result = { build: { passport: { plan: { sha256 } } } };
-    expect(JSON.stringify(evaluationSections(at('root'), result))).toContain('this engine');
+    expect(JSON.stringify(evaluationSections([{ root: at('root'), result: result }]))).toContain(
+      'this engine',
+    );
   });
 
   it('without any has no section', () => {
-    expect(evaluationSections(at('images'), sampleResult())).toEqual([]);
-    expect(evaluationSections(at('nowhere'), sampleResult())).toEqual([]);
+    expect(evaluationSections([{ root: at('images'), result: sampleResult() }])).toEqual([]);
+    expect(evaluationSections([{ root: at('nowhere'), result: sampleResult() }])).toEqual([]);
   });
 
   it('whatever else a file has, it is left out', () => {
@@ -55,7 +57,7 @@ describe('the run root of forge with evaluations in it', () => {
         fc.constantFrom('eval-detector/1', 'eval-classify/1', 'eval-wer/1'),
         (rest, name) => {
           writeFileSync(at('images', 'odd.json'), `{"schema":"trtforge.${name}","metrics":${rest}}`);
-          expect(evaluationSections(at('images'), sampleResult())).toEqual([]);
+          expect(evaluationSections([{ root: at('images'), result: sampleResult() }])).toEqual([]);
         },
       ),
       { numRuns: runs(100) },

@@ -1,0 +1,19 @@
+/** A field in which two documents differ: `recipe.profiles.0.x.max`. Undefined where a side has no such field. */
+export interface FieldDifference {
+  readonly field: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
+
+/** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */
+export function* differencesOf(a: unknown, b: unknown, field = ''): Generator<FieldDifference> {
+  if (!isNested(a) || !isNested(b)) {
+    if (JSON.stringify(a) !== JSON.stringify(b)) yield { field, a, b };
+    return;
+  }
+  for (const key of [...new Set([...Object.keys(a), ...Object.keys(b)])].sort())
+    yield* differencesOf(a[key], b[key], field === '' ? key : `${field}.${key}`);
+}
+
+const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { measureSchema } from '../../quality/verify/result.js';
+
+const differenceSchema = z.object({
+  field: z.string(),
+  /** As JSON values; absent where one side has no such field. */
+  a: z.unknown().optional(),
+  b: z.unknown().optional(),
+});
+
+const sideSchema = z.object({
+  /** The run root, as passed. */
+  run: z.string(),
+  startedAt: z.string(),
+  /** Of trtforge. */
+  version: z.string(),
+  model: z.string(),
+  precision: z.string(),
+  target: z.string().nullable(),
+  outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
+  headline: z.string(),
+  /** Path of the plan, and its identity; null without an engine. */
+  engine: z.string().nullable(),
+  identity: z.string().nullable(),
+});
+
+const rowSchema = z.object({
+  what: z.string(),
+  unit: z.enum(['ms', 'bytes', 'count', 'per-second', 'error']),
+  a: measureSchema.nullable(),
+  b: measureSchema.nullable(),
+  /** a over b; null where the part is not comparable, where a side has no such figure, and where b is 0. */
+  ratio: z.number().nullable(),
+});
+
+const partSchema = z.object({
+  part: z.enum(['engine', 'build', 'precision', 'accuracy', 'speed']),
+  /** Why the figures of the two runs cannot be compared; empty where they can. */
+  notComparable: z.array(z.string()),
+  /** What a reader should know of a comparison that can be made. */
+  warnings: z.array(z.string()),
+  rows: z.array(rowSchema),
+});
+
+/** Two runs of `forge` side by side, as `report A B` writes it. */
+export const runComparisonSchema = z.object({
+  schema: z.literal('trtforge.run-comparison/1'),
+  /** The version of trtforge that compared. */
+  version: z.string(),
+  a: sideSchema,
+  b: sideSchema,
+  /** Of the documents that identities are digests of; null where a run has no engine. */
+  identity: z.object({ equal: z.boolean(), differences: z.array(differenceSchema) }).nullable(),
+  /** Of machine and versions. */
+  environment: z.array(differenceSchema),
+  parts: z.array(partSchema),
+});
+
+export type RunComparison = z.infer<typeof runComparisonSchema>;
+export type ComparedPart = z.infer<typeof partSchema>;
+export type ComparedRow = z.infer<typeof rowSchema>;

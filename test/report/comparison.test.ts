@@ -1,0 +1,134 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { compareRuns } from '../../src/report/comparison/compare.js';
+import { type RunComparison, runComparisonSchema } from '../../src/report/comparison/result.js';
+import type { ForgeResult } from '../../src/report/result.js';
+import { sampleBundle } from '../products/bundle/report/sample.js';
+import { trtforge } from '../support/trtforge.js';
+import { comparedSamples, measuredSample, retrainedSample } from './compared-samples.js';
+import { sampleResult, stoppedSample } from './sample.js';
+
+const compared = (a: ForgeResult, b: ForgeResult): RunComparison =>
+  runComparisonSchema.parse(compareRuns({ root: 'runs/a', result: a }, { root: 'runs/b', result: b }));
+
+const partOf = ({ parts }: RunComparison, name: string) => parts.find(({ part }) => part === name);
+const ratiosOf = (comparison: RunComparison, name: string) =>
+  partOf(comparison, name)?.rows.map(({ ratio }) => ratio);
+
+describe('two runs side by side', () => {
+  it('have the fields of the identity that differ, and ratios of A over B', () => {
+    const found = compared(...comparedSamples());
+    expect(found.identity).toEqual({
+      equal: false,
+      differences: [{ field: 'recipe.precision', a: 'int8', b: 'fp16' }],
+    });
+    expect(found.parts.map(({ part, notComparable }) => [part, notComparable])).toEqual(
+      ['engine', 'build', 'precision', 'accuracy', 'speed'].map((part) => [part, []]),
+    );
+    expect(partOf(found, 'engine')?.rows[0]).toEqual({
+      what: 'size of the plan',
+      unit: 'bytes',
+      a: 26_150_940,
+      b: 52_301_880,
+      ratio: 0.5,
+    });
+    expect(partOf(found, 'speed')?.rows[0]).toMatchObject({ unit: 'ms', a: 4, b: 8, ratio: 0.5 });
+    expect(partOf(found, 'accuracy')?.rows[0]).toMatchObject({ unit: 'error', a: 0.00212, ratio: 1 });
+  });
+
+  it('of one identity differ in nothing', () => {
+    expect(compared(sampleResult(), sampleResult())).toMatchObject({
+      identity: { equal: true, differences: [] },
+      environment: [],
+    });
+  });
+
+  type Bench = NonNullable<ForgeResult['bench']>;
+  const changedBench = (change: (bench: Bench) => Bench): ForgeResult => {
+    const sample = measuredSample(1000);
+    return { ...sample, bench: change(sample.bench!) };
+  };
+  const withRun = (more: Partial<Bench['runs'][number]>) =>
+    changedBench((bench) => ({ ...bench, runs: [{ ...bench.runs[0]!, ...more }] }));
+  const measured = measuredSample(1000);
+  const mode = measured.bench!.runs[0]!.mode;
+  it.each<readonly [string, string, ForgeResult]>([
+    ['another GPU', 'speed', changedBench((bench) => ({ ...bench, gpu: { ...bench.gpu!, name: 'Other' } }))],
+    ['another mode', 'speed', withRun({ mode: { ...mode, graph: mode.graph !== true } })],
+    ['other shapes', 'speed', withRun({ shapes: [{ name: 'images', shape: [1, 3, 64, 64] }] })],
+    ['no measurement', 'speed', { ...measured, bench: null }],
+    ['another model', 'accuracy', retrainedSample()],
+    ['another model', 'precision', retrainedSample()],
+    ['other samples', 'accuracy', { ...measured, verification: { ...measured.verification!, seed: 7 } }],
+    ['no engine', 'engine', { ...measured, build: null }],
+  ])('with %s have no ratio of %s, and the reason', (_what, part, other) => {
+    const found = compared(measured, other);
+    expect(partOf(found, part)?.notComparable).toHaveLength(1);
+    expect(new Set(ratiosOf(found, part))).toEqual(new Set([null]));
+    const [whole] = [compared(measured, measured)];
+    expect(partOf(whole, part)?.notComparable).toEqual([]);
+  });
+
+  it('warn where a measurement is unreliable', () => {
+    const doubts = [{ rule: 'clocks', why: 'the clocks changed' }];
+    const found = partOf(compared(measured, withRun({ doubts })), 'speed');
+    expect(found?.notComparable).toEqual([]);
+    expect(found?.warnings).toHaveLength(1);
+  });
+
+  it('warn where nothing states that the weights are equal', () => {
+    const warnings = (...results: readonly [ForgeResult, ForgeResult]) =>
+      partOf(compared(...results), 'accuracy')?.warnings.length ?? 0;
+    const unbuilt = { ...measured, build: null };
+    expect(warnings(unbuilt, unbuilt)).toBe(warnings(measured, measured) + 1);
+  });
+
+  it('of which one stopped have what there is', () => {
+    const found = compared(sampleResult(), stoppedSample());
+    expect(found.identity).toBeNull();
+    expect(found.b).toMatchObject({ outcome: 'inconclusive', engine: null });
+    expect(partOf(found, 'accuracy')?.notComparable).toHaveLength(1);
+  });
+});
+
+describe('trtforge report A B', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-report-two-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const written = (name: string, result: object, file = 'report.json'): string => {
+    const root = join(folder, name);
+    mkdirSync(root, { recursive: true });
+    writeFileSync(join(root, file), JSON.stringify(result));
+    return root;
+  };
+  const [resultA, resultB] = comparedSamples();
+  const [a, b] = [written('a', resultA), written('b', resultB)];
+  const report = (...args: readonly string[]) => trtforge(['report', ...args], {});
+
+  it('writes the page into the folder of A, and leaves both reports alone', async () => {
+    const { exitCode, out, err } = await report(a, b);
+    expect([exitCode, out, err]).toEqual([0, join(a, 'comparison.html'), '']);
+    expect(readFileSync(out, 'utf8')).toContain('0.5×');
+  });
+
+  it('writes its data and a text', async () => {
+    const { out } = await report(a, b, '--format', 'json', '-o', '-');
+    expect(runComparisonSchema.parse(JSON.parse(out)).a.run).toBe(a);
+    expect((await report(a, b, '--format', 'markdown')).out).toBe(join(a, 'comparison.md'));
+  });
+
+  it('warns of what cannot be compared', async () => {
+    const { exitCode, err } = await report(a, written('retrained', retrainedSample()));
+    expect(exitCode).toBe(0);
+    expect(err).toContain('not comparable');
+  });
+
+  it.each([
+    ['results of two kinds', () => [a, written('bundle', sampleBundle(), 'build_report.json')]],
+    ['a chart', () => [a, b, '--format', 'svg']],
+  ])('rejects %s', async (_what, args) => {
+    const { exitCode, json } = await report(...args(), '--json');
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);
+  });
+});
