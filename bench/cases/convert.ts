@@ -1,8 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BenchCase, generate, peersOr, trtforge } from '../context.js';
-import { measureBeside } from '../measure.js';
-import { costs } from '../result.js';
+import { type BenchCase, type BenchContext, generate, load, peersOr, trtforge } from '../context.js';
+import { CommandFailed, type MeasureOptions, measureBeside } from '../measure.js';
+import { costs, type Measurement } from '../result.js';
 
 const PEER = `
 import onnx, sys
@@ -10,10 +11,10 @@ from onnxconverter_common import float16
 onnx.save(float16.convert_float_to_float16(onnx.load(sys.argv[1]), keep_io_types=True), sys.argv[2])
 `;
 
-/** A whole conversion from file to file, beside onnxconverter-common's. */
+/** Whole conversions from file to file: to FP16 beside onnxconverter-common's, to 4 bits beside the one to FP16. */
 export const convert: BenchCase = {
   name: 'convert',
-  run: (context) => {
+  run: async (context) => {
     const skipped: string[] = [];
     const model = generate(context, 'matmul-stack', '1.5GB');
     const result = join(context.folder, 'converted.onnx');
@@ -33,13 +34,55 @@ export const convert: BenchCase = {
     );
     return {
       case: 'convert',
-      title: 'Convert 1.5 GB from FP32 to FP16',
+      title: 'Convert 1.5 GB from FP32',
       commands: [
         'trtforge convert MODEL --precision fp16 -o RESULT',
         'python: onnx.save(float16.convert_float_to_float16(onnx.load(MODEL), keep_io_types=True), RESULT)',
+        'trtforge convert MODEL --precision int4 --calibration-cache CACHE -o RESULT',
       ],
-      measurements: costs('FP32 to FP16, file to file', ours, peer, { seconds: 5, megabytes: 250 }),
+      measurements: [
+        ...costs('FP32 to FP16, file to file', ours, peer, { seconds: 5, megabytes: 250 }),
+        ...(await fourBits(context, model, result, command, fresh)),
+      ],
       skipped,
     };
   },
 };
+
+/** After the calibration, whose moments choose scales and correct biases. */
+async function fourBits(
+  context: BenchContext,
+  model: string,
+  result: string,
+  fp16: readonly string[],
+  fresh: MeasureOptions,
+): Promise<Measurement[]> {
+  const { writeNpy } = await load(context, 'formats/tensor/npy.js');
+  const samples = join(context.folder, 'samples.npy');
+  const cache = join(context.folder, 'calibration.json');
+  const values = Float32Array.from({ length: 4 * 1024 }, (_, i) => Math.sin(i * 12.9898));
+  writeNpy(samples, { dtype: 'float32', shape: [4, 1024], bytes: new Uint8Array(values.buffer) });
+  const to = (precision: string, ...more: string[]) =>
+    trtforge(
+      context,
+      'convert',
+      model,
+      '--precision',
+      precision,
+      '--calibration-cache',
+      cache,
+      ...more,
+      '-o',
+      result,
+    );
+  const [program = '', ...parameters] = to('int4', '--calibration', samples);
+  const { status, stderr } = spawnSync(program, parameters, { encoding: 'utf8' });
+  if (status !== 0) throw new CommandFailed(`The calibration failed: ${stderr}`);
+  return ['int4', 'nvfp4'].flatMap((precision) => {
+    const { ours, peer } = measureBeside(to(precision), { name: 'to FP16', argv: fp16 }, fresh);
+    return costs(`FP32 to ${precision.toUpperCase()}, file to file`, ours, peer, {
+      seconds: 8,
+      megabytes: 250,
+    });
+  });
+}

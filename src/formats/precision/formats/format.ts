@@ -59,14 +59,22 @@ export interface QuantizedFormat extends Format {
   readonly scaleDtype: 'float8_e4m3fn' | null;
   /** Shares of a block's magnitude that its scale may stand for; the one with the least squared error is taken. `[1]`: the magnitude itself. */
   readonly clips: readonly number[];
+  /**
+   * The values of the codes: multiples of a step from the lowest to the highest. The step is `share` of the power of two that a magnitude reaches, at least `step`: with a share of 0 the
+   * codes are evenly spaced.
+   */
+  readonly grid: {
+    readonly share: number;
+    readonly step: number;
+    readonly lowest: number;
+    readonly highest: number;
+  };
   /** Operations with fewer input or output channels stay out. */
   readonly fewestChannels: number;
   /** Operators that compute in it. */
   readonly operators: ReadonlySet<string>;
   /** The first opset whose QuantizeLinear and DequantizeLinear know it. */
   readonly opset: number;
-  /** The value of the code nearest to a value that was divided by its scale, of two as near the even one. */
-  readonly nearest: (scaled: number) => number;
-  /** Writes the codes of values that were divided by their scales, packed as ONNX packs them (the first of two in the low bits). */
+  /** Writes the nearest code, of two as near the even one, of values that were divided by their scales, packed as ONNX packs them (the first of two in the low bits). */
   readonly encode: (scaled: Float32Array, target: Uint8Array) => void;
 }

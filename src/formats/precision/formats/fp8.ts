@@ -6,7 +6,6 @@ const LARGEST = 448;
 const LARGEST_CODE = 0x7e;
 const NAN_CODE = 0x7f;
 /** 2^-6, the smallest normal value, and the steps below it: 2^-9. */
-const SMALLEST_NORMAL = 2 ** -6;
 const SMALLEST_NORMAL_BITS = (127 - 6) << 23;
 const SUBNORMAL_STEPS = 2 ** 9;
 
@@ -29,35 +28,17 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
   blocks: [],
   scaleDtype: null,
   clips: [1],
+  grid: { share: 1 / 8, step: 1 / SUBNORMAL_STEPS, lowest: -LARGEST, highest: LARGEST },
   // ModelOpt's bound.
   fewestChannels: 17,
   operators: new Set(['Conv', 'Gemm', 'MatMul']),
   opset: 19,
-  nearest: nearestE4m3,
   encode: encodeE4m3,
 };
-
-/** The nearest finite value; what is larger than 448 becomes 448. */
-function nearestE4m3(value: number): number {
-  const magnitude = Math.abs(value);
-  if (magnitude >= LARGEST) return Math.sign(value) * LARGEST;
-  const exponent = magnitude < SMALLEST_NORMAL ? -6 : Math.floor(Math.log2(magnitude));
-  const step = 2 ** (exponent - 3);
-  return roundHalfToEven(value / step) * step;
-}
 
 function encodeE4m3(values: Float32Array, target: Uint8Array): void {
   const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
   for (let i = 0; i < values.length; i++) target[i] = codeOf(values[i]!, bits[i]!);
-}
-
-const single = new Float32Array(1);
-const singleBits = new Int32Array(single.buffer);
-
-/** The E4M3 code of one value, which is rounded to FP32 first. */
-export function e4m3Code(value: number): number {
-  single[0] = value;
-  return codeOf(single[0]!, singleBits[0]!);
 }
 
 /** Rounds on the bits of FP32: 20 of the 23 bits of its mantissa go, and the exponents' biases differ by 120. */

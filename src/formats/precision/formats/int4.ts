@@ -22,10 +22,10 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
   blocks: [128, 64, 32, 16],
   scaleDtype: null,
   clips: [1, 0.95, 0.9, 0.85, 0.8, 0.75],
+  grid: { share: 0, step: 1, lowest: -8, highest: 7 },
   fewestChannels: 16,
   operators: new Set(['Gemm', 'MatMul']),
   opset: 21,
-  nearest: (scaled) => Math.max(-8, Math.min(7, roundHalfToEven(scaled))),
   encode: packedPairs(code),
 };
 

@@ -20,10 +20,10 @@ export const int8: QuantizedFormat & { readonly id: 'int8' } = {
   blocks: [],
   scaleDtype: null,
   clips: [1],
+  grid: { share: 0, step: 1, lowest: -127, highest: 127 },
   fewestChannels: 16,
   operators: new Set(['Conv', 'Gemm', 'MatMul', 'Add', 'AveragePool', 'GlobalAveragePool']),
   opset: 13,
-  nearest: (scaled) => Math.max(-127, Math.min(127, roundHalfToEven(scaled))),
   encode: (scaled, target) => {
     const codes = new Int8Array(target.buffer, target.byteOffset, target.length);
     for (let i = 0; i < scaled.length; i++) {

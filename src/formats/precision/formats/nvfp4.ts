@@ -1,9 +1,6 @@
 import type { QuantizedFormat } from './format.js';
 import { packedPairs } from './packed-pairs.js';
 
-/** The magnitudes of E2M1 by code; the fourth bit is the sign. */
-const MAGNITUDES = [0, 0.5, 1, 1.5, 2, 3, 4, 6] as const;
-
 /** E2M1 in blocks of 16, whose scales are E4M3 with a scale of the tensor; for weights alone. */
 export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   id: 'nvfp4',
@@ -24,10 +21,10 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   scaleDtype: 'float8_e4m3fn',
   // The codes are dense up to 4: a block whose values lie there is nearer to them with a larger scale.
   clips: [1, 1.5],
+  grid: { share: 1 / 2, step: 1 / 2, lowest: -6, highest: 6 },
   fewestChannels: 16,
   operators: new Set(['Gemm', 'MatMul']),
   opset: 23,
-  nearest: (scaled) => Math.sign(scaled) * MAGNITUDES[magnitudeCode(Math.abs(scaled))]!,
   encode: packedPairs(code),
 };
 
@@ -35,7 +32,7 @@ function code(scaled: number): number {
   return magnitudeCode(Math.abs(scaled)) | (scaled < 0 ? 8 : 0);
 }
 
-/** Between two magnitudes as near, the even code. */
+/** The magnitudes by code are 0, 0.5, 1, 1.5, 2, 3, 4, 6; of two as near, the even code. */
 function magnitudeCode(magnitude: number): number {
   if (magnitude <= 1.25) return magnitude <= 0.25 ? 0 : magnitude < 0.75 ? 1 : 2;
   if (magnitude <= 2.5) return magnitude < 1.75 ? 3 : 4;

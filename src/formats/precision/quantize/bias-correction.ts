@@ -2,8 +2,9 @@ import { attributeOf } from '../../onnx/node-types.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import { isFloat32, isStored, type Operation, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
+import { ErrorKernel, LANES } from './error-kernel.js';
 import type { WeightOperand } from './operands.js';
-import { CHUNK_BYTES, floatsOf, forSegments } from './scale-layout.js';
+import { forTiles, tileRows } from './tiles.js';
 import type { WeightScales } from './weight-scales.js';
 
 /** Where the bias of an operation is read; without a value there is none, and the operation takes one. */
@@ -47,40 +48,31 @@ export function meanError(
   source: WeightStream,
   { dims, channelAxis }: WeightOperand,
   operation: Operation,
-  scales: WeightScales,
-  { nearest }: QuantizedFormat,
+  { layout, at }: WeightScales,
+  format: QuantizedFormat,
   mean: Float32Array,
 ): Float64Array {
-  const [outputs = 0, perGroup = 0, ...kernel] = dims;
+  const [outputs = 0, perGroup = 0, ...kernelDims] = dims;
   const error = new Float64Array(dims[channelAxis] ?? 0);
-  const taps = kernel.reduce((product, dim) => product * dim, 1);
-  const width = perGroup * taps;
+  const taps = kernelDims.reduce((product, dim) => product * dim, 1);
+  const byTerm = Float32Array.from(
+    { length: mean.length * taps },
+    (_, term) => mean[Math.floor(term / taps)]!,
+  );
   const groups = Number(attributeOf(operation.node, 'group')?.i ?? 1);
-  const one = new Float32Array(1);
-  const differenceOf = (value: number, scale: number): number => {
-    // As the codes are made: with a reciprocal, in 32 bits.
-    one[0] = value * (1 / scale);
-    return value - nearest(one[0]!) * scale;
-  };
-  let position = 0;
-  for (const chunk of source.chunks(CHUNK_BYTES)) {
-    const values = floatsOf(chunk);
-    forSegments(scales.layout, position, values.length, (from, to, scale, isRow) => {
-      const row = Math.floor((position + from) / width);
-      const column = position + from - row * width;
-      if (isRow) {
-        for (let i = from; i < to; i++)
-          error[column + i - from]! += differenceOf(values[i]!, scales.at(scale + i - from)) * mean[row]!;
-        return;
-      }
-      const factor = scales.at(scale);
-      const offset = Math.floor((row * groups) / outputs) * perGroup;
-      let sum = 0;
-      for (let i = from; i < to; i++)
-        sum += differenceOf(values[i]!, factor) * mean[offset + Math.floor((column + i - from) / taps)]!;
-      error[row]! += sum;
-    });
-    position += values.length;
-  }
+  const sum =
+    layout.kind === 'runs' ? { terms: perGroup * taps, channels: outputs / groups } : { terms: mean.length };
+  const kernel = new ErrorKernel(format, tileRows(layout), { mean: byTerm, variance: byTerm });
+  const scales = new Float64Array(LANES);
+  forTiles(source, layout, sum, kernel, (tile, rows, place, first, stride, lanes) => {
+    for (let lane = 0; lane < lanes; lane++) scales[lane] = at(first + lane * stride);
+    kernel.round(tile, rows, place, scales);
+    for (let lane = 0; lane < lanes; lane++) {
+      const scale = first + lane * stride;
+      const channel =
+        layout.kind === 'runs' ? Math.floor((scale * layout.run) / sum.terms) : scale % layout.columns;
+      error[channel]! -= scales[lane]! * kernel.sums[lane]!;
+    }
+  });
   return error;
 }

@@ -14,7 +14,7 @@ import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
 import { raiseOpset } from '../raise-opset.js';
 import { type BiasOperand, biasOperand, meanError } from './bias-correction.js';
-import type { InputMoments } from './clip-search.js';
+import type { InputMoments } from './error-kernel.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
 import type { WeightOperand } from './operands.js';
 import { type Placement, type PlacementDecision, placeQuantizers } from './placement.js';

@@ -12,6 +12,10 @@ export const CHUNK_BYTES = 1 << 20;
 export const floatsOf = (chunk: Uint8Array): Float32Array =>
   new Float32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
 
+/** Floats as integers: without the bit of the sign they are in the order of the magnitudes, NaN last. */
+export const bitsOf = (chunk: Uint8Array): Int32Array =>
+  new Int32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
+
 /**
  * Splits `length` values, of which the first is the weight's value `position`, into segments: within one run, with the scale `scale` for all; or within one row,
  * with the scale `scale` for the first and the next for the next.

@@ -38,7 +38,6 @@ export function weightCodes(
   };
 }
 
-/** The reciprocals of a row are made once for all rows that share them. */
 function divide(
   values: Float32Array,
   position: number,
@@ -48,17 +47,33 @@ function divide(
   let row = -1;
   const factors = new Float64Array(layout.kind === 'columns' ? layout.columns : 0);
   forSegments(layout, position, values.length, (from, to, scale, isRow) => {
-    if (!isRow) {
-      const factor = 1 / at(scale);
-      for (let i = from; i < to; i++) target[i] = values[i]! * factor;
-      return;
-    }
+    if (!isRow) return multiplyRun(values, from, to, 1 / at(scale), target);
     const start = scale - (scale % factors.length);
-    if (start !== row) {
+    // The reciprocals of a row are made once for all rows that share them.
+    if (start !== row)
       for (let column = 0; column < factors.length; column++) factors[column] = 1 / at(start + column);
-      row = start;
-    }
-    const offset = scale - start - from;
-    for (let i = from; i < to; i++) target[i] = values[i]! * factors[i + offset]!;
+    row = start;
+    multiplyColumns(values, from, to, factors, scale - start, target);
   });
+}
+
+function multiplyRun(
+  values: Float32Array,
+  from: number,
+  to: number,
+  factor: number,
+  target: Float32Array,
+): void {
+  for (let i = from; i < to; i++) target[i] = values[i]! * factor;
+}
+
+function multiplyColumns(
+  values: Float32Array,
+  from: number,
+  to: number,
+  factors: Float64Array,
+  column: number,
+  target: Float32Array,
+): void {
+  for (let i = from; i < to; i++, column++) target[i] = values[i]! * factors[column]!;
 }

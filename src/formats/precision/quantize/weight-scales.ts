@@ -1,11 +1,12 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import { smallFloatTable } from '../../tensor/low-precision.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { e4m3Code, fp8 } from '../formats/fp8.js';
-import { type InputMoments, leastError } from './clip-search.js';
+import { fp8 } from '../formats/fp8.js';
+import { leastError } from './clip-search.js';
+import type { InputMoments } from './error-kernel.js';
 import type { WeightOperand } from './operands.js';
 import { blockOf } from './placement-rules.js';
-import { CHUNK_BYTES, floatsOf, forSegments, type ScaleLayout } from './scale-layout.js';
+import { bitsOf, CHUNK_BYTES, forSegments, type ScaleLayout } from './scale-layout.js';
 import type { StoredScale } from './stored-scale.js';
 
 /** The scales of a weight. */
@@ -59,10 +60,13 @@ function floatScales(scaling: Scaling, largest: number): WeightScales | string {
   if (storedScale(largest, format.largest) === undefined)
     return `its weight reaches ${largest.toPrecision(5)}, whose scale is beyond the type that it is stored in`;
   // The search takes scales as they are before they are rounded, which costs more than it changes.
-  const shares = sharesOf(scaling, (index, share) => (magnitudes[index]! * share) / format.largest);
+  const clips = bestClips(
+    scaling,
+    (index, clip) => (magnitudes[index]! * format.clips[clip]!) / format.largest,
+  );
   const scales = Float32Array.from(
     magnitudes,
-    (magnitude, index) => storedScale(magnitude * (shares?.[index] ?? 1), format.largest) ?? 1,
+    (magnitude, index) => storedScale(magnitude * format.clips[clips[index]!]!, format.largest) ?? 1,
   );
   return { ...shape, stored: scales, at: (index) => scales[index]! };
 }
@@ -77,12 +81,20 @@ function codedScales(
   if (tensorScale === undefined) return 'the scale of its weight is beyond the type that it is stored in';
   const table = smallFloatTable(scaleDtype);
   const unit = 1 / (format.largest * tensorScale);
-  // A scale must be positive: a block of zeros has 1, and what is too small the smallest.
-  const codeOf = (magnitude: number, share: number): number =>
-    magnitude === 0 ? ONE : Math.max(1, e4m3Code(magnitude * share * unit));
-  const shares = sharesOf(scaling, (index, share) => table[codeOf(magnitudes[index]!, share)]! * tensorScale);
-  const codes = Uint8Array.from(magnitudes, (magnitude, index) => codeOf(magnitude, shares?.[index] ?? 1));
-  return codedResult(shape, codes, tensorScale, table);
+  const codes = format.clips.map((share) => scaleCodes(magnitudes, share * unit));
+  const clips = bestClips(scaling, (index, clip) => table[codes[clip]![index]!]! * tensorScale);
+  const chosen = clips.map((clip, index) => codes[clip]![index]!);
+  return codedResult(shape, chosen, tensorScale, table);
+}
+
+/** A scale must be positive: a block of zeros has 1, and what is too small the smallest. */
+function scaleCodes(magnitudes: Float32Array, factor: number): Uint8Array {
+  const codes = new Uint8Array(magnitudes.length);
+  fp8.encode(
+    magnitudes.map((magnitude) => (magnitude === 0 ? 1 : magnitude * factor)),
+    codes,
+  );
+  return codes.map((code) => Math.max(1, code));
 }
 
 /** In a function of its own, so that what is kept does not hold the magnitudes. */
@@ -97,16 +109,14 @@ const codedResult = (
   at: (index) => table[codes[index]!]! * tensorScale,
 });
 
-const sharesOf = (
+/** The place in `clips` of the best share, by scale. */
+const bestClips = (
   { source, shape, magnitudes, format, inputs }: Scaling,
-  scaleOf: (index: number, share: number) => number,
-): Float32Array | undefined =>
+  scaleOf: (index: number, clip: number) => number,
+): Uint8Array =>
   format.clips.length > 1
     ? leastError(source, shape.layout, magnitudes.length, format, scaleOf, inputs)
-    : undefined;
-
-/** The E4M3 code of 1. */
-const ONE = 0x38;
+    : new Uint8Array(magnitudes.length);
 
 type ScaleShape = Pick<WeightScales, 'layout' | 'axis' | 'block' | 'dims'>;
 
@@ -132,27 +142,39 @@ function scaleShape({ dims, channelAxis, sumAxis }: WeightOperand, format: Quant
 
 /** The largest magnitude under each scale; infinity or NaN where there is one. */
 function largestMagnitudes(source: WeightStream, layout: ScaleLayout, count: number): Float32Array {
-  const largest = new Float32Array(count);
+  const largest = new Int32Array(count);
   let position = 0;
   for (const chunk of source.chunks(CHUNK_BYTES)) {
-    const values = floatsOf(chunk);
-    forSegments(layout, position, values.length, (from, to, scale, isRow) => {
-      if (isRow)
-        for (let i = from; i < to; i++) {
-          const magnitude = Math.abs(values[i]!);
-          if (magnitude > largest[scale + i - from]! || Number.isNaN(magnitude))
-            largest[scale + i - from] = magnitude;
-        }
-      else {
-        let most = largest[scale]!;
-        for (let i = from; i < to; i++) {
-          const magnitude = Math.abs(values[i]!);
-          if (magnitude > most || Number.isNaN(magnitude)) most = magnitude;
-        }
-        largest[scale] = most;
-      }
+    const bits = bitsOf(chunk);
+    forSegments(layout, position, bits.length, (from, to, scale, isRow) => {
+      if (isRow) largestOfColumns(bits, from, to, largest, scale);
+      else largest[scale] = largestOfRun(bits, from, to, largest[scale]!);
     });
-    position += values.length;
+    position += bits.length;
   }
-  return largest;
+  return new Float32Array(largest.buffer);
+}
+
+const MAGNITUDE = 0x7fffffff;
+
+function largestOfRun(bits: Int32Array, from: number, to: number, least: number): number {
+  let most = least;
+  for (let i = from; i < to; i++) {
+    const magnitude = bits[i]! & MAGNITUDE;
+    if (magnitude > most) most = magnitude;
+  }
+  return most;
+}
+
+function largestOfColumns(
+  bits: Int32Array,
+  from: number,
+  to: number,
+  largest: Int32Array,
+  column: number,
+): void {
+  for (let i = from; i < to; i++, column++) {
+    const magnitude = bits[i]! & MAGNITUDE;
+    if (magnitude > largest[column]!) largest[column] = magnitude;
+  }
 }
