@@ -69,7 +69,7 @@ export const conversionOptions = (prefix = '') => ({
   calibration: text({
     flags: '--calibration <file>',
     group: 'Calibration',
-    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: npz, npy, NAME=@FILE.npy, images, WAV, a folder or a list (.txt) of them`,
+    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: npz, npy, NAME=@FILE.npy, images, WAV, a recorded stream, a folder or a list (.txt) of them`,
     repeat: true,
   }),
   calibrationMethod: option({

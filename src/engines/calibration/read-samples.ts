@@ -8,12 +8,13 @@ import { preprocessings } from '../../formats/images/preprocess.js';
 import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { audioSamples } from './audio-samples.js';
 import { type ImagePreparation, imageSamples } from './image-samples.js';
+import { isReference, referenceSamples } from './reference-samples.js';
 import type { SampleSource } from './sample-source.js';
 
 /** How files that are no tensors become inputs. */
 export interface Preparation extends Partial<ImagePreparation> {}
 
-type Kind = 'npz' | 'npy' | 'image' | 'audio';
+type Kind = 'npz' | 'npy' | 'image' | 'audio' | 'reference';
 
 const kinds: Readonly<Record<string, Kind>> = {
   '.npz': 'npz',
@@ -34,8 +35,8 @@ interface DataFile {
 }
 
 /**
- * The samples that data name: npz files, npy files (`NAME=@FILE.npy` for a model of several inputs), images, WAV and FLAC, folders of such files, and text files with a
- * path a line, from the folder of the list. Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
+ * The samples that data name: npz files, npy files (`NAME=@FILE.npy` for a model of several inputs), images, WAV and FLAC, recorded streams, folders of such files, and text files with
+ * a path a line, from the folder of the list. Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
  * TF_CALIBRATION_INVALID for what is none of these.
  */
 export function readSamples(
@@ -59,6 +60,7 @@ export function readSamples(
     noteInput(path);
     if (kind === 'image') images.push(path);
     else if (kind === 'audio') audio.push(path);
+    else if (kind === 'reference') sources.push(referenceSamples(path));
     else if (kind === 'npz') sources.push(npzSamples(path, { uncut }));
     else if (input === null) sources.push(npySamples([{ name: null, path }], { uncut }));
   }
@@ -82,7 +84,7 @@ function imagePreparation({ preprocess, imgsz }: Preparation): ImagePreparation 
 function filesOf(data: string): readonly DataFile[] {
   const named = /^([^=@]+)=@(.+)$/.exec(data);
   if (named !== null && !existsSync(data)) return [{ input: named[1]!, path: named[2]!, kind: 'npy' }];
-  if (isFolder(data)) return folderFiles(data);
+  if (isFolder(data) && !isReference(data)) return folderFiles(data);
   if (extname(data).toLowerCase() === '.txt') return listed(data);
   return [{ path: data, kind: kindOf(data), input: null }];
 }
@@ -115,6 +117,7 @@ function listed(path: string): readonly DataFile[] {
 function kindOf(path: string): Kind {
   const known = kinds[extname(path).toLowerCase()];
   if (known !== undefined) return known;
+  if (isReference(path)) return 'reference';
   const source = openFile(path);
   const head = Buffer.alloc(6);
   try {
@@ -125,6 +128,6 @@ function kindOf(path: string): Kind {
   if (head.toString('latin1', 0, 2) === 'PK') return 'npz';
   if (head.toString('latin1') === '\x93NUMPY') return 'npy';
   throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no samples that a reader knows.`, {
-    remedy: `Files of samples end with ${Object.keys(kinds).join(', ')}; .txt is a list of such files.`,
+    remedy: `Files of samples end with ${Object.keys(kinds).join(', ')}, .jsonl; .txt is a list of such files.`,
   });
 }

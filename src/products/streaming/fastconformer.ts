@@ -24,16 +24,6 @@ export const STATE_LENGTH = 'cache_last_channel_len';
 /** The name of the tensor that counts the valid positions of a state: `cache_last_channel_len` of `cache_last_channel`. */
 export const lengthNameOf = (state: string): string => `${state}_len`;
 
-/** The facts of a chunk under the names of the encoder's own recorder (`metadata` of a line). */
-export const recordedAs = {
-  chunkLength: 'chunk_len',
-  outputShape: 'encoder_output_shape',
-  resultLength: 'encoded_lengths_value',
-  stateLength: 'cache_len_out_value',
-  /** Before the recorder repaired it. */
-  stateLengthRaw: 'cache_len_out_raw_value',
-} as const;
-
 /** The names that scripts read in the dump of a chunk, by input. */
 export const dumpedAs: ReadonlyMap<string, string> = new Map([
   ['audio_signal', 'audio'],

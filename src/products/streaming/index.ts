@@ -1,5 +1,7 @@
 /** Streaming models: contracts, recorded references, verification over a stream, guards in production. */
 
+export { openReference } from '../../formats/reference/open.js';
+export type { Reference } from '../../formats/reference/reference.js';
 export { type ContractCheck, checkContract } from './check/check.js';
 export type { ModelContext } from './check/model-bindings.js';
 export { type Drift, type DriftCheck, type DriftPolicy, driftOf, judgeDrift } from './compare/drift.js';
@@ -12,8 +14,6 @@ export type { GuardOptions } from './guard/watch.js';
 export { streamingIssues } from './known-issues.js';
 export { type RecordRequest, recordReference } from './record/record.js';
 export type { RecordResult } from './record/result.js';
-export { openReference } from './reference/open.js';
-export type { Reference } from './reference/reference.js';
 export type { ParityRequest } from './verify/plan.js';
 export type { ParityResult } from './verify/result.js';
 export { type ParityFileContext, verifyAgainstReference } from './verify/verify.js';

@@ -7,9 +7,9 @@ import {
 import type { CalibrationSample } from '../../engines/calibration/sample-source.js';
 import { checkConvertible } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
+import { isCompactReference } from '../../formats/reference/compact.js';
+import { openReference } from '../../formats/reference/open.js';
 import { readContract } from './contract/file.js';
-import { isCompactReference } from './reference/compact.js';
-import { openReference } from './reference/open.js';
 
 /** The profiles that a contract states, in its order. Throws TF_CONTRACT_INVALID, TF_PROFILE_MISSING without one, TF_SESSION_INPUT for another dtype than the model's. */
 export const contractProfiles: ProfileSource = {

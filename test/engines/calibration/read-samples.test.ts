@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
@@ -8,6 +8,7 @@ import { preparedSamples } from '../../../src/engines/calibration/prepared-sampl
 import { readSamples } from '../../../src/engines/calibration/read-samples.js';
 import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-inputs.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
+import { writeReference } from '../../../src/formats/reference/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
@@ -281,6 +282,48 @@ describe('audio', () => {
 
   test('is for such encoders only', async () => {
     await expect(samplesIn([wav], images)).rejects.toMatchObject({ code: 'TF_SESSION_BINDING' });
+  });
+});
+
+describe('a recorded stream', () => {
+  const chunks = [1, 5].map((first, index) => ({
+    index,
+    inputs: new Map([
+      ['x', floats([1, index + 1, 2], first)],
+      ['cache', floats([1, 2], 10 * first)],
+    ]),
+    outputs: new Map([['y', floats([1])]]),
+    metadata: { step: index },
+  }));
+  const inputs = [input('x', [1, 'frames', 2]), input('cache', [1, 2])];
+  const recorded = async (name: string) => (await writeReference(place(name), chunks)).path;
+
+  test.each(['r.jsonl', 'compact'])('%s: each chunk is a sample, with its states', async (name) => {
+    expect(await samplesIn([await recorded(name)], inputs)).toEqual([
+      { x: [[1, 1, 2], 1], cache: [[1, 2], 10] },
+      { x: [[1, 2, 2], 5], cache: [[1, 2], 50] },
+    ]);
+  });
+
+  test('has the digest of its inputs, in either form and beside npz files', async () => {
+    const digest = (...data: string[]) => calibrationOf({ data }).digest();
+    const compact = await recorded('compact');
+    expect(digest(await recorded('r.jsonl'))).toBe(digest(compact));
+    const files = chunks.map((chunk) => npz(Object.fromEntries(chunk.inputs)));
+    expect(digest(...files)).toBe(digest(compact));
+    expect(digest(files[0]!)).not.toBe(digest(compact));
+  });
+
+  test('a path in a list may be one; a damaged line is an error', async () => {
+    const path = await recorded('r.jsonl');
+    const list = place('list.txt');
+    writeFileSync(list, `${path}\n${await recorded('compact')}\n`);
+    expect(await samplesIn([list], inputs)).toHaveLength(4);
+    writeFileSync(path, `${readFileSync(path, 'utf8')}{"chunk_idx": 2, "inputs"`);
+    await expect(samplesIn([path], inputs)).rejects.toMatchObject({ code: 'TF_REFERENCE_INVALID' });
+    expect(() => calibrationOf({ data: [path] }).digest()).toThrow(
+      expect.objectContaining({ code: 'TF_REFERENCE_INVALID' }),
+    );
   });
 });
 

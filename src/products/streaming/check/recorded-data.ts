@@ -1,6 +1,7 @@
+import { recordedAs } from '../../../formats/reference/meta.js';
 import { simulateLengths } from '../contract/cache-length.js';
 import type { CacheLengthRule, Contract } from '../contract/contract.js';
-import { recordedAs, stepsOf } from '../fastconformer.js';
+import { stepsOf } from '../fastconformer.js';
 import { type ModelBindings, remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';
 import { rangeText } from './own-numbers.js';

@@ -2,6 +2,9 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { Session } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
+import { type Provenance, recordedAs } from '../../../formats/reference/meta.js';
+import type { WritableChunk, WrittenReference } from '../../../formats/reference/reference.js';
+import { beginReference } from '../../../formats/reference/write.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { float32Values, numbersOf } from '../../../formats/tensor/values.js';
@@ -12,10 +15,6 @@ import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { Contract, Violation } from '../contract/contract.js';
 import { openAxis, signalAmong } from '../contract/roles.js';
 import { nextState } from '../contract/state.js';
-import { recordedAs } from '../fastconformer.js';
-import type { Provenance } from '../reference/meta.js';
-import type { WritableChunk, WrittenReference } from '../reference/reference.js';
-import { beginReference } from '../reference/write.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
 
 export interface RecordStreamRequest {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { provenanceSchema } from '../../../formats/reference/meta.js';
 import { contractSchema, violationSchema } from '../contract/contract.js';
-import { provenanceSchema } from '../reference/meta.js';
 
 const written = {
   output: z.string(),

@@ -1,5 +1,6 @@
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
 import { defaultFormat, formatNamed } from '../../../formats/precision/formats/index.js';
+import type { Reference } from '../../../formats/reference/reference.js';
 import type { Rounding } from '../../../quality/tasks/low-margin.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { compareBindings } from '../check/bindings.js';
@@ -7,7 +8,6 @@ import type { ContractFinding } from '../check/finding.js';
 import { checkData } from '../check/recorded-data.js';
 import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
-import type { Reference } from '../reference/reference.js';
 import type { OpenCandidate } from './candidate.js';
 import { parityResult } from './parity.js';
 import type { ParityRequest } from './plan.js';

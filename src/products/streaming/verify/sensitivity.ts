@@ -1,5 +1,6 @@
 import { inDtype } from '../../../engines/run/inputs.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Reference } from '../../../formats/reference/reference.js';
 import { comparePairs } from '../../../formats/tensor/compare/comparison.js';
 import { type Dtype, elementCount } from '../../../formats/tensor/dtype.js';
 import { floatReader } from '../../../formats/tensor/float-reader.js';
@@ -7,7 +8,6 @@ import { randomStream } from '../../../formats/tensor/random.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { tensorReader } from '../../../formats/tensor/tensor-reader.js';
 import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
-import type { Reference } from '../reference/reference.js';
 import type { ChunkRunner } from './candidate.js';
 import type { StreamOutcome } from './outcome.js';
 import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';

@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
+import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { argmax } from '../../../quality/tasks/argmax.js';
 import { type DecisionDifference, decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
 import type { Rounding } from '../../../quality/tasks/low-margin.js';
@@ -6,7 +7,6 @@ import { openTask, type Task, type TaskContext, type TaskKind } from '../../../q
 import type { Measure, VerifyOutcome } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
 import { explainSwap } from '../explain/runs.js';
-import type { ReferenceHeader } from '../reference/reference.js';
 import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
 import type { Explanation, JudgedTask, StreamTask } from './result.js';
 

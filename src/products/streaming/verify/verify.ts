@@ -3,7 +3,7 @@ import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
-import { openReference } from '../reference/open.js';
+import { openReference } from '../../../formats/reference/open.js';
 import { sessionRunner } from './candidate.js';
 import type { ParityRequest } from './plan.js';
 import type { ParityResult } from './result.js';

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { RecordedBinding } from '../../../../src/formats/reference/reference.js';
 import { compareBindings, type ModelBindings } from '../../../../src/products/streaming/check/bindings.js';
 import { contractFindings } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
@@ -8,7 +9,6 @@ import { checkDimensions } from '../../../../src/products/streaming/check/sizes.
 import { scheduled, simulateLengths } from '../../../../src/products/streaming/contract/cache-length.js';
 import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
 import { readContract } from '../../../../src/products/streaming/contract/file.js';
-import type { RecordedBinding } from '../../../../src/products/streaming/reference/reference.js';
 
 const contract = readContract(
   join(import.meta.dirname, '../../../fixtures/contracts/batch-first.contract.json'),

@@ -2,6 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openReference } from '../../../../src/formats/reference/open.js';
+import type { ReferenceChunk } from '../../../../src/formats/reference/reference.js';
 import { float32Values, numbersOf } from '../../../../src/formats/tensor/values.js';
 import { checkContract } from '../../../../src/products/streaming/check/check.js';
 import { readContract } from '../../../../src/products/streaming/contract/file.js';
@@ -12,8 +14,6 @@ import {
   recordReference,
 } from '../../../../src/products/streaming/record/record.js';
 import { recordResultSchema } from '../../../../src/products/streaming/record/result.js';
-import { openReference } from '../../../../src/products/streaming/reference/open.js';
-import type { ReferenceChunk } from '../../../../src/products/streaming/reference/reference.js';
 import { ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { encoderModel } from '../streaming-encoder.js';
 

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../../../errors.js';
+import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { openCompactReference } from './compact.js';
 import { openJsonlReference } from './jsonl.js';
 import type { Reference } from './reference.js';

@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../../base/files/digest.js';
-import { LARGEST_DOCUMENT, readText, removeIfThere } from '../../../base/files/files.js';
-import { makeFolder } from '../../../base/files/folders.js';
+import { sha256 } from '../../base/files/digest.js';
+import { LARGEST_DOCUMENT, readText, removeIfThere } from '../../base/files/files.js';
+import { makeFolder } from '../../base/files/folders.js';
 import {
   beginFile,
   publishFile,
   syncFolder,
   UNPUBLISHED_SUFFIX,
   writeFailed,
-} from '../../../base/files/publish.js';
-import { assertNotInput } from '../../../base/files/user-files.js';
-import { pythonJsonText } from '../../../base/text/lenient-json.js';
-import { faultText } from '../../../base/text/schema-error.js';
-import { TrtforgeError } from '../../../errors.js';
-import { writeNpz } from '../../../formats/tensor/npz.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+} from '../../base/files/publish.js';
+import { assertNotInput } from '../../base/files/user-files.js';
+import { pythonJsonText } from '../../base/text/lenient-json.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { TrtforgeError } from '../../errors.js';
+import { writeNpz } from '../tensor/npz.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { openJsonlReference } from './jsonl.js';
 import { type Provenance, provenanceSchema } from './meta.js';
 import type {
@@ -43,6 +43,9 @@ type CompactHeader = z.infer<typeof compactHeaderSchema>;
 const HEADER = 'reference.json';
 const INDEX = 'chunks.jsonl';
 
+/** The JSONL file with a line for each chunk. */
+export const compactIndex = (folder: string): string => join(folder, INDEX);
+
 /** Tensors seen, by content; streams that go on for days forget the oldest. */
 const REMEMBERED = 1 << 16;
 
@@ -54,9 +57,10 @@ export const isCompactReference = (path: string): boolean => existsSync(join(pat
  */
 export function openCompactReference(path: string): Reference {
   const { chunks, storedBytes, provenance } = readHeader(join(path, HEADER));
-  const lines = openJsonlReference(join(path, INDEX));
+  const index = compactIndex(path);
+  const lines = openJsonlReference(index);
   const header = { ...lines.header, path, form: 'compact', chunks, bytes: storedBytes, provenance } as const;
-  return { ...lines, header, chunks: (options = {}) => allOf(lines, join(path, INDEX), chunks, options) };
+  return { ...lines, header, chunks: (options = {}) => allOf(lines, index, chunks, options) };
 }
 
 /** The chunks of the index, which may have lost its end at the border of a line: only the head has their number. */
@@ -111,7 +115,7 @@ export function beginCompact(path: string, provenance: Provenance | null): Refer
   const mark = `${process.pid}.${randomBytes(4).toString('hex')}${UNPUBLISHED_SUFFIX}`;
   const folder = join(dirname(place), `.${basename(place)}.${mark}`);
   makePlace(folder, path);
-  const index = beginFile(join(folder, INDEX));
+  const index = beginFile(compactIndex(folder));
   const store = new TensorStore(folder);
   let chunks = 0;
   const discard = (): void => {

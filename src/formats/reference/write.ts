@@ -1,8 +1,8 @@
-import { beginFile } from '../../../base/files/publish.js';
-import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { pythonJsonText } from '../../../base/text/lenient-json.js';
-import { TrtforgeError } from '../../../errors.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { beginFile } from '../../base/files/publish.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { pythonJsonText } from '../../base/text/lenient-json.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { beginCompact } from './compact.js';
 import { OWN_KEY, type Provenance } from './meta.js';
 import type { ReferenceChunk, ReferenceWriter, WritableChunk, WrittenReference } from './reference.js';

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { randomStream } from '../../../../src/formats/tensor/random.js';
-import { tensorFrom } from '../../../../src/formats/tensor/values.js';
-import { openReference } from '../../../../src/products/streaming/reference/open.js';
-import type { DamagedLine } from '../../../../src/products/streaming/reference/reference.js';
-import { writeReference } from '../../../../src/products/streaming/reference/write.js';
+import { openReference } from '../../../src/formats/reference/open.js';
+import type { DamagedLine } from '../../../src/formats/reference/reference.js';
+import { writeReference } from '../../../src/formats/reference/write.js';
+import { randomStream } from '../../../src/formats/tensor/random.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-memory-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,7 +20,7 @@ const STATE = [1, 24, 256, 1024];
 
 /** Reads the whole in a process whose heap is far smaller than the file and prints what it took. */
 const READER = `
-import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../../../dist/products/streaming/reference/open.js', import.meta.url)))};
+import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../../dist/formats/reference/open.js', import.meta.url)))};
 const reference = openReference(process.argv[1]);
 let chunks = 0, sum = 0;
 for await (const { inputs, outputs } of reference.chunks()) {

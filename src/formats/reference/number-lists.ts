@@ -1,6 +1,6 @@
-import { pythonJson, replaceBare } from '../../../base/text/lenient-json.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { integerTensor, tensorFrom } from '../../../formats/tensor/values.js';
+import { pythonJson, replaceBare } from '../../base/text/lenient-json.js';
+import type { Tensor } from '../tensor/tensor.js';
+import { integerTensor, tensorFrom } from '../tensor/values.js';
 import { isRecord, LineFault } from './lines.js';
 
 /** Deeper than any tensor. */

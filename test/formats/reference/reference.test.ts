@@ -11,21 +11,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
-import { type Dtype, elementCount, packedBytes } from '../../../../src/formats/tensor/dtype.js';
-import { writeNpy } from '../../../../src/formats/tensor/npy.js';
-import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
-import { integerTensor, numbersOf, tensorFrom } from '../../../../src/formats/tensor/values.js';
-import { openReference } from '../../../../src/products/streaming/reference/open.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { openReference } from '../../../src/formats/reference/open.js';
 import type {
   DamagedLine,
   ReadOptions,
   ReferenceChunk,
   WritableChunk,
-} from '../../../../src/products/streaming/reference/reference.js';
-import { writeReference } from '../../../../src/products/streaming/reference/write.js';
-import { mutations } from '../../../support/mutations.js';
-import { refusal } from '../../../support/refusal.js';
+} from '../../../src/formats/reference/reference.js';
+import { writeReference } from '../../../src/formats/reference/write.js';
+import { type Dtype, elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { mutations } from '../../support/mutations.js';
+import { refusal } from '../../support/refusal.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-reference-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

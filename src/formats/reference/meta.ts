@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { recordedAs } from '../fastconformer.js';
 import { isRecord, type PlainRecord } from './lines.js';
 
 /** Where our own facts stand in the `metadata` of a line. */
@@ -26,6 +25,16 @@ export const provenanceSchema = z.object({
   recordedAt: z.string(),
 });
 export type Provenance = z.infer<typeof provenanceSchema>;
+
+/** The facts of a chunk under the names of NeMo's streaming encoder (`metadata` of a line). */
+export const recordedAs = {
+  chunkLength: 'chunk_len',
+  outputShape: 'encoder_output_shape',
+  resultLength: 'encoded_lengths_value',
+  stateLength: 'cache_len_out_value',
+  /** Before the recorder repaired it. */
+  stateLengthRaw: 'cache_len_out_raw_value',
+} as const;
 
 /** What is recorded beside the tensors; null where it is not. */
 export interface ChunkMeta {

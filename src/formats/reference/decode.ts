@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { openFile } from '../../../base/files/byte-source.js';
-import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, dtypes, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import { readNpy, readNpyHeader } from '../../../formats/tensor/npy.js';
-import { openNpz } from '../../../formats/tensor/npz.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
+import { openFile } from '../../base/files/byte-source.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from '../tensor/dtype.js';
+import { readNpy, readNpyHeader } from '../tensor/npy.js';
+import { openNpz } from '../tensor/npz.js';
+import type { Tensor } from '../tensor/tensor.js';
 import { isRecord, LineFault, longBase64, type PlainRecord, type ReferenceLine } from './lines.js';
 import type { NumberLists } from './number-lists.js';
 import type { RecordedBinding } from './reference.js';

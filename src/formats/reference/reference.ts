@@ -1,5 +1,5 @@
-import type { Dtype } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { Dtype } from '../tensor/dtype.js';
+import type { NamedTensors } from '../tensor/tensor.js';
 import type { ChunkMeta, Provenance } from './meta.js';
 
 /** A recorded stream: what went into a model and what came out, chunk by chunk. Reading takes memory for one chunk, however long the stream. */

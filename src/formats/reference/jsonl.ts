@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { type ByteSource, openFile } from '../../../base/files/byte-source.js';
-import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { TrtforgeError } from '../../../errors.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
+import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
 import { TensorDecoder } from './decode.js';
 import { LineFault, LineReader, type ReferenceLine } from './lines.js';
 import { chunkMeta, provenanceIn } from './meta.js';
@@ -56,12 +56,35 @@ function readHeader(source: ByteSource, decoder: TensorDecoder): ReferenceHeader
   throw new TrtforgeError('TF_REFERENCE_INVALID', `${source.path} is empty.`);
 }
 
+/** The inputs of each chunk, in turn and without a turn of the event loop; for `openReference`'s JSONL file or the index of a compact reference. Throws what `chunks` throws. */
+export function* recordedInputs(path: string): Generator<NamedTensors> {
+  const source = openFile(path);
+  try {
+    const decoder = new TensorDecoder(path, new NumberLists());
+    for (const { inputs } of chunksIn(source, decoder, { select: (side) => side === 'inputs' })) yield inputs;
+  } finally {
+    source.close();
+  }
+}
+
 async function* readChunks(
   source: ByteSource,
   decoder: TensorDecoder,
   options: ReadOptions,
 ): AsyncGenerator<ReferenceChunk> {
-  const { onDamaged, select, signal, limit = Number.POSITIVE_INFINITY } = options;
+  for (const chunk of chunksIn(source, decoder, options)) {
+    // Everything else is synchronous: without a turn of the event loop a signal never comes in.
+    await setImmediate();
+    throwIfCancelled(options.signal, `reading ${source.path}`);
+    yield chunk;
+  }
+}
+
+function* chunksIn(
+  source: ByteSource,
+  decoder: TensorDecoder,
+  { onDamaged, select, limit = Number.POSITIVE_INFINITY }: ReadOptions,
+): Generator<ReferenceChunk> {
   const damaged = ({ line, why, remedy }: Damage): void => {
     if (onDamaged === undefined) throw damagedError(source.path, { line, why, remedy });
     onDamaged({ line, why });
@@ -72,9 +95,6 @@ async function* readChunks(
     return decodeChunk(line, { decoder, position, number, select });
   };
   for (const chunk of wholeLines(new LineReader(source), damaged, decode)) {
-    // Everything else is synchronous: without a turn of the event loop a signal never comes in.
-    await setImmediate();
-    throwIfCancelled(signal, `reading ${source.path}`);
     yield chunk;
     if (++position >= limit) return;
   }
