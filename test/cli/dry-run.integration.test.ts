@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
-import { dryRunIn } from '../support/dry-run.js';
+import { dryRunIn, refusedIn } from '../support/dry-run.js';
 import { describeWith } from '../support/needs.js';
 import { trtforge } from '../support/trtforge.js';
 
@@ -75,6 +75,71 @@ describeWith('toolchain', 'a build', () => {
     const [found] = (await dryRun(['cache', 'import', at('out')])).steps;
     expect(existsSync(found?.what ?? '')).toBe(true);
     expect(found?.bytes).toBeGreaterThan(1000);
+  });
+});
+
+describe('a verification', () => {
+  test('opens both sides, plans the inputs, and runs nothing', async () => {
+    const { does, steps, resolved } = await dryRun(['verify', at('m.onnx'), '--against', at('m.onnx')]);
+    expect(does).toEqual(['input', 'run', 'run']);
+    expect(steps[0]).toMatchObject({ what: 'x', detail: expect.stringMatching(/^float32 \[\d+, 4\], /) });
+    expect(resolved).toMatchObject({ precision: 'fp32', samples: 3 });
+  });
+
+  test.each([
+    ['a tolerance of no output', ['--atol', 'z:1'], 'TF_USAGE'],
+    ['an input that is not there', ['--inputs', 'x=@absent.npy'], 'TF_FILE_NOT_FOUND'],
+    ['shapes that do not fit', ['--shapes', 'x:1x5'], 'TF_SHAPE_INVALID'],
+    ['an option of engines', ['--weight-budget', '1G'], 'TF_USAGE'],
+    ['a model that is not there', ['--against', 'absent.onnx'], 'TF_FILE_NOT_FOUND'],
+  ])('rejects %s as a run does', async (_, args, code) => {
+    const line = ['verify', at('m.onnx'), '--against', at('m.onnx'), ...args];
+    expect(await refusedIn(folder, line, environment)).toBe(code);
+  });
+});
+
+describe('a search for what fails', () => {
+  beforeAll(async () => {
+    await trtforge(['convert', at('m.onnx'), '--precision', 'fp16', '-o', at('m.fp16.onnx')]);
+  });
+  const line = [
+    'bisect',
+    at('m.fp16.onnx'),
+    '--against',
+    at('m.onnx'),
+    '-o',
+    at('search'),
+    '--precision',
+    'fp16',
+  ];
+
+  test('states how many candidates it may try, and how many count already', async () => {
+    const before = await dryRun([...line, '--budget', '5']);
+    expect(before.does).toEqual(['input', 'run', 'run', 'try', 'write']);
+    expect(before.resolved).toMatchObject({ precision: 'fp16', judge: 'model', budget: 5, tried: 0 });
+    const check = ['--check-command', 'false {}'];
+    expect((await dryRun([...line, ...check])).does).toEqual(['try', 'write']);
+    await trtforge([...line, ...check, '--budget', '3', '--json'], environment);
+    const { tried } = (await dryRun([...line, ...check])).resolved;
+    expect(tried).toBeGreaterThan(0);
+    expect((await dryRun([...line, '--seed', '7'])).resolved.tried).toBe(0);
+  });
+
+  test.each([
+    ['a candidate in FP32', ['bisect', at('m.onnx'), '--against', at('m.onnx'), '-o', at('x')], 'TF_USAGE'],
+    ['a check without a place for the candidate', [...line, '--check-command', 'true'], 'TF_USAGE'],
+    ['a recording that is not there', [...line, '--recording', at('absent.npz')], 'TF_FILE_NOT_FOUND'],
+    ['a profile without a target', [...line, '--profile', 'x:1x4'], 'TF_USAGE'],
+  ])('rejects %s as a run does', async (_, args, code) => {
+    expect(await refusedIn(folder, args, environment)).toBe(code);
+  });
+
+  describeWith('toolchain', 'of engines', () => {
+    test('is decided with the engine of the candidate', async () => {
+      const engines = ['--target', 'tensorrt-rtx:sm_89', '--batch', '2', '--check-command', 'true {}'];
+      const { does } = await dryRun([...line, ...engines]);
+      expect(does).toEqual(['build', 'keep', 'try', 'write']);
+    });
   });
 });
 

@@ -6,18 +6,22 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
-import { bisectModel } from '../../quality/bisect/bisect.js';
-import type { CandidateBuild } from '../../quality/bisect/request.js';
+import { bisectModel, decideBisect, triedBefore } from '../../quality/bisect/bisect.js';
+import { lookAtJudge } from '../../quality/bisect/judge.js';
+import type { BisectRequest, CandidateBuild } from '../../quality/bisect/request.js';
 import type { BisectResult } from '../../quality/bisect/result.js';
 import { bisectReport } from '../../report/bisect-page.js';
 import { renderReport } from '../../report/read.js';
+import { decidedBuild, engineSteps } from '../build-plan.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { advanced, choice, type OptionValues, option, text } from '../option.js';
+import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
 import { buildOptions, configOnly } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf, openShapesOption, shapesOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { step } from '../plan.js';
 import { integer } from '../values.js';
+import { verificationSteps } from '../verification-plan.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
 const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');
@@ -31,6 +35,58 @@ type BuildValues = OptionValues<
   > &
     typeof storeOptions
 >;
+
+const commandOptions = {
+  against: text({
+    flags: '--against <model>',
+    describe: 'the FP32 model that the candidate comes from',
+    required: '--against model.onnx',
+  }),
+  output: text({
+    flags: '-o, --output <folder>',
+    describe: 'where results go; what an interrupted run tried is found there',
+    writes: true,
+    required: '-o bisect',
+  }),
+  recording: text({
+    flags: '--recording <npz>',
+    describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
+  }),
+  checkCommand: text({
+    flags: '--check-command <command>',
+    describe:
+      'judge by a command instead: {} is the candidate, {model} the ONNX model of an engine; exit code 0 passes, 1 fails',
+    trust: true,
+  }),
+  budget: option({
+    flags: '--budget <count>',
+    describe: 'try at most so many candidates (default: 40)',
+    parse: integer(1, 100_000),
+  }),
+  precision: choice({
+    flags: '--precision <type>',
+    describe: 'what the candidate was converted to (default: the lowest precision in it)',
+    choices: formatIds,
+  }),
+  shapes: openShapesOption,
+  ...comparisonOptions,
+  threads: inConfig(comparisonOptions.threads),
+  target: {
+    ...buildOptions.target,
+    describe: `build the candidate, a model, and search engines: ${targets}`,
+  } as typeof buildOptions.target,
+  profile: buildOptions.profile,
+  batch: buildOptions.batch,
+  builderConfig: buildOptions.builderConfig,
+  ...advanced(conversion),
+  ...configOnly({
+    toolchain: buildOptions.toolchain,
+    device: buildOptions.device,
+    plugin: buildOptions.plugin,
+    pluginTypes,
+    ...storeOptions,
+  }),
+};
 
 export const command = defineCommand({
   arguments: [
@@ -46,82 +102,13 @@ export const command = defineCommand({
     "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --check-command './check.sh {} {model}' -o bisect",
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
-  options: {
-    against: text({
-      flags: '--against <model>',
-      describe: 'the FP32 model that the candidate comes from',
-      required: '--against model.onnx',
-    }),
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'where results go; what an interrupted run tried is found there',
-      writes: true,
-      required: '-o bisect',
-    }),
-    recording: text({
-      flags: '--recording <npz>',
-      describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
-    }),
-    checkCommand: text({
-      flags: '--check-command <command>',
-      describe:
-        'judge by a command instead: {} is the candidate, {model} the ONNX model of an engine; exit code 0 passes, 1 fails',
-      trust: true,
-    }),
-    budget: option({
-      flags: '--budget <count>',
-      describe: 'try at most so many candidates (default: 40)',
-      parse: integer(1, 100_000),
-    }),
-    precision: choice({
-      flags: '--precision <type>',
-      describe: 'what the candidate was converted to (default: the lowest precision in it)',
-      choices: formatIds,
-    }),
-    shapes: openShapesOption,
-    ...comparisonOptions,
-    target: {
-      ...buildOptions.target,
-      describe: `build the candidate, a model, and search engines: ${targets}`,
-    } as typeof buildOptions.target,
-    profile: buildOptions.profile,
-    batch: buildOptions.batch,
-    builderConfig: buildOptions.builderConfig,
-    ...advanced(conversion),
-    ...configOnly({
-      toolchain: buildOptions.toolchain,
-      device: buildOptions.device,
-      plugin: buildOptions.plugin,
-      pluginTypes,
-      ...storeOptions,
-    }),
-  },
+  options: commandOptions,
   schema: async () => (await import('../../quality/bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
-    const { against, output, recording, checkCommand, budget, precision } = options;
+    const { output } = options;
     const { emit, signal, environment, commandLine } = context;
-    const converted = conversionFrom({
-      ...options,
-      precision: precision ?? defaultFormat.id,
-      ioTypes: 'keep',
-    });
     const found = await inPhase('bisect', emit, () =>
-      bisectModel(
-        {
-          candidate,
-          reference: against,
-          output,
-          recording,
-          check: checkCommand,
-          budget,
-          precision,
-          build: buildOf(candidate, options),
-          shapes: shapesOf(options.shapes),
-          ...comparisonOptionsOf(options),
-          conversion: converted,
-        },
-        { emit, signal, environment },
-      ),
+      bisectModel(requestOf(candidate, options), { emit, signal, environment }),
     );
     const result: BisectResult = { ...found, repeat: commandLine };
     for (const format of ['json', 'markdown', 'html'] as const) {
@@ -130,8 +117,58 @@ export const command = defineCommand({
     }
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
+  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
+    const decided = await decideBisect(requestOf(candidate, options), { signal, environment });
+    const { request, engines, precision, budget } = decided;
+    const build = engines?.candidateBuild ?? null;
+    // What is not built cannot be opened: its model stands for it.
+    const judge = await lookAtJudge(
+      build === null ? request : requestOf(candidate, options),
+      { isBuilt: build === null },
+      { signal, environment },
+    );
+    const tried = triedBefore(decided, judge.candidate ?? { inputs: [] });
+    const how = [
+      precision === null ? [] : [`${options.against} in ${precision.toUpperCase()} with nodes in FP32`],
+      engines === null ? [] : ['built as the engine was'],
+      judge.kind === 'check' ? [`judged by ${options.checkCommand}`] : [],
+      tried === 0 ? [] : [`${tried} of an earlier run count`],
+    ].flat();
+    return {
+      steps: [
+        ...(build === null ? [] : engineSteps(await decidedBuild(build, { emit, signal, environment }))),
+        ...(judge.reference === null
+          ? []
+          : verificationSteps(
+              { file: options.against, ...judge.reference },
+              { file: candidate, backend: judge.candidate?.backend ?? 'as an engine' },
+              judge,
+            )),
+        step('try', `at most ${plural(budget, 'candidate')}`, { detail: how.join('; ') }),
+        step('write', options.output, { detail: 'what was tried, the report, and the model that passes' }),
+      ],
+      resolved: { precision, judge: judge.kind, budget, tried },
+    };
+  },
   render,
 });
+
+function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
+  const { against, output, recording, checkCommand, budget, precision } = options;
+  return {
+    candidate,
+    reference: against,
+    output,
+    recording,
+    check: checkCommand,
+    budget,
+    precision,
+    build: buildOf(candidate, options),
+    shapes: shapesOf(options.shapes),
+    ...comparisonOptionsOf(options),
+    conversion: conversionFrom({ ...options, precision: precision ?? defaultFormat.id, ioTypes: 'keep' }),
+  };
+}
 
 /** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {

@@ -4,11 +4,12 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds, formatNamed } from '../../formats/precision/formats/index.js';
 import { checkText } from '../../quality/verify/checks.js';
+import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
-import { verifyModel } from '../../quality/verify/verify.js';
+import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, text } from '../option.js';
+import { choice, type OptionValues, text } from '../option.js';
 import {
   comparisonOptions,
   comparisonOptionsOf,
@@ -18,6 +19,25 @@ import {
   shapesOf,
 } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
+import { verificationSteps } from '../verification-plan.js';
+
+const commandOptions = {
+  against: text({
+    flags: '--against <model>',
+    describe: 'the reference: an ONNX model, usually the FP32 original',
+    required: '--against model.onnx (a recorded stream: trtforge stream verify)',
+  }),
+  precision: choice({
+    flags: '--precision <type>',
+    describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
+    choices: ['fp32', ...formatIds],
+  }),
+  shapes: openShapesOption,
+  ...comparisonOptions,
+  ...placeOptions,
+  ...engineOptions,
+  cudaGraph: cudaGraphOption,
+};
 
 export const command = defineCommand({
   arguments: [
@@ -32,48 +52,38 @@ export const command = defineCommand({
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
     'trtforge verify model.engine --against model.onnx --plugin libplugins.so --device 1',
   ],
-  options: {
-    against: text({
-      flags: '--against <model>',
-      describe: 'the reference: an ONNX model, usually the FP32 original',
-      required: '--against model.onnx (a recorded stream: trtforge stream verify)',
-    }),
-    precision: choice({
-      flags: '--precision <type>',
-      describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-      choices: ['fp32', ...formatIds],
-    }),
-    shapes: openShapesOption,
-    ...comparisonOptions,
-    ...placeOptions,
-    ...engineOptions,
-    cudaGraph: cudaGraphOption,
-  },
+  options: commandOptions,
   schema: async () => (await import('../../quality/verify/result.js')).verifyResultSchema,
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
-    const { against, precision } = options;
     const { emit, signal, environment, commandLine } = context;
     const result = await inPhase(
       'verify',
       emit,
-      () =>
-        verifyModel(
-          {
-            candidate,
-            reference: against,
-            shapes: shapesOf(options.shapes),
-            ...comparisonOptionsOf(options),
-            precision,
-            ...placeOf(options),
-            ...engineOptionsOf(options),
-          },
-          { emit, signal, environment },
-        ),
-      `${candidate} against ${against}`,
+      () => verifyModel(requestOf(candidate, options), { emit, signal, environment }),
+      `${candidate} against ${options.against}`,
     );
     return { ...result, repeat: commandLine, exitCode: outcomeExitCodes[result.outcome] };
   },
+  plan: async ([candidate = ''], options, { signal, environment }) => {
+    const { runs, precision } = decideVerify(requestOf(candidate, options), { signal, environment });
+    const reference = await runs.lookAtReference();
+    const { backend } = await runs.lookAtCandidate(reference);
+    return {
+      steps: verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
+      resolved: { precision, seed: runs.seed, samples: runs.samples },
+    };
+  },
   render,
+});
+
+const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
+  candidate,
+  reference: options.against,
+  shapes: shapesOf(options.shapes),
+  ...comparisonOptionsOf(options),
+  precision: options.precision,
+  ...placeOf(options),
+  ...engineOptionsOf(options),
 });
 
 function render(result: VerifyResult, output: TextOutput): void {

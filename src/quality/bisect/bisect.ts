@@ -19,6 +19,7 @@ import { packageVersion } from '../../version.js';
 import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
 import { measure } from '../verify/result.js';
+import type { OpenedSide } from '../verify/sample-runs.js';
 import { hasTypedInput, precisionOfFile } from '../verify/verify.js';
 import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
 import { CandidateEngines } from './engines.js';
@@ -48,19 +49,53 @@ export async function bisectModel(
   return protectingInputs(inputs, () => bisect(request, context));
 }
 
+/** A search before anything is built or run. */
+export interface DecidedBisect {
+  /** Of an engine, with the place where it runs, and the engine as the candidate. */
+  readonly request: BisectRequest;
+  readonly engines: CandidateEngines | null;
+  /** Of the reference. */
+  readonly digest: string;
+  /** null where an engine was built of the reference as it is. */
+  readonly precision: FormatId | null;
+  readonly options: ConversionOptions;
+  readonly budget: number;
+}
+
+/** Reads the models and passports of a search; writes nothing. Throws TF_USAGE, and what reading models, verifying engines and resolving builds throw. */
+export async function decideBisect(
+  requested: BisectRequest,
+  context: BisectContext = {},
+): Promise<DecidedBisect> {
+  checkRules(requested);
+  const engines = await CandidateEngines.decide(requested, context);
+  const digest = await digestModelFile(requested.reference, { signal: context.signal });
+  const conversion = conversionOf(requested, engines, digest);
+  const request =
+    engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine };
+  return { request, engines, digest, ...conversion, budget: requested.budget ?? DEFAULT_BUDGET };
+}
+
+/** What earlier runs tried of a search, as it is decided. */
+export function triedBefore(
+  { request, engines, digest, precision, options }: DecidedBisect,
+  candidate: Pick<OpenedSide, 'inputs'>,
+): number {
+  const isTyped = engines === null && hasTypedInput(candidate);
+  const conversion = { precision, options: isTyped ? convertedTypes(options) : options };
+  return new Trials(request.output, questionOf(request, digest, conversion, engines)).all.length;
+}
+
 async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {
   const [started, startedAt] = [performance.now(), new Date().toISOString()];
-  checkRules(requested);
-  const { reference, candidate, output, budget = DEFAULT_BUDGET } = requested;
+  const decided = await decideBisect(requested, context);
+  const { request, engines, digest, precision, options, budget } = decided;
+  const { reference, candidate, output } = requested;
   makeFolder(output);
   const work = mkdtempSync(join(output, 'work-'));
   try {
-    const engines = await CandidateEngines.open(requested, context);
-    const digest = await digestModelFile(reference, { signal: context.signal });
-    const { precision, options } = conversionOf(requested, engines, digest);
+    await engines?.obtain();
     const tolerance = precision ?? 'fp32';
-    const request =
-      engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine };
     const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
     const judge = await openJudge(request, tolerance, context);
     const typed = join(work, 'typed.onnx');
@@ -72,7 +107,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     });
     // Of an engine the passport states it.
     const isTyped = engines === null && hasTypedInput(first);
-    const conversion = isTyped ? { ...passed, options: { ...options, ioTypes: 'convert' as const } } : passed;
+    const conversion = isTyped ? { ...passed, options: convertedTypes(options) } : passed;
     if (engines === null) await writeChange(conversion, {}, typed, context.signal);
     const trials = new Trials(output, questionOf(request, digest, conversion, engines));
     const candidates = new Candidates(
@@ -134,6 +169,11 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     rmSync(work, { recursive: true, force: true });
   }
 }
+
+const convertedTypes = (options: ConversionOptions): ConversionOptions => ({
+  ...options,
+  ioTypes: 'convert',
+});
 
 /** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
 function conversionOf(
@@ -206,7 +246,7 @@ async function suspects(
 function questionOf(
   request: BisectRequest,
   digest: string,
-  { precision, options }: Conversion,
+  { precision, options }: Omit<Conversion, 'model'>,
   engines: CandidateEngines | null,
 ): string {
   const { recording, check, seed, samples, atol, rtol, ranges, shapes, files = [] } = request;

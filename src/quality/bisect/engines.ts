@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
+import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { builderConfigTexts } from '../../engines/identity/builder-config.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionOptionsOf } from '../../engines/identity/conversion.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { IdentityDocument } from '../../engines/identity/identity.js';
 import { type Profile, profileText } from '../../engines/identity/profile.js';
 import type { Recipe } from '../../engines/identity/recipe.js';
 import { type Target, targetText } from '../../engines/identity/target.js';
@@ -47,27 +48,29 @@ export interface Freedom {
  */
 const COMPILER_FLAGS = '__LUNOWUD';
 
+/** The engine that is searched. */
+interface SearchedEngine {
+  readonly path: string;
+  readonly identity: IdentityDocument;
+  readonly inputs: readonly { readonly dtype: string | null }[];
+  readonly toolchain: BuildOptions['toolchain'];
+  /** How it is built of the candidate; null where it is the candidate. */
+  readonly build: BuildOptions | null;
+}
+
 /** Builds candidates as the engine that is searched was built. */
 export class CandidateEngines {
-  /** The engine that is searched. */
-  readonly engine: string;
-  readonly passport: Passport;
+  readonly #searched: SearchedEngine;
   readonly #request: EnginesRequest;
   readonly #options: Omit<BuildOptions, 'model'>;
   readonly #context: BisectContext;
 
-  private constructor(
-    engine: string,
-    passport: Passport,
-    toolchain: BuildOptions['toolchain'],
-    request: EnginesRequest,
-    context: BisectContext,
-  ) {
-    this.engine = engine;
-    this.passport = passport;
+  private constructor(searched: SearchedEngine, request: EnginesRequest, context: BisectContext) {
+    const { identity, toolchain } = searched;
+    this.#searched = searched;
     this.#request = request;
     this.#context = context;
-    const { recipe, target } = passport.identity.document;
+    const { recipe, target } = identity;
     const { precision, conversion, stronglyTyped, profiles, pluginDigests, ...settings } = recipe;
     const { batch, ...build } = request.build ?? {};
     this.#options = {
@@ -81,21 +84,22 @@ export class CandidateEngines {
   }
 
   /**
-   * The engines of a request; null where candidates are models. Builds the candidate where it is a model. Throws TF_USAGE for an engine whose types its builder
-   * chose, and for plug-ins that are not those of the engine; what verifying and building an engine throw.
+   * The engines of a request; null where candidates are models. Builds nothing. Throws TF_USAGE for an engine whose types its builder chose, and for plug-ins
+   * that are not those of the engine; what verifying an engine and resolving a build throw.
    */
-  static async open(request: EnginesRequest, context: BisectContext): Promise<CandidateEngines | null> {
+  static async decide(request: EnginesRequest, context: BisectContext): Promise<CandidateEngines | null> {
     const { candidate, build, output } = request;
     if (!isEngineFile(candidate)) {
       if (build === undefined) return null;
-      const { engine, passport } = await buildOrLoad(
-        { ...build, model: candidate, output: join(output, 'candidate.engine') },
-        { ...silent(context), environment: withFuel(context, undefined) },
-      );
-      return new CandidateEngines(engine, passport, build.toolchain, request, context);
+      const path = join(output, 'candidate.engine');
+      const own = { ...build, model: candidate, output: path };
+      const { identity, content } = await resolveBuild(own, buildContext(context));
+      const { inputs } = content;
+      const { toolchain } = build;
+      return new CandidateEngines({ path, identity, inputs, toolchain, build: own }, request, context);
     }
-    const passport = await verifyEngineInPieces(candidate);
-    const { recipe, target } = passport.identity.document;
+    const { identity, plan } = await verifyEngineInPieces(candidate);
+    const { recipe, target } = identity.document;
     if (!recipe.stronglyTyped && formatNamed(recipe.precision) !== undefined)
       throw new TrtforgeError(
         'TF_USAGE',
@@ -110,7 +114,25 @@ export class CandidateEngines {
         { remedy: 'Pass the same libraries: `plugin` in the configuration file.' },
       );
     const toolchain = build?.toolchain ?? (await toolchainOf(target, context));
-    return new CandidateEngines(candidate, passport, toolchain, request, context);
+    const { inputs } = plan;
+    const searched = { path: candidate, identity: identity.document, inputs, toolchain, build: null };
+    return new CandidateEngines(searched, request, context);
+  }
+
+  /** The engine that is searched; `obtain` makes it of a candidate that is a model. */
+  get engine(): string {
+    return this.#searched.path;
+  }
+
+  /** How the engine is built of the candidate; null where it is the candidate. */
+  get candidateBuild(): BuildOptions | null {
+    return this.#searched.build;
+  }
+
+  /** Builds the engine that is searched where the candidate is a model. Throws what building throws. */
+  async obtain(): Promise<void> {
+    const { build } = this.#searched;
+    if (build !== null) await buildOrLoad(build, buildContext(this.#context));
   }
 
   /** How its engines are run, where that was said for the build. */
@@ -120,12 +142,12 @@ export class CandidateEngines {
   }
 
   get recipe(): Recipe {
-    return this.passport.identity.document.recipe;
+    return this.#searched.identity.recipe;
   }
 
   /** Whether the number of fusions can be limited. */
   get hasFuel(): boolean {
-    return this.passport.identity.document.target.product === 'tensorrt-rtx';
+    return this.#searched.identity.target.product === 'tensorrt-rtx';
   }
 
   get hasTf32(): boolean {
@@ -133,14 +155,12 @@ export class CandidateEngines {
   }
 
   get hasTypedInput(): boolean {
-    return this.passport.plan.inputs.some(({ dtype }) =>
-      floatFormats.some((format) => format.dtype === dtype),
-    );
+    return this.#searched.inputs.some(({ dtype }) => floatFormats.some((format) => format.dtype === dtype));
   }
 
   /** Whether the engine was built from the model with this digest. */
   isOf(model: string): boolean {
-    return this.passport.identity.document.model === model;
+    return this.#searched.identity.model === model;
   }
 
   /**
@@ -178,7 +198,7 @@ export class CandidateEngines {
 
   /** All that decides an engine besides its model. */
   question(): string {
-    const { recipe, target } = this.passport.identity.document;
+    const { recipe, target } = this.#searched.identity;
     const { precision, conversion, ...more } = recipe;
     return sha256(canonicalJson({ recipe: more, target }));
   }
@@ -200,7 +220,7 @@ export class CandidateEngines {
         model,
         output,
       },
-      { ...silent(this.#context), environment: withFuel(this.#context, freedom.fuel) },
+      buildContext(this.#context, freedom.fuel),
     );
     return { path: engine, program: programOf(engine) };
   }
@@ -212,7 +232,7 @@ export class CandidateEngines {
     freedom: Freedom = {},
     profiles: readonly Profile[] = this.recipe.profiles,
   ): string {
-    const { target, recipe } = this.passport.identity.document;
+    const { target, recipe } = this.#searched.identity;
     return shellLine([
       ...['trtforge', 'build', model, '--target', targetText(target)],
       ...profiles.flatMap((profile) => ['--profile', profileText(profile)]),
@@ -232,7 +252,11 @@ export class CandidateEngines {
 
 const NO_TF32 = 'no-tf32';
 
-const silent = ({ signal }: BisectContext) => ({ emit: ignoreEvents, signal });
+const buildContext = (context: BisectContext, fuel?: number) => ({
+  emit: ignoreEvents,
+  signal: context.signal,
+  environment: withFuel(context, fuel),
+});
 
 /** A limit that the user's shell has set is not part of any candidate. */
 function withFuel({ environment = process.env }: BisectContext, fuel: number | undefined): NodeJS.ProcessEnv {

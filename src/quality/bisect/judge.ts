@@ -15,7 +15,7 @@ import {
   type RunsJudgement,
 } from '../verify/judge-runs.js';
 import { unrepeatable } from '../verify/repeatable.js';
-import { type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
+import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
 import type { VerifyPrecision } from '../verify/tolerance.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
@@ -98,6 +98,41 @@ export async function openJudge(
         inputs: candidate.inputs,
       };
     },
+  };
+}
+
+/** A judge before it has judged. */
+export interface DecidedJudge {
+  readonly kind: Judge['kind'];
+  /** The open sides; null where a command judges. `candidate` is null where the candidate is not built. */
+  readonly reference: (OpenedSide & Pick<ReferenceRun, 'plan'>) | null;
+  readonly candidate: OpenedSide | null;
+  readonly seed: number;
+  readonly samples: number;
+}
+
+/** Opens what `openJudge` runs and closes it: nothing runs. Throws what it throws before the first run. */
+export async function lookAtJudge(
+  request: BisectRequest,
+  { isBuilt }: { readonly isBuilt: boolean },
+  context: BisectContext,
+): Promise<DecidedJudge> {
+  const { check, recording } = request;
+  if (check !== undefined) {
+    const { kind, seed, samples } = checkJudge(request, check, context);
+    return { kind, reference: null, candidate: null, seed, samples };
+  }
+  const runs = new SampleRuns(request, context);
+  const reference =
+    recording === undefined
+      ? await runs.lookAtReference()
+      : await recordedReference(request, recording, context);
+  return {
+    kind: recording === undefined ? 'model' : 'recording',
+    reference,
+    candidate: isBuilt ? await runs.lookAtCandidate(reference) : null,
+    seed: runs.seed,
+    samples: recording === undefined ? runs.samples : 1,
   };
 }
 

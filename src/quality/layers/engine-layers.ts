@@ -35,7 +35,7 @@ export async function engineLayers(
     store: false,
   } as const;
   rejectEngine(reference);
-  const engines = await CandidateEngines.open({ ...request, output: folder, build }, context);
+  const engines = await CandidateEngines.decide({ ...request, output: folder, build }, context);
   if (engines === null) throw new TrtforgeError('TF_INTERNAL', `${candidate} is not an engine.`);
   const digest = await digestModelFile(reference, { signal: context.signal });
   const conversion = engines.conversion(digest);

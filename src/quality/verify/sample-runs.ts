@@ -23,6 +23,9 @@ export interface SideRun extends Outputs {
   readonly seedsRepeat: boolean;
 }
 
+/** One side while nothing was run. */
+export type OpenedSide = Omit<SideRun, 'outputs'>;
+
 export interface ReferenceRun extends SideRun {
   /** What every sample is drawn from. */
   readonly plan: readonly PlannedInput[];
@@ -61,23 +64,49 @@ export class SampleRuns {
   reference(onSample: OnSample): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
     return this.#opened(reference, { threads }, async (session, run) => {
-      checkToleranceNames(this.#request, session.outputs);
-      const model = openModel(reference);
-      try {
-        const planned = (attempt: number) => planInputs(model, session.inputs, this.#request, attempt);
-        const { planned: plan, result: outputs } = await runGuessed(
+      const { planned: plan, result: outputs } = await this.#planning(session, (planned) =>
+        runGuessed(
           reference,
           (attempt) => {
             const inputs = planned(attempt);
             return { planned: inputs, inputs };
           },
           (inputs) => this.#run(inputs, run, onSample),
-        );
-        return { plan, outputs };
-      } finally {
-        model.close();
-      }
+        ),
+      );
+      return { plan, outputs };
     });
+  }
+
+  /** Opens the reference as its run does, plans the inputs, and closes it: nothing runs. Throws what its run throws before the first sample. */
+  lookAtReference(): Promise<OpenedSide & Pick<ReferenceRun, 'plan'>> {
+    const { reference, threads } = this.#request;
+    return this.#opened(reference, { threads }, async (session) => ({
+      plan: await this.#planning(session, async (planned) => planned(0)),
+    }));
+  }
+
+  /** The same of the candidate. Throws TF_VERIFY_MISMATCH where it has other inputs than the reference. */
+  lookAtCandidate({ inputs }: OpenedSide): Promise<OpenedSide> {
+    return this.#opened(this.#request.candidate, this.#candidateOptions, async (session) => {
+      this.#checkSameInputs(inputs, session.inputs);
+      return {};
+    });
+  }
+
+  /** Plans the inputs of the open reference, at the sizes of an attempt. */
+  async #planning<T>(
+    session: Session,
+    use: (planned: (attempt: number) => readonly PlannedInput[]) => Promise<T>,
+  ): Promise<T> {
+    const { reference } = this.#request;
+    checkToleranceNames(this.#request, session.outputs);
+    const model = openModel(reference);
+    try {
+      return await use((attempt) => planInputs(model, session.inputs, this.#request, attempt));
+    } finally {
+      model.close();
+    }
   }
 
   /** The outputs of a second run of the first samples. */
@@ -116,7 +145,7 @@ export class SampleRuns {
     path: string,
     options: OpenOptions,
     work: (session: Session, run: Run) => Promise<T>,
-  ): Promise<T & Omit<SideRun, 'outputs'>> {
+  ): Promise<T & OpenedSide> {
     const { signal, backEnds } = this.#context;
     const session = await openSession(path, options, this.#context, backEnds);
     try {

@@ -19,6 +19,19 @@ import { measure, type VerifyResult, worst } from './result.js';
 import { SampleRuns, type SideRun } from './sample-runs.js';
 import type { VerifyPrecision } from './tolerance.js';
 
+/** A verification before anything is opened. */
+interface DecidedVerify {
+  readonly runs: SampleRuns;
+  readonly precision: VerifyPrecision;
+}
+
+/** Throws TF_USAGE, and what reading the files throws. */
+export function decideVerify(request: VerifyRequest, context: VerifyContext): DecidedVerify {
+  checkRules(request);
+  const runs = new SampleRuns(request, context);
+  return { runs, precision: request.precision ?? precisionBetween(request) };
+}
+
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
  * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
@@ -28,10 +41,8 @@ export async function verifyModel(
   request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
-  checkRules(request);
-  const runs = new SampleRuns(request, context);
+  const { runs, precision } = decideVerify(request, context);
   const { seed, samples } = runs;
-  const precision = request.precision ?? precisionBetween(request);
   const started = performance.now();
   const progress = (done: number, detail: string) =>
     context.emit?.({ type: 'progress', phase: 'verify', done, total: 2 * samples + 1, detail });
