@@ -44,6 +44,7 @@ export function compileFakeOnnxRuntime(): Promise<void> {
 }
 
 type Wish =
+  | 'hidden-device'
   | 'no-device'
   | 'other-device'
   | 'no-memory'

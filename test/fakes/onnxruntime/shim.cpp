@@ -48,6 +48,7 @@ void* update(const char* provider, const void* keys, const void* values, std::si
   if (wished("lost-library"))
     return status("provider_bridge_ort.cc:1988 [ONNXRuntimeError] : 1 : FAIL : Failed to load library /x/libonnxruntime_providers_cuda.so with error: libcublasLt.so.12: cannot open shared object file: No such file or directory\n");
   if (wished("other-device")) return status("cuda_execution_provider_info.cc:62 Failed to parse provider option \"device_id\": Invalid device ID: 9, must be between 0 (inclusive) and 1 (exclusive).");
+  if (wished("hidden-device")) return status("cuda_execution_provider_info.cc:62 Failed to parse provider option \"device_id\": CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=vm ; line=69");
   return wished("bad-option") ? status("provider_options_utils.h:146 Failed to parse provider option") : nullptr;
 }
 void* updateCuda(const void*, const void* keys, const void* values, std::size_t count) { return update("cuda", keys, values, count); }

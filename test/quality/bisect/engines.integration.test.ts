@@ -4,14 +4,17 @@ import { expect, test } from 'vitest';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { onnxRuntimeCpu } from '../../../src/engines/runtime/onnxruntime/back-ends.js';
 import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
+import { ignoreEvents } from '../../../src/events.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
 import type { ValueInfoProto } from '../../../src/formats/onnx/onnx_pb.js';
 import { valueFacts } from '../../../src/formats/onnx/value-facts.js';
+import { convertModel } from '../../../src/formats/precision/convert.js';
 import { bisectModel } from '../../../src/quality/bisect/bisect.js';
 import type { BisectRequest } from '../../../src/quality/bisect/request.js';
 import { type BisectResult, bisectResultSchema } from '../../../src/quality/bisect/result.js';
 import { compareLayers } from '../../../src/quality/layers/compare-layers.js';
 import { layerComparisonSchema } from '../../../src/quality/layers/result.js';
+import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { type Fault, faultyEngines, spans } from '../../fakes/faulty-engines.js';
 import { freshPath } from '../../formats/precision/judge.js';
@@ -84,6 +87,17 @@ describeWith('toolchain', 'an engine that fails', () => {
     expect(result.fusion).toMatchObject({ fuel: 1 });
     expect(outputsOf(result.workaround)).toEqual(['y', 'p']);
     expectReduced(result, ['bias', 'swish']);
+  });
+
+  test('is judged by the tolerances of its types, also where its model was typed before the build', async () => {
+    const reference = await network();
+    const typed = reference.replace('.onnx', '.typed.onnx');
+    await convertModel(reference, typed, { precision: 'fp16', ioTypes: 'keep' }, { emit: ignoreEvents });
+    const candidate = await engineOf(typed);
+    expect(readPassport(candidate).model.precisions).toEqual(['fp16']);
+    const request = { reference, candidate, shapes, samples: 1, threads: 1 };
+    const verified = verifyModel(request, { backEnds: [faultyEngines({}), onnxRuntimeCpu] });
+    expect(await verified).toMatchObject({ precision: 'fp16' });
   });
 
   test('shows its layers, save for those inside of kernels', async () => {

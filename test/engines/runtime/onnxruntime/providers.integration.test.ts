@@ -194,6 +194,7 @@ describe('over a library that plays the providers', () => {
       /cannot use GPU 0: CUDA failure 100: no CUDA-capable device is detected\.$/,
     ],
     ['other-device', 'TF_GPU_UNAVAILABLE', /cannot use GPU 0: Invalid device ID: 9/],
+    ['hidden-device', 'TF_GPU_UNAVAILABLE', /cannot use GPU 0: CUDA failure 100: no CUDA-capable device/],
     ['no-memory', 'TF_GPU_MEMORY', /CUDA failure 2: out of memory/],
     ['no-kernel', 'TF_ONNXRUNTIME_FAILED', /pool.*MaxPool/],
     ['lost-library', 'TF_ONNXRUNTIME_MISSING', /CUDA provider: .*libonnxruntime_providers_shared\.so/],
