@@ -7,7 +7,12 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { choice, flag, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
-import { conversionFrom, conversionOptions } from './conversion.js';
+import {
+  calibrationPlaceOf,
+  calibrationPlaceOptions,
+  conversionFrom,
+  conversionOptions,
+} from './conversion.js';
 
 /** Sizes of trtexec's users: one profile of three options. */
 const shapes = (which: 'min' | 'opt' | 'max') =>
@@ -62,6 +67,7 @@ export const recipeOptions = {
     advanced: true,
   }),
   ...configOnly(conversionOptions('conversion: ')),
+  ...configOnly(calibrationPlaceOptions()),
   calibration: conversionOptions('').calibration,
   workspace: option({
     flags: '--workspace <size>',
@@ -165,7 +171,7 @@ export function recipeRequest(
     device: options.device,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
-    conversion: conversionFrom(options),
+    conversion: conversionFrom(options, calibrationPlaceOf(options)),
     settings: {
       ...settings,
       memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },

@@ -20,6 +20,7 @@ import type { ConversionOptions } from '../../formats/precision/options.js';
 import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
+import { placeOf, placeOptions } from './comparison.js';
 
 /** Defaults of --data-max lower than the largest value. */
 const dataLimits = floatFormats
@@ -121,6 +122,24 @@ export const conversionOptions = (prefix = '') => ({
     default: 'keep',
   }),
 });
+/** Where the calibration of a command runs that has the GPU among its own options. */
+export const calibrationPlaceOptions = () => {
+  const { device: _, provider, ...place } = placeOptions;
+  const named = Object.entries(place).map(([key, spec]) => [
+    key,
+    { ...spec, describe: spec.describe.replace('models:', 'calibration:') },
+  ]);
+  return {
+    provider: { ...provider, describe: 'calibration: what of ONNX Runtime runs it (default: cpu)' },
+    ...Object.fromEntries(named),
+  } as Omit<typeof placeOptions, 'device'>;
+};
+
+/** A place that a configuration file sets for all commands changes nothing for one that does not calibrate. */
+export const calibrationPlaceOf = (
+  options: Parameters<typeof placeOf>[0] & Pick<ConversionOptionValues, 'calibration'>,
+): PlaceOptions => (options.calibration.length === 0 ? {} : placeOf(options));
+
 type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>;
 
 /** The options as conversions take them, calibrated on the CPU unless another place is passed. Throws TF_USAGE for one that has no effect: without a calibration, or where the graph is built as it is. */

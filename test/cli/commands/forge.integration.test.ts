@@ -1,7 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge as run } from '../../support/trtforge.js';
@@ -58,6 +61,41 @@ describe('trtforge forge', () => {
     expect([exitCode, out]).toEqual([2, '']);
     expect(err).toContain(said);
     expect(existsSync(root)).toBe(false);
+  });
+});
+
+describe('trtforge forge calibrates', () => {
+  const written = (settings: string) => {
+    const path = join(folder, 'calibration.yaml');
+    writeFileSync(path, settings);
+    return path;
+  };
+  const words = ['--precision', 'fp16', '--skip', 'build,verify', '--run-root', join(folder, 'calibrated')];
+
+  test('where the configuration file states, on the GPU of --device', async () => {
+    const [samples, log] = [join(folder, 'x.npy'), join(folder, 'calls')];
+    writeNpy(samples, tensorFrom('float32', [2, 64], new Float32Array(128).fill(1)));
+    await compileFakeOnnxRuntime();
+    for (const [name, value] of Object.entries(fakeProviders('MatMul', log))) vi.stubEnv(name, value);
+    const { exitCode } = await trtforge(
+      ...['forge', model, ...words, '--calibration', samples, '--device', '1'],
+      ...['--config', written('provider: cuda\nallow-fallback: true\n')],
+    );
+    vi.unstubAllEnvs();
+    expect(exitCode).toBe(4);
+    expect(readFileSync(log, 'utf8')).toContain('cuda device_id=1');
+  });
+
+  test('and a place is no error where nothing is calibrated', async () => {
+    const { exitCode, out } = await trtforge(
+      'forge',
+      model,
+      ...words,
+      '--config',
+      written('provider: cuda\n'),
+    );
+    expect(exitCode).toBe(4);
+    expect(out).toMatch(/^INCONCLUSIVE {2}/m);
   });
 });
 
