@@ -36,7 +36,7 @@ export interface ForeignFlag {
 
 /** Why types of 8 and 4 bits are no flag of a build. */
 export const QUANTIZED =
-  'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: `trtforge convert --precision int8 --calibration SAMPLES` quantizes the model, then build it as it is';
+  'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';
 
 type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed'>;
 

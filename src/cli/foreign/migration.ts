@@ -1,11 +1,12 @@
 import { didYouMean } from '../../base/text/suggest-name.js';
+import { defaultFormat } from '../../formats/precision/formats/index.js';
 import type { Product } from '../command.js';
 import type { OptionTable } from '../option.js';
 import type { ForeignFlag } from './flag.js';
 import type { ForeignLine, ReadFlag } from './line.js';
 import { oursFor } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
-import { conversionOf, has, stepsOf } from './steps.js';
+import { conversionOf, has, quantizationOf, stepsOf } from './steps.js';
 
 export interface MigratedFlag {
   /** As it was written, with its value. */
@@ -44,6 +45,8 @@ export async function migrate(
   }
   // Both tools drop types that are asked for beside it.
   const isTyped = has(line, '--stronglyTyped', '--strongly-typed');
+  const codes = isTyped ? undefined : quantizationOf(line);
+  for (const { path, words } of lines) if (codes !== undefined && typed.has(path)) words.push(...codes.words);
   const flags = line.flags.map((read): MigratedFlag => {
     const { flag, row, values } = read;
     const written = [flag, values.join(' ')]
@@ -60,6 +63,13 @@ export async function migrate(
       };
     if (structural.has(flag) || isProfileFlag(flag))
       return { flag: written, ours: placed(read, lines), why: row.why };
+    if (flag === codes?.flag) return { flag: written, ours: codes.words.join(' '), why: row.why };
+    if (codes !== undefined && flag === `--${defaultFormat.id}`)
+      return {
+        flag: written,
+        ours: '',
+        why: 'what is around quantized nodes is FP16: --high-precision of convert',
+      };
     let ours: readonly string[] | undefined;
     for (const each of lines) {
       if (row.removed && (isTyped || !typed.has(each.path))) continue;

@@ -1,5 +1,10 @@
 import { TrtforgeError } from '../../errors.js';
-import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
+import {
+  defaultFormat,
+  type FormatId,
+  formatIds,
+  quantizedFormats,
+} from '../../formats/precision/formats/index.js';
 import type { ForeignLine } from './line.js';
 import { profilesOf } from './profiles.js';
 
@@ -203,6 +208,20 @@ function runSteps(line: ForeignLine, input: string): readonly Step[] {
   ];
 }
 
+/** Stands for the files with samples of the inputs, which no flag of the other tools names. */
+const SAMPLES = 'SAMPLES';
+
+/** The first flag of a line for types of 8 or 4 bits, and what it is here: the samples of their ranges have to be named. */
+export function quantizationOf(
+  line: ForeignLine,
+): { readonly flag: string; readonly id: FormatId; readonly words: readonly string[] } | undefined {
+  const format = quantizedFormats.find(({ id }) => has(line, `--${id}`));
+  if (format === undefined) return undefined;
+  const { id, activations } = format;
+  const samples = activations ? ['--calibration', SAMPLES] : [];
+  return { flag: `--${id}`, id, words: ['--precision', id, ...samples] };
+}
+
 /** For what TensorRT 11 removed, the conversion that replaces it. */
 export function conversionOf(
   line: ForeignLine,
@@ -212,8 +231,9 @@ export function conversionOf(
   if (line.tool === 'modelopt' || removed.length === 0 || model === undefined || isEngine(model))
     return undefined;
   const type = formatIds.find((id) => removed.includes(`--${id}`)) ?? defaultFormat.id;
+  const { id, words } = quantizationOf(line) ?? { id: type, words: ['--precision', type] };
   return {
-    words: ['convert', model, '-o', `${stem(model)}.${type}.onnx`, '--precision', type],
-    why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${type} does it by itself`,
+    words: ['convert', model, '-o', `${stem(model)}.${id}.onnx`, ...words],
+    why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${id} does it by itself`,
   };
 }

@@ -112,13 +112,26 @@ describe('lines of trtexec', () => {
       'trtforge build m.onnx -o m.plan --precision fp16',
       'trtforge convert m.onnx -o m.fp16.onnx --precision fp16',
     ]);
-    const { flags } = await migrated('trtexec --onnx=m.onnx --int8 --calib=c --buildOnly');
-    expect(flags.map(({ flag, ours }) => [flag, ours])).toEqual([
-      ['--onnx=m.onnx', 'm.onnx'],
-      ['--int8', null],
-      ['--calib=c', null],
-      ['--buildOnly', ''],
+  });
+
+  test.each([
+    ['--int8 --calib=c', 'int8', ['--calibration', 'SAMPLES'], { '--calib=c': null }],
+    ['--fp16 --int8', 'int8', ['--calibration', 'SAMPLES'], { '--fp16': '' }],
+    ['--fp8 --bf16', 'fp8', ['--calibration', 'SAMPLES'], { '--bf16': null }],
+    ['--int4', 'int4', [], {}],
+  ])('%s is a quantization, whose samples have to be named', async (given, type, samples, others) => {
+    const { lines, flags } = await migrated(`trtexec --onnx=m.onnx ${given} --buildOnly`);
+    const words = ['--precision', type, ...samples].join(' ');
+    expect(lines.map(({ command }) => command)).toEqual([
+      `trtforge build m.onnx ${words}`,
+      `trtforge convert m.onnx -o m.${type}.onnx ${words}`,
     ]);
+    expect(Object.fromEntries(flags.map(({ flag, ours }) => [flag, ours]))).toEqual({
+      '--onnx=m.onnx': 'm.onnx',
+      [`--${type}`]: words,
+      ...others,
+      '--buildOnly': '',
+    });
   });
 
   test('profiles are one option each, with the ends that trtexec copies', async () => {
