@@ -12,7 +12,7 @@ import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';
 import type { ComponentPlace } from './component.js';
-import { enginePath, logPaths, timingCacheFor } from './component-run.js';
+import { enginePath, logPaths, NO_MEASUREMENT, timingCacheFor, unusedTimingCache } from './component-run.js';
 import { modelFolder } from './read-bundle.js';
 import {
   type BundleEnvironment,
@@ -36,6 +36,7 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
   const { setting, stop, whole } = run;
   const { request, machine } = setting;
   const prepared = run.components.flatMap(({ forge }) => forge.found.prepared ?? [])[0];
+  const unused = prepared === undefined ? null : unusedTimingCache(prepared, request);
   const { checks = [] } = whole.found;
   const recipe = prepared?.identity.recipe;
   const settings = request.settings ?? {};
@@ -80,7 +81,14 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
     checks: [...checks],
     not_checked: [...run.notChecked],
     mismatches: [...(run.findings?.mismatches ?? [])],
-    warnings: [...(run.findings?.warnings ?? [])],
+    warnings: [
+      ...(run.findings?.warnings ?? []),
+      ...(unused === null
+        ? []
+        : [
+            `The timing cache ${unused} is neither read nor written: ${NO_MEASUREMENT}. Remove --timing-cache.`,
+          ]),
+    ],
     outcome: stop !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
     ...(stop === undefined ? {} : { error: `${stop.error.code}: ${stop.error.message}` }),
     failure: stop === undefined ? null : failureOf(stop),

@@ -237,12 +237,24 @@ const forComponent =
 
 /** tensorrt-rtx measures nothing ahead of time. */
 export function timingCacheFor(
-  { identity }: Pick<ResolvedBuild, 'identity'>,
+  build: Pick<ResolvedBuild, 'identity'>,
   { timingCache = 'auto', outdir }: BundleRequest,
 ): string | null {
-  if (timingCache === null || identity.target.product === 'tensorrt-rtx') return null;
+  if (timingCache === null || !measuresKernels(build)) return null;
   return timingCache === 'auto' ? join(outdir, 'timing.cache') : timingCache;
 }
+
+const measuresKernels = ({ identity }: Pick<ResolvedBuild, 'identity'>): boolean =>
+  identity.target.product !== 'tensorrt-rtx';
+
+/** The timing cache that was named and has no effect; null where there is none. */
+export const unusedTimingCache = (
+  build: Pick<ResolvedBuild, 'identity'>,
+  { timingCache = 'auto' }: BundleRequest,
+): string | null => (timingCache === 'auto' || measuresKernels(build) ? null : timingCache);
+
+/** Why a timing cache has no effect. */
+export const NO_MEASUREMENT = 'tensorrt-rtx measures no kernels when it builds';
 
 /** The lines of a library in trtexec's form (`[11/21/2026-06:00:00] [I] text`, local time), so that what reads trtexec's logs reads these. */
 function trtexecLines(event: WorkEvent): string | null {

@@ -2,7 +2,7 @@ import { protectingInputs } from '../../base/files/user-files.js';
 import type { EnginePlan } from '../../forge/plan.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
-import { timingCacheFor } from './component-run.js';
+import { timingCacheFor, unusedTimingCache } from './component-run.js';
 import { errorOf } from './forge-bundle.js';
 
 /** What a run over a bundle would do. */
@@ -17,6 +17,8 @@ export interface BundlePlan {
     readonly smoke: { readonly runs: string; readonly skipped: string | null };
   }[];
   readonly timingCache: string | null;
+  /** One that was named and has no effect. */
+  readonly unusedTimingCache: string | null;
   /** Why the chain would not be decoded, or null; undefined where that is not requested. */
   readonly notDecoded: string | null | undefined;
 }
@@ -39,6 +41,7 @@ export async function planBundle(request: BundleRequest, context: BundleContext)
       })),
     ),
     timingCache: first === undefined ? null : timingCacheFor(first.prepared, request),
+    unusedTimingCache: first === undefined ? null : unusedTimingCache(first.prepared, request),
     notDecoded: chain && (chain.run === undefined ? chain.notChecked.join(' ') : null),
   };
 }

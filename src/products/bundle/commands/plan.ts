@@ -1,11 +1,17 @@
 import { plural } from '../../../base/text/quantity.js';
 import { engineSteps, resolvedOf } from '../../../cli/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
-import { enginePath } from '../component-run.js';
+import { enginePath, NO_MEASUREMENT } from '../component-run.js';
 import type { BundlePlan } from '../plan-bundle.js';
 
 /** Every component's engine, then what runs, then the report. */
-export function bundleSteps({ request, components, timingCache, notDecoded }: BundlePlan): Plan {
+export function bundleSteps({
+  request,
+  components,
+  timingCache,
+  unusedTimingCache,
+  notDecoded,
+}: BundlePlan): Plan {
   const { stage, check, outdir } = request;
   const made = components.flatMap(({ name, onnx, engine }): readonly PlanStep[] => [
     ...(stage === true ? [step('link', onnx, { detail: 'into a clean folder' })] : []),
@@ -20,6 +26,7 @@ export function bundleSteps({ request, components, timingCache, notDecoded }: Bu
     steps: [
       ...made,
       ...(isBuilt && timingCache !== null ? [step('write', timingCache, { detail: 'timing cache' })] : []),
+      ...(unusedTimingCache === null ? [] : [step('write', unusedTimingCache, { skipped: NO_MEASUREMENT })]),
       ...components.map(({ name, smoke }) =>
         step('run', name, { detail: `${smoke.runs}, once`, skipped: smoke.skipped }),
       ),

@@ -46,6 +46,25 @@ describeWith('toolchain', 'the plan of a bundle', () => {
     expect(new Set(Object.values(components).map(({ identity }) => identity)).size).toBe(3);
   });
 
+  test('and the run warn of a timing cache that tensorrt-rtx does not use', async () => {
+    const line = ['bundle', 'build', ...only, '--timing-cache', join(folder, 'times.cache')];
+    const { steps } = await dryRunIn(folder, line, environment);
+    expect(steps.find(({ what }) => what.endsWith('times.cache'))?.skipped).toMatch(/tensorrt-rtx/);
+    const { exitCode, json } = await trtforge([
+      ...line,
+      '--no-cache',
+      '--outdir',
+      join(folder, 'y'),
+      '--json',
+    ]);
+    expect(exitCode).toBe(0);
+    expect(json<{ warnings: string[] }>().warnings).toEqual([expect.stringContaining('times.cache')]);
+    const none = ['bundle', 'build', ...only, '--timing-cache', 'none'];
+    expect(
+      (await dryRunIn(folder, none, environment)).steps.filter(({ skipped }) => skipped !== null),
+    ).toHaveLength(1);
+  });
+
   test('takes what is in its place or in the store, and states the identity that the build gets', async () => {
     const line = ['bundle', 'build', ...only];
     const before = await dryRunIn(folder, line, environment);
