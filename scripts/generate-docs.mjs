@@ -90,6 +90,8 @@ async function commandLinePage() {
     '',
     'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
     '',
+    'Warnings that are equal but for a name are one line of text with their number; `--json`, `--events` and `--log-file` have each.',
+    '',
     "A configuration file `trtforge.config.{json,yaml}` has option names as keys, at the top level or under a command's name. Flags override the file, and the file overrides the environment.",
     'A file found in the working folder sets no option that decides which code runs or whose engines are trusted; pass it with `--config` for that ([security](../SECURITY.md)).',
     '',

@@ -1,4 +1,5 @@
 import { formatMs } from '../base/text/quantity.js';
+import { SimilarLines } from '../base/text/similar-lines.js';
 import type { EventListener, WorkEvent } from '../events.js';
 import type { Colors } from './command.js';
 import { type Console, colorsFor, printable, toJson } from './output.js';
@@ -71,6 +72,10 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
     over(phase.parent, phase.depth, text(phase), phase.lines);
     if (tree.isEmpty) live?.stop();
   };
+  const warned = new SimilarLines();
+  /** A warning like one before it; the result states how many there are. */
+  const isRepeated = ({ severity, message }: Extract<WorkEvent, { type: 'log' }>) =>
+    severity === 'warning' && !style.verbose && !warned.add(message);
   const listen: EventListener = (event) => {
     switch (event.type) {
       case 'phase-start':
@@ -95,7 +100,7 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
         return;
       }
       case 'log':
-        if (!logShown(event, style)) return;
+        if (!logShown(event, style) || isRepeated(event)) return;
         for (const text of event.message.split(/\r?\n/)) print(logLine(event, text, colors));
         return;
     }

@@ -1,4 +1,5 @@
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
+import { SimilarLines } from '../base/text/similar-lines.js';
 import type { Miss } from '../engines/store/lookup.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences } from '../quality/explain/place-text.js';
@@ -29,6 +30,16 @@ export function renderIssues(issues: readonly ExplainedIssue[], output: TextOutp
     const reasons = issue.lines.filter(({ text }) => REASON.test(text)).slice(0, LISTED_REASONS);
     for (const { text } of reasons) output.line(`  ${colors.dim(text)}`);
     output.line(`  ${colors.cyan('→')} ${issue.remedy}`);
+  }
+}
+
+/** Warnings, those that are alike once with their number; --json has them all. */
+export function renderWarnings(warnings: readonly string[], { line, colors }: TextOutput, indent = ''): void {
+  const similar = new SimilarLines();
+  for (const warning of warnings) similar.add(warning);
+  for (const { line: warning, count } of similar.groups) {
+    const more = count === 1 ? '' : colors.dim(` (and ${count - 1} more like it)`);
+    line(`${indent}${colors.yellow('warning')} ${warning}${more}`);
   }
 }
 

@@ -21,7 +21,7 @@ import {
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
-import { missLines, renderIssues } from '../text.js';
+import { missLines, renderIssues, renderWarnings } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {
@@ -121,7 +121,7 @@ const extensionOf = (output: string | undefined): EngineExtension =>
   engineExtensions.find((ending) => output?.endsWith(`.${ending}`)) ?? 'engine';
 
 function render(result: BuildReport, output: TextOutput): void {
-  const { bold, dim, green, yellow } = output.colors;
+  const { bold, dim, green } = output.colors;
   const { lookupMs, waitMs, remoteMs, buildMs } = result.timings;
   const how =
     result.source === 'built'
@@ -142,5 +142,5 @@ function render(result: BuildReport, output: TextOutput): void {
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,
   );
-  for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
+  renderWarnings(result.warnings, output);
 }

@@ -20,6 +20,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
+import { renderWarnings } from '../text.js';
 import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
@@ -111,7 +112,8 @@ function parsePhases(list: string): readonly SkippablePhase[] {
   });
 }
 
-function render(result: ForgeResult, { line, colors }: TextOutput): void {
+function render(result: ForgeResult, output: TextOutput): void {
+  const { line, colors } = output;
   const { verdict, conversion, build, verification, error } = result;
   const tone = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow, error: colors.red }[
     verdict.outcome
@@ -130,5 +132,5 @@ function render(result: ForgeResult, { line, colors }: TextOutput): void {
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   if (result.report !== null) line(`report  ${result.report}`);
-  for (const warning of build?.warnings ?? []) line(`${colors.yellow('warning')} ${warning}`);
+  renderWarnings(build?.warnings ?? [], output);
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
+import { renderWarnings } from '../../../cli/text.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
@@ -8,11 +9,11 @@ import type { BundleReport, ComponentReport } from '../report-schema.js';
 /** What building a bundle came to, as text. */
 export function renderBundle(report: BundleReport, output: TextOutput): void {
   const { line, colors } = output;
-  const { bold, dim, green, red, yellow } = colors;
+  const { bold, dim, green, red } = colors;
   for (const component of report.components) renderComponent(component, output);
   for (const check of report.checks) renderCheck(check, output);
   for (const reason of report.not_checked) line(dim(`· ${reason}`));
-  for (const warning of report.warnings) line(`${yellow('warning')} ${warning}`);
+  renderWarnings(report.warnings, output);
   line();
   const word = { pass: green(bold('PASS')), fail: red(bold('FAIL')), error: red(bold('ERROR')) }[
     report.outcome
@@ -27,8 +28,9 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
   if (report.report !== null) line(`report  ${join(report.outdir, 'report.html')}`);
 }
 
-function renderComponent(component: ComponentReport, { line, colors }: TextOutput): void {
-  const { bold, dim, green, red, yellow } = colors;
+function renderComponent(component: ComponentReport, output: TextOutput): void {
+  const { line, colors } = output;
+  const { bold, dim, green, red } = colors;
   const { status, engine_bytes, timings_sec, smoke, profile } = component;
   const took = status === 'built' ? ` in ${formatMs((timings_sec.build ?? 0) * 1000)}` : '';
   const tone = status === 'failed' ? red : ['earlier', 'not-reached'].includes(status) ? dim : green;
@@ -44,7 +46,7 @@ function renderComponent(component: ComponentReport, { line, colors }: TextOutpu
     const instead = smoke.instead === null ? '' : `, not the engine: ${smoke.instead}`;
     line(`  smoke     the ${smoke.ran} ran in ${formatMs(smoke.ms)} on ${smoke.backend}${instead}`);
   }
-  for (const warning of component.warnings) line(`  ${yellow('warning')} ${warning}`);
+  renderWarnings(component.warnings, output, '  ');
 }
 
 function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
