@@ -12,7 +12,12 @@ import type { Spread } from '../../quality/bench/spread.js';
 import type { TextOutput } from '../command.js';
 
 const TOP_LAYERS = 20;
-const COLUMNS = ['min', 'mean', 'median', 'p90', 'p95', 'p99', 'max'] as const;
+/** Titles of the columns of a spread with their amounts: 90, 95 and 99 %, and the percentiles that were requested, in order. */
+function columnsOf({ min, mean, median, p90, p95, p99, max, percentiles = {} }: Spread) {
+  const all = Object.entries({ p90, p95, p99, ...percentiles });
+  all.sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1)));
+  return [...Object.entries({ min, mean, median }), ...all, ['max', max] as const];
+}
 
 /** Milliseconds or ratios with what a column has room for: 0.0005, 0.5244, 12.34, 1234.6. */
 const exact = (value: number): string =>
@@ -63,7 +68,6 @@ function renderRun(run: BenchRun, output: TextOutput): void {
   const shapes = run.shapes.map(({ name, shape }) => `${name}:${shape.join('x') || 'scalar'}`).join(' ');
   output.line();
   output.line(`${bold(`batch ${run.batch}`)}  ${shapes}  ${dim(modeText(run.mode))}`);
-  output.line(dim(`  ${'ms'.padEnd(12)}${COLUMNS.map((name) => name.padStart(9)).join('')}`));
   const rows: readonly (readonly [string, Spread | null])[] = [
     ['GPU compute', run.gpuMs],
     ['end to end', run.endToEndMs],
@@ -71,6 +75,9 @@ function renderRun(run: BenchRun, output: TextOutput): void {
     ['output copy', run.outputMs],
     ['enqueue', run.enqueueMs],
   ];
+  const [first] = rows.flatMap(([, spread]) => spread ?? []);
+  const titles = first === undefined ? [] : columnsOf(first).map(([name]) => name.padStart(9));
+  output.line(dim(`  ${'ms'.padEnd(12)}${titles.join('')}`));
   for (const [name, spread] of rows) if (spread !== null) output.line(spreadLine(name, spread));
   output.line(
     `  ${bold(`${rate(run.qps)} qps`)}, ${bold(`${rate(run.itemsPerSecond)} items/s`)}${variation(run)}`,
@@ -87,7 +94,9 @@ function renderRun(run: BenchRun, output: TextOutput): void {
 }
 
 const spreadLine = (name: string, spread: Spread): string =>
-  `  ${name.padEnd(12)}${COLUMNS.map((column) => exact(spread[column]).padStart(9)).join('')}`;
+  `  ${name.padEnd(12)}${columnsOf(spread)
+    .map(([, amount]) => exact(amount).padStart(9))
+    .join('')}`;
 
 function variation({ gpuMs, endToEndMs }: BenchRun): string {
   const spread = gpuMs ?? endToEndMs;

@@ -204,7 +204,7 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--duration', '--duration {value}', 'the same, in seconds'),
   ...valued('--warmUp', '--warm-up {value}', 'the same, in milliseconds'),
   ...valued('--avgRuns', '', 'every sample is kept: averages hide the spread', { verbs: ['bench'] }),
-  ...valued('--percentile', '', 'percentiles are always reported', { verbs: ['bench'] }),
+  ...valued('--percentile', '--percentile {value}', '90, 95 and 99 are always reported'),
   ...valued('--infStreams --streams', '--streams {value}', 'the same'),
   ...valued('--idleTime', '--idle {value}', 'the same, in milliseconds'),
   ...valued('--sleepTime', null, 'the GPU is not delayed'),

@@ -78,6 +78,12 @@ export const benchOptions = {
     parse: number(0, 60_000),
     default: 0,
   }),
+  percentile: option({
+    flags: '--percentile <list>',
+    group: 'Measuring',
+    describe: 'percentiles to report beside 90, 95 and 99: 50,99.9',
+    parse: parsePercentiles,
+  }),
   inputs: option({
     flags: '--inputs <name=@file>',
     group: 'Inputs',
@@ -127,6 +133,7 @@ export const modelBenchOptions = {
   warmUp: benchOptions.warmUp,
   iterations: benchOptions.iterations,
   idle: benchOptions.idle,
+  percentile: benchOptions.percentile,
   inputs: benchOptions.inputs,
   seed: benchOptions.seed,
   valRange: benchOptions.valRange,
@@ -200,6 +207,14 @@ function parseBatches(list: string): readonly number[] {
   throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of batches.`, { remedy: 'Write 1,8,64.' });
 }
 
+function parsePercentiles(list: string): readonly number[] {
+  const percentiles = splitAtCommas(list).map(number(0, 100));
+  if (percentiles.length > 0) return [...new Set(percentiles)].sort((a, b) => a - b);
+  throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of percentiles.`, {
+    remedy: 'Write 50,99.9.',
+  });
+}
+
 /** The options as the bench room takes them. Throws TF_USAGE for options that contradict each other. */
 export function benchRequest(engine: string, options: BenchOptionValues): BenchRequest {
   return {
@@ -228,6 +243,7 @@ const measuringOf = (options: Omit<SharedValues, 'device'>) => ({
   shapes: shapeRequest(options),
   inputs: { seed: options.seed, ranges: options.valRange, files: options.inputs },
   samples: options.samples,
+  percentiles: options.percentile,
 });
 
 const paceOf = ({ warmUp, duration, iterations, idle }: Omit<SharedValues, 'device'>): Pace => ({

@@ -86,7 +86,7 @@ function measureCase(
   shapeCase: ShapeCase,
   cases: readonly ShapeCase[],
 ): Promise<BenchRun> {
-  const { engine, mode, inputs: fill, samples } = request;
+  const { engine, mode, inputs: fill, samples, percentiles } = request;
   const { profile, shapes, batch } = shapeCase;
   return inPhase(
     'measure',
@@ -94,7 +94,7 @@ function measureCase(
     async () => {
       const measured = await measurer.measure({ engine, inputs: opened.inputs, profile, shapes, fill, mode });
       const before = found.state === null ? null : namedState(found.state);
-      const facts = { engine, shapeCase, mode, before, ownPids: [found.pid] };
+      const facts = { engine, shapeCase, mode, percentiles, before, ownPids: [found.pid] };
       const { run: judged, times } = benchRun(measured, facts);
       const doubt = shapeCase === cases[0] ? undefined : followsAnother(opened.backend, times);
       const run = { ...judged, doubts: judged.doubts.concat(doubt ?? []) };

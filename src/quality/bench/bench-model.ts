@@ -18,7 +18,7 @@ import { inPhase } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { checkPace } from './check-request.js';
+import { checkPace, checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
@@ -48,6 +48,7 @@ export async function benchModel(
       details: { option: '--no-data-transfers' },
     });
   checkPace(request.pace);
+  checkPercentiles(request.percentiles);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
   const session = await inPhase('load', emit, () =>
@@ -119,7 +120,7 @@ async function measureCase(
   const batch = inputs.find(({ tensor }) => tensor.shape.length > 0)?.tensor.shape[0] ?? 1;
   const isOneOfSeveral = request.shapes.kind === 'batches' && request.shapes.batches.length > 1;
   const times = timesOf(measured);
-  const endToEndMs = spreadOf(times.latencyMs);
+  const endToEndMs = spreadOf(times.latencyMs, request.percentiles);
   if (endToEndMs === undefined || !(times.wallMs > 0))
     throw new TrtforgeError('TF_RUN_FAILED', `Measuring ${request.model} gave no sample.`);
   const qps = (endToEndMs.count / times.wallMs) * 1000;

@@ -2,6 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { namedState } from './gpu-state.js';
 import type { Measured } from './measurer.js';
+import type { BenchRequest } from './request.js';
 import type { BenchMode, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
 import { spreadOf } from './spread.js';
@@ -12,6 +13,7 @@ export interface RunFacts {
   readonly engine: string;
   readonly shapeCase: ShapeCase;
   readonly mode: ModeRequest;
+  readonly percentiles: BenchRequest['percentiles'];
   readonly before: GpuState | null;
   readonly ownPids: readonly number[];
 }
@@ -19,16 +21,17 @@ export interface RunFacts {
 /** A measurement as it is reported. Throws TF_RUN_FAILED for one without a sample. */
 export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; times: Times } {
   const { measurement } = measured;
-  const { shapeCase, mode, before } = facts;
+  const { shapeCase, mode, before, percentiles } = facts;
   const times = timesOf(measurement);
-  const gpuMs = spreadOf(times.computeMs);
+  const gpuMs = spreadOf(times.computeMs, percentiles);
   if (gpuMs === undefined || !(times.wallMs > 0)) {
     throw new TrtforgeError('TF_RUN_FAILED', `Measuring ${facts.engine} gave no sample.`);
   }
   const during = measured.during.map(namedState);
   const after = measured.after === null ? null : namedState(measured.after);
   const qps = (gpuMs.count / times.wallMs) * 1000;
-  const transferred = (column: Float64Array) => (mode.transfers ? (spreadOf(column) ?? null) : null);
+  const transferred = (column: Float64Array) =>
+    mode.transfers ? (spreadOf(column, percentiles) ?? null) : null;
   const run: BenchRun = {
     batch: shapeCase.batch,
     shapes: shapeCase.shapes.map(({ name, shape, values }) => ({ name, shape: [...(values ?? shape)] })),
@@ -40,7 +43,7 @@ export function benchRun(measured: Measured, facts: RunFacts): { run: BenchRun; 
     mode: modeOf(mode, measurement),
     inputMs: transferred(times.inputMs),
     outputMs: transferred(times.outputMs),
-    enqueueMs: spreadOf(times.enqueueMs) ?? null,
+    enqueueMs: spreadOf(times.enqueueMs, percentiles) ?? null,
     wallMs: times.wallMs,
     warmUpInferences: measurement.warmUpInferences,
     peakGpuBytes: measurement.gpuMemory.peakUsed,

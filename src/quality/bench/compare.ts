@@ -102,7 +102,7 @@ function measureRound(
   { round, rounds, pids, first }: RoundPlace,
   { emit }: BenchContext,
 ): Promise<{ run: BenchRun; times: Times }> {
-  const { engine, inputs: fill } = request;
+  const { engine, inputs: fill, percentiles } = request;
   const { profile, shapes } = shapeCase;
   const mode = roundMode(request.mode, round, rounds);
   return inPhase(
@@ -112,7 +112,7 @@ function measureRound(
       const { inputs } = subject.opened;
       const measured = await subject.measurer.measure({ engine, inputs, profile, shapes, fill, mode });
       const before = first.found.state === null ? null : namedState(first.found.state);
-      return benchRun(measured, { engine, shapeCase, mode, before, ownPids: pids });
+      return benchRun(measured, { engine, shapeCase, mode, percentiles, before, ownPids: pids });
     },
     `round ${round + 1} of ${rounds}: ${engine}`,
   );
@@ -149,7 +149,10 @@ function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefine
 
 function sideResult({ request, subject, shapeCase, rounds }: Side): ComparedSide {
   const together = (column: 'computeMs' | 'latencyMs') =>
-    spreadOf(Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column])))) ?? null;
+    spreadOf(
+      Float64Array.from(rounds.flatMap(({ times }) => Array.from(times[column]))),
+      request.percentiles,
+    ) ?? null;
   const qps = rounds.reduce((sum, { run }) => sum + run.qps, 0) / rounds.length;
   const roundMs = rounds.map(({ times }) => medianOf(times.computeMs));
   // Rounds are short, so what asks for longer measuring is not compared with one of them.

@@ -41,6 +41,8 @@ export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
 interface MeasuringRequest {
   readonly shapes: ShapeRequest;
   readonly inputs: InputRequest;
+  /** Percentiles, 0 to 100, that each spread has beside those of 90, 95 and 99. */
+  readonly percentiles?: readonly number[];
   /** Where raw samples go: `.npz` or `.json`; with several batches the batch is added to the name. */
   readonly samples: string | undefined;
 }

@@ -13,6 +13,8 @@ export const spreadSchema = z.object({
   p99: z.number(),
   coefficientOfVariation: z.number().nullable(),
   interpolated: z.object({ p90: z.number(), p95: z.number(), p99: z.number() }),
+  /** Those of `--percentile`, `p50`, `p99.9`; absent without it. */
+  percentiles: z.record(z.string(), z.number()).optional(),
 });
 
 /** How it was measured. */

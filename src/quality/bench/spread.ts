@@ -15,10 +15,12 @@ export interface Spread {
   readonly coefficientOfVariation: number | null;
   /** The same percentiles, linear between neighbours (numpy's default). */
   readonly interpolated: { readonly p90: number; readonly p95: number; readonly p99: number };
+  /** Those that were requested, `p50`, `p99.9`, by trtexec's rule; absent without any. */
+  readonly percentiles?: Readonly<Record<string, number>>;
 }
 
-/** The spread of a column; undefined for an empty one. The column is not changed. */
-export function spreadOf(column: Float64Array): Spread | undefined {
+/** The spread of a column, with more percentiles (0 to 100) where they are requested; undefined for an empty one. The column is not changed. */
+export function spreadOf(column: Float64Array, percentiles: readonly number[] = []): Spread | undefined {
   const sorted = Float64Array.from(column).sort();
   const count = sorted.length;
   const [min, max] = [sorted[0], sorted[count - 1]];
@@ -39,6 +41,13 @@ export function spreadOf(column: Float64Array): Spread | undefined {
       p95: quantile(sorted, 0.95),
       p99: quantile(sorted, 0.99),
     },
+    ...(percentiles.length === 0
+      ? {}
+      : {
+          percentiles: Object.fromEntries(
+            percentiles.map((percent) => [`p${percent}`, trtexecPercentile(sorted, percent)]),
+          ),
+        }),
   };
 }
 

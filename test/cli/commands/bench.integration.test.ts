@@ -15,6 +15,7 @@ import {
 } from '../../../src/quality/bench/result.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
+import { gate, policyOf } from '../../quality/gate/gate-case.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
@@ -105,6 +106,34 @@ describe('trtforge bench ENGINE', () => {
     expect(out).toMatch(/GPU compute +2\.0000? .*\n/);
     expect(out).toMatch(/qps, .* items\/s over \d+ samples/);
     expect(out).toContain('has no passport');
+  });
+
+  it('reports any percentile in every spread, in the text in order, and to the gate', async () => {
+    const words = [at('a.engine'), '--percentile', '99.9,50,90', ...QUICK];
+    const { answer } = await json<BenchResult>(words);
+    expect(benchResultSchema.safeParse(answer).error).toBeUndefined();
+    const { gpuMs, endToEndMs, runs } = answer;
+    for (const spread of [gpuMs, endToEndMs, runs[0]?.inputMs]) {
+      const { p90, max, percentiles } = spread ?? expect.fail('nothing was measured');
+      expect(Object.keys(percentiles ?? {}).toSorted()).toEqual(['p50', 'p90', 'p99.9']);
+      expect(percentiles?.p90).toBe(p90);
+      expect(percentiles?.['p99.9']).toBeLessThanOrEqual(max);
+    }
+    const titles = (await bench(words)).out.split('\n').find((line) => line.startsWith('  ms'));
+    expect(titles?.trim().split(/ +/).slice(4)).toEqual(['p50', 'p90', 'p95', 'p99', 'p99.9', 'max']);
+    const check = {
+      id: 'tail',
+      result: { schema: 'trtforge.bench/1' },
+      field: "gpuMs.percentiles['p99.9']",
+      fail: { above: 0.001 },
+    };
+    const { findings } = gate({ 'policy.yaml': policyOf({ checks: [check] }), 'bench.json': answer });
+    expect(findings.find(({ check: id }) => id === 'tail')?.rule).toBe('limit');
+  });
+
+  it.each(['', 'p99', '101', '-1'])('rejects the percentile "%s"', async (list) => {
+    const { status, answer } = await json([at('a.engine'), `--percentile=${list}`]);
+    expect([status, answer.error?.code]).toEqual([2, 'TF_USAGE']);
   });
 
   it('says why a graph was refused and measures without one', async () => {

@@ -97,6 +97,14 @@ describe('an ONNX model measured on ONNX Runtime', () => {
     expect(run?.warmUpInferences).toBeGreaterThanOrEqual(1);
   });
 
+  it('has the percentiles that are requested, and rejects others', async () => {
+    const { endToEndMs } = await benchModel({ ...request(), percentiles: [50] }, context);
+    expect(endToEndMs?.percentiles?.p50).toBeLessThanOrEqual(endToEndMs?.p90 ?? 0);
+    await expect(benchModel({ ...request(), percentiles: [101] }, context)).rejects.toMatchObject({
+      code: 'TF_USAGE',
+    });
+  });
+
   it('measures batches wherever their symbol stands, at least as often as asked, and writes every sample', async () => {
     const samples = join(folder, 'samples.json');
     const pace = { ...defaultMode, warmUpMs: 0, durationMs: 0, iterations: 25 };

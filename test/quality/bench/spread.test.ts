@@ -75,6 +75,17 @@ describe('the spread of a column', () => {
     );
   });
 
+  it('has the percentiles that are requested, by trtexec’s rule, and no others', () => {
+    const column = Float64Array.from({ length: 2000 }, (_, at) => at);
+    expect(spreadOf(column, [0, 50, 99.9, 100])?.percentiles).toEqual({
+      p0: 0,
+      p50: 999,
+      'p99.9': 1998,
+      p100: 1999,
+    });
+    expect(spreadOf(column)).not.toHaveProperty('percentiles');
+  });
+
   it('varies by nothing where all are equal, by a known share otherwise, and is undefined of nothing', () => {
     expect(spreadOf(Float64Array.of(3, 3, 3))?.coefficientOfVariation).toBe(0);
     expect(spreadOf(Float64Array.of(1, 3))?.coefficientOfVariation).toBe(0.5);

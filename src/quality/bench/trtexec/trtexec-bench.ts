@@ -212,7 +212,8 @@ function runOf(
   timesPath: string,
 ): Pick<Measured, 'run' | 'warnings'> {
   const times = exportedAsTimes(readExportedTimes(timesPath), log);
-  const gpuMs = spreadOf(times.computeMs);
+  const { percentiles } = request;
+  const gpuMs = spreadOf(times.computeMs, percentiles);
   if (gpuMs === undefined)
     throw new TrtforgeError(
       'TF_TRTEXEC_FAILED',
@@ -235,7 +236,7 @@ function runOf(
     ownPids: [-1],
   });
   const qps = (times.computeMs.length / times.wallMs) * 1000;
-  const columnOf = (column: Float64Array) => (transfers ? (spreadOf(column) ?? null) : null);
+  const columnOf = (column: Float64Array) => (transfers ? (spreadOf(column, percentiles) ?? null) : null);
   return {
     run: {
       batch: call.batch,
@@ -248,7 +249,7 @@ function runOf(
       mode,
       inputMs: columnOf(times.inputMs),
       outputMs: columnOf(times.outputMs),
-      enqueueMs: spreadOf(times.enqueueMs) ?? null,
+      enqueueMs: spreadOf(times.enqueueMs, percentiles) ?? null,
       wallMs: times.wallMs,
       warmUpInferences: log.run.warmUpQueries,
       peakGpuBytes: peakOf([before, ...during, after]),
