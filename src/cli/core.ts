@@ -150,6 +150,11 @@ export const core: Product = {
       'what this machine has for TensorRT, and what to do about the rest',
       () => import('./commands/doctor.js'),
     ),
+    machine(
+      'report-bug',
+      'run a failing command again, and pack what others need to repeat it',
+      () => import('./commands/report-bug.js'),
+    ),
     machine('toolchain list', 'every TensorRT found, and what it can do here', toolchain),
     machine('toolchain install', 'install tensorrt-rtx, which builds engines without a GPU', toolchain),
     machine('toolchain remove', 'remove a toolchain that trtforge installed', toolchain),

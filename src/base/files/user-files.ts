@@ -37,6 +37,15 @@ export function protectingInputs<T>(
   });
 }
 
+/** Does work as a call of its own, and calls back with what it has read by its end: nothing of the call around it is protected meanwhile. */
+export async function recordingInputs<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly result: T; readonly inputs: readonly string[] }> {
+  const scope: Scope = { inputs: new Map(), written: new Set(), outputs: [], force: false };
+  const result = await scopes.run(scope, work);
+  return { result, inputs: [...scope.inputs.values()] };
+}
+
 /** Adds a file or folder to the inputs of the call at work, unless that wrote it. */
 export function noteInput(path: string): void {
   const scope = scopes.getStore();

@@ -1,0 +1,122 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { recordingInputs } from '../../base/files/user-files.js';
+import { TrtforgeError } from '../../errors.js';
+import { packageVersion } from '../../version.js';
+import type { Command, CommandContext, Verb } from '../command.js';
+import { longName } from '../option.js';
+import { runProgram } from '../program.js';
+
+/** A verb, and the arguments behind it. */
+export interface Line {
+  readonly verb: Verb;
+  readonly command: Command;
+  readonly args: readonly string[];
+}
+
+/** What a run of a line left. */
+export interface FailingRun {
+  readonly exitCode: number;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly output: string;
+  readonly progress: string;
+  readonly events: string;
+  /** Paths of what it read. */
+  readonly inputs: readonly string[];
+}
+
+/** The verb of a line, with or without the program's name. Throws TF_USAGE. */
+export async function lineOf(words: readonly string[], { products }: CommandContext): Promise<Line> {
+  const line = words[0] === 'trtforge' ? words.slice(1) : words;
+  const verbs = products.flatMap((product) => product.verbs);
+  const verb =
+    verbs.find(({ path }) => path === line.slice(0, 2).join(' ')) ??
+    verbs.find(({ path }) => path === line[0]);
+  if (verb === undefined || verb.path === 'report-bug')
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `"${line.join(' ')}" is not a command whose failure can be reported.`,
+      {
+        remedy: 'Pass the line that fails behind --: trtforge report-bug -o bug.tar.gz -- build model.onnx',
+      },
+    );
+  return { verb, command: await verb.load(), args: line.slice(verb.path.split(' ').length) };
+}
+
+/** Runs a line in this process, as JSON; whatever it would write goes into `folder`. Throws only when cancelled. */
+export async function runLine(
+  { verb, command, args }: Line,
+  folder: string,
+  { products, signal }: CommandContext,
+  environment: NodeJS.ProcessEnv,
+): Promise<FailingRun> {
+  const [output, progress]: [string[], string[]] = [[], []];
+  const log = join(folder, 'events.jsonl');
+  const argv = [...verb.path.split(' '), '--json', ...redirected(command, args, folder), '--log-file', log];
+  const { result: exitCode, inputs } = await recordingInputs(() =>
+    runProgram(
+      { name: 'trtforge', version: packageVersion(), summary: '', products },
+      argv,
+      {
+        out: (text) => output.push(text),
+        err: (text) => progress.push(text),
+        errRaw: (text) => progress.push(text),
+        isTerminal: { out: false, err: false },
+        columns: () => 100,
+        environment,
+      },
+      signal,
+    ),
+  );
+  if (signal.aborted) throw new TrtforgeError('TF_CANCELLED', 'Running the command again was cancelled.');
+  return {
+    exitCode,
+    error: errorIn(output.join('\n')),
+    output: output.join('\n'),
+    progress: progress.join('\n'),
+    events: existsSync(log) ? readFileSync(log, 'utf8') : '',
+    inputs,
+  };
+}
+
+function errorIn(output: string): FailingRun['error'] {
+  try {
+    const { error } = JSON.parse(output) as { readonly error?: FailingRun['error'] };
+    return error ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** The arguments with every place to write to replaced by one in the folder: nothing of the user's is touched. */
+function redirected(command: Command, args: readonly string[], folder: string): readonly string[] {
+  const specs = Object.values(command.options).filter(({ writes }) => writes !== undefined);
+  const flags = new Set([
+    '--log-file',
+    ...specs.flatMap(({ flags }) => flags.match(/-{1,2}[A-Za-z][\w-]*/g) ?? []),
+  ]);
+  const place = (value: string) => (value === '-' ? value : join(folder, 'outputs', basename(value)));
+  const moved = args.map((arg, at) => {
+    if (flags.has(args[at - 1] ?? '')) return place(arg);
+    const [, flag = '', value = ''] = /^(--[\w-]+)=(.*)$/.exec(arg) ?? [];
+    return flags.has(flag) ? `${flag}=${place(value)}` : arg;
+  });
+  // Without it, forge writes into the working folder.
+  const root = Object.values(command.options).find((spec) => longName(spec) === 'run-root');
+  const isNamed = args.some((arg) => arg === '--run-root' || arg.startsWith('--run-root='));
+  return root === undefined || isNamed ? moved : [...moved, '--run-root', join(folder, 'outputs')];
+}
+
+/** The same line without the stores that the user named, for runs whose engines nobody wants. */
+export function withoutStores({ args, ...line }: Line): Line {
+  const stores = ['--cache-dir', '--remote'];
+  return {
+    ...line,
+    args: args.filter(
+      (arg, at) =>
+        !stores.includes(arg) &&
+        !stores.includes(args[at - 1] ?? '') &&
+        !stores.some((flag) => arg.startsWith(`${flag}=`)),
+    ),
+  };
+}
