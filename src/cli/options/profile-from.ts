@@ -28,7 +28,7 @@ export interface ProfiledRequest<R extends BuildOptions> {
 type ProfileFromValues = OptionValues<Pick<typeof buildOptions, 'profileFrom' | 'preprocess' | 'imgsz'>>;
 
 /**
- * The request with the profiles that the files of `--profile-from` show: contracts and recorded streams each their own, all samples together one.
+ * The request with the profiles that the files of `--profile-from` show: contracts each their own, all samples together one.
  * Throws what reading the model and the files throws.
  */
 export async function withProfileFrom<R extends BuildOptions>(
@@ -77,9 +77,9 @@ async function derivedProfiles(
 ): Promise<readonly DerivedProfile[]> {
   const sources = await profileSourcesOfProducts(products);
   const owner = (file: string): ProfileSource | undefined => sources.find((source) => source.takes(file));
-  const stated = await Promise.all(files.map((file) => owner(file)?.read(file, inputs, signal) ?? []));
+  const stated = files.flatMap((file) => owner(file)?.read(file, inputs) ?? []);
   const rest = files.filter((file) => owner(file) === undefined);
-  if (rest.length === 0) return stated.flat();
+  if (rest.length === 0) return stated;
   const [{ readSamples }, { profileOfSamples }] = await Promise.all([
     import('../../engines/calibration/read-samples.js'),
     import('../../engines/calibration/sample-profile.js'),
@@ -88,5 +88,5 @@ async function derivedProfiles(
   const all = async function* () {
     for (const source of samples) yield* source.samples(inputs.inputs);
   };
-  return [...stated.flat(), await profileOfSamples(rest.join(', '), all(), inputs, signal)];
+  return [...stated, await profileOfSamples(rest.join(', '), all(), inputs, signal)];
 }

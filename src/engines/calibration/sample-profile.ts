@@ -39,9 +39,9 @@ export interface DerivedProfile {
 
 /** A kind of file, besides samples, that profiles are read from. */
 export interface ProfileSource {
-  /** By the path alone, and by what is in a folder. */
+  /** By the path alone. */
   takes(path: string): boolean;
-  read(path: string, inputs: ProfileInputs, signal: AbortSignal): Promise<readonly DerivedProfile[]>;
+  read(path: string, inputs: ProfileInputs): readonly DerivedProfile[];
 }
 
 /** Throws what `readModelContent` throws. Placeholders of exporters are no names here: `resolveProfiles` rejects their different sizes with a remedy. */

@@ -38,9 +38,6 @@ export const streaming: Product = {
   ],
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   reports: async () => [(await import('./report/page.js')).parityReport],
-  profileSources: async () => {
-    const { contractProfiles, referenceProfiles } = await import('./profile-source.js');
-    return [contractProfiles, referenceProfiles];
-  },
+  profileSources: async () => [(await import('./profile-source.js')).contractProfiles],
   knownIssues: async () => (await import('./known-issues.js')).streamingIssues,
 };

@@ -1,20 +1,12 @@
-import {
-  type DerivedProfile,
-  type ProfileInputs,
-  type ProfileSource,
-  profileOfSamples,
-} from '../../engines/calibration/sample-profile.js';
-import type { CalibrationSample } from '../../engines/calibration/sample-source.js';
+import type { DerivedProfile, ProfileSource } from '../../engines/calibration/sample-profile.js';
 import { checkConvertible } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
-import { isCompactReference } from '../../formats/reference/compact.js';
-import { openReference } from '../../formats/reference/open.js';
 import { readContract } from './contract/file.js';
 
 /** The profiles that a contract states, in its order. Throws TF_CONTRACT_INVALID, TF_PROFILE_MISSING without one, TF_SESSION_INPUT for another dtype than the model's. */
 export const contractProfiles: ProfileSource = {
   takes: (path) => /\.json$/i.test(path),
-  read: async (path, { inputs }): Promise<readonly DerivedProfile[]> => {
+  read: (path, { inputs }): readonly DerivedProfile[] => {
     const { profiles, inputs: declared } = readContract(path);
     for (const { name, dtype } of declared) {
       const input = inputs.find((each) => each.name === name);
@@ -42,23 +34,3 @@ export const contractProfiles: ProfileSource = {
     }));
   },
 };
-
-/** One profile that includes every chunk of a recorded stream. */
-export const referenceProfiles: ProfileSource = {
-  takes: (path) => /\.jsonl$/i.test(path) || isCompactReference(path),
-  read: async (path, inputs, signal) => [
-    await profileOfSamples(path, chunksOf(path, inputs, signal), inputs, signal),
-  ],
-};
-
-async function* chunksOf(
-  path: string,
-  { inputs }: ProfileInputs,
-  signal: AbortSignal,
-): AsyncIterable<CalibrationSample> {
-  using reference = openReference(path);
-  const names = new Set(inputs.map(({ name }) => name));
-  const select = (side: 'inputs' | 'outputs', name: string) => side === 'inputs' && names.has(name);
-  for await (const { index, inputs: tensors } of reference.chunks({ select, signal }))
-    yield { origin: `chunk ${index} of ${path}`, inputs: tensors };
-}
