@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
+import { preprocessings } from '../../formats/images/preprocess.js';
 import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
 import {
   type ChosenMethod,
@@ -57,6 +58,17 @@ export function calibrationOf({
     known ??= part === undefined ? read : [partOf(read, part)];
     return known;
   };
+  /** Samples of the last run. */
+  let ran = 0;
+  const counted = async (signal: AbortSignal | undefined) => {
+    const samples = await samplesOf(sources(), signal);
+    return async function* (session: Parameters<typeof samples>[0]) {
+      for await (const sample of samples(session)) {
+        ran++;
+        yield sample;
+      }
+    };
+  };
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
   const identityOf = async (
@@ -75,17 +87,27 @@ export function calibrationOf({
   return {
     digest: () => (data.length === 0 ? sha256OfFile(cache!) : dataDigest()),
     method: methodText(chosen),
+    facts: () => ({
+      data: [...data],
+      samples: ran,
+      cache: cache ?? null,
+      preprocess: preprocess ?? null,
+      imgsz: imgsz ?? (preprocess === undefined ? null : (preprocessings[preprocess]?.width ?? null)),
+      provider: place.provider ?? 'cpu',
+    }),
     observe: async (model, { emit, signal }) => {
+      ran = 0;
       // A cache has the ranges of what is quantized only.
       if (data.length === 0) return new Map();
       const [{ observeRanges }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/observe-ranges.js'),
         opener(model, place, { emit, signal }),
-        samplesOf(sources(), signal),
+        counted(signal),
       ]);
       return observeRanges(model, samples, open, { emit, signal, total: totalOf(sources()) });
     },
     calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
+      ran = 0;
       const method: ChosenMethod = dtype === null ? { name: 'max' } : chosen;
       const identity = cache === undefined ? undefined : await identityOf(model, method, dtype ?? 'weights');
       if (cache !== undefined && existsSync(cache))
@@ -93,7 +115,7 @@ export function calibrationOf({
       const [{ calibrateTensors }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/calibrate.js'),
         opener(model, place, { emit, signal }),
-        samplesOf(sources(), signal),
+        counted(signal),
       ]);
       const total = totalOf(sources());
       const context = { method, dtype: dtype ?? undefined, channels, emit, signal, total };

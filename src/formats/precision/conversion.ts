@@ -3,6 +3,21 @@ import { formatIds, restIds } from './formats/index.js';
 
 const count = z.number().int().nonnegative();
 
+/** What ranges were made from. */
+const calibrationFactsSchema = z.object({
+  /** Files and folders of samples. */
+  data: z.array(z.string()),
+  /** That the model ran on, one after another; 0 where the cache had the ranges. */
+  samples: count,
+  cache: z.string().nullable(),
+  /** How images were prepared, and their size where the model leaves it open; null where no preparation was named. */
+  preprocess: z.string().nullable(),
+  imgsz: count.nullable(),
+  /** What of ONNX Runtime ran the model. */
+  provider: z.string(),
+});
+export type CalibrationFacts = z.infer<typeof calibrationFactsSchema>;
+
 /** What `convertModel` did, as data. */
 export const conversionSchema = z.object({
   schema: z.literal('trtforge.convert/1'),
@@ -46,6 +61,8 @@ export const conversionSchema = z.object({
       weights: count,
     })
     .nullable(),
+  /** null without a calibration; results of older versions lack it. */
+  calibration: calibrationFactsSchema.nullable().optional(),
   weights: z.object({
     converted: count,
     keptFp32: count,

@@ -100,6 +100,7 @@ async function convert(
       ...summary(plan, resolved),
       functionsInlined,
       quantization: quantizationSummary(quantized, resolved, calibration?.method),
+      calibration: calibration?.facts?.() ?? null,
       schema: 'trtforge.convert/1',
       precision: options.precision,
       input: inputPath,

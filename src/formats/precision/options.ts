@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import type { Calibrate } from './calibrate/ranges.js';
+import type { CalibrationFacts } from './conversion.js';
 import type { FloatFormat, QuantizedFormat } from './formats/format.js';
 import {
   defaultFormat,
@@ -43,6 +44,8 @@ export interface Calibration {
   readonly observe: ObserveRanges;
   /** Ranges of tensors by the method, for formats that quantize. */
   readonly calibrate: Calibrate;
+  /** For the result, after the ranges were asked for. */
+  readonly facts?: () => CalibrationFacts;
 }
 
 /** How to convert, as a user passes it; everything has a default. */

@@ -13,7 +13,7 @@ export interface QuantizedModel {
   readonly floats: ReadonlyMap<string, 'float16' | 'bfloat16' | 'float32'>;
 }
 
-const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e2m1: 'fp4' };
+const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e2m1fn: 'fp4' };
 
 /** Reads what each node of a model computes in. Throws what opening a model throws. */
 export function readQuantized(path: string): QuantizedModel {

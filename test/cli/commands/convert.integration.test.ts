@@ -74,7 +74,7 @@ describe('trtforge convert', () => {
     const { ok, exitCode: code, command, ...result } = json();
     expect({ ok, exitCode: code, command }).toEqual({ ok: true, exitCode: 0, command: 'convert' });
     const conversion = conversionSchema.parse(result);
-    expect(conversion.precision).toBe('bf16');
+    expect(conversion).toMatchObject({ precision: 'bf16', calibration: null });
     expect(conversion.kept.map(({ node, rule }) => [node, rule])).toEqual([
       ['encoder/exp', 'op-default'],
       ['decoder/product', 'keep-node'],
@@ -146,6 +146,8 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     const sample = saved('eight.npz', 8);
     const first = await int8(sample);
     expect(first.exitCode).toBe(0);
+    const made = { data: [sample], cache, preprocess: null, imgsz: null, provider: 'cpu' };
+    expect(first.result.calibration).toEqual({ ...made, samples: 1 });
     expect(first.result.quantization?.activations).toMatchObject([
       { tensor: 'x', amax: expect.closeTo(8, 1) },
     ]);
@@ -157,6 +159,7 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     content.ranges.x.amax = 6;
     writeFileSync(cache, JSON.stringify(content));
     const second = await int8(sample);
+    expect(second.result.calibration).toEqual({ ...made, samples: 0 });
     expect(second.result.quantization?.activations).toMatchObject([
       { tensor: 'x', amax: expect.closeTo(6, 1) },
     ]);

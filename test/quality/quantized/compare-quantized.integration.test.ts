@@ -10,6 +10,7 @@ import {
   precisionSchemeSchema,
   quantizedComparisonSchema,
 } from '../../../src/quality/quantized/result.js';
+import { readQuantized } from '../../../src/quality/quantized/scheme.js';
 import { freshPath, noise, written } from '../../formats/precision/judge.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -108,6 +109,24 @@ it('names the codes of other types, and has no infinity where nothing differs', 
   const { errors, per_layer } = quantizedComparisonSchema.parse(same.read('metrics.json'));
   expect(errors).toMatchObject({ max_max_abs: 0, mean_sqnr_db: null, mean_cosine_sim: 1 });
   expect(per_layer).toHaveLength(7);
+});
+
+it('names FP4 codes, whose scales are codes too', async () => {
+  const products = new GraphBuilder('products');
+  products.input('x', 'float32', ['n', 32]);
+  for (const [index, [from, to]] of [['x', 'h'] as const, ['r', 'z'] as const].entries()) {
+    products.initializer(`w${index}`, noise([32, 32], 0.2, index + 1));
+    products.node('MatMul', { name: `product${index}`, inputs: [from, `w${index}`], outputs: [to] });
+    if (index === 0) products.node('Relu', { name: 'relu', inputs: ['h'], outputs: ['r'] });
+  }
+  products.node('Relu', { name: 'last', inputs: ['z'], outputs: ['y'] });
+  products.output('y', 'float32', ['n', 32]);
+  const candidate = freshPath();
+  const line = ['convert', await written(products), '--precision', 'nvfp4', '-o', candidate];
+  expect((await trtforge(line)).exitCode).toBe(0);
+  const { nodes } = readQuantized(candidate).scheme;
+  const precisions = new Map(nodes.map(({ name, precision }) => [name, precision]));
+  expect([precisions.get('product0'), precisions.get('relu')]).toEqual(['fp4', 'fp32_fp16']);
 });
 
 it('compares no model with one of other outputs', async () => {
