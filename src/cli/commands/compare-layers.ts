@@ -12,14 +12,8 @@ import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, text } from '../option.js';
-import {
-  comparisonOptions,
-  comparisonOptionsOf,
-  openShapesOption,
-  placeOf,
-  placeOptions,
-  shapesOf,
-} from '../options/comparison.js';
+import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
+import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { table } from '../text.js';
 
 export const command = defineCommand({

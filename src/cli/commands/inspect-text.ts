@@ -8,6 +8,7 @@ import { typeLabel } from '../../formats/tensor/dtype.js';
 import type { TextOutput } from '../command.js';
 import { precisionLines } from '../precision-lines.js';
 import { table } from '../text.js';
+import { figuresText, flopRows, gapRows, memoryRows, shapeText, shortCount } from './inspect-cost-text.js';
 
 const MOST_OPS = 12;
 
@@ -29,6 +30,11 @@ export function renderModel(facts: ModelFacts, output: TextOutput): void {
   section(output, 'Outputs', valueRows(facts.outputs));
   section(output, 'Nodes', nodeRows(facts));
   section(output, 'Weights', weightRows(facts));
+  if (facts.cost !== undefined) {
+    section(output, 'FLOPs', flopRows(facts.cost));
+    section(output, 'Memory', memoryRows(facts.cost));
+    section(output, 'Unknown', gapRows(facts.cost));
+  }
   section(
     output,
     'Files',
@@ -62,13 +68,16 @@ function renderWeights(weights: NonNullable<ModelFacts['weightList']>, { line, c
   for (const text of lines) line(text);
 }
 
-/** A node a line: operator, name, what goes in and out, attributes. */
+/** Two lines a node: operator, name, what goes in and out; output shapes, FLOPs, attributes. */
 function renderNodes(nodes: NonNullable<ModelFacts['nodeList']>, { line, colors }: TextOutput): void {
   line();
-  for (const { op, name, inputs, outputs, attributes } of nodes) {
+  for (const node of nodes) {
+    const { op, name, inputs, outputs, attributes } = node;
     const values = Object.entries(attributes).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
     line(`${colors.cyan(op)} ${colors.bold(name)}  ${inputs.join(', ')} → ${outputs.join(', ')}`);
-    if (values.length > 0) line(`  ${colors.dim(values.join('  '))}`);
+    line(
+      `  ${[figuresText(node), ...(values.length > 0 ? [colors.dim(values.join('  '))] : [])].join('  ')}`,
+    );
   }
 }
 
@@ -159,11 +168,6 @@ function valueRows(
   return values.map(({ name, dtype, shape }) => [name, dtype ?? 'unknown', shapeText(shape)]);
 }
 
-function shapeText(shape: ValueFacts['shape']): string {
-  if (shape === null) return 'no shape';
-  return shape.length === 0 ? 'scalar' : shape.map((dim) => dim ?? '?').join(' × ');
-}
-
 function nodeRows(facts: ModelFacts): string[][] {
   const total =
     facts.nodesTotal === facts.nodes ? `${facts.nodes}` : `${facts.nodes}, with bodies ${facts.nodesTotal}`;
@@ -194,18 +198,6 @@ function weightRows(facts: ModelFacts): string[][] {
       formatBytes(bytes),
     ]),
   ];
-}
-
-/** 25557032 is "25.6 M". */
-function shortCount(count: number): string {
-  const units: readonly (readonly [number, string])[] = [
-    [1e12, ' T'],
-    [1e9, ' B'],
-    [1e6, ' M'],
-    [1e3, ' k'],
-  ];
-  const [scale, unit] = units.find(([least]) => count >= least) ?? [1, ''];
-  return scale === 1 ? String(count) : `${(count / scale).toPrecision(3)}${unit}`;
 }
 
 /** Joins with " · " into lines that fit a terminal. */

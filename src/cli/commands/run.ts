@@ -6,8 +6,9 @@ import type { RunResult } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option, text } from '../option.js';
-import { placeOf, placeOptions, seedOption, shapesOf, shapesOption } from '../options/comparison.js';
+import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
+import { shapesOf, shapesOption } from '../options/shapes.js';
 import { integer, parseNamedFile, parseValueRange } from '../values.js';
 
 export const command = defineCommand({

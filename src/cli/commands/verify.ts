@@ -10,15 +10,9 @@ import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionValues, text } from '../option.js';
-import {
-  comparisonOptions,
-  comparisonOptionsOf,
-  openShapesOption,
-  placeOf,
-  placeOptions,
-  shapesOf,
-} from '../options/comparison.js';
+import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
+import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { verificationSteps } from '../verification-plan.js';
 
 const commandOptions = {

@@ -10,8 +10,9 @@ import {
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { flag, type OptionValues, option } from '../option.js';
 import { integer, number, parseNamedFile, parseValueRange, splitAtCommas } from '../values.js';
-import { placeOf, placeOptions, seedOption, shapesOf, shapesOption } from './comparison.js';
+import { placeOf, placeOptions, seedOption } from './comparison.js';
 import { engineOptions } from './engine.js';
+import { shapesOf, shapesOption } from './shapes.js';
 
 /** For every command that measures engines. */
 export const graphFlag = flag({

@@ -4,10 +4,8 @@ import type { VerifyRequest } from '../../quality/verify/request.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
 import {
   integer,
-  type NamedShape,
   parseNamedFile,
   parseSetting,
-  parseShapes,
   parseTolerance,
   parseValueRange,
   splitAtCommas,
@@ -89,18 +87,6 @@ export const seedOption = option({
   parse: integer(0),
   default: 0,
 });
-
-/** Which shapes inputs have; `shapesOf` reads them. */
-export const shapesOption = (describe: string) =>
-  option({ flags: '--shapes <shapes>', group: 'Inputs', describe, parse: parseShapes, repeat: true });
-
-/** For commands that run a model at one shape of each input. */
-export const openShapesOption = shapesOption('shapes of inputs with open dimensions, as x:1x3x224x224');
-
-/** Shapes by input. */
-export const shapesOf = (
-  shapes: readonly (readonly NamedShape[])[],
-): ReadonlyMap<string, readonly number[]> => new Map(shapes.flat().map(({ name, dims }) => [name, dims]));
 
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {

@@ -12,12 +12,18 @@ export const findingSchema = z.strictObject({
   where: z.string(),
 });
 
+/** Numbers, symbols and expressions of them, null for unknown dimensions. */
+const dimensionsSchema = z.array(z.union([z.int(), z.string(), z.null()]));
+
+/** A number; where open dimensions decide it, an expression of their names in the syntax of Python: `8192*batch*((time + 1)//2)`. */
+const amountSchema = z.union([z.number(), z.string()]);
+
 const valueFactsSchema = z.strictObject({
   name: z.string(),
   /** As numpy spells it, plus bfloat16, float8_e4m3fn, int4, …; `sequence(float32)` and the like for values that are no tensors; null when not declared. */
   dtype: z.string().nullable(),
-  /** Numbers, symbols, null for unknown dimensions; null as a whole when no shape is declared. */
-  shape: z.array(z.union([z.int(), z.string(), z.null()])).nullable(),
+  /** Null as a whole when no shape is declared. */
+  shape: dimensionsSchema.nullable(),
 });
 
 const scalarSchema = z.union([z.number(), z.string()]);
@@ -33,6 +39,42 @@ const nodeFactsSchema = z.strictObject({
   outputs: z.array(z.string()),
   /** Numbers and text as the file has them; of a tensor its type and shape, of a graph its name. */
   attributes: z.record(z.string(), z.union([scalarSchema, z.array(scalarSchema)])),
+  /** Inferred, one for each output; null where the shape is not known. */
+  outputShapes: z.array(dimensionsSchema.nullable()),
+  /** With those of its bodies; null where they are not known. */
+  flops: amountSchema.nullable(),
+});
+
+/** What one run of the graph as written costs, before any fusion. Weights, and what weights alone decide, cost nothing. */
+const costSchema = z.strictObject({
+  /** The shape of each input that the figures are for: as `--shapes` fixes it, else as declared. */
+  inputs: z.record(z.string(), dimensionsSchema.nullable()),
+  /** Dimensions that stay open: the figures are expressions of them. Each is taken to be at least 1. */
+  openSizes: z.array(z.string()),
+  /** Names `tensor[axis]` of sizes in the figures that data decide, or that no rule could compute. */
+  otherSizes: z.array(z.string()),
+  /** Floating-point operations; a multiply-add is two. Null where the expression is too long. */
+  flops: amountSchema.nullable(),
+  /** The same by operator, the operators with most FLOPs first. */
+  flopsByOp: z.record(z.string(), amountSchema.nullable()),
+  /** Nodes that are not in `flops`, since their shapes or their operators are not known. */
+  uncountedNodes: count,
+  /** The largest sum of tensors that are alive at once, without weights, inputs and outputs. Null where the open sizes decide when that is. */
+  peakActivationBytes: amountSchema.nullable(),
+  /** The node that runs then. */
+  peakNode: z.string().nullable(),
+  /** Tensors that are not in the peak, since their sizes are not known. */
+  unmeasuredTensors: count,
+  /** Where shapes end: operators without a rule, results that nothing in the model determines, inputs without a rank. */
+  gaps: z.array(
+    z.strictObject({
+      reason: z.enum(['no-rule', 'undetermined', 'no-rank']),
+      op: z.string(),
+      nodes: count,
+      /** The first node, or the input. */
+      first: z.string(),
+    }),
+  ),
 });
 
 const weightFactsSchema = z.strictObject({
@@ -84,6 +126,8 @@ export const modelFactsSchema = z.strictObject({
   nodeList: z.array(nodeFactsSchema).optional(),
   /** Initializers of the graph and its bodies, in the file's order; only where they are requested. */
   weightList: z.array(weightFactsSchema).optional(),
+  /** Only `inspect` computes it. */
+  cost: costSchema.optional(),
   findings: z.array(findingSchema),
 });
 

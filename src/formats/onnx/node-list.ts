@@ -2,27 +2,31 @@ import { dtypeFromOnnx } from '../tensor/dtype.js';
 import { type GraphView, isMain, qualifiedOpType, visitGraphs } from './graph.js';
 import type { OnnxModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
-import { type AttributeProto, AttributeProto_AttributeType as Type } from './onnx_pb.js';
+import { type AttributeProto, type NodeProto, AttributeProto_AttributeType as Type } from './onnx_pb.js';
+import { amountText, dimensionsText } from './shapes/cost-facts.js';
+import type { ModelShapes } from './shapes/infer.js';
 
 type NodeFacts = NonNullable<ModelFacts['nodeList']>[number];
 type AttributeValue = NodeFacts['attributes'][string];
 
-/** The nodes of a graph and its bodies whose name or operator matches, in the file's order, with their attributes. */
-export const listNodes = ({ proto }: OnnxModel, pattern: RegExp): NodeFacts[] =>
+/** The nodes of a graph and its bodies whose name or operator matches, in the file's order, with their attributes and with the figures inferred of them. */
+export const listNodes = ({ proto }: OnnxModel, pattern: RegExp, shapes: ModelShapes): NodeFacts[] =>
   [...visitGraphs(proto)].filter(isMain).flatMap((view) =>
     view.nodes.flatMap((node) => {
       const op = qualifiedOpType(node);
-      return pattern.test(node.name) || pattern.test(op) ? [factsOf(view, node, op)] : [];
+      return pattern.test(node.name) || pattern.test(op) ? [factsOf(view, node, op, shapes)] : [];
     }),
   );
 
-const factsOf = ({ path }: GraphView, node: GraphView['nodes'][number], op: string): NodeFacts => ({
+const factsOf = ({ path }: GraphView, node: NodeProto, op: string, { nodes }: ModelShapes): NodeFacts => ({
   name: node.name,
   op,
   graph: path,
   inputs: [...node.input],
   outputs: [...node.output],
   attributes: Object.fromEntries(node.attribute.map((each) => [each.name, attributeValue(each)])),
+  outputShapes: node.output.map((_, index) => dimensionsText(nodes.get(node)?.shapes[index])),
+  flops: amountText(nodes.get(node)?.flops),
 });
 
 /** Numbers and text as they are; of a tensor its type and shape, of a graph its name, in words. */

@@ -27,6 +27,9 @@ describe('inspect of a model', () => {
         'Nodes      2',
         '           Conv 1 · Relu 1',
         'Weights    24 parameters  1 tensor  96 B  float32',
+        'FLOPs      4.01 M × batch  Conv 85.7\u00a0% · Relu 14.3\u00a0%',
+        'Memory     2.19 MiB × batch of inner tensors at once, before fusion, at Conv "conv"',
+        '           for numbers, pass sizes: --shapes image:<batch>x3x224x320',
         '',
         '· note initializer-is-input  The initializer "weight" is also listed as an input, so runtimes may not treat it as a constant.',
         '    at graph',
@@ -34,6 +37,41 @@ describe('inspect of a model', () => {
         .join('\n')
         .replace('429 B', `${readFileSync(model).length} B`),
     );
+  });
+
+  it('infers shapes, FLOPs and memory for the shapes passed, else as expressions', async () => {
+    const inspected = async (...args: readonly string[]) =>
+      modelFactsSchema
+        .omit({ schema: true })
+        .loose()
+        .parse((await inspect(model, ...args, '--nodes', 'Relu', '--json')).json());
+    expect(await inspected()).toMatchObject({
+      cost: { inputs: { image: ['batch', 3, 224, 320] }, openSizes: ['batch'], flops: '4014080*batch' },
+      nodeList: [{ outputShapes: [['batch', 8, 224, 320]], flops: '573440*batch' }],
+    });
+    expect(await inspected('--shapes', 'image:2x3x224x320')).toMatchObject({
+      cost: { openSizes: [], flops: 8_028_160, peakActivationBytes: 4_587_520, gaps: [] },
+      nodeList: [{ outputShapes: [[2, 8, 224, 320]], flops: 1_146_880 }],
+    });
+  });
+
+  it('takes several sizes for dimensions that have a placeholder for a name', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', ['?', '?']);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    });
+    const { json } = await inspect(path, '--shapes', 'x:2x3', '--json');
+    expect(json()).toMatchObject({ ok: true, cost: { flops: 6 } });
+  });
+
+  it.each([
+    ['of another rank', 'image:3x224'],
+    ['that the model fixes otherwise', 'image:1x4x224x320'],
+    ['of an input that is not there', 'other:1'],
+  ])('rejects a shape %s', async (_, shape) => {
+    const { exitCode, json } = await inspect(model, '--shapes', shape, '--json');
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_SHAPE_INVALID']);
   });
 
   it('adds what the weights hold when asked to read them', async () => {
@@ -57,7 +95,8 @@ describe('inspect of a model', () => {
         .loose()
         .parse((await inspect(path, '--nodes', pattern, '--json')).json()).nodeList;
     const turn = { name: 'turn', op: 'Transpose', graph: 'graph', inputs: ['x'], outputs: ['t'] };
-    expect(await listed('^Transpose$')).toEqual([{ ...turn, attributes: { perm: [1, 0] } }]);
+    const figures = { attributes: { perm: [1, 0] }, outputShapes: [[3, 2]], flops: 0 };
+    expect(await listed('^Transpose$')).toEqual([{ ...turn, ...figures }]);
     expect((await listed('.'))?.map(({ name }) => name)).toEqual(['turn', 'clip']);
     expect(await listed('Conv')).toEqual([]);
     expect((await inspect(path, '--nodes', 'turn')).out).toContain('perm=[1,0]');
