@@ -14,6 +14,7 @@ import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
+import type { QuantizedFormat } from '../../formats/precision/formats/format.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
@@ -24,7 +25,7 @@ import { withNodeNames } from '../bisect/units.js';
 import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
 import { Fp32Judge } from './fp32-judge.js';
-import { judgedTensors, shapeName, writeWithShapes } from './judged-tensors.js';
+import { type JudgedTensors, judgedTensors, shapeName, writeWithShapes } from './judged-tensors.js';
 import { rememberedRanges } from './remembered-ranges.js';
 import type { AdviseContext, AdviseRequest, Budget } from './request.js';
 import type { Advice } from './result.js';
@@ -43,10 +44,19 @@ export function advise(request: AdviseRequest, context: AdviseContext = {}): Pro
   return protectingInputs([request.model], () => find(request, context));
 }
 
-async function find(request: AdviseRequest, context: AdviseContext): Promise<Advice> {
-  const [started, startedAt] = [performance.now(), new Date().toISOString()];
-  const { precision, output, threads } = request;
-  const { signal } = context;
+/** A search with its samples and data read, before anything is converted or run. */
+export interface DecidedAdvice {
+  readonly format: QuantizedFormat;
+  readonly budget: Budget;
+  readonly samples: HeldOut;
+  readonly judged: JudgedTensors;
+  /** Of the data of the task; null without one. */
+  readonly taskDigest: string | null;
+}
+
+/** Reads samples and data, and opens the model; writes nothing. Throws what `advise` throws before it converts. */
+export async function decideAdvice(request: AdviseRequest, context: AdviseContext): Promise<DecidedAdvice> {
+  const { model, precision } = request;
   const format = quantizedFormatNamed(precision);
   if (format === undefined)
     throw new TrtforgeError(
@@ -58,11 +68,22 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
       },
     );
   const budget = budgetOf(request, context);
+  const samples = await heldOutSamples(request, context);
+  const judged = judgedTensors(model);
+  if (judged.names.length === 0)
+    throw new TrtforgeError('TF_USAGE', `${model} has no floating-point output to compare.`);
+  return { format, budget, samples, judged, taskDigest: (await context.scorer?.digest()) ?? null };
+}
+
+async function find(request: AdviseRequest, context: AdviseContext): Promise<Advice> {
+  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const { precision, output, threads } = request;
+  const { signal } = context;
+  const { format, budget, samples, judged, taskDigest } = await decideAdvice(request, context);
   makeFolder(output);
   const work = mkdtempSync(join(output, 'work-'));
   try {
     const model = await withNodeNames(request.model, join(output, 'named.onnx'), signal);
-    const samples = await heldOutSamples(model, request, context);
     const ranges = join(output, 'calibration.json');
     const observed = calibrationOf({
       data: request.data,
@@ -77,9 +98,6 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
     const units = await unitsOf(model, precision, options, (tensors) =>
       shapesOf(model, tensors, samples.tensors[0]!, join(work, 'shapes.onnx'), request, context),
     );
-    const judged = judgedTensors(model);
-    if (judged.names.length === 0)
-      throw new TrtforgeError('TF_USAGE', `${request.model} has no floating-point output to compare.`);
     const judge = await Fp32Judge.open(model, judged, samples.tensors, { work, threads, context });
     const question = sha256(
       canonicalJson({
@@ -87,7 +105,7 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
         model: await digestModelFile(model),
         conversion: conversionRecipe(precision, options),
         heldOut: digestOf(samples.tensors),
-        task: context.scorer === undefined ? null : await context.scorer.digest(),
+        task: taskDigest,
       }),
     );
     const place = { folder: output, question, path: join(work, 'candidate.onnx') };
@@ -145,8 +163,7 @@ interface HeldOut {
 
 /** The samples that nothing is calibrated on. Throws TF_USAGE without data, TF_CALIBRATION_INVALID where none is left. */
 async function heldOutSamples(
-  model: string,
-  { data, heldOut, preparation, threads }: AdviseRequest,
+  { model, data, heldOut, preparation, threads }: AdviseRequest,
   context: AdviseContext,
 ): Promise<HeldOut> {
   if (data.length === 0)

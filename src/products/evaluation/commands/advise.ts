@@ -1,18 +1,24 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { defineCommand, recognisersOfProducts, type TextOutput } from '../../../cli/command.js';
-import { advanced, choice, flag, option, text } from '../../../cli/option.js';
+import {
+  type CommandContext,
+  defineCommand,
+  recognisersOfProducts,
+  type TextOutput,
+} from '../../../cli/command.js';
+import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
 import { cacheDir } from '../../../cli/options/store.js';
+import { step } from '../../../cli/plan.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
-import { advise } from '../../../quality/advise/advise.js';
-import type { Budget } from '../../../quality/advise/request.js';
+import { advise, decideAdvice } from '../../../quality/advise/advise.js';
+import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/advise/request.js';
 import type { Advice } from '../../../quality/advise/result.js';
 import { engineTimer } from '../../../quality/advise/time-engine.js';
 import { adviseReport, budgetText, samplesText } from '../../../report/advise-page.js';
@@ -36,6 +42,75 @@ const {
 /** Units listed in the text view; --json and the page have them all. */
 const LISTED = 12;
 
+const commandOptions = {
+  output: text({
+    flags: '-o, --output <folder>',
+    describe: 'where the model, the report and what an interrupted run tried are',
+    writes: true,
+    required: '-o advice',
+  }),
+  precision: choice({
+    flags: '--precision <type>',
+    describe: 'what nodes are quantized to',
+    choices: quantizedFormats.map(({ id }) => id),
+    default: int8.id,
+  }),
+  budget: option({
+    flags: '--budget <limit>',
+    describe:
+      "what must be kept: 30dB is the least signal to noise, 0.01 the most that the task's metric may lose (default: 30dB; with --data 0.01)",
+    parse: parseBudget,
+  }),
+  calibration,
+  heldOut: text({
+    flags: '--held-out <file>',
+    describe: 'samples to judge by, read as --calibration is (default: every fourth sample of --calibration)',
+    repeat: true,
+  }),
+  preprocess,
+  calibrationMethod,
+  rest,
+  data: text({
+    flags: '--data <file>',
+    describe:
+      'what the task scores: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
+  }),
+  images: text({ ...imagesFolder }),
+  maxImages: option({
+    flags: '--max-images <n>',
+    describe: 'score only so many images, those of the lowest ids (default: all)',
+    parse: integer(1),
+  }),
+  labels: text({
+    flags: '--labels <file>',
+    describe: 'names of the classes (default: those of the model)',
+  }),
+  bundle: text({
+    flags: '--bundle <meta>',
+    describe: 'utterances: the model_meta.json of the bundle that MODEL is part of',
+  }),
+  ...advanced(speechOptions),
+  latency: flag({
+    flags: '--latency',
+    describe: 'also build and measure engines on the GPU, and undo what is not at least 1.02 times as fast',
+  }),
+  device: placeOptions.device,
+  toolchain: text({
+    flags: '--toolchain <name>',
+    advanced: true,
+    trust: true,
+    describe: '--latency: which TensorRT builds, a name or a folder (default: the newest that can)',
+  }),
+  cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
+  threads: option({
+    flags: '--threads <count>',
+    advanced: true,
+    describe: 'threads of ONNX Runtime (default: one a core)',
+    parse: integer(1, 1024),
+  }),
+  ...advanced(conversion),
+};
+
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model in FP32' }],
   examples: [
@@ -43,126 +118,13 @@ export const command = defineCommand({
     'trtforge convert advise yolo.onnx --calibration train/ --preprocess yolo --data instances.json --images val/ --max-images 500 --budget 0.01 -o advice',
     'trtforge convert advise model.onnx --precision fp8 --calibration samples.npz --latency -o advice',
   ],
-  options: {
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'where the model, the report and what an interrupted run tried are',
-      writes: true,
-      required: '-o advice',
-    }),
-    precision: choice({
-      flags: '--precision <type>',
-      describe: 'what nodes are quantized to',
-      choices: quantizedFormats.map(({ id }) => id),
-      default: int8.id,
-    }),
-    budget: option({
-      flags: '--budget <limit>',
-      describe:
-        "what must be kept: 30dB is the least signal to noise, 0.01 the most that the task's metric may lose (default: 30dB; with --data 0.01)",
-      parse: parseBudget,
-    }),
-    calibration,
-    heldOut: text({
-      flags: '--held-out <file>',
-      describe:
-        'samples to judge by, read as --calibration is (default: every fourth sample of --calibration)',
-      repeat: true,
-    }),
-    preprocess,
-    calibrationMethod,
-    rest,
-    data: text({
-      flags: '--data <file>',
-      describe:
-        'what the task scores: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
-    }),
-    images: text({ ...imagesFolder }),
-    maxImages: option({
-      flags: '--max-images <n>',
-      describe: 'score only so many images, those of the lowest ids (default: all)',
-      parse: integer(1),
-    }),
-    labels: text({
-      flags: '--labels <file>',
-      describe: 'names of the classes (default: those of the model)',
-    }),
-    bundle: text({
-      flags: '--bundle <meta>',
-      describe: 'utterances: the model_meta.json of the bundle that MODEL is part of',
-    }),
-    ...advanced(speechOptions),
-    latency: flag({
-      flags: '--latency',
-      describe: 'also build and measure engines on the GPU, and undo what is not at least 1.02 times as fast',
-    }),
-    device: placeOptions.device,
-    toolchain: text({
-      flags: '--toolchain <name>',
-      advanced: true,
-      trust: true,
-      describe: '--latency: which TensorRT builds, a name or a folder (default: the newest that can)',
-    }),
-    cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
-    threads: option({
-      flags: '--threads <count>',
-      advanced: true,
-      describe: 'threads of ONNX Runtime (default: one a core)',
-      parse: integer(1, 1024),
-    }),
-    ...advanced(conversion),
-  },
+  options: commandOptions,
   schema: async () => (await import('../../../quality/advise/result.js')).adviceSchema,
   run: async ([model = ''], options, context): Promise<Advice> => {
-    const { emit, signal, environment, commandLine, products } = context;
-    const { precision, budget, output, data, threads } = options;
-    const { calibration: _calibration, ...converted } = conversionFrom({
-      ...options,
-      calibration: [],
-      calibrationCache: undefined,
-      dataMax: undefined,
-    });
-    const recognisers = await recognisersOfProducts(products);
-    const scorer =
-      data === undefined
-        ? undefined
-        : scorerFor(
-            {
-              ...options,
-              model,
-              data,
-              imagesDir: options.images,
-              allowMissing: 0,
-              ...detection,
-              warmupRuns: 0,
-              skipLatency: 0,
-            },
-            recognisers,
-            { signal, environment },
-          );
-    const timeEngine = options.latency
-      ? engineTimer(
-          { device: options.device, toolchain: options.toolchain, store: options.cacheDir },
-          { emit, signal, environment },
-        )
-      : undefined;
-    const found = await inPhase('advise', emit, () =>
-      advise(
-        {
-          model,
-          precision,
-          data: options.calibration,
-          heldOut: options.heldOut,
-          preparation: { preprocess: options.preprocess, imgsz: options.imgsz },
-          method: options.calibrationMethod,
-          conversion: converted,
-          budget,
-          output,
-          threads,
-        },
-        { emit, signal, environment, scorer, timeEngine },
-      ),
-    );
+    const { emit, commandLine } = context;
+    const { output } = options;
+    const advising = await contextOf(model, options, context);
+    const found = await inPhase('advise', emit, () => advise(requestOf(model, options), advising));
     const result: Advice = { ...found, repeat: commandLine };
     for (const format of ['json', 'markdown', 'html'] as const) {
       const { name, content } = renderReport({ kind: adviseReport, result }, format);
@@ -170,8 +132,84 @@ export const command = defineCommand({
     }
     return result;
   },
+  plan: async ([model = ''], options, context) => {
+    const { precision, output, data, calibration, heldOut } = options;
+    const advising = await contextOf(model, options, context);
+    const decided = await decideAdvice(requestOf(model, options), advising);
+    const { budget, samples, judged, format } = decided;
+    return {
+      steps: [
+        ...[...new Set([...calibration, ...heldOut])].map((path) => step('read', path)),
+        ...(data === undefined ? [] : [step('read', data, { detail: advising.scorer?.task ?? null })]),
+        step('run', model, {
+          detail: `FP32 on ${plural(samples.tensors.length, 'held-out sample')}, ${plural(judged.names.length, 'tensor')} compared`,
+        }),
+        ...(format.activations ? [step('calibrate', model, { detail: options.calibrationMethod })] : []),
+        step('try', `each part of the model alone in ${format.label}`, {
+          detail: 'then as many as the budget allows',
+        }),
+        ...(options.latency ? [step('measure', 'engines on the GPU')] : []),
+        step('write', join(output, 'chosen.onnx')),
+        step('write', output, { detail: 'what was tried, the ranges, the report' }),
+      ],
+      resolved: {
+        precision,
+        budget: budget.kind === 'sqnr' ? `${budget.db} dB` : budget.drop,
+        samples: samples.rule,
+      },
+    };
+  },
   render,
 });
+
+function requestOf(model: string, options: OptionValues<typeof commandOptions>): AdviseRequest {
+  const { precision, budget, output, threads } = options;
+  const { calibration: _calibration, ...converted } = conversionFrom({
+    ...options,
+    calibration: [],
+    calibrationCache: undefined,
+    dataMax: undefined,
+  });
+  return {
+    model,
+    precision,
+    data: options.calibration,
+    heldOut: options.heldOut,
+    preparation: { preprocess: options.preprocess, imgsz: options.imgsz },
+    method: options.calibrationMethod,
+    conversion: converted,
+    budget,
+    output,
+    threads,
+  };
+}
+
+/** What scores and measures. Throws what `scorerFor` and `engineTimer` throw. */
+async function contextOf(
+  model: string,
+  options: OptionValues<typeof commandOptions>,
+  { emit, signal, environment, products }: CommandContext,
+): Promise<AdviseContext> {
+  const { data, device, toolchain, cacheDir: store } = options;
+  const recognisers = await recognisersOfProducts(products);
+  const scored = {
+    ...options,
+    model,
+    imagesDir: options.images,
+    allowMissing: 0,
+    ...detection,
+    warmupRuns: 0,
+    skipLatency: 0,
+  };
+  return {
+    ...{ emit, signal, environment },
+    scorer:
+      data === undefined ? undefined : scorerFor({ ...scored, data }, recognisers, { signal, environment }),
+    timeEngine: options.latency
+      ? engineTimer({ device, toolchain, store }, { emit, signal, environment })
+      : undefined,
+  };
+}
 
 /** Defaults of `eval detector`. */
 const detection = { conf: 0.001, iou: 0.7, maxDet: 300, preNmsTopk: 30_000, agnosticNms: false };

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import { visibleGpus } from '../../../../src/tensorrt/addon/chosen-gpu.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { dryRunIn, refusedIn } from '../../../support/dry-run.js';
@@ -119,4 +120,38 @@ describe('compare-backends', () => {
       });
     },
   );
+});
+
+describe('convert advise', () => {
+  const samples = (count: number) => {
+    const path = at(`calibration-${count}.npz`);
+    const bytes = new Uint8Array(Float32Array.from({ length: count * 3 * 16 * 16 }, (_, i) => i % 7).buffer);
+    writeNpz(path, new Map([['image', { dtype: 'float32', shape: [count, 3, 16, 16], bytes }]]));
+    return path;
+  };
+  const line = async (calibration: string, ...more: readonly string[]) => [
+    ...['convert', 'advise', await channelMeans(), '-o', at('advice')],
+    ...['--calibration', calibration, ...more],
+  ];
+
+  test('reads the samples and states what it judges by', async () => {
+    const { does, steps, resolved } = await dryRun(await line(samples(8), '--budget', '20dB'));
+    expect(does).toEqual(['read', 'run', 'calibrate', 'try', 'write', 'write']);
+    expect(steps[1]?.detail).toMatch(/2 held-out samples/);
+    expect(resolved).toMatchObject({ precision: 'int8', budget: '20 dB' });
+  });
+
+  test.each([
+    ['too few samples', () => line(samples(1)), 'TF_CALIBRATION_INVALID'],
+    ['samples that are not there', () => line(at('absent.npz')), 'TF_FILE_NOT_FOUND'],
+    ['a budget in a metric without data', () => line(samples(8), '--budget', '0.01'), 'TF_USAGE'],
+    ['data without images', () => line(samples(8), '--data', at('truth.tsv')), 'TF_USAGE'],
+    [
+      'labels that do not fit',
+      () => line(samples(8), '--data', at('cells', 'instances.json'), '--images', at('cells', 'images')),
+      'TF_EVAL_DATA',
+    ],
+  ])('rejects %s as a run does', async (_, args, code) => {
+    expect(await refused(await args())).toBe(code);
+  });
 });
