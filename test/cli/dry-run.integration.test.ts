@@ -2,10 +2,12 @@ import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeNpy } from '../../src/formats/tensor/npy.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
+import { writeWheel } from '../fakes/wheel.js';
 import { dryRunIn, refusedIn } from '../support/dry-run.js';
 import { describeWith } from '../support/needs.js';
-import { trtforge } from '../support/trtforge.js';
+import { everyVerb, trtforge } from '../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-dry-'));
 const at = (name: string) => join(folder, name);
@@ -75,6 +77,12 @@ describeWith('toolchain', 'a build', () => {
     const [found] = (await dryRun(['cache', 'import', at('out')])).steps;
     expect(existsSync(found?.what ?? '')).toBe(true);
     expect(found?.bytes).toBeGreaterThan(1000);
+    expect((await dryRun(['cache', 'verify'])).does).toEqual(['read']);
+    await trtforge(['cache', 'keygen', '-o', at('key.pem')]);
+    const sign = ['cache', 'sign', '--sign-key', at('key.pem')];
+    expect(await dryRun(sign)).toMatchObject({ does: ['sign'], resolved: { store: at('engines') } });
+    expect(await refusedIn(folder, [...sign, 'no-such-engine'], environment)).toBe('TF_USAGE');
+    expect(await refusedIn(folder, ['cache', 'sign'], environment)).toBe('TF_USAGE');
   });
 });
 
@@ -141,6 +149,52 @@ describe('a search for what fails', () => {
       expect(does).toEqual(['build', 'keep', 'try', 'write']);
     });
   });
+});
+
+describe('a comparison inside of models', () => {
+  test('counts what is compared', async () => {
+    const layers = ['compare', 'layers', at('m.onnx'), '--against', at('m.onnx')];
+    const { does, resolved } = await dryRun([...layers, '--report', at('layers.html')]);
+    expect(does).toEqual(['input', 'run', 'run', 'compare', 'write']);
+    expect(resolved).toMatchObject({ precision: 'fp32', tensors: 1 });
+    expect(await refusedIn(folder, [...layers, '--atol', 'no-tensor:1'], environment)).toBe('TF_USAGE');
+  });
+
+  test('of a quantized model reads the samples', async () => {
+    const line = ['compare', 'quantized', at('m.onnx'), '--against', at('m.onnx'), '-o', at('quantized')];
+    const bytes = new Uint8Array(Float32Array.from({ length: 24 }, (_, i) => i).buffer);
+    writeNpy(at('x.npy'), { dtype: 'float32', shape: [6, 4], bytes });
+    const { does, resolved } = await dryRun([...line, '--calibration', at('x.npy')]);
+    expect(does).toEqual(['read', 'run', 'run', 'write']);
+    expect(resolved).toMatchObject({ output: 'y' });
+    const absent = [...line, '--calibration', at('absent.npy')];
+    expect(await refusedIn(folder, absent, environment)).toBe('TF_FILE_NOT_FOUND');
+  });
+});
+
+test('removing a toolchain states its bytes, and keeps it', async () => {
+  const wheel = writeWheel(at('.'), { version: '1.9.0.1' });
+  const home = { ...environment, TRTFORGE_TOOLCHAINS: at('toolchains') };
+  await trtforge(['toolchain', 'install', 'tensorrt-rtx', '--wheel', wheel, '--accept-license'], home);
+  const { steps } = await dryRunIn(folder, ['toolchain', 'remove', 'tensorrt-rtx-1.9.0.1'], home);
+  expect(steps).toMatchObject([{ does: 'remove', what: expect.stringContaining(at('toolchains')) }]);
+  expect(steps[0]?.bytes).toBeGreaterThan(0);
+  expect(await refusedIn(folder, ['toolchain', 'remove', 'no-such'], home)).toBe('TF_TOOLCHAIN_NOT_FOUND');
+});
+
+test('every other verb takes seconds and writes at most small files', async () => {
+  const verbs = (await everyVerb()).filter(({ command }) => command.plan === undefined);
+  expect(verbs.map(({ path }) => path).sort()).toEqual(
+    [
+      ...['inspect', 'engine inspect', 'engine layers', 'engine diff', 'engine strip-header'],
+      ...['compare', 'compare models', 'gate', 'gate init', 'report', 'explain', 'completion', 'migrate'],
+      ...['doctor', 'cache ls', 'cache why', 'cache keygen', 'toolchain list', 'toolchain env'],
+      ...['stream check', 'stream convert', 'stream draft', 'deepstream repair', 'deepstream summary'],
+      ...['eval coco', 'eval wer', 'compare-backends repair'],
+      // Seconds by default; how long they take is what their options ask for.
+      ...['run', 'bench', 'bench compare', 'bench model'],
+    ].sort(),
+  );
 });
 
 describe('an installation', () => {

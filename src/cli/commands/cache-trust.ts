@@ -1,10 +1,12 @@
-import { plural } from '../../base/text/quantity.js';
+import type { KeyObject } from 'node:crypto';
+import { formatBytes, plural } from '../../base/text/quantity.js';
 import type { CacheKeys, CacheSigning } from '../../engines/store/cache-result.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';
 import { text } from '../option.js';
 import { signKey } from '../options/store.js';
+import { step } from '../plan.js';
 import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
 
 export const keygen = defineCommand({
@@ -37,19 +39,35 @@ export const sign = defineCommand({
   options: { ...placeOptions, signKey },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
   run: async (names, options, { environment, emit, signal }): Promise<CacheSigning> => {
-    const { signingKey } = openTrust({ signKey: options.signKey, requireSignature: false }, environment);
-    if (signingKey === null) {
-      throw new TrtforgeError('TF_USAGE', 'There is no key to sign with.', {
-        remedy: 'Pass --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
-      });
-    }
+    const signingKey = signingKeyOf(options.signKey, environment);
     const { signEngines } = await import('../../engines/store/sign-engines.js');
     return withPlace(options, environment, undefined, (store) =>
       signEngines(store, names, signingKey, { emit, signal }),
     );
+  },
+  plan: async (names, options, { environment }) => {
+    signingKeyOf(options.signKey, environment);
+    const { enginesToSign } = await import('../../engines/store/sign-engines.js');
+    return withPlace(options, environment, undefined, async (store) => ({
+      steps: (await enginesToSign(store, names)).map(({ name, identity, bytes }) =>
+        step('sign', name ?? identity, {
+          detail: bytes === null ? null : `after a check of ${formatBytes(bytes)}`,
+        }),
+      ),
+      resolved: { store: store.place },
+    }));
   },
   render: (result: CacheSigning, { line }) => {
     for (const { name } of result.signed) line(name);
     line(`${plural(result.signed.length, 'engine')} signed with the key ${result.keyId}, in ${result.store}`);
   },
 });
+
+/** Throws TF_USAGE where there is none, and what reading it throws. */
+function signingKeyOf(signKey: string | undefined, environment: NodeJS.ProcessEnv): KeyObject {
+  const { signingKey } = openTrust({ signKey, requireSignature: false }, environment);
+  if (signingKey !== null) return signingKey;
+  throw new TrtforgeError('TF_USAGE', 'There is no key to sign with.', {
+    remedy: 'Pass --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
+  });
+}

@@ -15,7 +15,7 @@ import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { flag, type ValueOption } from '../option.js';
+import { flag, type OptionValues, type ValueOption } from '../option.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { withProfileFrom } from '../options/profile-from.js';
 import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
@@ -92,13 +92,16 @@ export const verify = defineCommand({
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
   run: async (_inputs, options, { environment, emit, signal }) => {
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
-    const requested = {
-      requireSignature: options.requireSignature || undefined,
-      trustKeys: options.trustKey,
-    };
-    const trust = openTrust(requested, environment);
+    const trust = trustOf(options, environment);
     return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
   },
+  plan: (_inputs, options, { environment, signal }) =>
+    withPlace(options, environment, trustOf(options, environment), async (store) => ({
+      steps: (await everything(store, signal)).map(({ name, bytes }) =>
+        step('upload' in store ? 'download' : 'read', name, { bytes, detail: 'and verify' }),
+      ),
+      resolved: { store: store.place },
+    })),
   render: (result: CacheVerification, { line, colors }) => {
     for (const { name, problem } of [...result.engines, ...result.foreign]) {
       if (problem === null) continue;
@@ -175,6 +178,11 @@ export const clear = defineCommand({
   render: ({ removed, store }: CacheClearing, { line }) =>
     line(`${plural(removed, 'engine')} removed from ${store}`),
 });
+
+const trustOf = (
+  { requireSignature, trustKey }: OptionValues<typeof trustOptions>,
+  environment: NodeJS.ProcessEnv,
+) => openTrust({ requireSignature: requireSignature || undefined, trustKeys: trustKey }, environment);
 
 /** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {

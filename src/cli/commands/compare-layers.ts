@@ -1,20 +1,46 @@
+import { tmpdir } from 'node:os';
 import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
-import { compareLayers } from '../../quality/layers/compare-layers.js';
+import { compareLayers, decideLayers } from '../../quality/layers/compare-layers.js';
 import { lossOf } from '../../quality/layers/loss.js';
 import type { LayerComparison } from '../../quality/layers/result.js';
+import type { VerifyRequest } from '../../quality/verify/request.js';
+import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { layersReport } from '../../report/layers-page.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, text } from '../option.js';
+import { choice, type OptionValues, text } from '../option.js';
 import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
+import { step } from '../plan.js';
 import { table } from '../text.js';
+import { verificationSteps } from '../verification-plan.js';
+
+const commandOptions = {
+  against: text({
+    flags: '--against <model>',
+    describe: 'the reference: an ONNX model, usually the FP32 original',
+    required: '--against model.onnx',
+  }),
+  precision: choice({
+    flags: '--precision <type>',
+    describe: 'whose tolerances to use (default: the lowest precision in MODEL)',
+    choices: ['fp32', ...formatIds],
+  }),
+  report: text({
+    flags: '--report <file>',
+    describe: 'also write an HTML page with the error by layer and where in a tensor it is',
+    writes: ['an HTML page'],
+  }),
+  shapes: openShapesOption,
+  ...comparisonOptions,
+  ...placeOptions,
+};
 
 export const command = defineCommand({
   arguments: [
@@ -29,45 +55,15 @@ export const command = defineCommand({
     'trtforge compare layers model.engine --against model.onnx --report layers.html',
     'trtforge compare layers model.onnx --against model.onnx --provider tensorrt --provider-option trt_fp16_enable=1 --precision fp16',
   ],
-  options: {
-    against: text({
-      flags: '--against <model>',
-      describe: 'the reference: an ONNX model, usually the FP32 original',
-      required: '--against model.onnx',
-    }),
-    precision: choice({
-      flags: '--precision <type>',
-      describe: 'whose tolerances to use (default: the lowest precision in MODEL)',
-      choices: ['fp32', ...formatIds],
-    }),
-    report: text({
-      flags: '--report <file>',
-      describe: 'also write an HTML page with the error by layer and where in a tensor it is',
-      writes: ['an HTML page'],
-    }),
-    shapes: openShapesOption,
-    ...comparisonOptions,
-    ...placeOptions,
-  },
+  options: commandOptions,
   schema: async () => (await import('../../quality/layers/result.js')).layerComparisonSchema,
   run: async ([candidate = ''], options, context): Promise<LayerComparison & { exitCode: ExitCode }> => {
-    const { against, precision, report } = options;
+    const { against, report } = options;
     const { emit, signal, environment, commandLine } = context;
     const found = await inPhase(
       'compare layers',
       emit,
-      () =>
-        compareLayers(
-          {
-            candidate,
-            reference: against,
-            shapes: shapesOf(options.shapes),
-            ...comparisonOptionsOf(options),
-            precision,
-            ...placeOf(options),
-          },
-          { emit, signal, environment },
-        ),
+      () => compareLayers(requestOf(candidate, options), { emit, signal, environment }),
       `${candidate} against ${against}`,
     );
     const result: LayerComparison = { ...found, repeat: commandLine };
@@ -75,7 +71,41 @@ export const command = defineCommand({
       publishFile(report, renderReport({ kind: layersReport, result }, 'html').content);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
+  plan: async ([candidate = ''], options, { signal, environment }) => {
+    const request = requestOf(candidate, options);
+    const { precision, engine, common } = await decideLayers(request, tmpdir(), { signal, environment });
+    // Tolerances by name are of tensors, not of outputs, and were checked.
+    const runs = new SampleRuns({ ...request, atol: [], rtol: [] }, { signal, environment });
+    const reference = await runs.lookAtReference();
+    const { backend } = await runs.lookAtCandidate(reference);
+    const tensors = common?.tensors.length ?? null;
+    return {
+      steps: [
+        ...(engine === null
+          ? []
+          : [
+              ...(engine.conversion === null ? [] : [step('convert', options.against)]),
+              step('build', 'the engine again', {
+                detail: 'with more outputs, a group of tensors each time',
+              }),
+            ]),
+        ...verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
+        ...(tensors === null ? [] : [step('compare', plural(tensors, 'tensor'))]),
+        ...(options.report === undefined ? [] : [step('write', options.report)]),
+      ],
+      resolved: { precision, tensors },
+    };
+  },
   render,
+});
+
+const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
+  candidate,
+  reference: options.against,
+  shapes: shapesOf(options.shapes),
+  ...comparisonOptionsOf(options),
+  precision: options.precision,
+  ...placeOf(options),
 });
 
 const outputsText = ({ engine }: LayerComparison): string =>

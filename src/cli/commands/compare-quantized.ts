@@ -1,10 +1,15 @@
 import { plural } from '../../base/text/quantity.js';
 import { inPhase } from '../../events.js';
-import { compareQuantized } from '../../quality/quantized/compare-quantized.js';
+import {
+  type CompareQuantizedRequest,
+  compareQuantized,
+  decideQuantized,
+} from '../../quality/quantized/compare-quantized.js';
 import type { QuantizedComparison } from '../../quality/quantized/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { option, text } from '../option.js';
+import { type OptionValues, option, text } from '../option.js';
 import { conversionOptions } from '../options/conversion.js';
+import { step } from '../plan.js';
 import { integer } from '../values.js';
 
 const { preprocess, imgsz } = conversionOptions();
@@ -12,64 +17,83 @@ const { preprocess, imgsz } = conversionOptions();
 /** Nodes that the text lists; --json has all. */
 const LISTED = 10;
 
+const commandOptions = {
+  against: text({
+    flags: '--against <model>',
+    describe: 'the FP32 model that it was quantized from',
+    required: '--against model.onnx',
+  }),
+  calibration: text({
+    flags: '--calibration <file>',
+    describe:
+      'samples that both run on, read as convert reads them: npz, npy, images, a folder or a list (.txt)',
+    required: '--calibration samples.npy',
+  }),
+  output: text({
+    flags: '-o, --output <folder>',
+    describe: 'metrics.json, precision-scheme.json, io.json, calibration.npy',
+    writes: true,
+    required: '-o compare',
+  }),
+  samples: option({
+    flags: '--samples <count>',
+    describe: 'at most so many of the samples',
+    parse: integer(1, 100_000),
+    default: 64,
+  }),
+  preprocess,
+  imgsz,
+  threads: option({
+    flags: '--threads <count>',
+    advanced: true,
+    describe: 'threads of ONNX Runtime (default: one a core)',
+    parse: integer(1, 1024),
+  }),
+};
+
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a quantized ONNX model, of whatever program' }],
   examples: [
     'trtforge compare quantized yolo.int8.onnx --against yolo.onnx --calibration calib.npy -o compare',
     'trtforge compare quantized yolo.int8.onnx --against yolo.onnx --calibration quant100.txt --preprocess yolo -o compare',
   ],
-  options: {
-    against: text({
-      flags: '--against <model>',
-      describe: 'the FP32 model that it was quantized from',
-      required: '--against model.onnx',
-    }),
-    calibration: text({
-      flags: '--calibration <file>',
-      describe:
-        'samples that both run on, read as convert reads them: npz, npy, images, a folder or a list (.txt)',
-      required: '--calibration samples.npy',
-    }),
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'metrics.json, precision-scheme.json, io.json, calibration.npy',
-      writes: true,
-      required: '-o compare',
-    }),
-    samples: option({
-      flags: '--samples <count>',
-      describe: 'at most so many of the samples',
-      parse: integer(1, 100_000),
-      default: 64,
-    }),
-    preprocess,
-    imgsz,
-    threads: option({
-      flags: '--threads <count>',
-      advanced: true,
-      describe: 'threads of ONNX Runtime (default: one a core)',
-      parse: integer(1, 1024),
-    }),
-  },
+  options: commandOptions,
   schema: async () => (await import('../../quality/quantized/result.js')).quantizedComparisonSchema,
   run: async ([quantized = ''], options, { emit, signal, environment }): Promise<QuantizedComparison> => {
-    const { against, calibration, samples, threads, output, preprocess: prepared, imgsz: pixels } = options;
     return inPhase('compare', emit, () =>
-      compareQuantized(
-        {
-          baseline: against,
-          quantized,
-          data: [calibration],
-          preparation: { preprocess: prepared, imgsz: pixels },
-          samples,
-          threads,
-          output,
-        },
-        { emit, signal, environment },
-      ),
+      compareQuantized(requestOf(quantized, options), { emit, signal, environment }),
     );
   },
+  plan: async ([quantized = ''], options, { emit, signal, environment }) => {
+    const { against, calibration, output } = options;
+    const decided = await decideQuantized(requestOf(quantized, options), { emit, signal, environment });
+    const samples = plural(decided.samples.length, 'sample');
+    const written = ['metrics.json', 'precision-scheme.json', 'io.json', 'calibration.npy'];
+    return {
+      steps: [
+        step('read', calibration, { detail: samples }),
+        ...[against, quantized].map((file) =>
+          step('run', file, { detail: `${samples}; ${plural(decided.layers.length, 'node')} compared` }),
+        ),
+        step('write', output, { detail: written.join(', ') }),
+      ],
+      resolved: { output: decided.shared, nodes: decided.layers.length, samples: decided.samples.length },
+    };
+  },
   render,
+});
+
+const requestOf = (
+  quantized: string,
+  options: OptionValues<typeof commandOptions>,
+): CompareQuantizedRequest => ({
+  baseline: options.against,
+  quantized,
+  data: [options.calibration],
+  preparation: { preprocess: options.preprocess, imgsz: options.imgsz },
+  samples: options.samples,
+  threads: options.threads,
+  output: options.output,
 });
 
 function render(result: QuantizedComparison, output: TextOutput): void {

@@ -3,10 +3,10 @@ import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { TrtforgeError } from '../../errors.js';
 import { inspectModel } from '../../formats/onnx/inspect.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
-import { convertModel } from '../../formats/precision/convert.js';
+import { type ConvertOptions, convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { advanced, choice, option, text } from '../option.js';
+import { advanced, choice, type OptionValues, option, text } from '../option.js';
 import { placeOf, placeOptions } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { step } from '../plan.js';
@@ -17,6 +17,38 @@ const { initMax, maxReductionDepth, ...conversion } = conversionOptions();
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
 
+const commandOptions = {
+  output: text({
+    flags: '-o, --output <file>',
+    describe: 'where the converted model goes',
+    writes: ['an ONNX model'],
+    required: '-o model.fp16.onnx',
+  }),
+  precision: choice({
+    flags: '--precision <type>',
+    describe: 'what to convert to',
+    choices: formatIds,
+    default: defaultFormat.id,
+  }),
+  ...conversion,
+  ...advanced({ initMax, maxReductionDepth }),
+  ...advanced(placeOptions),
+  highPrecisionNodes: option({
+    flags: '--high-precision-nodes <regex>',
+    advanced: true,
+    describe: 'nodes whose name matches are not quantized: they become what --high-precision states',
+    parse: pattern,
+    repeat: true,
+  }),
+  externalData: choice({
+    flags: '--external-data <when>',
+    advanced: true,
+    describe: 'put the weights into a file beside the model',
+    choices: ['auto', 'never', 'always'],
+    default: 'auto',
+  }),
+};
+
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model of any size, with or without external data' }],
   examples: [
@@ -25,63 +57,14 @@ export const command = defineCommand({
     'trtforge convert model.onnx -o model.fp16.onnx --precision fp16 --io-types convert --json',
     'trtforge convert model.onnx -o model.int8.onnx --precision int8 --calibration samples.npz',
   ],
-  options: {
-    output: text({
-      flags: '-o, --output <file>',
-      describe: 'where the converted model goes',
-      writes: ['an ONNX model'],
-      required: '-o model.fp16.onnx',
-    }),
-    precision: choice({
-      flags: '--precision <type>',
-      describe: 'what to convert to',
-      choices: formatIds,
-      default: defaultFormat.id,
-    }),
-    ...conversion,
-    ...advanced({ initMax, maxReductionDepth }),
-    ...advanced(placeOptions),
-    highPrecisionNodes: option({
-      flags: '--high-precision-nodes <regex>',
-      advanced: true,
-      describe: 'nodes whose name matches are not quantized: they become what --high-precision states',
-      parse: pattern,
-      repeat: true,
-    }),
-    externalData: choice({
-      flags: '--external-data <when>',
-      advanced: true,
-      describe: 'put the weights into a file beside the model',
-      choices: ['auto', 'never', 'always'],
-      default: 'auto',
-    }),
-  },
+  options: commandOptions,
   schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
   run: async ([model = ''], options, { emit, signal }) => {
-    const { precision, externalData, highPrecisionNodes } = options;
-    if (highPrecisionNodes.length > 0 && quantizedFormatNamed(precision) === undefined)
-      throw new TrtforgeError(
-        'TF_USAGE',
-        '--high-precision-nodes is about a quantization, and there is none.',
-        {
-          remedy: 'Pass --precision int8, fp8, int4 or nvfp4, or keep the nodes FP32: --keep-nodes.',
-        },
-      );
-    return convertModel(
-      model,
-      options.output,
-      {
-        ...conversionFrom(options, placeOf(options)),
-        unquantizedNodes: highPrecisionNodes,
-        precision,
-        externalData,
-      },
-      { emit, signal },
-    );
+    return convertModel(model, options.output, requestOf(options), { emit, signal });
   },
   plan: async ([model = ''], options) => {
     const { precision, output } = options;
-    const conversion = conversionFrom(options);
+    const conversion = requestOf(options);
     const { nodesTotal } = inspectModel(model);
     return {
       steps: [
@@ -96,6 +79,25 @@ export const command = defineCommand({
   },
   render,
 });
+
+/** Throws TF_USAGE for options that contradict each other. */
+function requestOf(options: OptionValues<typeof commandOptions>): ConvertOptions {
+  const { precision, externalData, highPrecisionNodes } = options;
+  if (highPrecisionNodes.length > 0 && quantizedFormatNamed(precision) === undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      '--high-precision-nodes is about a quantization, and there is none.',
+      {
+        remedy: 'Pass --precision int8, fp8, int4 or nvfp4, or keep the nodes FP32: --keep-nodes.',
+      },
+    );
+  return {
+    ...conversionFrom(options, placeOf(options)),
+    unquantizedNodes: highPrecisionNodes,
+    precision,
+    externalData,
+  };
+}
 
 function render(result: ConversionResult, output: TextOutput): void {
   const { bold, dim, green, yellow, cyan } = output.colors;

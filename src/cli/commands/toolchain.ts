@@ -1,3 +1,4 @@
+import { readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
@@ -241,24 +242,39 @@ export const remove = defineCommand({
   options: { folder: folderOption },
   schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainRemoveSchema,
   run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
-    const machine = machineOf(context, folder);
-    const { toolchains } = await surveyToolchains(machine);
-    const toolchain = toolchainNamed(toolchains, name, machine);
-    const place = dirname(toolchain.folder);
-    if (readManifest(place) === undefined) {
-      throw new TrtforgeError(
-        'TF_USAGE',
-        `${toolchain.name} in ${toolchain.folder} was not installed by trtforge.`,
-        {
-          remedy: `It was found by ${toolchain.foundBy}: remove it the way it came.`,
-        },
-      );
-    }
+    const { toolchain, place } = await removable(name, folder, context);
     removeToolchain(place);
     return { schema: 'trtforge.toolchain-remove/1', name: toolchain.name, folder: place };
   },
+  plan: async ([name = ''], { folder }, context) => {
+    const { toolchain, place } = await removable(name, folder, context);
+    return {
+      steps: [step('remove', place, { bytes: folderBytes(place) })],
+      resolved: { name: toolchain.name },
+    };
+  },
   render: ({ name, folder }: ToolchainRemoveResult, { line }) => line(`${name} is removed (${folder}).`),
 });
+
+/** The toolchain of a name, and its folder. Throws TF_TOOLCHAIN_NOT_FOUND, and TF_USAGE where trtforge did not install it. */
+async function removable(name: string, folder: string | undefined, context: CommandContext) {
+  const machine = machineOf(context, folder);
+  const { toolchains } = await surveyToolchains(machine);
+  const toolchain = toolchainNamed(toolchains, name, machine);
+  const place = dirname(toolchain.folder);
+  if (readManifest(place) !== undefined) return { toolchain, place };
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${toolchain.name} in ${toolchain.folder} was not installed by trtforge.`,
+    { remedy: `It was found by ${toolchain.foundBy}: remove it the way it came.` },
+  );
+}
+
+/** Of all files below a folder. */
+const folderBytes = (folder: string): number =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 
 export const env = defineCommand({
   arguments: [nameArgument],

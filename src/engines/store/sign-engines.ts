@@ -43,6 +43,16 @@ export function makeKeys(path: string): CacheKeys {
   };
 }
 
+/** The sound engines of a store that names fit; all without names. Throws TF_USAGE when a name fits nothing. */
+export async function enginesToSign(store: LocalStore | RemoteStore, names: readonly string[]) {
+  const listed = (await store.list()).filter(({ problem }) => problem === null);
+  const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
+    isCalled(wanted, engine.identity, engine.name ?? '');
+  const unknown = names.find((wanted) => !listed.some(isMeant(wanted)));
+  if (unknown !== undefined) throw nothingCalled(store.place, unknown);
+  return listed.filter((engine) => names.length === 0 || names.some((wanted) => isMeant(wanted)(engine)));
+}
+
 /**
  * Signs engines of a store, each after a check of its plan; those of a bucket are fetched for it. `names` are starts of identities or parts of
  * readable names; none means all. Throws TF_USAGE when a name fits nothing, what is wrong with a plan, TF_REMOTE_*, TF_WRITE_FAILED.
@@ -53,16 +63,8 @@ export async function signEngines(
   key: KeyObject,
   options: TransferOptions,
 ): Promise<CacheSigning> {
-  const listed = (await store.list()).filter(({ problem }) => problem === null);
-  const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
-    isCalled(wanted, engine.identity, engine.name ?? '');
-  const unknown = names.find((wanted) => !listed.some(isMeant(wanted)));
-  if (unknown !== undefined) throw nothingCalled(store.place, unknown);
-  const chosen = listed.filter(
-    (engine) => names.length === 0 || names.some((wanted) => isMeant(wanted)(engine)),
-  );
   const signed: CacheSigning['signed'] = [];
-  for (const { identity } of chosen) {
+  for (const { identity } of await enginesToSign(store, names)) {
     const passport =
       'upload' in store
         ? await signRemote(store, identity, key, options)

@@ -13,9 +13,10 @@ import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import type { VerifiedOutput } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
+import type { VerifyPrecision } from '../verify/tolerance.js';
 import { precisionBetween } from '../verify/verify.js';
 import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
-import { engineLayers } from './engine-layers.js';
+import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
 import { errorMap } from './error-map.js';
 import { lossOf } from './loss.js';
 import type { ComparedTensor, ErrorMap, LayerComparison } from './result.js';
@@ -35,15 +36,14 @@ export async function compareLayers(
   request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<LayerComparison> {
-  checkRules(request);
-  const precision = request.precision ?? precisionBetween(request);
   const found = new Findings();
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-layers-'));
   try {
-    const engine = isEngineFile(request.candidate) ? await engineLayers(request, folder, context) : null;
+    const decided = await decideLayers(request, folder, context);
+    const { precision } = decided;
+    const engine = decided.engine && (await engineLayers(decided.engine, request, folder, context));
     const model = engine?.model ?? request.candidate;
-    const common = commonTensors(request.reference, model);
-    checkNames(request, common);
+    const common = decided.common ?? namedTensors(request, model);
     const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
     const tensors = common.tensors.filter(({ name }) => engine?.inside.has(name) !== true);
     const total = tensors.length;
@@ -96,6 +96,34 @@ export async function compareLayers(
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** A comparison before anything is converted, built or run. */
+export interface DecidedLayers {
+  readonly precision: VerifyPrecision;
+  /** null where the candidate is a model. */
+  readonly engine: DecidedEngineLayers | null;
+  /** null where the candidate is an engine, whose model is not converted yet. */
+  readonly common: CommonTensors | null;
+}
+
+/** Throws TF_USAGE, TF_VERIFY_MISMATCH, and what reading models and verifying an engine throw. `folder` is where engines would be built. */
+export async function decideLayers(
+  request: VerifyRequest,
+  folder: string,
+  context: VerifyContext = {},
+): Promise<DecidedLayers> {
+  checkRules(request);
+  const precision = request.precision ?? precisionBetween(request);
+  return isEngineFile(request.candidate)
+    ? { precision, engine: await decideEngineLayers(request, folder, context), common: null }
+    : { precision, engine: null, common: namedTensors(request, request.candidate) };
+}
+
+function namedTensors(request: VerifyRequest, model: string): CommonTensors {
+  const common = commonTensors(request.reference, model);
+  checkNames(request, common);
+  return common;
 }
 
 /** The request for a group of tensors: tolerances by the names of others are left out. */

@@ -21,12 +21,19 @@ export interface EngineLayers {
   readonly build: (model: string) => Promise<string>;
 }
 
-/** Reads what the passport of an engine states. Throws TF_USAGE for an engine of another model; what verifying, converting and building throw. */
-export async function engineLayers(
+/** An engine whose layers are compared, before anything is converted or built. */
+export interface DecidedEngineLayers {
+  readonly engines: CandidateEngines;
+  /** How the reference becomes its model; null where it was built as it is. */
+  readonly conversion: ReturnType<CandidateEngines['conversion']>;
+}
+
+/** Reads what the passport of an engine states. Throws TF_USAGE for an engine of another model; what verifying it throws. */
+export async function decideEngineLayers(
   request: VerifyRequest,
   folder: string,
   context: VerifyContext,
-): Promise<EngineLayers> {
+): Promise<DecidedEngineLayers> {
   const { candidate, reference, device, toolchain, plugins } = request;
   const build = {
     device,
@@ -43,6 +50,16 @@ export async function engineLayers(
     throw new TrtforgeError('TF_USAGE', `${candidate} was built from another model than ${reference}.`, {
       remedy: 'Pass the model that the engine was built from: --against model.onnx',
     });
+  return { engines, conversion };
+}
+
+/** Converts the reference where the engine's was. Throws what converting throws; building throws what it throws. */
+export async function engineLayers(
+  { engines, conversion }: DecidedEngineLayers,
+  { reference }: VerifyRequest,
+  folder: string,
+  context: VerifyContext,
+): Promise<EngineLayers> {
   const model = conversion === null ? reference : join(folder, 'typed.onnx');
   if (conversion !== null) {
     const { precision, options } = conversion;

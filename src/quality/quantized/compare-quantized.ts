@@ -49,10 +49,22 @@ export const compareQuantized = (
 ): Promise<QuantizedComparison> =>
   protectingInputs([request.baseline, request.quantized], () => compare(request, context));
 
-async function compare(
-  { baseline, quantized, data, preparation, samples: most, threads, output }: CompareQuantizedRequest,
+/** A comparison with models and samples read, before anything is run. */
+export interface DecidedQuantized {
+  readonly fp: QuantizedModel;
+  readonly qt: QuantizedModel;
+  readonly layers: readonly Layer[];
+  /** The output of both that is compared. */
+  readonly shared: string;
+  readonly samples: readonly NamedTensors[];
+}
+
+/** Throws what `compareQuantized` throws before the first run. */
+export async function decideQuantized(
+  request: CompareQuantizedRequest,
   context: OpenContext,
-): Promise<QuantizedComparison> {
+): Promise<DecidedQuantized> {
+  const { baseline, quantized } = request;
   const [fp, qt] = [readQuantized(baseline), readQuantized(quantized)];
   const layers = matchedLayers(fp, qt);
   const shared = fp.io.outputs.find(({ name }) => fp.floats.has(name) && qt.floats.has(name))?.name;
@@ -62,7 +74,12 @@ async function compare(
       `${quantized} and ${baseline} have no floating-point output of one name.`,
       { remedy: 'Compare a model with the one that it was quantized from.' },
     );
-  const samples = await firstSamples(baseline, data, preparation, most, threads, context);
+  return { fp, qt, layers, shared, samples: await firstSamples(request, context) };
+}
+
+async function compare(request: CompareQuantizedRequest, context: OpenContext): Promise<QuantizedComparison> {
+  const { baseline, quantized, data, threads, output } = request;
+  const { fp, qt, layers, shared, samples } = await decideQuantized(request, context);
   const compared = [{ key: shared, fp: shared, qt: shared }].concat(
     layers.map(({ name, tensors }) => ({ key: `node ${name}`, ...tensors })),
   );
@@ -160,15 +177,11 @@ function matchedLayers(fp: QuantizedModel, qt: QuantizedModel): readonly Layer[]
 }
 
 async function firstSamples(
-  model: string,
-  data: readonly string[],
-  preparation: Preparation,
-  most: number,
-  threads: number | undefined,
+  { baseline, data, preparation, samples: most, threads }: CompareQuantizedRequest,
   context: OpenContext,
 ): Promise<readonly NamedTensors[]> {
   const samples: NamedTensors[] = [];
-  await using session = await openSession(model, { threads }, context);
+  await using session = await openSession(baseline, { threads }, context);
   for await (const sample of preparedSamples(
     readSamples(data, preparation),
     session.inputs,

@@ -1,11 +1,13 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
+import { type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { step } from '../../../cli/plan.js';
 import { integer } from '../../../cli/values.js';
+import { openSession } from '../../../engines/runtime/open-session.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { recordReference } from '../record/record.js';
+import { decideRecording, type RecordRequest, recordReference } from '../record/record.js';
 import type { ConvertedReference, RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
@@ -14,6 +16,47 @@ export const scheduleOption = option({
   describe: 'frames of the first chunk and of the later ones: 41,57 (default: from the contract)',
   parse: parseSchedule,
 });
+
+const commandOptions = {
+  output: text({
+    flags: '-o, --output <place>',
+    describe: 'file.jsonl, or a folder: compact, state stored once',
+    required: '-o ref.jsonl',
+    writes: true,
+  }),
+  contract: text({
+    flags: '--contract <file>',
+    describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
+  }),
+  schedule: scheduleOption,
+  chunks: option({
+    flags: '--chunks <count>',
+    describe: 'chunks to record',
+    parse: integer(1, 10_000_000),
+    default: 50,
+  }),
+  seed: option({
+    flags: '--seed <number>',
+    describe: 'seed of the signal; the same seed gives the same signal everywhere',
+    parse: integer(0),
+    default: 0,
+  }),
+  batch: option({
+    flags: '--batch <count>',
+    describe: 'streams in one batch',
+    parse: integer(1, 65_536),
+    default: 1,
+  }),
+  threads: option({
+    flags: '--threads <count>',
+    describe: 'models: threads of ONNX Runtime (default: one a core)',
+    parse: integer(1, 1024),
+    advanced: true,
+  }),
+  device: placeOptions.device,
+  ...engineOptions,
+  cudaGraph: cudaGraphOption,
+};
 
 export const command = defineCommand({
   arguments: [
@@ -26,61 +69,39 @@ export const command = defineCommand({
     'trtforge stream record encoder.onnx --contract encoder.contract.json --chunks 50 --seed 42 -o ref.jsonl',
     'trtforge stream record encoder.onnx --schedule 41,57 --chunks 300 --seed 42 -o ref/',
   ],
-  options: {
-    output: text({
-      flags: '-o, --output <place>',
-      describe: 'file.jsonl, or a folder: compact, state stored once',
-      required: '-o ref.jsonl',
-      writes: true,
-    }),
-    contract: text({
-      flags: '--contract <file>',
-      describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
-    }),
-    schedule: scheduleOption,
-    chunks: option({
-      flags: '--chunks <count>',
-      describe: 'chunks to record',
-      parse: integer(1, 10_000_000),
-      default: 50,
-    }),
-    seed: option({
-      flags: '--seed <number>',
-      describe: 'seed of the signal; the same seed gives the same signal everywhere',
-      parse: integer(0),
-      default: 0,
-    }),
-    batch: option({
-      flags: '--batch <count>',
-      describe: 'streams in one batch',
-      parse: integer(1, 65_536),
-      default: 1,
-    }),
-    threads: option({
-      flags: '--threads <count>',
-      describe: 'models: threads of ONNX Runtime (default: one a core)',
-      parse: integer(1, 1024),
-      advanced: true,
-    }),
-    device: placeOptions.device,
-    ...engineOptions,
-    cudaGraph: cudaGraphOption,
-  },
+  options: commandOptions,
   schema: async () => (await import('../record/result.js')).recordResultSchema,
   run: async ([file = ''], options, context): Promise<RecordResult & { exitCode: ExitCode }> => {
-    const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
-    const result = await recordReference(
-      {
-        ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
-        ...engineOptionsOf(options),
-      },
-      context,
-    );
+    const result = await recordReference(requestOf(file, options), context);
     const isValid = result.violations.length === 0 && result.warnings.length === 0;
     return { ...result, repeat: context.commandLine, exitCode: isValid ? ExitCode.pass : ExitCode.failed };
   },
+  plan: async ([file = ''], options, context) => {
+    const { sizes, open } = await decideRecording(requestOf(file, options), context);
+    const { output, chunks, batch, seed, contract } = options;
+    await using session = await openSession(file, open, context);
+    const frames = sizes.join(', then ');
+    return {
+      steps: [
+        ...(contract === undefined ? [] : [step('read', contract)]),
+        step('run', file, {
+          detail: `${session.backend}; ${plural(chunks, 'chunk')} of ${frames} frames, batch ${batch}, seed ${seed}`,
+        }),
+        step('write', output),
+      ],
+      resolved: { contract: contract ?? null, schedule: sizes, chunks },
+    };
+  },
   render,
 });
+
+function requestOf(file: string, options: OptionValues<typeof commandOptions>): RecordRequest {
+  const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
+  return {
+    ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
+    ...engineOptionsOf(options),
+  };
+}
 
 function parseSchedule(value: string): readonly number[] {
   const sizes = value.split(',').map((part) => part.trim());

@@ -1,4 +1,5 @@
 import { publishFile } from '../../../base/files/publish.js';
+import { plural } from '../../../base/text/quantity.js';
 import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
 import { placeOf } from '../../../cli/options/comparison.js';
 import {
@@ -7,6 +8,7 @@ import {
   engineOptions,
   engineOptionsOf,
 } from '../../../cli/options/engine.js';
+import { step } from '../../../cli/plan.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/read.js';
@@ -16,7 +18,7 @@ import { legacySummary, legacySummaryText } from '../legacy/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
 import { parityReport } from '../report/page.js';
 import type { ParityResult } from '../verify/result.js';
-import { verifyAgainstReference } from '../verify/verify.js';
+import { lookAtParity, verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
 
@@ -31,11 +33,51 @@ export const command = defineCommand({
   schema: async () => (await import('../verify/result.js')).parityResultSchema,
   run: async ([candidate = ''], options, context) =>
     runReference(candidate, options, context, await tasksOfProducts(context.products)),
+  plan: async ([candidate = ''], options, { emit, signal, environment, products }) => {
+    const { request } = requested(candidate, options);
+    const context = { emit, signal, environment, taskKinds: await tasksOfProducts(products) };
+    const { backend, chunks } = await lookAtParity(request, context);
+    const { reference, contract, decoder, swap, beside, dump, summaryJson, report } = options;
+    const read = [reference, contract, decoder, swap, ...beside].flatMap((path) => path ?? []);
+    const most = request.limit === undefined ? 'every chunk' : `at most ${plural(request.limit, 'chunk')}`;
+    const count = chunks === null ? most : plural(chunks, 'chunk');
+    return {
+      steps: [
+        ...read.map((path) => step('read', path)),
+        step('run', candidate, { detail: `${backend}; ${count}, ${request.mode}` }),
+        ...request.batches.map((batch) => step('measure', candidate, { detail: `batch ${batch}` })),
+        ...[dump, summaryJson, report].flatMap((path) => (path === undefined ? [] : [step('write', path)])),
+      ],
+      resolved: { mode: request.mode, chunks, contract: contract ?? null },
+    };
+  },
   render: renderReference,
 });
 
 const NOTHING_FOLLOWS =
   'Nothing follows from the runs passed with --beside: their errors differ from this run, or their provider is the same, and the two are neither engines of one model built with and without TF32, nor an engine and ONNX Runtime.';
+
+/** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
+function requested(candidate: string, options: ReferenceOptions & EngineOptionValues) {
+  assertApplicable(candidate, options);
+  const { mode, threads, rule, decoder, swap, taskOutput } = options;
+  const { dump, dumpLimit, sensitivity } = options;
+  const request = {
+    candidate,
+    reference: options.reference,
+    mode,
+    contract: options.contract === undefined ? null : readContract(options.contract),
+    atol: options.atol.flat(),
+    rtol: options.rtol.flat(),
+    batches: options.batches.flat(),
+    ...placeOf(options),
+    ...{ threads, rule, decoder, swap, taskOutput, dump, dumpLimit, sensitivity },
+    ...engineOptionsOf(options),
+    policy: options.drift?.policy,
+    limit: options.chunks,
+  };
+  return { request, others: options.beside.map((path) => runNumbers(readSummary(path))) };
+}
 
 /** Runs the candidate over the reference and writes the requested files. */
 async function runReference(
@@ -44,27 +86,8 @@ async function runReference(
   { emit, signal, environment, commandLine }: CommandContext,
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
-  assertApplicable(candidate, options);
-  const { mode, threads, rule, decoder, swap, taskOutput } = options;
-  const { dump, dumpLimit, sensitivity } = options;
-  const others = options.beside.map((path) => runNumbers(readSummary(path)));
-  const ran = await verifyAgainstReference(
-    {
-      candidate,
-      reference: options.reference,
-      mode,
-      contract: options.contract === undefined ? null : readContract(options.contract),
-      atol: options.atol.flat(),
-      rtol: options.rtol.flat(),
-      batches: options.batches.flat(),
-      ...placeOf(options),
-      ...{ threads, rule, decoder, swap, taskOutput, dump, dumpLimit, sensitivity },
-      ...engineOptionsOf(options),
-      policy: options.drift?.policy,
-      limit: options.chunks,
-    },
-    { emit, signal, environment, taskKinds },
-  );
+  const { request, others } = requested(candidate, options);
+  const ran = await verifyAgainstReference(request, { emit, signal, environment, taskKinds });
   const found = besideRuns(runNumbers(summaryOfResult(candidate, ran)), others);
   const reasons = found.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);
   const result: ParityResult = {

@@ -4,7 +4,7 @@ import { protectingInputs } from '../../../base/files/user-files.js';
 import { medianOf } from '../../../base/statistics.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
-import type { OpenedSession } from '../../../engines/runtime/back-end.js';
+import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import {
   type EngineLoadOptions,
@@ -48,9 +48,22 @@ export async function recordReference(
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 
-async function record(request: RecordRequest, context: ModelContext): Promise<RecordResult> {
-  const { emit = ignoreEvents, signal } = context;
-  const { file, chunks, seed, batch, output, device } = request;
+/** A recording before anything is run. */
+export interface DecidedRecording {
+  readonly stated: KnownModel;
+  readonly contract: Contract;
+  /** Frames of the first chunk and of the later ones. */
+  readonly sizes: readonly number[];
+  readonly open: OpenOptions;
+}
+
+/** Reads model and contract; writes nothing. Throws TF_USAGE where the frames of a chunk are not known, and what reading throws. */
+export async function decideRecording(
+  request: RecordRequest,
+  context: ModelContext = {},
+): Promise<DecidedRecording> {
+  const { emit = ignoreEvents } = context;
+  const { file, device } = request;
   const stated = await inPhase('identify', emit, () =>
     readModelBindings(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
   );
@@ -59,17 +72,15 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
       ? contractFromModel(modelName(file), stated, request.schedule)
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
-  const session = await inPhase('load', emit, () =>
-    openSession(
-      file,
-      {
-        ...engineLoadOptionsOf(request),
-        device,
-        threads: stated.kind === 'model' ? request.threads : undefined,
-      },
-      context,
-    ),
-  );
+  const threads = stated.kind === 'model' ? request.threads : undefined;
+  return { stated, contract, sizes, open: { ...engineLoadOptionsOf(request), device, threads } };
+}
+
+async function record(request: RecordRequest, context: ModelContext): Promise<RecordResult> {
+  const { emit = ignoreEvents, signal } = context;
+  const { file, chunks, seed, batch, output } = request;
+  const { stated, contract, sizes, open } = await decideRecording(request, context);
+  const session = await inPhase('load', emit, () => openSession(file, open, context));
   try {
     const provenance = await provenanceOf(request, stated, { session, contract, sizes });
     const recorded = await inPhase('record', emit, () =>

@@ -42,8 +42,7 @@ export async function runParity(
     limit: request.limit,
     signal,
   });
-  const total =
-    header.chunks === null ? null : Math.min(header.chunks, request.limit ?? Number.POSITIVE_INFINITY);
+  const total = chunksToRun(header, request);
   const task = await openStreamTask(request, plan, header, roundingOf(candidate), {
     emit,
     signal,
@@ -86,6 +85,12 @@ export async function runParity(
     warnings: [...(request.contract === null ? [DRAFTED] : []), ...warnings],
   });
 }
+
+/** How many chunks are run; null where the reference does not state how many it has. */
+export const chunksToRun = (
+  { chunks }: Reference['header'],
+  { limit = Number.POSITIVE_INFINITY }: Pick<ParityRequest, 'limit'>,
+): number | null => (chunks === null ? null : Math.min(chunks, limit));
 
 /** What the candidate rounds to, as far as is known; the coarser of two where it is not. */
 function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
