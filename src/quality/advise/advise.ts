@@ -19,13 +19,12 @@ import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/for
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { numbersOf } from '../../formats/tensor/values.js';
 import { packageVersion } from '../../version.js';
 import { withNodeNames } from '../bisect/units.js';
 import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
 import { Fp32Judge } from './fp32-judge.js';
-import { type JudgedTensors, judgedTensors, shapeName, writeWithShapes } from './judged-tensors.js';
+import { type JudgedTensors, judgedTensors } from './judged-tensors.js';
 import { rememberedRanges } from './remembered-ranges.js';
 import type { AdviseContext, AdviseRequest, Budget } from './request.js';
 import type { Advice } from './result.js';
@@ -95,9 +94,8 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
       ...request.conversion,
       calibration: rememberedRanges(observed, ranges),
     };
-    const units = await unitsOf(model, precision, options, (tensors) =>
-      shapesOf(model, tensors, samples.tensors[0]!, join(work, 'shapes.onnx'), request, context),
-    );
+    const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
+    const units = unitsOf(model, precision, options, new Map(sizes));
     const judge = await Fp32Judge.open(model, judged, samples.tensors, { work, threads, context });
     const question = sha256(
       canonicalJson({
@@ -207,20 +205,6 @@ const digestOf = (samples: readonly NamedTensors[]): string =>
       ),
     ),
   );
-
-async function shapesOf(
-  model: string,
-  tensors: readonly string[],
-  sample: NamedTensors,
-  copy: string,
-  { threads }: AdviseRequest,
-  context: AdviseContext,
-): Promise<ReadonlyMap<string, readonly number[]>> {
-  await writeWithShapes(model, copy, tensors);
-  await using session = await openSession(copy, { threads }, context);
-  const shapes = await session.run(sample, { signal: context.signal });
-  return new Map(tensors.map((name) => [name, [...numbersOf(shapes.get(shapeName(name))!)]]));
-}
 
 function convertLine(
   model: string,

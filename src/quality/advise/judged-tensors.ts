@@ -1,8 +1,4 @@
-import { create } from '@bufbuild/protobuf';
 import { openModel } from '../../formats/onnx/model.js';
-import { NodeProtoSchema } from '../../formats/onnx/onnx_pb.js';
-import { addOutputs } from '../../formats/onnx/subgraph.js';
-import { writeModel } from '../../formats/onnx/write.js';
 import { isFloat32, isStored, type Operation, readFlow } from '../../formats/precision/flow.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { normalise } from '../../formats/precision/normalise.js';
@@ -45,36 +41,6 @@ export function judgedTensors(path: string): JudgedTensors {
       .filter((value) => isFloat32(value) && !isStored(value) && value.origin !== 'input' && isBefore(value));
     const names = [...new Set([...outputs.filter(isBefore), ...border].map(({ name }) => name))];
     return { names, areInside: border.length > 0 };
-  } finally {
-    model.close();
-  }
-}
-
-export const shapeName = (tensor: string): string => `${tensor}/trtforge/shape`;
-
-/** Writes a copy of a model whose outputs are the shapes of some of its tensors; `shapeName` names them. Throws what opening and writing a model throw. */
-export async function writeWithShapes(path: string, copy: string, tensors: readonly string[]): Promise<void> {
-  const model = openModel(path);
-  try {
-    inlineFunctions(model.proto);
-    normalise(model.proto);
-    const { graph } = model.proto;
-    graph?.node.push(
-      ...tensors.map((name) =>
-        create(NodeProtoSchema, {
-          opType: 'Shape',
-          name: shapeName(name),
-          input: [name],
-          output: [shapeName(name)],
-        }),
-      ),
-    );
-    if (graph !== undefined) graph.output = [];
-    addOutputs(
-      model.proto,
-      tensors.map((name) => ({ name: shapeName(name), dtype: 'int64', shape: null })),
-    );
-    await writeModel(model, copy);
   } finally {
     model.close();
   }

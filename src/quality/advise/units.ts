@@ -1,18 +1,14 @@
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
-import {
-  type Flow,
-  type Operation,
-  operatorName,
-  readFlow,
-  type Value,
-} from '../../formats/precision/flow.js';
+import { inferShapes } from '../../formats/onnx/shapes/infer.js';
+import { isNumber } from '../../formats/onnx/shapes/size.js';
+import { type Operation, operatorName, readFlow } from '../../formats/precision/flow.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { normalise } from '../../formats/precision/normalise.js';
 import { type ConversionOptions, resolveConversion } from '../../formats/precision/options.js';
 import { AttentionBlocks } from '../../formats/precision/quantize/attention.js';
-import { isTransposed, weightOperand } from '../../formats/precision/quantize/operands.js';
+import { weightOperand } from '../../formats/precision/quantize/operands.js';
 import { placeQuantizers } from '../../formats/precision/quantize/placement.js';
 import { assertFloat } from '../../formats/precision/quantize/quantize.js';
 
@@ -24,7 +20,7 @@ export interface Unit {
   readonly op: string;
   /** Elements of its weights. */
   readonly weights: number;
-  /** Multiply-adds of one sample. */
+  /** Multiply-adds of one sample; 0 where shapes are not known. */
   readonly macs: number;
   /** Activations that get a pair for it. */
   readonly tensors: readonly string[];
@@ -45,22 +41,19 @@ export interface Units {
   readonly macs: number;
 }
 
-/** Gives the shape of each of these tensors for one sample. */
-export type ShapesOf = (tensors: readonly string[]) => Promise<ReadonlyMap<string, readonly number[]>>;
-
 /** A model with more nodes to quantize is divided by its repeated blocks. */
 const MOST_UNITS = 64;
 
 /**
- * The nodes of a model that a format may quantize, in graph order, with what each would save. The nodes have names of their own.
+ * The nodes of a model that a format may quantize, in graph order, with what each would save for inputs of these shapes. The nodes have names of their own.
  * Throws TF_NOT_QUANTIZABLE for a model that is quantized already and for one without such a node, and what opening a model throws.
  */
-export async function unitsOf(
+export function unitsOf(
   path: string,
   precision: FormatId,
   options: ConversionOptions,
-  shapesOf: ShapesOf,
-): Promise<Units> {
+  inputs: ReadonlyMap<string, readonly number[]>,
+): Units {
   const model = openModel(path);
   try {
     assertFloat(model.proto, path);
@@ -72,12 +65,11 @@ export async function unitsOf(
     if (format === undefined) throw new TrtforgeError('TF_INTERNAL', `${precision} has no codes.`);
     const { decisions } = placeQuantizers(flow, resolved);
     const considered = decisions.filter(({ operation, rule }) => isProduct(operation) && rule !== 'residual');
-    const shapes = await shapesOf(
-      shapesNeeded(
-        flow,
-        considered.map(({ operation }) => operation),
-      ),
-    );
+    const { nodes } = inferShapes(model, inputs);
+    const macsOf = ({ node }: Operation): number => {
+      const flops = nodes.get(node)?.flops;
+      return isNumber(flops) ? flops / 2 : 0;
+    };
     const attention = new AttentionBlocks(flow, format);
     const units: Unit[] = [];
     const done = new Set<Operation>();
@@ -93,7 +85,7 @@ export async function unitsOf(
             nodes: [each.operation.node.name],
             op: operatorName(each.operation),
             weights: elementsOf(each.weight?.dims),
-            macs: macsOf(each.operation, shapes),
+            macs: macsOf(each.operation),
             tensors: each.activations.map(({ value }) => value.name),
           })),
         ),
@@ -119,7 +111,7 @@ export async function unitsOf(
       units: inBlocks(units, MOST_UNITS),
       ruledOut,
       weights: sum((operation) => elementsOf(weightOperand(operation)?.dims)),
-      macs: sum((operation) => macsOf(operation, shapes)),
+      macs: sum(macsOf),
     };
   } finally {
     model.close();
@@ -131,29 +123,6 @@ const isProduct = ({ node }: Operation): boolean => products.has(node.opType);
 
 const elementsOf = (dims: readonly number[] | undefined): number =>
   dims === undefined ? 0 : dims.reduce((product, dim) => product * dim, 1);
-
-/** What multiply-adds are counted from: shapes of results and of first operands, in the model's own graph. */
-const shapesNeeded = ({ root }: Flow, operations: readonly Operation[]): readonly string[] => [
-  ...new Set(
-    operations.flatMap(({ inputs, outputs }) =>
-      [inputs[0], outputs[0]].flatMap((value) => (value?.scope === root ? [value.name] : [])),
-    ),
-  ),
-];
-
-/** Every element of a result is a sum over the terms that its operands share; 0 where a shape is not known. */
-function macsOf(operation: Operation, shapes: ReadonlyMap<string, readonly number[]>): number {
-  const shapeOf = (value: Value | undefined) => (value === undefined ? undefined : shapes.get(value.name));
-  const [first, result] = [shapeOf(operation.inputs[0]), shapeOf(operation.outputs[0])];
-  const weight = operation.inputs[1]?.tensor?.dims.map(Number);
-  const { opType } = operation.node;
-  if (first === undefined || result === undefined) return 0;
-  if (opType === 'Conv') return weight === undefined ? 0 : elementsOf(result) * elementsOf(weight.slice(1));
-  if (opType === 'ConvTranspose')
-    return weight === undefined ? 0 : elementsOf(first) * elementsOf(weight.slice(1));
-  const isTurned = opType === 'Gemm' && isTransposed(operation, 'transA');
-  return elementsOf(result) * ((isTurned ? first[0] : first.at(-1)) ?? 0);
-}
 
 function joined(parts: readonly Unit[]): Unit {
   const [first] = parts;
