@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeNpy } from '../../src/formats/tensor/npy.js';
+import { visibleGpus } from '../../src/tensorrt/addon/chosen-gpu.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { writeWheel } from '../fakes/wheel.js';
 import { dryRunIn, refusedIn } from '../support/dry-run.js';
@@ -148,6 +149,11 @@ describe('a search for what fails', () => {
       const { does } = await dryRun([...line, ...engines]);
       expect(does).toEqual(['build', 'keep', 'try', 'write']);
     });
+
+    test.skipIf(visibleGpus().gpus.length > 0)('needs a GPU that runs them before one is built', async () => {
+      const engines = ['--target', 'tensorrt-rtx:sm_89', '--batch', '2'];
+      expect(await refusedIn(folder, [...line, ...engines], environment)).toBe('TF_GPU_UNAVAILABLE');
+    });
   });
 });
 
@@ -180,6 +186,13 @@ test('removing a toolchain states its bytes, and keeps it', async () => {
   expect(steps).toMatchObject([{ does: 'remove', what: expect.stringContaining(at('toolchains')) }]);
   expect(steps[0]?.bytes).toBeGreaterThan(0);
   expect(await refusedIn(folder, ['toolchain', 'remove', 'no-such'], home)).toBe('TF_TOOLCHAIN_NOT_FOUND');
+});
+
+test('a report of a failure runs the line twice, and writes the archive', async () => {
+  const line = ['report-bug', '-o', at('bug.tar.gz')];
+  const build = ['--', 'build', at('absent.onnx')];
+  expect((await dryRun([...line, ...build])).does).toEqual(['run', 'run', 'write']);
+  expect((await dryRun([...line, '--with-weights', ...build])).does).toEqual(['run', 'write']);
 });
 
 test('every other verb takes seconds and writes at most small files', async () => {

@@ -43,7 +43,9 @@ export async function refusedIn(
 
 async function tryDryRun(folder: string, args: readonly string[], environment: NodeJS.ProcessEnv) {
   const before = contentOf(folder);
-  const { exitCode, json } = await trtforge([...args, '--dry-run', '--json'], environment);
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  const line = args.toSpliced(end, 0, '--dry-run', '--json');
+  const { exitCode, json } = await trtforge(line, environment);
   expect(contentOf(folder)).toEqual(before);
   return { exitCode, code: codeOf(json()), plan: exitCode === 0 ? planSchema.parse(json()) : null };
 }

@@ -15,6 +15,7 @@ import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.
 import { type FormatId, formatIds } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
+import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../../version.js';
 import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
@@ -62,13 +63,19 @@ export interface DecidedBisect {
   readonly budget: number;
 }
 
-/** Reads the models and passports of a search; writes nothing. Throws TF_USAGE, and what reading models, verifying engines and resolving builds throw. */
+/**
+ * Reads the models and passports of a search; writes nothing. Throws TF_USAGE, TF_GPU_UNAVAILABLE for engines that could not run, and what reading models,
+ * verifying engines and resolving builds throw.
+ */
 export async function decideBisect(
   requested: BisectRequest,
   context: BisectContext = {},
 ): Promise<DecidedBisect> {
   checkRules(requested);
   const engines = await CandidateEngines.decide(requested, context);
+  // Nothing is built that could not be judged; a back end of the caller's may run engines elsewhere.
+  if (engines !== null && requested.check === undefined && context.backEnds === undefined)
+    chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
   const digest = await digestModelFile(requested.reference, { signal: context.signal });
   const conversion = conversionOf(requested, engines, digest);
   const request =
