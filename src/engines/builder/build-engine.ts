@@ -4,8 +4,6 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
-import type { FormatId } from '../../formats/precision/formats/index.js';
-import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
@@ -47,11 +45,9 @@ export async function buildEngine(
   const sha256 = await inPhase('check', emit, async () =>
     checkPlan(places.planPath, outcome, build.identity),
   );
-  const typed = converted === undefined ? precisionsOfModelFile(build.modelPath) : [];
   const decisions = converted?.quantization?.nodes;
   const precisions = readLayerPrecisions(files.planPath, files.modelPath, decisions);
-  const conversionMs = converted?.ms ?? null;
-  return passportOf(build, { outcome, sha256, started, conversionMs, precisions, typed });
+  return passportOf(build, { outcome, sha256, started, conversionMs: converted?.ms ?? null, precisions });
 }
 
 async function typedModel(
@@ -93,13 +89,12 @@ interface BuildRecord {
   readonly started: Date;
   readonly conversionMs: number | null;
   readonly precisions: LayerPrecisions | null;
-  /** Of a model that is built as it is. */
-  readonly typed: readonly FormatId[];
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
-  const { outcome, precisions, typed } = record;
+  const { outcome, precisions } = record;
   const { identity } = build;
+  const typed = build.conversion === null ? build.content.precisions : [];
   const machine = machineFacts(build.device);
   return {
     schema: 'trtforge.passport/1',

@@ -5,6 +5,8 @@ import { visitTensors } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import type { FormatId } from '../../formats/precision/formats/index.js';
+import { precisionsOf } from '../../formats/precision/precisions-of-model.js';
 import { digestModel } from './model-digest.js';
 
 /** What a build must know of a model before it starts. */
@@ -15,6 +17,8 @@ export interface ModelContent {
   readonly bytes: number;
   readonly weightBytes: number;
   readonly inputs: readonly ValueFacts[];
+  /** The formats among its types, the one with the widest tolerance first. */
+  readonly precisions: readonly FormatId[];
 }
 
 export interface ContentOptions {
@@ -32,6 +36,7 @@ export async function readModel(
   const model = openModel(path);
   try {
     const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(valueFacts);
+    const precisions = precisionsOf(model.proto);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
     const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
@@ -42,7 +47,7 @@ export async function readModel(
       });
     }
     const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
-    return { content: { digest, bytes, weightBytes, inputs }, stamps };
+    return { content: { digest, bytes, weightBytes, inputs, precisions }, stamps };
   } finally {
     model.close();
   }

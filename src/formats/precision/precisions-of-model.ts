@@ -4,7 +4,7 @@ import type { ModelProto } from '../onnx/onnx_pb.js';
 import { type FormatId, formats } from './formats/index.js';
 
 /** The formats among a model's types, the one with the widest tolerance first: floating-point types of values, and types of codes that a DequantizeLinear reads. */
-function precisionsOf(model: ModelProto): readonly FormatId[] {
+export function precisionsOf(model: ModelProto): readonly FormatId[] {
   const types = new Set<string>();
   const collect = (graph: GraphTypes) => {
     for (const type of graph.types.values()) types.add(type);

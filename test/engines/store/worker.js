@@ -87,6 +87,7 @@ try {
   const result = await obtainEngine(
     {
       modelPath: 'model.onnx',
+      content: { digest: 'model', bytes: 1, weightBytes: 0, inputs: [], precisions: [] },
       model: { name: 'sample', version: null, bytes: 1 },
       identity: task.identity,
       toolchain: { foundBy: 'the test' },
