@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { buildPlan } from '../../dist/engines/builder/build-plan.js';
+import { profileRange } from '../../dist/engines/identity/profile.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
 import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
 import { loadAddon } from '../../dist/tensorrt/addon/addon.js';
@@ -113,17 +114,7 @@ export const buildWith = (toolchain, modelPath, planPath, recipe = {}, more = {}
 
 /** A profile of a contract as recipes have it: of each input the least, usual and largest dimensions. */
 export const contractProfile = ({ ranges }) =>
-  Object.fromEntries(
-    Object.entries(ranges).map(([name, dims]) => [
-      name,
-      {
-        min: dims.map(({ min }) => min),
-        opt: dims.map(({ opt }) => opt),
-        max: dims.map(({ max }) => max),
-        values: false,
-      },
-    ]),
-  );
+  Object.fromEntries(Object.entries(ranges).map(([name, dims]) => [name, profileRange(dims)]));
 
 /** What the library says of a plan once it has loaded it; nothing stays on the GPU. */
 export async function loadedFacts(addon, toolchain, planPath) {

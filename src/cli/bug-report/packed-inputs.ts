@@ -39,17 +39,18 @@ export async function packInputs(
   const written = new Map<string, string>();
   const data = new Set<string>();
   let models = 0;
-  const put = (path: string, write: (target: string) => void) => {
+  const targetOf = (path: string): string => {
     const target = join(folder, places.get(path)!);
     makeFolder(dirname(target));
-    write(target);
+    return target;
+  };
+  const put = (path: string, write: (target: string) => void) => {
+    write(targetOf(path));
     written.set(path, places.get(path)!);
   };
   for (const path of files.filter((each) => kindOf(each) === 'an ONNX model'))
     try {
-      const target = join(folder, places.get(path)!);
-      makeFolder(dirname(target));
-      for (const file of await copyModel(path, target, withWeights, signal)) data.add(resolve(file));
+      for (const file of await copyModel(path, targetOf(path), withWeights, signal)) data.add(resolve(file));
       written.set(path, places.get(path)!);
       models++;
     } catch (error) {

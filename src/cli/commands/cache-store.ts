@@ -1,10 +1,10 @@
 import type { LocalStore } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
-import type { Trust } from '../../engines/store/trust.js';
+import { openTrust, type Trust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { text } from '../option.js';
-import { cacheDir } from '../options/store.js';
+import { type OptionValues, text } from '../option.js';
+import { cacheDir, type trustOptions } from '../options/store.js';
 
 /** Which store a `cache` command is about: the folder, or with `--remote` the bucket. */
 export const placeOptions = {
@@ -39,6 +39,12 @@ export async function withPlace<T>(
     remote.close();
   }
 }
+
+/** Whose engines are trusted. Throws what reading the keys throws. */
+export const trustOf = (
+  { requireSignature, trustKey }: OptionValues<typeof trustOptions>,
+  environment: NodeJS.ProcessEnv,
+): Trust => openTrust({ requireSignature: requireSignature || undefined, trustKeys: trustKey }, environment);
 
 /** Which engines of a store; none means all. */
 export const enginesArgument = {

@@ -10,7 +10,7 @@ import { defineCommand, exportersOfProducts, type Product } from '../command.js'
 import { text } from '../option.js';
 import { cacheDir, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
-import { enginesArgument } from './cache-store.js';
+import { enginesArgument, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
@@ -22,11 +22,7 @@ export const importCommand = defineCommand({
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheImportSchema,
   run: async (sources, options, { environment, emit, signal }) => {
     const { importEngines } = await import('../../engines/store/import-engines.js');
-    const requested = {
-      requireSignature: options.requireSignature || undefined,
-      trustKeys: options.trustKey,
-    };
-    const trust = openTrust(requested, environment);
+    const trust = trustOf(options, environment);
     const store = openLocalStore(options.cacheDir, environment, trust);
     return importEngines(store, sources, { trust, environment, emit, signal });
   },

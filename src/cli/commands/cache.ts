@@ -12,16 +12,15 @@ import type {
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
-import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { flag, type OptionValues, type ValueOption } from '../option.js';
+import { flag, type ValueOption } from '../option.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { withProfileFrom } from '../options/profile-from.js';
 import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
 import { missLines, table } from '../text.js';
-import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
+import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
 
 /** Of commands that take away what cannot be had back. */
 const yesOption = flag({ flags: '--yes', describe: 'do not ask before removing' });
@@ -178,11 +177,6 @@ export const clear = defineCommand({
   render: ({ removed, store }: CacheClearing, { line }) =>
     line(`${plural(removed, 'engine')} removed from ${store}`),
 });
-
-const trustOf = (
-  { requireSignature, trustKey }: OptionValues<typeof trustOptions>,
-  environment: NodeJS.ProcessEnv,
-) => openTrust({ requireSignature: requireSignature || undefined, trustKeys: trustKey }, environment);
 
 /** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {

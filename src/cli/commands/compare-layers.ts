@@ -8,15 +8,14 @@ import { formatIds } from '../../formats/precision/formats/index.js';
 import { compareLayers, decideLayers } from '../../quality/layers/compare-layers.js';
 import { lossOf } from '../../quality/layers/loss.js';
 import type { LayerComparison } from '../../quality/layers/result.js';
-import type { VerifyRequest } from '../../quality/verify/request.js';
 import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { layersReport } from '../../report/layers-page.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, type OptionValues, text } from '../option.js';
-import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
-import { openShapesOption, shapesOf } from '../options/shapes.js';
+import { choice, text } from '../option.js';
+import { comparisonOptions, placeOptions, verifyRequestOf } from '../options/comparison.js';
+import { openShapesOption } from '../options/shapes.js';
 import { step } from '../plan.js';
 import { table } from '../text.js';
 import { verificationSteps } from '../verification-plan.js';
@@ -63,7 +62,7 @@ export const command = defineCommand({
     const found = await inPhase(
       'compare layers',
       emit,
-      () => compareLayers(requestOf(candidate, options), { emit, signal, environment }),
+      () => compareLayers(verifyRequestOf(candidate, options), { emit, signal, environment }),
       `${candidate} against ${against}`,
     );
     const result: LayerComparison = { ...found, repeat: commandLine };
@@ -72,7 +71,7 @@ export const command = defineCommand({
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   plan: async ([candidate = ''], options, { signal, environment }) => {
-    const request = requestOf(candidate, options);
+    const request = verifyRequestOf(candidate, options);
     const { precision, engine, common } = await decideLayers(request, tmpdir(), { signal, environment });
     // Tolerances by name are of tensors, not of outputs, and were checked.
     const runs = new SampleRuns({ ...request, atol: [], rtol: [] }, { signal, environment });
@@ -97,15 +96,6 @@ export const command = defineCommand({
     };
   },
   render,
-});
-
-const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
-  candidate,
-  reference: options.against,
-  shapes: shapesOf(options.shapes),
-  ...comparisonOptionsOf(options),
-  precision: options.precision,
-  ...placeOf(options),
 });
 
 const outputsText = ({ engine }: LayerComparison): string =>

@@ -99,7 +99,7 @@ function termsOf(expression: string): { sign: string; term: string }[] {
   return terms;
 }
 
-/** The operators with most of the FLOPs, where shares can be told: of numbers, and of multiples of one product. */
+/** The operators with most of the FLOPs, where their shares are known: of numbers, and of multiples of one product. */
 function shares({ flops, flopsByOp }: CostFacts): string[] {
   const [total, product] = multipleOf(flops);
   const parts = Object.entries(flopsByOp).flatMap(([op, amount]) => {

@@ -10,9 +10,9 @@ import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionValues, text } from '../option.js';
-import { comparisonOptions, comparisonOptionsOf, placeOf, placeOptions } from '../options/comparison.js';
+import { comparisonOptions, placeOptions, verifyRequestOf } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
-import { openShapesOption, shapesOf } from '../options/shapes.js';
+import { openShapesOption } from '../options/shapes.js';
 import { verificationSteps } from '../verification-plan.js';
 
 const commandOptions = {
@@ -71,12 +71,7 @@ export const command = defineCommand({
 });
 
 const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
-  candidate,
-  reference: options.against,
-  shapes: shapesOf(options.shapes),
-  ...comparisonOptionsOf(options),
-  precision: options.precision,
-  ...placeOf(options),
+  ...verifyRequestOf(candidate, options),
   ...engineOptionsOf(options),
 });
 

@@ -10,6 +10,7 @@ import {
   parseValueRange,
   splitAtCommas,
 } from '../values.js';
+import { shapesOf } from './shapes.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
 
@@ -128,6 +129,24 @@ export const comparisonOptions = {
 };
 
 type ComparisonOptionValues = OptionValues<typeof comparisonOptions>;
+
+/** A comparison of a candidate with its reference, for verbs that have `--against`, `--precision`, shapes and a place. */
+export const verifyRequestOf = (
+  candidate: string,
+  options: ComparisonOptionValues &
+    OptionValues<typeof placeOptions> &
+    Pick<VerifyRequest, 'precision'> & {
+      readonly against: string;
+      readonly shapes: Parameters<typeof shapesOf>[0];
+    },
+): VerifyRequest => ({
+  candidate,
+  reference: options.against,
+  shapes: shapesOf(options.shapes),
+  ...comparisonOptionsOf(options),
+  precision: options.precision,
+  ...placeOf(options),
+});
 
 /** The options as the verify room takes them. */
 export function comparisonOptionsOf(

@@ -84,6 +84,14 @@ export interface BatchRange {
   readonly max: number;
 }
 
+/** The range of an input, dimension by dimension. */
+export const profileRange = (dims: readonly BatchRange[]): ProfileRange => ({
+  min: dims.map(({ min }) => min),
+  opt: dims.map(({ opt }) => opt),
+  max: dims.map(({ max }) => max),
+  values: false,
+});
+
 /** One profile with these sizes in the first axis of every input whose only open dimension it is. Throws TF_PROFILE_INVALID where no input is so. */
 export function batchProfile(inputs: readonly ValueFacts[], batch: BatchRange): ProfileRequest {
   const ranges = new Map<string, ProfileRange>();

@@ -1,4 +1,4 @@
-import { type ProfileRequest, resolveProfiles } from '../../engines/identity/profile.js';
+import { type ProfileRequest, profileRange, resolveProfiles } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
@@ -128,13 +128,6 @@ export function roleOfAxis({
 }
 
 const fixed = (size: number): SizeRange => ({ min: size, opt: size, max: size });
-
-const profileRange = (ranges: readonly SizeRange[]): ProfileRange => ({
-  min: ranges.map(({ min }) => min),
-  opt: ranges.map(({ opt }) => opt),
-  max: ranges.map(({ max }) => max),
-  values: false,
-});
 
 function missing({ name }: Component, unknown: readonly string[]): TrtforgeError {
   return new TrtforgeError(

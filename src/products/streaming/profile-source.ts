@@ -1,4 +1,5 @@
 import type { DerivedProfile, ProfileSource } from '../../engines/calibration/sample-profile.js';
+import { profileRange } from '../../engines/identity/profile.js';
 import { checkConvertible } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
 import { readContract } from './contract/file.js';
@@ -20,17 +21,7 @@ export const contractProfiles: ProfileSource = {
     return profiles.map(({ name, ranges }) => ({
       from: `${path}, profile "${name}"`,
       samples: null,
-      profile: new Map(
-        Object.entries(ranges).map(([input, dims]) => [
-          input,
-          {
-            min: dims.map(({ min }) => min),
-            opt: dims.map(({ opt }) => opt),
-            max: dims.map(({ max }) => max),
-            values: false,
-          },
-        ]),
-      ),
+      profile: new Map(Object.entries(ranges).map(([input, dims]) => [input, profileRange(dims)])),
     }));
   },
 };

@@ -1,3 +1,4 @@
+import { plural } from '../../base/text/quantity.js';
 import { differencesOf } from '../../engines/identity/differences.js';
 import type { BenchMode, BenchRun } from '../../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
@@ -271,6 +272,6 @@ const modeText = ({ kind, graph, spinWait, streams, idleMs }: BenchMode): string
     kind,
     graph === true ? 'CUDA graph' : 'no CUDA graph',
     spinWait === true ? 'spin wait' : 'blocking wait',
-    `${streams} stream${streams === 1 ? '' : 's'}`,
+    plural(streams, 'stream'),
     ...(idleMs > 0 ? [`${idleMs} ms idle`] : []),
   ].join(', ');
