@@ -56,6 +56,7 @@ export function runOf(options: ForgeOptions, context: ForgeContext): Run {
     visible: machine.gpus,
     environment: context.environment ?? process.env,
     commandLine: context.commandLine ?? null,
+    profileFrom: context.profileFrom,
     build: context.build,
   };
 }
@@ -103,7 +104,7 @@ const stepResults = (found: Partial<Forged>): readonly (readonly [string, object
 
 /** The result of phases over one model, however far they came. */
 export function resultOf(
-  { options, root, machine, commandLine }: Run,
+  { options, root, machine, commandLine, profileFrom = [] }: Run,
   { found, phases, error, issues }: Pick<PhaseRun<Forged>, 'found' | 'phases' | 'error' | 'issues'>,
   { isReported, ...times }: Pick<ForgeResult, 'startedAt' | 'totalMs'> & { readonly isReported: boolean },
 ): ForgeResult {
@@ -128,6 +129,7 @@ export function resultOf(
       precision: options.precision ?? 'as-is',
       target: targetOf(options, found),
     },
+    profileFrom: [...profileFrom],
     runRoot: root.path,
     engine: obtained?.engine ?? null,
     passport: obtained?.passportPath ?? null,

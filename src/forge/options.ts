@@ -1,5 +1,6 @@
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
+import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
 import type { EventListener } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';
@@ -32,6 +33,8 @@ export interface ForgeContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** The command line of this run, for its result and report; none where a program calls the library. */
   readonly commandLine?: string;
+  /** Where profiles of the options came from, for the result; default: nowhere. */
+  readonly profileFrom?: readonly ProfileOrigin[];
   /** Who builds plans; default: the library, in a child process. */
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */

@@ -27,6 +27,7 @@ export interface Run {
   readonly options: ForgeOptions;
   readonly root: RunRoot;
   readonly commandLine: string | null;
+  readonly profileFrom?: ForgeContext['profileFrom'];
   /** With no other GPU than that of the run; `visible` are all. */
   readonly machine: Machine;
   readonly visible: GpuList;

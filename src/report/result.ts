@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { obtainedEngineSchema } from '../engines/store/build-result-schema.js';
+import { obtainedEngineSchema, profileOriginSchema } from '../engines/store/build-result-schema.js';
 import { ExitCode } from '../errors.js';
 import { modelFactsSchema } from '../formats/onnx/model-facts.js';
 import { conversionSchema } from '../formats/precision/conversion.js';
@@ -44,6 +44,8 @@ export const forgeResultSchema = z.object({
   startedAt: z.iso.datetime(),
   totalMs: z.number(),
   request: z.object({ model: z.string(), precision: z.string(), target: z.string().nullable() }),
+  /** The profiles that --profile-from made. */
+  profileFrom: z.array(profileOriginSchema).default([]),
   runRoot: z.string(),
   /** Paths, as the run root was passed: the plan, its passport. */
   engine: z.string().nullable(),

@@ -264,6 +264,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
     },
     engineVerification: null,
     bench: null,
+    profileFrom: [],
     verification: {
       schema: 'trtforge.verify/1',
       reference: 'models/resnet50.onnx',

@@ -4,7 +4,8 @@ import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import { buildOrLoad } from '../../engines/store/build-or-load.js';
-import { buildResult } from '../../engines/store/build-result.js';
+import { buildResult, originText } from '../../engines/store/build-result.js';
+import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
@@ -12,12 +13,7 @@ import { buildPlan } from '../build-plan.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
-import {
-  originText,
-  type ProfiledRequest,
-  type ProfileOrigin,
-  withProfileFrom,
-} from '../options/profile-from.js';
+import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
@@ -53,22 +49,14 @@ export const command = defineCommand({
   ],
   options: commandOptions,
   schema: async () => {
-    const [{ z }, { buildResultSchema }, { explainedIssueSchema }] = await Promise.all([
+    const [{ z }, { buildResultSchema, profileOriginSchema }, { explainedIssueSchema }] = await Promise.all([
       import('zod'),
       import('../../engines/store/build-result-schema.js'),
       import('../../quality/explain/explained-issue.js'),
     ]);
     return buildResultSchema.extend({
       /** The profiles that --profile-from made. */
-      profileFrom: z.array(
-        z.object({
-          from: z.string(),
-          /** null where the file states the profile. */
-          samples: z.int().nullable(),
-          /** As --profile takes it; empty where no dimension is dynamic. */
-          profile: z.string(),
-        }),
-      ),
+      profileFrom: z.array(profileOriginSchema),
       issues: z.array(explainedIssueSchema),
     });
   },

@@ -1,3 +1,4 @@
+import { originText } from '../../engines/store/build-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
@@ -79,8 +80,9 @@ export const command = defineCommand({
   options: forgeOptions,
   schema: async () => (await import('../../report/result.js')).forgeResultSchema,
   run: limited(async ([model = ''], options, context): Promise<ForgeResult> => {
-    const { request } = await forgeRequest(model, options, context);
-    return forge(request, { ...context, sections: await sectionsOfProducts(context.products) });
+    const { request, profileFrom } = await forgeRequest(model, options, context);
+    const sections = await sectionsOfProducts(context.products);
+    return forge(request, { ...context, profileFrom, sections });
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
@@ -119,6 +121,7 @@ function render(result: ForgeResult, output: TextOutput): void {
     verdict.outcome
   ];
   if (conversion !== null) line(conversionSentence(conversion));
+  for (const origin of result.profileFrom) line(`Profile: ${originText(origin)}.`);
   if (build !== null) line(engineSentence(build));
   if (verification !== null) line(accuracySentence(verification));
   if (result.engineVerification !== null) line(`The engine: ${accuracySentence(result.engineVerification)}`);

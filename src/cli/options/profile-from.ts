@@ -1,4 +1,3 @@
-import { plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import type {
   DerivedProfile,
@@ -6,18 +5,11 @@ import type {
   ProfileSource,
 } from '../../engines/calibration/sample-profile.js';
 import { profileText } from '../../engines/identity/profile.js';
+import { originText } from '../../engines/store/build-result.js';
+import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { type CommandContext, profileSourcesOfProducts } from '../command.js';
 import type { OptionValues } from '../option.js';
 import type { buildOptions } from './build.js';
-
-/** One profile that `--profile-from` made, as results have it. */
-export interface ProfileOrigin {
-  readonly from: string;
-  /** null where the file states the profile. */
-  readonly samples: number | null;
-  /** As `--profile` takes it; empty where no dimension is dynamic. */
-  readonly profile: string;
-}
 
 /** A request whose profiles are complete. */
 export interface ProfiledRequest<R extends BuildOptions> {
@@ -65,10 +57,6 @@ export async function withProfileFrom<R extends BuildOptions>(
   const profiles = derived.map(({ profile }) => profile).filter(({ size }) => size > 0);
   return { request: { ...request, profiles }, profileFrom };
 }
-
-/** `x:1x3/8x3/32x3, from 12 samples of clips/` */
-export const originText = ({ from, samples, profile }: ProfileOrigin): string =>
-  `${profile === '' ? 'no dynamic dimension' : profile}, from ${samples === null ? from : `${plural(samples, 'sample')} of ${from}`}`;
 
 async function derivedProfiles(
   { profileFrom: files, preprocess, imgsz }: ProfileFromValues,

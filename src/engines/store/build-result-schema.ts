@@ -56,6 +56,16 @@ export const obtainedEngineSchema = z.object({
   warnings: z.array(z.string()),
 });
 
+/** A profile that `--profile-from` made. */
+export const profileOriginSchema = z.object({
+  from: z.string(),
+  /** null where the file states the profile. */
+  samples: z.int().nullable(),
+  /** As --profile takes it; empty where no dimension is dynamic. */
+  profile: z.string(),
+});
+export type ProfileOrigin = z.infer<typeof profileOriginSchema>;
+
 /** What `trtforge build` gives. */
 export const buildResultSchema = z.object({
   schema: z.literal('trtforge.build/1'),

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
+import { plural } from '../../base/text/quantity.js';
 import { targetText } from '../identity/target.js';
-import type { buildResultSchema } from './build-result-schema.js';
+import type { buildResultSchema, ProfileOrigin } from './build-result-schema.js';
 import type { ObtainedEngine } from './obtain-engine.js';
 
 export type BuildResult = z.infer<typeof buildResultSchema>;
@@ -31,3 +32,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     warnings: [...passport.warnings, ...obtained.warnings],
   };
 }
+
+/** `x:1x3/8x3/32x3, from 12 samples of clips/` */
+export const originText = ({ from, samples, profile }: ProfileOrigin): string =>
+  `${profile === '' ? 'no dynamic dimension' : profile}, from ${samples === null ? from : `${plural(samples, 'sample')} of ${from}`}`;

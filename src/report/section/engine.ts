@@ -1,4 +1,5 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
+import { originText } from '../../engines/store/build-result.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import { type Bar, barChart } from '../chart/bars.js';
 import { floatingNodes, layerSentences } from '../layer-sentences.js';
@@ -10,6 +11,7 @@ import {
   fold,
   json,
   labelled,
+  lines,
   list,
   numbers,
   type Section,
@@ -19,7 +21,7 @@ import {
 import { engineSentence, gpusOf, libraryOf, modelBytes, precisionLabel } from '../sentences.js';
 
 /** The engine and its passport. */
-export function engineSection({ engine, passport, build }: ForgeResult): Section | null {
+export function engineSection({ engine, passport, build, profileFrom }: ForgeResult): Section | null {
   if (build === null) return null;
   const { os, arch } = build.passport.identity.document.target;
   return {
@@ -37,6 +39,7 @@ export function engineSection({ engine, passport, build }: ForgeResult): Section
         ['made with', libraryOf(build.passport)],
         ['serves', gpusOf(build.passport) || 'the GPU it was built on'],
         ['platform', `${os} ${arch}`],
+        ['profiles', profileFrom.length === 0 ? null : lines(profileFrom.map(originText))],
       ]),
       fold('The passport in full', json(build.passport)),
     ],

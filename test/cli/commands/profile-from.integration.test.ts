@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -191,6 +191,28 @@ describeWith('toolchain', 'the profile of', () => {
     expect(built).toMatchObject({ source: 'built', profileFrom: [{ samples: 2 }] });
     const again = await run(...args, '--profile', built.profileFrom[0]?.profile ?? '');
     expect(again.json()).toMatchObject({ source: 'local', profileFrom: [] });
+  });
+
+  test('forge names in its result and in the report of its run root', async () => {
+    const args = [
+      'forge',
+      tiled,
+      '--target',
+      'tensorrt-rtx:sm_89',
+      '--skip',
+      'verify',
+      '--run-root',
+      at('run'),
+    ];
+    const { json } = await run(...args, '--profile-from', at('tiled-a.npz'));
+    const [origin] = json<{ profileFrom: { from: string; samples: number; profile: string }[] }>()
+      .profileFrom;
+    expect(origin).toMatchObject({ from: at('tiled-a.npz'), samples: 1 });
+    const report = (name: string) => readFileSync(at('run', name), 'utf8');
+    expect(JSON.parse(report('report.json')).profileFrom).toEqual([origin]);
+    expect(report('report.html')).toContain(origin?.profile);
+    const byHand = await run(...args, '--profile', origin?.profile ?? '');
+    expect(byHand.json().profileFrom).toEqual([]);
   });
 
   test('of one sample is reported as such; of several it is not', async () => {
