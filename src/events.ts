@@ -2,6 +2,8 @@
 export type WorkEvent =
   | { readonly type: 'phase-start'; readonly phase: string; readonly detail?: string }
   | { readonly type: 'phase-end'; readonly phase: string; readonly ms: number; readonly detail?: string }
+  /** An error ended it; the work around it may go on. */
+  | { readonly type: 'phase-failed'; readonly phase: string; readonly ms: number }
   | { readonly type: 'phase-skipped'; readonly phase: string; readonly reason: string }
   /** `done` of `total` steps or bytes (the phase says which); `total` undefined while unknown. */
   | {
@@ -34,7 +36,7 @@ export type EventListener = (event: WorkEvent) => void;
 
 export const ignoreEvents: EventListener = () => {};
 
-/** Runs `work` as a named phase: start and end (with its time) become events; a throw ends the phase without an end event. */
+/** Runs `work` as a named phase: its start, and with the time its end or failure, become events. */
 export async function inPhase<T>(
   phase: string,
   emit: EventListener,
@@ -43,7 +45,13 @@ export async function inPhase<T>(
 ): Promise<T> {
   emit({ type: 'phase-start', phase, ...(detail === undefined ? {} : { detail }) });
   const started = performance.now();
-  const result = await work();
-  emit({ type: 'phase-end', phase, ms: performance.now() - started });
-  return result;
+  const over = (type: 'phase-end' | 'phase-failed') => emit({ type, phase, ms: performance.now() - started });
+  try {
+    const result = await work();
+    over('phase-end');
+    return result;
+  } catch (error) {
+    over('phase-failed');
+    throw error;
+  }
 }

@@ -46,6 +46,14 @@ export class PhaseTree {
     return phase;
   }
 
+  /** The phases that run within the last of a name, innermost first. */
+  within(name: string): readonly OpenPhase[] {
+    const outer = this.#open.findLast((open) => open.name === name);
+    const isInside = ({ parent }: OpenPhase): boolean =>
+      parent !== undefined && (parent === outer || isInside(parent));
+    return this.#open.filter(isInside).toReversed();
+  }
+
   /** Puts lines below the phase that they are part of; gives back those of no phase that runs. */
   place(parent: OpenPhase | undefined, lines: readonly string[]): readonly string[] {
     const open = parent !== undefined && this.#open.includes(parent);

@@ -72,6 +72,7 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
     over(phase.parent, phase.depth, text(phase), phase.lines);
     if (tree.isEmpty) live?.stop();
   };
+  const failed = ({ name }: OpenPhase) => `${colors.red('✗')} ${name}`;
   const warned = new SimilarLines();
   /** A warning like one before it; the result states how many there are. */
   const isRepeated = ({ severity, message }: Extract<WorkEvent, { type: 'log' }>) =>
@@ -87,6 +88,11 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
           const more = event.detail ?? detail;
           return `${colors.green('✓')} ${event.phase} ${colors.dim(formatMs(event.ms))}${more === '' ? '' : ` ${colors.dim(more)}`}`;
         });
+        return;
+      case 'phase-failed':
+        // Phases of a child process or a library have no end of their own when an error stops them.
+        for (const { name } of tree.within(event.phase)) end(name, failed);
+        end(event.phase, failed);
         return;
       case 'phase-skipped': {
         const parent = tree.innermost(event.phase);
@@ -113,7 +119,7 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
     // Phases that run still are those that an error ended.
     end: () => {
       for (let phase = tree.innermost(); phase !== undefined; phase = tree.innermost())
-        end(phase.name, ({ name }) => `${colors.red('✗')} ${name}`);
+        end(phase.name, failed);
     },
   };
 }

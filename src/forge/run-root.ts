@@ -154,6 +154,8 @@ function eventText(event: WorkEvent): string | null {
       return `begin ${event.phase}${event.detail === undefined ? '' : ` ${event.detail}`}`;
     case 'phase-end':
       return `end ${event.phase} after ${event.ms.toFixed(1)} ms`;
+    case 'phase-failed':
+      return `fail ${event.phase} after ${event.ms.toFixed(1)} ms`;
     case 'phase-skipped':
       return `skip ${event.phase}: ${event.reason}`;
     case 'log':

@@ -105,6 +105,28 @@ describe('progress on stderr', () => {
     );
   });
 
+  test.each([
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ])(
+    'what an error ended does not hold what follows (terminal: %s, inner phase: %s)',
+    (terminal, lookupEnds) => {
+      const [start, inner] = nested;
+      const events: readonly WorkEvent[] = [
+        start!,
+        inner!,
+        ...(lookupEnds ? [{ type: 'phase-failed', phase: 'lookup', ms: 2 } as const] : []),
+        { type: 'phase-failed', phase: 'build', ms: 3 },
+        ...nested,
+      ];
+      const lines = linesOf(events, terminal);
+      expect(lines.filter((line) => line.includes('✗')).toSorted()).toEqual(['  ✗ lookup', '✗ build']);
+      expect(lines.slice(2)).toEqual(linesOf(nested, terminal));
+    },
+  );
+
   test.each([true, false])('what an error ended is marked (terminal: %s)', (terminal) => {
     expect(linesOf(nested.slice(0, -1), terminal)).toContain('✗ build');
   });

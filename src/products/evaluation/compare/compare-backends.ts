@@ -95,7 +95,7 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
       continue;
     }
     ran.add(variant.name);
-    await inPhase(variant.name, emit, () => runVariant(each, task, { root, converted }, request, context));
+    await runVariant(each, task, { root, converted }, request, context);
   }
   return writeComparison(root, { ran, warnings, repeat: context.commandLine ?? null });
 }
@@ -148,9 +148,11 @@ async function runVariant(
   try {
     const { open, store } = request;
     const place = { root, converted, imgsz: task.imgsz, open, store };
-    const file = await runnableFile(model, backEnd, place, context);
     const into = { variant, output: join(root, variantFolder(variant)) };
-    await task.run(file, openOptionsFor(backEnd, open), context, into);
+    await inPhase(variant.name, emit, async () => {
+      const file = await runnableFile(model, backEnd, place, context);
+      await task.run(file, openOptionsFor(backEnd, open), context, into);
+    });
     recordRun(root, variant);
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)
