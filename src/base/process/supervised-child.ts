@@ -44,7 +44,8 @@ export function serve(
   });
 }
 
-function toErrorMessage(error: unknown): ChildMessage {
+/** An error as another process or thread gets it. */
+export function toErrorMessage(error: unknown): ChildMessage {
   const known =
     error instanceof TrtforgeError
       ? error

@@ -1,25 +1,8 @@
-import { availableParallelism } from 'node:os';
 import { TrtforgeError } from '../../errors.js';
-import { readImage } from '../../formats/images/image.js';
-import {
-  type Placement,
-  type Preprocessing,
-  preprocess,
-  preprocessings,
-} from '../../formats/images/preprocess.js';
-import type { Dtype } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { type Preprocessing, preprocessings } from '../../formats/images/preprocess.js';
 import type { Binding } from '../runtime/session.js';
-
-/** The one image input of a network. */
-interface ImageInput {
-  readonly name: string;
-  readonly dtype: Dtype;
-  /** null where the model leaves it open. */
-  readonly width: number | null;
-  readonly height: number | null;
-}
+import { startImageThreads } from './image-threads.js';
+import type { ImageInput, PreparedImage } from './prepared-image.js';
 
 /** Finds the input that takes images. Throws TF_SESSION_BINDING where there is not exactly one of shape [1, 3, height, width] of floats. */
 function imageInput(inputs: readonly Binding[]): ImageInput {
@@ -53,54 +36,24 @@ export function preprocessingOf(inputs: readonly Binding[], name: string, imgsz:
     : { ...how, ...size };
 }
 
-/** An image as a network takes it. */
-export interface PreparedImage {
-  /** In float32, whatever the input is. */
-  readonly tensor: Tensor;
-  readonly inputs: NamedTensors;
-  /** Of the image, in pixels. */
-  readonly width: number;
-  readonly height: number;
-  readonly placement: Placement;
-  /** Preparing without decoding. */
-  readonly ms: number;
-}
-
-/** Images in their order; the next ones are decoded while one is used. Iterating throws what reading an image throws. */
+/** Images in their order; the next ones are prepared on other threads while one is used. Iterating throws what reading an image throws. */
 export async function* preparedImages(
   inputs: readonly Binding[],
   paths: readonly string[],
   preprocessing: Preprocessing,
 ): AsyncIterable<PreparedImage> {
   const input = imageInput(inputs);
-  const start = (path: string) => {
-    const preparing = prepare(path, input, preprocessing);
-    // A later image's failure is reported when its turn comes, not as an unhandled rejection before.
-    preparing.catch(() => {});
-    return preparing;
-  };
-  const ahead = paths.slice(0, 2 * availableParallelism()).map(start);
-  for (let index = 0; index < paths.length; index++) {
-    const prepared = await ahead.shift()!;
-    const next = paths[index + 1 + ahead.length];
-    if (next !== undefined) ahead.push(start(next));
-    yield prepared;
+  if (paths.length === 0) return;
+  const threads = await startImageThreads(input, preprocessing, paths.length);
+  try {
+    const ahead = paths.slice(0, 2 * threads.count).map(threads.prepare);
+    for (let index = 0; index < paths.length; index++) {
+      const prepared = await ahead.shift()!;
+      const next = paths[index + 1 + ahead.length];
+      if (next !== undefined) ahead.push(threads.prepare(next));
+      yield prepared;
+    }
+  } finally {
+    await threads.close();
   }
-}
-
-async function prepare(
-  path: string,
-  input: ImageInput,
-  preprocessing: Preprocessing,
-): Promise<PreparedImage> {
-  const image = await readImage(path);
-  const started = performance.now();
-  const { tensor, placement } = preprocess(image, preprocessing);
-  const ms = performance.now() - started;
-  const fed =
-    input.dtype === 'float32'
-      ? tensor
-      : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
-  const { width, height } = image;
-  return { tensor, inputs: new Map([[input.name, fed]]), width, height, placement, ms };
 }

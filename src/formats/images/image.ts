@@ -11,8 +11,8 @@ export interface Image {
 type Sharp = typeof import('sharp').default;
 let loading: Promise<Sharp> | undefined;
 
-/** The decoder, loaded when the first image is read. */
-const loadSharp = (): Promise<Sharp> =>
+/** The decoder, loaded when the first image is read. Throws TF_DECODER_MISSING. */
+export const loadSharp = (): Promise<Sharp> =>
   (loading ??= import('sharp').then(
     ({ default: sharp }) => {
       // Images are decoded beside one another, so each takes one thread.

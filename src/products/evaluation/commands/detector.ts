@@ -106,7 +106,7 @@ export const command = defineCommand({
     renderScores(result, output);
     if (latency !== null)
       output.line(
-        `  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90; ${imagesPerSecond.toFixed(1)} images a second with decoding and scoring`,
+        `  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90; ${imagesPerSecond.toFixed(1)} images a second with decoding`,
       );
     if (result.output !== null) output.line(`  ${result.output}: metrics.json, detections.json`);
   },

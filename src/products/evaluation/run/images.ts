@@ -35,9 +35,9 @@ export const imageRunSchema = z.object({
   firstInput: z.object({ id: z.union([z.number(), z.string()]), sha256: z.string() }),
   latency: latencySchema,
   memory: memorySchema,
-  /** From the first image to the last result: decoding, preparing, running, scoring. */
+  /** From the first prepared image to the last detections or vectors: without loading the network, and without scoring. */
   imagesPerSecond: z.number(),
-  /** Mean processor time for preparing one image; images are decoded beside the runs. */
+  /** Mean time to resize and normalise one image, after decoding; both happen beside the runs. */
   preprocessMs: z.number(),
 });
 export type ImageRun = z.infer<typeof imageRunSchema>;

@@ -1,0 +1,45 @@
+import { readImage } from '../../formats/images/image.js';
+import { type Placement, type Preprocessing, preprocess } from '../../formats/images/preprocess.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+
+/** The one image input of a network. */
+export interface ImageInput {
+  readonly name: string;
+  readonly dtype: Dtype;
+  /** null where the model leaves it open. */
+  readonly width: number | null;
+  readonly height: number | null;
+}
+
+/** An image as a network takes it. */
+export interface PreparedImage {
+  /** In float32, whatever the input is. */
+  readonly tensor: Tensor;
+  readonly inputs: NamedTensors;
+  /** Of the image, in pixels. */
+  readonly width: number;
+  readonly height: number;
+  readonly placement: Placement;
+  /** Preparing without decoding. */
+  readonly ms: number;
+}
+
+/** Throws what reading an image throws. */
+export async function prepareImage(
+  path: string,
+  input: ImageInput,
+  preprocessing: Preprocessing,
+): Promise<PreparedImage> {
+  const image = await readImage(path);
+  const started = performance.now();
+  const { tensor, placement } = preprocess(image, preprocessing);
+  const ms = performance.now() - started;
+  const fed =
+    input.dtype === 'float32'
+      ? tensor
+      : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
+  const { width, height } = image;
+  return { tensor, inputs: new Map([[input.name, fed]]), width, height, placement, ms };
+}

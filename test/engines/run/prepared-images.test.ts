@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getActiveResourcesInfo } from 'node:process';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-inputs.js';
+import type { Binding } from '../../../src/engines/runtime/session.js';
+import { float32Values } from '../../../src/formats/tensor/values.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-images-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const inputs: readonly Binding[] = [{ name: 'x', dtype: 'float16', shape: [1, 3, 2, 2] }];
+const preprocessing = preprocessingOf(inputs, 'rt-detr', 2);
+const levels = Array.from({ length: 40 }, (_, at) => 5 * at);
+const paths = levels.map((level) => join(folder, `${level}.png`));
+
+beforeAll(() =>
+  Promise.all(
+    levels.map((level, at) =>
+      // Sizes differ, so that threads do not end in the order in which they begin.
+      sharp({
+        create: { width: 400 - 9 * at, height: 300, channels: 3, background: { r: level, g: 0, b: 0 } },
+      })
+        .png()
+        .toFile(paths[at]!),
+    ),
+  ),
+);
+
+const threads = () => getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
+
+describe('prepared images', () => {
+  test('come in their order, as float32 and in the type of the input', async () => {
+    const found: { level: number; width: number; bytes: number }[] = [];
+    for await (const image of preparedImages(inputs, paths, preprocessing))
+      found.push({
+        level: Math.round(255 * float32Values(image.tensor)[0]!),
+        width: image.width,
+        bytes: image.inputs.get('x')!.bytes.length,
+      });
+    expect(found).toEqual(levels.map((level, at) => ({ level, width: 400 - 9 * at, bytes: 2 * 3 * 2 * 2 })));
+  });
+
+  test('throw what is wrong with an image when its turn comes, and leave no thread behind', async () => {
+    const damaged = join(folder, 'damaged.png');
+    writeFileSync(damaged, 'no image');
+    const before = threads();
+    let taken = 0;
+    const all = async () => {
+      for await (const _ of preparedImages(inputs, paths.toSpliced(17, 0, damaged), preprocessing)) taken++;
+    };
+    await expect(all()).rejects.toMatchObject({
+      code: 'TF_IMAGE_INVALID',
+      message: expect.stringContaining(damaged),
+    });
+    expect(taken).toBe(17);
+    expect(threads()).toBe(before);
+  });
+
+  test('of which the rest is not wanted leave no thread behind', async () => {
+    const before = threads();
+    for await (const _ of preparedImages(inputs, paths, preprocessing)) {
+      expect(threads()).toBeGreaterThan(before);
+      break;
+    }
+    expect(threads()).toBe(before);
+  });
+});
