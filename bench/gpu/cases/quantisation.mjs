@@ -9,9 +9,9 @@ import { float32Values } from '../../../dist/formats/tensor/values.js';
 import { benchCompare } from '../../../dist/quality/bench/compare.js';
 import { benchRequest } from '../bench-request.mjs';
 import { figure } from '../figures.mjs';
+import { evaluated } from './feed.mjs';
 
 const implicit = fileURLToPath(new URL('../implicit_int8.py', import.meta.url));
-const own = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
 const MODE = { transfers: false, graph: true };
 
 /**
@@ -118,17 +118,7 @@ async function beside(machine, what, plan, peer, profile, limit) {
 /** `mAP 0.70` of a detector, else the signal-to-noise ratio of the first output against FP32 on ONNX Runtime. */
 async function accuracy(machine, { model, unseen, scenes }, plan, at) {
   if (scenes !== undefined) {
-    const data = at(scenes);
-    const { stdout } = spawnSync(
-      process.execPath,
-      [
-        ...[own, 'eval', 'detector', plan, '--json', '--quiet', '--labels', join(data, 'labels.txt')],
-        ...['--instances', join(data, 'instances.json'), '--images', join(data, 'images')],
-      ],
-      { env: machine.environment, encoding: 'utf8', maxBuffer: 1 << 30 },
-    );
-    const answer = JSON.parse(stdout);
-    if (!answer.ok) throw new Error(answer.error.message);
+    const answer = evaluated(machine, plan, at(scenes));
     return `mAP ${answer.metrics.mAP_50_95.toFixed(4)}`;
   }
   const samples = rowsOf(readNpz(at(unseen)));
