@@ -7,12 +7,8 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { choice, flag, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
-import {
-  calibrationPlaceOf,
-  calibrationPlaceOptions,
-  conversionFrom,
-  conversionOptions,
-} from './conversion.js';
+import { placeOf } from './comparison.js';
+import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
 
 /** Sizes of trtexec's users: one profile of three options. */
 const shapes = (which: 'min' | 'opt' | 'max') =>
@@ -171,7 +167,7 @@ export function recipeRequest(
     device: options.device,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
-    conversion: conversionFrom(options, calibrationPlaceOf(options)),
+    conversion: conversionFrom(options, placeOf(options)),
     settings: {
       ...settings,
       memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },

@@ -20,7 +20,7 @@ import type { ConversionOptions } from '../../formats/precision/options.js';
 import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
-import { placeOf, placeOptions } from './comparison.js';
+import { placeOptions } from './comparison.js';
 
 /** Defaults of --data-max lower than the largest value. */
 const dataLimits = floatFormats
@@ -135,14 +135,12 @@ export const calibrationPlaceOptions = () => {
   } as Omit<typeof placeOptions, 'device'>;
 };
 
-/** A place that a configuration file sets for all commands changes nothing for one that does not calibrate. */
-export const calibrationPlaceOf = (
-  options: Parameters<typeof placeOf>[0] & Pick<ConversionOptionValues, 'calibration'>,
-): PlaceOptions => (options.calibration.length === 0 ? {} : placeOf(options));
-
 type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>;
 
-/** The options as conversions take them, calibrated on the CPU unless another place is passed. Throws TF_USAGE for one that has no effect: without a calibration, or where the graph is built as it is. */
+/**
+ * The options as conversions take them, calibrated on the CPU unless another place is passed. A place changes nothing without samples: a configuration file
+ * sets it for all commands. Throws TF_USAGE for other options without effect: without a calibration, or where the graph is built as it is.
+ */
 export function conversionFrom(
   options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
   place: PlaceOptions = {},
@@ -154,13 +152,6 @@ export function conversionFrom(
   const { calibrationCache: cache } = options;
   if (dataMax !== undefined && data.length === 0)
     throw new TrtforgeError('TF_USAGE', '--data-max needs a calibration, and there is none.', {
-      remedy: 'Pass a sample of inputs: --calibration sample.npz.',
-    });
-  const { provider, device, onnxRuntime } = place;
-  const placed = Object.entries({ '--provider': provider, '--device': device, '--onnxruntime': onnxRuntime });
-  const [unused] = placed.flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
-  if (unused !== undefined && data.length === 0)
-    throw new TrtforgeError('TF_USAGE', `${unused} is about a calibration, and there is none.`, {
       remedy: 'Pass a sample of inputs: --calibration sample.npz.',
     });
   const converting = {
@@ -193,7 +184,7 @@ export function conversionFrom(
     calibration:
       data.length === 0 && cache === undefined
         ? undefined
-        : calibrationOf({ data, method, cache, preprocess, imgsz, ...place }),
+        : calibrationOf({ data, method, cache, preprocess, imgsz, ...(data.length === 0 ? {} : place) }),
   };
 }
 

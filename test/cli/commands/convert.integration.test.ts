@@ -81,6 +81,14 @@ describe('trtforge convert', () => {
     ]);
   });
 
+  it('runs where the configuration of all commands names a place that only a calibration needs', async () => {
+    const config = join(folder, 'place.config.json');
+    writeFileSync(config, JSON.stringify({ provider: 'cuda', device: 1, onnxruntime: 'absent.so' }));
+    const { exitCode, json } = await convert(model, '-o', output, '--config', config, '--json');
+    expect(exitCode).toBe(0);
+    expect(json<ConversionResult>().calibration).toBeNull();
+  });
+
   it('takes the names that AutoCast uses', async () => {
     const { json } = await convert(
       model,
