@@ -114,7 +114,7 @@ export const core: Product = {
     ),
     quality(
       'report',
-      'render the report of a run again, or of two runs side by side',
+      'render the report of a result again, or of two side by side',
       () => import('./commands/report.js'),
     ),
     quality(
@@ -184,6 +184,7 @@ export const core: Product = {
     (await import('../report/forge-page.js')).forgeReport,
     (await import('../report/bisect-page.js')).bisectReport,
     (await import('../report/layers-page.js')).layersReport,
+    (await import('../report/bench-page.js')).benchReport,
   ],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');

@@ -15,7 +15,7 @@ export interface ReportKind<R = unknown> {
   /** What is shown of it. */
   page(result: R): Page;
   /** Two of them side by side; null where a kind has no such page. */
-  readonly compare?: (a: RunOf<R>, b: RunOf<R>) => { readonly result: object; readonly page: Page };
+  readonly compare?: (a: ResultAt<R>, b: ResultAt<R>) => { readonly result: object; readonly page: Page };
   /** The chart that `--format svg` writes; null where this result has none. */
   readonly chart?: (result: R) => Chart | null;
 }
@@ -24,6 +24,11 @@ export interface ReportKind<R = unknown> {
 export interface RunOf<R> {
   readonly root: string;
   readonly result: R;
+}
+
+/** A result that was read from `path`, a folder or a file. */
+export interface ResultAt<R> extends RunOf<R> {
+  readonly path: string;
 }
 
 /** What a product shows of its results in the run root of another command, or in two that are compared; `result` is that command's. */

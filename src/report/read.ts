@@ -5,7 +5,7 @@ import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
 import { type Chart, chartFile } from './chart/frame.js';
 import { renderHtml } from './html.js';
-import type { ReportKind, RunOf } from './kind.js';
+import type { ReportKind, ResultAt } from './kind.js';
 import { renderMarkdown } from './markdown.js';
 import type { RenderedReport } from './result.js';
 import { type Page, present, type Section } from './section.js';
@@ -47,7 +47,10 @@ function parseReport(text: string, path: string, kinds: readonly ReportKind[]): 
       `${path} is version ${version} of ${name}; this release reads ${schemaOf(newer)}.`,
       { remedy: 'Run the command that wrote it again: it writes the report anew.' },
     );
-  if (kind === undefined) throw new TrtforgeError('TF_REPORT_INVALID', `${path} is of no known kind.`);
+  if (kind === undefined || (kind === kinds[0] && name?.startsWith('trtforge.') && newer === undefined))
+    throw new TrtforgeError('TF_REPORT_INVALID', `${path} is a ${schema}, which has no report.`, {
+      remedy: `Pass a result of one of these: ${kinds.map(({ source }) => source).join(', ')}.`,
+    });
   const checked = kind.result.safeParse(json);
   if (checked.success) return { kind, result: checked.data };
   throw new TrtforgeError(
@@ -77,15 +80,22 @@ export function renderReport(
 export function renderComparison(
   [a, b]: readonly [ComparedReport, ComparedReport],
   format: ReportFormat,
+  kinds: readonly ReportKind[],
   more: readonly Section[],
 ): { readonly name: string; readonly content: string; readonly warnings: readonly string[] } {
   const { compare, source } = a.kind;
-  if (compare === undefined || b.kind !== a.kind)
+  if (b.kind !== a.kind)
     throw new TrtforgeError(
       'TF_USAGE',
-      `A result of ${source} and one of ${b.kind.source} cannot be shown side by side.`,
-      { remedy: 'Pass two run roots of forge.' },
+      `${a.path} is a result of ${source}, and ${b.path} of ${b.kind.source}: different kinds cannot be shown side by side.`,
+      { remedy: 'Pass two results of one kind.' },
     );
+  if (compare === undefined) {
+    const comparable = kinds.filter((kind) => kind.compare !== undefined).map((kind) => kind.source);
+    throw new TrtforgeError('TF_USAGE', `Two results of ${source} cannot be shown side by side.`, {
+      remedy: `Pass two results of one of these: ${comparable.join(', ')}.`,
+    });
+  }
   if (format === 'svg')
     throw new TrtforgeError('TF_USAGE', 'A comparison has no chart of its own.', {
       remedy: 'Write the page, which has every chart: --format html.',
@@ -101,7 +111,7 @@ export function renderComparison(
 }
 
 type ReportFormat = RenderedReport['format'];
-type ComparedReport = ReadReport & RunOf<unknown>;
+type ComparedReport = ReadReport & ResultAt<unknown>;
 
 function chartOf(kind: ReportKind, result: unknown): Chart {
   const chart = kind.chart?.(result) ?? null;

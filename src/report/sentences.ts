@@ -10,7 +10,7 @@ import {
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
-import type { BenchResult } from '../quality/bench/result.js';
+import type { BenchMode, BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
 
@@ -133,13 +133,25 @@ const engineTarget = (passport: ForgedEngine['passport']): string =>
 export function speedSentence({ runs, gpu, backend }: BenchResult): string {
   const [first] = runs;
   if (first === undefined) return `Nothing was measured on ${backend}.`;
-  const { gpuMs, batch, itemsPerSecond, doubts } = first;
+  const { gpuMs, endToEndMs, batch, itemsPerSecond, doubts } = first;
+  const spread = gpuMs ?? endToEndMs;
   const time =
-    gpuMs === null
-      ? 'No GPU time is known'
-      : `${formatMs(gpuMs.median)} on ${gpu?.name ?? backend} for batch ${batch} (median of ${formatCount(gpuMs.count)})`;
+    spread === null
+      ? 'No time is known'
+      : `${formatMs(spread.median)} on ${gpu?.name ?? backend} for batch ${batch} (median of ${formatCount(spread.count)})`;
   const doubt = doubts.length === 0 ? '' : ' Unreliable: read the warnings.';
   return `${time}, ${formatCount(Math.round(itemsPerSecond))} items a second.${doubt}`;
+}
+
+/** `GPU only, CUDA graph, spin wait` */
+export function modeText({ kind, graph, spinWait, streams, idleMs }: BenchMode): string {
+  return [
+    kind === 'end-to-end' ? 'end to end' : kind === 'gpu-only' ? 'GPU only' : 'with transfers',
+    ...(graph === null ? [] : [graph ? 'CUDA graph' : 'no CUDA graph']),
+    ...(spinWait === null ? [] : [spinWait ? 'spin wait' : 'no spin wait']),
+    ...(streams > 1 ? [plural(streams, 'stream')] : []),
+    ...(idleMs > 0 ? [`${idleMs} ms idle`] : []),
+  ].join(', ');
 }
 
 /** Where the whole run stands, for titles: "resnet50, FP16, tensorrt-rtx 1.7.1.116, sm_89". */

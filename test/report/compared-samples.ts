@@ -1,3 +1,4 @@
+import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { benchResult } from '../fakes/deepstream.js';
 import { sampleResult } from './sample.js';
@@ -8,6 +9,15 @@ type Document = Build['passport']['identity']['document'];
 /** A run whose engine was measured at batch 8. */
 export const measuredSample = (itemsPerSecond: number): ForgeResult =>
   sampleResult({ bench: benchResult(8, itemsPerSecond).result });
+
+/** A measurement with percentiles of `--percentile`. */
+export function percentileBench(itemsPerSecond: number): BenchResult {
+  const { result } = benchResult(8, itemsPerSecond);
+  const withPercentiles = (spread: BenchRun['gpuMs']) =>
+    spread && { ...spread, percentiles: { p50: spread.median, 'p99.9': spread.max * 0.99 } };
+  const runs = result.runs.map((run) => ({ ...run, gpuMs: withPercentiles(run.gpuMs) }));
+  return { ...result, gpuMs: withPercentiles(result.gpuMs), runs };
+}
 
 /** The engine of a run under an identity of its own. */
 function withIdentity(result: ForgeResult, digit: string, change: (document: Document) => Document) {

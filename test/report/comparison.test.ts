@@ -2,16 +2,20 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
 import { compareRuns } from '../../src/report/comparison/compare.js';
 import { type RunComparison, runComparisonSchema } from '../../src/report/comparison/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
-import { sampleBundle } from '../products/bundle/report/sample.js';
+import { failedBundle, sampleBundle } from '../products/bundle/report/sample.js';
+import { sampleVariants } from '../products/evaluation/compare/sample.js';
+import { sampleParity } from '../products/streaming/report/sample.js';
 import { trtforge } from '../support/trtforge.js';
-import { comparedSamples, measuredSample, retrainedSample } from './compared-samples.js';
+import { comparedSamples, measuredSample, percentileBench, retrainedSample } from './compared-samples.js';
 import { sampleResult, stoppedSample } from './sample.js';
 
+const at = (name: string, result: ForgeResult) => ({ root: `runs/${name}`, path: `runs/${name}`, result });
 const compared = (a: ForgeResult, b: ForgeResult): RunComparison =>
-  runComparisonSchema.parse(compareRuns({ root: 'runs/a', result: a }, { root: 'runs/b', result: b }));
+  runComparisonSchema.parse(compareRuns(at('a', a), at('b', b)));
 
 const partOf = ({ parts }: RunComparison, name: string) => parts.find(({ part }) => part === name);
 const ratiosOf = (comparison: RunComparison, name: string) =>
@@ -118,15 +122,93 @@ describe('trtforge report A B', () => {
     expect((await report(a, b, '--format', 'markdown')).out).toBe(join(a, 'comparison.md'));
   });
 
+  it('shows the percentiles of two measurements, and what the engines take', async () => {
+    const [fast, slow] = [2000, 1000].map((rate) => {
+      const file = join(written(`bench-${rate}`, percentileBench(rate), 'bench.json'), 'bench.json');
+      return file;
+    });
+    const { out } = await report(fast!, slow!, '--format', 'json', '-o', '-');
+    const found = runComparisonSchema.parse(JSON.parse(out));
+    expect(found).toMatchObject({ kind: 'bench', a: { run: fast }, identity: null });
+    expect(found.parts.map(({ part, notComparable }) => [part, notComparable])).toEqual([
+      ['engine', []],
+      ['speed', []],
+    ]);
+    const times = partOf(found, 'speed')?.rows.filter(({ unit }) => unit === 'ms');
+    expect(times?.map(({ what }) => /, (\w[\w.]*) \(/.exec(what)?.[1])).toEqual([
+      'median',
+      'p50',
+      'p99',
+      'p99.9',
+    ]);
+    expect(new Set(times?.map(({ ratio }) => ratio))).toEqual(new Set([0.5]));
+    const page = (await report(fast!)).out;
+    expect(readFileSync(page, 'utf8')).toContain('p99.9');
+  });
+
+  it('shows two bundles, component by component and with their chained checks', async () => {
+    const [one, other] = [sampleBundle(), failedBundle()].map((result, index) =>
+      written(`bundle-${index}`, result, 'build_report.json'),
+    );
+    const { out } = await report(one!, other!, '--format', 'json', '-o', '-');
+    const found = runComparisonSchema.parse(JSON.parse(out));
+    const names = new Set(found.parts.map(({ of }) => of));
+    expect([...names]).toEqual(
+      expect.arrayContaining(sampleBundle().components.map(({ component }) => component)),
+    );
+    const chained = found.parts.filter(
+      ({ part, of }) => part === 'accuracy' && of?.startsWith('chained check'),
+    );
+    expect(chained[0]?.rows[0]).toMatchObject({ unit: 'share', ratio: expect.any(Number) });
+    expect((await report(one!, other!)).exitCode).toBe(0);
+  });
+
+  it('of bundles of which one lacks a component has no ratio for it', async () => {
+    const whole = sampleBundle();
+    const less = { ...whole, components: whole.components.slice(1), checks: [] };
+    const [one, other] = [whole, less].map((result, index) =>
+      written(`lacking-${index}`, result, 'build_report.json'),
+    );
+    const { out } = await report(one!, other!, '--format', 'json', '-o', '-');
+    const { parts } = runComparisonSchema.parse(JSON.parse(out));
+    const missing = parts.filter(({ notComparable }) => notComparable.length > 0);
+    expect(missing.map(({ of }) => of)).toContain(whole.components[0]?.component);
+    expect(
+      missing.flatMap(({ rows }) => rows.map(({ ratio }) => ratio)).every((ratio) => ratio === null),
+    ).toBe(true);
+  });
+
+  it('shows two verifications of a stream, and no ratio of errors against two references', async () => {
+    const file = (name: string, change: object = {}) =>
+      join(written(name, { ...sampleParity(), ...change }, 'parity.json'), 'parity.json');
+    const compared = async (other: string) => {
+      const { out } = await report(file('stream'), other, '--format', 'json', '-o', '-');
+      const parsed = runComparisonSchema.parse(JSON.parse(out));
+      return partOf(parsed, 'accuracy');
+    };
+    const same = await compared(file('stream-2'));
+    expect([same?.notComparable, same?.rows[1]?.ratio]).toEqual([[], 1]);
+    const apart = await compared(file('stream-3', { reference: 'other.jsonl' }));
+    expect([apart?.notComparable.length, apart?.rows[1]?.ratio]).toEqual([1, null]);
+  });
+
   it('warns of what cannot be compared', async () => {
     const { exitCode, err } = await report(a, written('retrained', retrainedSample()));
     expect(exitCode).toBe(0);
     expect(err).toContain('not comparable');
   });
 
+  const variants = () => {
+    const context = { root: 'root', ran: new Set<string>(), warnings: [], repeat: null };
+    return join(
+      written('variants', compareVariants(sampleVariants, context), 'variants.json'),
+      'variants.json',
+    );
+  };
   it.each([
     ['results of two kinds', () => [a, written('bundle', sampleBundle(), 'build_report.json')]],
     ['a chart', () => [a, b, '--format', 'svg']],
+    ['a kind that has no such page', () => [variants(), variants()]],
   ])('rejects %s', async (_what, args) => {
     const { exitCode, json } = await report(...args(), '--json');
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);

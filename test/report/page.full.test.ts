@@ -8,15 +8,15 @@ import { bundleReport } from '../../src/products/bundle/report/page.js';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
 import { comparisonReport } from '../../src/products/evaluation/compare/page.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
+import { benchReport } from '../../src/report/bench-page.js';
 import { forgeReport } from '../../src/report/forge-page.js';
 import { renderComparison, renderReport } from '../../src/report/read.js';
-import type { ForgeResult } from '../../src/report/result.js';
 import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
-import { comparedSamples, retrainedSample } from './compared-samples.js';
+import { comparedSamples, percentileBench, retrainedSample } from './compared-samples.js';
 import {
   captionNumbers,
   contrasts,
@@ -41,13 +41,14 @@ const compared = () => {
   });
   return renderReport({ kind: comparisonReport, result }, 'html').content;
 };
-const sideBySide = ([a, b]: readonly [ForgeResult, ForgeResult]) => {
+const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => {
   const sides = [
-    { kind: forgeReport, root: 'runs/a', result: a },
-    { kind: forgeReport, root: 'runs/b', result: b },
+    { kind, root: 'runs/a', path: 'runs/a', result: a },
+    { kind, root: 'runs/b', path: 'runs/b', result: b },
   ] as const;
-  return renderComparison(sides, 'html', []).content;
+  return renderComparison(sides, 'html', [kind], []).content;
 };
+const benches = [percentileBench(2000), percentileBench(1000)] as const;
 const pages: Readonly<Record<string, string>> = {
   pass: forged(passed),
   fail: forged(failedSample()),
@@ -59,6 +60,10 @@ const pages: Readonly<Record<string, string>> = {
   comparison: compared(),
   'two runs': sideBySide(comparedSamples()),
   'two runs that differ': sideBySide([comparedSamples()[0], retrainedSample()]),
+  bench: renderReport({ kind: benchReport, result: benches[0] }, 'html').content,
+  'two benches': sideBySide(benches, benchReport),
+  'two bundles': sideBySide([sampleBundle(), failedBundle()], bundleReport),
+  'two streams': sideBySide([sampleParity(), sampleParity()], parityReport),
 };
 
 describeWith('chromium', 'report.html in Chromium', (executable) => {

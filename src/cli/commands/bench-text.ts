@@ -1,23 +1,22 @@
 import { formatBytes, formatShare } from '../../base/text/quantity.js';
 import type {
   BenchComparison,
-  BenchMode,
   BenchResult,
   BenchRun,
   ComparedSide,
   GpuState,
   LayerTimes,
 } from '../../quality/bench/result.js';
-import type { Spread } from '../../quality/bench/spread.js';
+import { percentilesOf, type Spread } from '../../quality/bench/spread.js';
+import { modeText } from '../../report/sentences.js';
 import type { TextOutput } from '../command.js';
 
 const TOP_LAYERS = 20;
 /** Titles of the columns of a spread with their amounts: 90, 95 and 99 %, and the percentiles that were requested, in order. */
-function columnsOf({ min, mean, median, p90, p95, p99, max, percentiles = {} }: Spread) {
-  const all = Object.entries({ p90, p95, p99, ...percentiles });
-  all.sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1)));
-  return [...Object.entries({ min, mean, median }), ...all, ['max', max] as const];
-}
+const columnsOf = (spread: Spread): readonly (readonly [string, number])[] => {
+  const { min, mean, median, max } = spread;
+  return [...Object.entries({ min, mean, median }), ...percentilesOf(spread), ['max', max]];
+};
 
 /** Milliseconds or ratios with what a column has room for: 0.0005, 0.5244, 12.34, 1234.6. */
 const exact = (value: number): string =>
@@ -53,14 +52,6 @@ function weightsText({
   const share =
     all === undefined ? `at most ${formatBytes(kept)}` : `${formatBytes(kept)} of ${formatBytes(all)}`;
   return `, ${share} of weights kept on the GPU`;
-}
-
-function modeText({ kind, graph, spinWait, streams }: BenchMode): string {
-  const words = [kind === 'end-to-end' ? 'end to end' : kind === 'gpu-only' ? 'GPU only' : 'with transfers'];
-  if (graph !== null) words.push(graph ? 'CUDA graph' : 'no CUDA graph');
-  if (spinWait !== null) words.push(spinWait ? 'spin wait' : 'no spin wait');
-  if (streams > 1) words.push(`${streams} streams`);
-  return words.join(', ');
 }
 
 function renderRun(run: BenchRun, output: TextOutput): void {

@@ -11,17 +11,18 @@ export const command = defineCommand({
     'trtforge report runs/resnet50 --format html',
     'trtforge report engines',
     'trtforge report runs/resnet50-int8 runs/resnet50-fp16',
+    'trtforge report old.bench.json new.bench.json',
     'trtforge report runs/resnet50/report.json --format markdown -o - >> "$GITHUB_STEP_SUMMARY"',
   ],
   arguments: [
     {
       name: 'RUN',
       describe:
-        'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of stream verify',
+        'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of bench or stream verify',
     },
     {
       name: 'B',
-      describe: 'another run of forge: both side by side, as ratios of RUN over B',
+      describe: 'another result of the same kind: both side by side, as ratios of RUN over B',
       optional: true,
     },
   ],
@@ -35,14 +36,14 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe:
-        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result; of two runs comparison.html and the like in the folder of RUN)',
+        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result; of two results comparison.html and the like in the folder of RUN)',
       writes: true,
     }),
   },
   schema: async () => (await import('../../report/result.js')).renderedReportSchema,
   run: async ([run = '', other], options, { products, emit }): Promise<RenderedReport> => {
     const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
-    const read = (path: string) => ({ ...readReport(path, kinds), root: rootOf(path) });
+    const read = (path: string) => ({ ...readReport(path, kinds), path, root: rootOf(path) });
     const [one, two] = [read(run), other === undefined ? undefined : read(other)];
     const runs = two === undefined ? [one] : [one, two];
     const hasSections = runs.every(({ kind }) => kind.isRunRoot === true);
@@ -50,7 +51,7 @@ export const command = defineCommand({
     const { name, content, warnings } =
       two === undefined
         ? { ...renderReport(one, options.format, sections), warnings: [] }
-        : renderComparison([one, two], options.format, sections);
+        : renderComparison([one, two], options.format, kinds, sections);
     for (const message of warnings) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     if (options.output === '-')
       return { schema: 'trtforge.report/1', format: options.format, path: null, content };

@@ -51,6 +51,15 @@ export function spreadOf(column: Float64Array, percentiles: readonly number[] = 
   };
 }
 
+/** Percentiles of a spread by name, the usual ones and those that were requested, in order. */
+export function percentilesOf(
+  spread: Spread,
+  usual: readonly ('p90' | 'p95' | 'p99')[] = ['p90', 'p95', 'p99'],
+): readonly (readonly [string, number])[] {
+  const all = { ...Object.fromEntries(usual.map((name) => [name, spread[name]])), ...spread.percentiles };
+  return Object.entries(all).sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1)));
+}
+
 /**
  * The percentile as trtexec 8.6 to 11 print it: element `n - 1 - int((1 - p/100) * n)` of the sorted times, not below the first.
  * It computes in single precision, which decides the index where the product is a whole number, so this does too.

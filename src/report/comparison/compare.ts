@@ -1,21 +1,21 @@
-import { plural } from '../../base/text/quantity.js';
 import { differencesOf } from '../../engines/identity/differences.js';
-import type { BenchMode, BenchRun } from '../../quality/bench/result.js';
-import type { Measure, VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
-import type { RunOf } from '../kind.js';
+import type { ResultAt } from '../kind.js';
 import type { ForgeResult } from '../result.js';
-import type { ComparedPart, ComparedRow, RunComparison } from './result.js';
+import { comparedPart, differ, lacks, row } from './part.js';
+import type { ComparedPart, RunComparison } from './result.js';
+import { speedPart } from './speed.js';
 
-type Run = RunOf<ForgeResult>;
+type Run = ResultAt<ForgeResult>;
 
 /** Two runs of `forge` side by side. Figures that were measured in another way, on another machine or of another model get no ratio, and the reason. */
 export function compareRuns(a: Run, b: Run): RunComparison {
   const [builtA, builtB] = [a.result.build, b.result.build];
-  const parts = [enginePart, buildPart, precisionPart, accuracyPart, speedPart];
   return {
     schema: 'trtforge.run-comparison/1',
     version: packageVersion(),
+    kind: 'forge',
     a: sideOf(a),
     b: sideOf(b),
     identity:
@@ -27,16 +27,16 @@ export function compareRuns(a: Run, b: Run): RunComparison {
               ...differencesOf(builtA.passport.identity.document, builtB.passport.identity.document),
             ],
           },
-    environment: [...differencesOf(environmentOf(a), environmentOf(b))],
-    parts: parts.flatMap((partOf) => partOf(a.result, b.result) ?? []),
+    environment: environmentDifferences(a.result, b.result),
+    parts: [...modelParts(a.result, b.result)],
   };
 }
 
-const sideOf = ({ root, result }: Run): RunComparison['a'] => {
+const sideOf = ({ path, result }: Run): RunComparison['a'] => {
   const { startedAt, version, request, verdict, engine, build } = result;
   const { outcome, headline } = verdict;
   return {
-    run: root,
+    run: path,
     startedAt,
     version,
     ...request,
@@ -47,49 +47,25 @@ const sideOf = ({ root, result }: Run): RunComparison['a'] => {
   };
 };
 
-const environmentOf = ({ result }: Run): Record<string, string> =>
-  Object.fromEntries(result.environment.map(({ name, text }) => [name, text]));
-
-type Rows = readonly Omit<ComparedRow, 'ratio'>[];
-
-function part(
-  name: ComparedPart['part'],
-  rows: Rows,
-  notComparable: readonly (string | null)[] = [],
-  warnings: readonly (string | null)[] = [],
-): ComparedPart | null {
-  const known = rows.filter((row) => row.a !== null || row.b !== null);
-  if (known.length === 0) return null;
-  const [reasons, remarks] = [notComparable, warnings].map((texts) => texts.filter((text) => text !== null));
-  const isComparable = reasons?.length === 0;
-  return {
-    part: name,
-    notComparable: reasons ?? [],
-    warnings: remarks ?? [],
-    rows: known.map((row) => ({ ...row, ratio: isComparable ? ratioOf(row.a, row.b) : null })),
-  };
+export function environmentDifferences(
+  ...[a, b]: readonly [Pick<ForgeResult, 'environment'>, Pick<ForgeResult, 'environment'>]
+): RunComparison['environment'] {
+  const [one, other] = [a, b].map(({ environment }) =>
+    Object.fromEntries(environment.map(({ name, text }) => [name, text])),
+  );
+  return [...differencesOf(one, other)];
 }
 
-function ratioOf(a: Measure | null, b: Measure | null): number | null {
-  if (a === null || b === null) return null;
-  const ratio = Number(a) / Number(b);
-  return Number.isFinite(ratio) ? ratio : null;
-}
-
-const row = (
-  what: string,
-  unit: ComparedRow['unit'],
-  a: Measure | null | undefined,
-  b: Measure | null | undefined,
-) => ({ what, unit, a: a ?? null, b: b ?? null });
-
-const differ = (what: string, a: string, b: string): string | null =>
-  a === b ? null : `${what}: ${a} and ${b}.`;
-
-/** That one side has what the other has not. */
-function lacks(what: string, a: unknown, b: unknown): string | null {
-  const [missingA, missingB] = [a ?? null, b ?? null].map((side) => side === null);
-  return missingA === missingB ? null : `${missingA ? 'A' : 'B'} has no ${what}.`;
+/** The figures of one model in two runs; `of` names it among several. */
+export function modelParts(
+  a: ForgeResult,
+  b: ForgeResult,
+  of: string | null = null,
+): readonly ComparedPart[] {
+  const parts = [enginePart, buildPart, precisionPart, accuracyPart].map((partOf) => partOf(a, b));
+  return [...parts, speedPart(a.bench, b.bench, [modelsDiffer(a, b)])].flatMap((part) =>
+    part === null ? [] : { ...part, of },
+  );
 }
 
 /** Digests decide where both runs have an engine, else what the models declare. */
@@ -110,7 +86,7 @@ const unknownWeights = (a: ForgeResult, b: ForgeResult): string | null =>
 
 function enginePart({ build: a }: ForgeResult, { build: b }: ForgeResult): ComparedPart | null {
   const [planA, planB] = [a?.passport.plan, b?.passport.plan];
-  return part(
+  return comparedPart(
     'engine',
     [
       row('size of the plan', 'bytes', planA?.bytes, planB?.bytes),
@@ -127,7 +103,7 @@ function buildPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null {
     const processor = environment.find(({ name }) => name === 'processor')?.text;
     return build?.source === 'built' && processor !== undefined ? processor : 'an unknown machine';
   };
-  return part(
+  return comparedPart(
     'build',
     [
       row('time of the library', 'ms', a?.ms, b?.ms),
@@ -152,7 +128,7 @@ function precisionPart(a: ForgeResult, b: ForgeResult): ComparedPart | null {
     return counts;
   });
   const [typesA, typesB] = types;
-  return part(
+  return comparedPart(
     'precision',
     [
       row('nodes converted', 'count', a.conversion?.nodes.converted, b.conversion?.nodes.converted),
@@ -182,7 +158,7 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
   const [outputsA, outputsB] = [outputsOf(a), outputsOf(b)];
   const amount = (output: VerifiedOutput | undefined, statistic: string) =>
     output?.statistics.find(({ name }) => name === statistic)?.amount;
-  return part(
+  return comparedPart(
     'accuracy',
     [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) =>
       ['max', 'mean'].map((statistic) =>
@@ -208,70 +184,3 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
 
 const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>
   `${samples} of seed ${seed}, ${inputs.map(({ name, shape, from }) => `${name} ${shape.join('×')} ${from}`).join(', ')}`;
-
-function speedPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null {
-  const [a, b] = [runA.bench, runB.bench];
-  const [runsA, runsB] = [a, b].map((side) => new Map(side?.runs.map((run) => [shapesText(run), run]))) as [
-    Map<string, BenchRun>,
-    Map<string, BenchRun>,
-  ];
-  const shapes = [...new Set([...runsA.keys(), ...runsB.keys()])];
-  const common = shapes.filter((shape) => runsA.has(shape) && runsB.has(shape));
-  const modes = common.map((shape) =>
-    differ(
-      `Measured in different modes (${shape})`,
-      modeText(runsA.get(shape)!.mode),
-      modeText(runsB.get(shape)!.mode),
-    ),
-  );
-  const doubts = (
-    [
-      ['A', runsA],
-      ['B', runsB],
-    ] as const
-  ).flatMap(([side, runs]) =>
-    [...runs.values()].flatMap((run) => run.doubts.map(({ why }) => `${side} is unreliable: ${why}`)),
-  );
-  return part(
-    'speed',
-    shapes.flatMap((shape) => {
-      const [one, other] = [runsA.get(shape), runsB.get(shape)];
-      return [
-        row(`GPU time, median (${shape})`, 'ms', one?.gpuMs?.median, other?.gpuMs?.median),
-        row(`GPU time, p99 (${shape})`, 'ms', one?.gpuMs?.p99, other?.gpuMs?.p99),
-        row(`end to end, median (${shape})`, 'ms', one?.endToEndMs?.median, other?.endToEndMs?.median),
-        row(`items (${shape})`, 'per-second', one?.itemsPerSecond, other?.itemsPerSecond),
-      ];
-    }),
-    a === null || b === null
-      ? [lacks('measurement', a, b)]
-      : [
-          differ('Measured on different GPUs', a.gpu?.name ?? 'no GPU', b.gpu?.name ?? 'no GPU'),
-          common.length === 0 ? 'The runs have no shapes in common.' : null,
-          ...modes,
-        ],
-    a === null || b === null
-      ? []
-      : [
-          modelsDiffer(runA, runB),
-          differ('Measured by', a.backend, b.backend),
-          differ('Drivers', a.gpu?.driver ?? 'unknown', b.gpu?.driver ?? 'unknown'),
-          ...doubts,
-        ],
-  );
-}
-
-const shapesText = ({ shapes }: BenchRun): string =>
-  shapes
-    .map(({ name, shape }) => `${name} ${shape.join('×')}`)
-    .sort()
-    .join(', ');
-
-const modeText = ({ kind, graph, spinWait, streams, idleMs }: BenchMode): string =>
-  [
-    kind,
-    graph === true ? 'CUDA graph' : 'no CUDA graph',
-    spinWait === true ? 'spin wait' : 'blocking wait',
-    plural(streams, 'stream'),
-    ...(idleMs > 0 ? [`${idleMs} ms idle`] : []),
-  ].join(', ');

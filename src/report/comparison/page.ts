@@ -1,5 +1,11 @@
 import { shellLine } from '../../base/process/shell-quote.js';
-import { formatBytes, formatCount, formatMs, formatStatistic } from '../../base/text/quantity.js';
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatShare,
+  formatStatistic,
+} from '../../base/text/quantity.js';
 import { barChart } from '../chart/bars.js';
 import {
   badge,
@@ -17,24 +23,25 @@ import {
   table,
 } from '../section.js';
 import { nameOfFile, outcomeTone, outcomeWord } from '../sentences.js';
-import type { ComparedPart, ComparedRow, RunComparison } from './result.js';
+import type { ComparedPart, ComparedRow, ComparedSide, RunComparison } from './result.js';
+import { MEDIANS } from './speed.js';
 
-/** The page of two runs: what differs in identity, then every part with its ratio or why there is none. */
+/** The page of two results: what differs in identity, then every part with its ratio or why there is none. */
 export function comparisonPage(result: RunComparison): Page {
   const { a, b, parts } = result;
-  const names = [...new Set([a, b].map(({ model }) => nameOfFile(model)))];
+  const names = [...new Set([a, b].map(({ model, engine, run }) => nameOfFile(model ?? engine ?? run)))];
   const apart = parts.filter(({ notComparable }) => notComparable.length > 0);
   return {
     name: names.join(' and '),
     subtitle: `A: ${a.run} · B: ${b.run}`,
-    kind: 'two runs',
+    kind: `two results of ${result.kind}`,
     version: result.version,
     verdict: {
       outcome: apart.length === 0 ? 'pass' : 'inconclusive',
       word: apart.length === 0 ? 'Comparable' : 'Not all comparable',
       headline: headlineOf(parts),
-      reasons: apart.flatMap(({ part, notComparable }) =>
-        notComparable.map((reason) => `${titles[part]}: not comparable. ${reason}`),
+      reasons: apart.flatMap((part) =>
+        part.notComparable.map((reason) => `${titleOf(part)}: not comparable. ${reason}`),
       ),
       remedies: [],
     },
@@ -42,7 +49,7 @@ export function comparisonPage(result: RunComparison): Page {
     sections: [
       runsSection(result),
       identitySection(result),
-      ...parts.map((each) => partSection(each, result)),
+      ...parts.map((each, index) => partSection(each, index, result)),
       differencesSection('environment', 'Environment', result.environment),
     ],
   };
@@ -56,57 +63,64 @@ const titles: Readonly<Record<ComparedPart['part'], string>> = {
   speed: 'Speed',
 };
 
+const titleOf = ({ part, of }: ComparedPart): string =>
+  of === null ? titles[part] : `${titles[part]}: ${of}`;
+
 /** The figures that people ask for first: of each of these parts the first row that has a ratio. */
-const firstRatios = (parts: RunComparison['parts']): readonly ComparedRow[] =>
-  ['speed', 'accuracy', 'engine', 'build'].flatMap(
-    (name) => parts.find(({ part }) => part === name)?.rows.find(({ ratio }) => ratio !== null) ?? [],
-  );
+const firstRatios = (parts: RunComparison['parts']): readonly Pick<ComparedRow, 'what' | 'ratio'>[] =>
+  ['speed', 'accuracy', 'engine', 'build'].flatMap((name) => {
+    const { of, rows } = parts.find(({ part }) => part === name) ?? { of: null, rows: [] };
+    const first = rows.find(({ ratio }) => ratio !== null);
+    return first === undefined ? [] : { ...first, what: `${of === null ? '' : `${of}: `}${first.what}` };
+  });
 
 const figuresOf = (parts: RunComparison['parts']): readonly Figure[] =>
   firstRatios(parts).map(({ what, ratio }) => ({ text: `${formatStatistic(ratio)}×`, name: what }));
 
 function headlineOf(parts: RunComparison['parts']): string {
   const ratios = firstRatios(parts).map(({ what, ratio }) => `${what} ${formatStatistic(ratio)}×`);
-  return ratios.length === 0
-    ? 'No figure of the two runs can be compared.'
-    : `A over B: ${ratios.join(', ')}.`;
+  return ratios.length === 0 ? 'No figure of the two can be compared.' : `A over B: ${ratios.join(', ')}.`;
 }
 
 function runsSection({ a, b }: RunComparison): Section {
-  const rows: readonly (readonly [string, (side: RunComparison['a']) => Text])[] = [
+  const rows: readonly (readonly [string, (side: ComparedSide) => Text | null])[] = [
     ['run', ({ run }) => code(run)],
     [
       'verdict',
-      ({ outcome }) => badge(outcomeWord[outcome], outcome === 'error' ? 'bad' : outcomeTone[outcome]),
+      ({ outcome }) =>
+        outcome && badge(outcomeWord[outcome], outcome === 'error' ? 'bad' : outcomeTone[outcome]),
     ],
     ['result', ({ headline }) => headline],
-    ['model', ({ model }) => code(model)],
+    ['model', ({ model }) => model && code(model)],
     ['precision', ({ precision }) => precision],
-    ['target', ({ target }) => target ?? '–'],
+    ['target', ({ target }) => target],
     ['started', ({ startedAt }) => startedAt],
     ['trtforge', ({ version }) => version],
-    ['engine', ({ engine }) => (engine === null ? '–' : code(engine))],
-    ['identity', ({ identity }) => (identity === null ? '–' : code(identity.slice(0, 16)))],
+    ['engine', ({ engine }) => engine && code(engine)],
+    ['identity', ({ identity }) => identity && code(identity.slice(0, 16))],
   ];
   return {
     id: 'runs',
-    title: 'The two runs',
+    title: 'What is compared',
     lead: 'Ratios are figures of A over those of B, as in bench compare: of times, above 1 means that A is slower.',
     blocks: [
       table(
-        'What ran',
+        'The two results',
         ['', 'A', 'B'],
-        rows.map(([name, of]) => [name, of(a), of(b)]),
+        rows.flatMap(([name, of]) => {
+          const texts = [of(a), of(b)];
+          return texts.every((text) => text === null) ? [] : [[name, ...texts.map((text) => text ?? '–')]];
+        }),
       ),
     ],
   };
 }
 
-function identitySection({ identity }: RunComparison): Section {
+function identitySection({ identity }: RunComparison): Section | null {
   const title = 'Identity';
-  if (identity === null) return { id: 'identity', title, lead: 'Not both runs have an engine.', blocks: [] };
+  if (identity === null) return null;
   if (identity.equal) return { id: 'identity', title, lead: 'Both engines have one identity.', blocks: [] };
-  return differencesSection('identity', title, identity.differences)!;
+  return differencesSection('identity', title, identity.differences);
 }
 
 function differencesSection(
@@ -136,22 +150,21 @@ function valueText(value: unknown): Text {
   return /^[0-9a-f]{64}$/.test(text) ? code(`${text.slice(0, 16)}…`) : text;
 }
 
-function partSection(
-  { part, notComparable, warnings, rows }: ComparedPart,
-  { a, b }: RunComparison,
-): Section {
+function partSection(compared: ComparedPart, index: number, { a, b }: RunComparison): Section {
+  const { part, of, notComparable, warnings, rows } = compared;
+  const title = titleOf(compared);
   const isComparable = notComparable.length === 0;
   return {
-    id: part,
-    title: titles[part],
+    id: of === null ? part : `${part}-${index + 1}`,
+    title,
     lead: isComparable
-      ? 'The figures of both runs can be compared.'
-      : 'The figures of both runs cannot be compared, so they have no ratios.',
+      ? 'The figures of both can be compared.'
+      : 'The figures of both cannot be compared, so they have no ratios.',
     blocks: [
       labelled('not comparable', 'bad', notComparable),
       labelled('warning', 'warn', warnings),
       table(
-        `${titles[part]} of both runs`,
+        `${title}, of both`,
         ['figure', ...numbers('A', 'B', 'A / B')],
         rows.map((row) => [
           row.what,
@@ -165,15 +178,13 @@ function partSection(
   };
 }
 
-/** How the rows of speed begin that are drawn. */
-const GPU_MEDIAN = 'GPU time, median';
-
 function speedBlocks(rows: readonly ComparedRow[], a: string | null, b: string | null) {
+  const drawn = MEDIANS.find((median) => rows.some(({ what }) => what.startsWith(median))) ?? MEDIANS[0];
   const bars = rows
-    .filter(({ what, ratio }) => what.startsWith(GPU_MEDIAN) && ratio !== null)
+    .filter(({ what, ratio }) => what.startsWith(drawn) && ratio !== null)
     .flatMap(({ what, ...row }) =>
       (['a', 'b'] as const).map((side) => ({
-        label: `${side.toUpperCase()}${what.slice(GPU_MEDIAN.length)}`,
+        label: `${side.toUpperCase()}${what.slice(drawn.length)}`,
         amount: Number(row[side]),
         text: formatMs(Number(row[side])),
         tone: side === 'a' ? ('accent' as const) : ('quiet' as const),
@@ -183,12 +194,12 @@ function speedBlocks(rows: readonly ComparedRow[], a: string | null, b: string |
   return present([
     bars.length === 0
       ? null
-      : charts({ chart: barChart('Median GPU time of both runs', bars), caption: 'Shorter is faster.' }),
+      : charts({ chart: barChart(`Both: ${drawn}`, bars), caption: 'Shorter is faster.' }),
     ...(a === null || b === null
       ? []
       : [
           note(
-            'The runs were measured at different times. This command measures both engines in turns, with a confidence interval:',
+            'The two were measured at different times. This command measures both engines in turns, with a confidence interval:',
           ),
           command(shellLine(['trtforge', 'bench', 'compare', a, b])),
         ]),
@@ -209,5 +220,7 @@ function amountText(unit: ComparedRow['unit'], amount: ComparedRow['a']): string
       return `${formatCount(Math.round(number))} a second`;
     case 'error':
       return formatStatistic(number);
+    case 'share':
+      return formatShare(number);
   }
 }

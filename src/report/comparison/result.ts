@@ -9,15 +9,16 @@ const differenceSchema = z.object({
 });
 
 const sideSchema = z.object({
-  /** The run root, as passed. */
+  /** The run root or the file, as passed. */
   run: z.string(),
-  startedAt: z.string(),
+  /** null here and below where such results do not state it. */
+  startedAt: z.string().nullable(),
   /** Of trtforge. */
-  version: z.string(),
-  model: z.string(),
-  precision: z.string(),
+  version: z.string().nullable(),
+  model: z.string().nullable(),
+  precision: z.string().nullable(),
   target: z.string().nullable(),
-  outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
+  outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']).nullable(),
   headline: z.string(),
   /** Path of the plan, and its identity; null without an engine. */
   engine: z.string().nullable(),
@@ -26,7 +27,7 @@ const sideSchema = z.object({
 
 const rowSchema = z.object({
   what: z.string(),
-  unit: z.enum(['ms', 'bytes', 'count', 'per-second', 'error']),
+  unit: z.enum(['ms', 'bytes', 'count', 'per-second', 'error', 'share']),
   a: measureSchema.nullable(),
   b: measureSchema.nullable(),
   /** a over b; null where the part is not comparable, where a side has no such figure, and where b is 0. */
@@ -35,6 +36,8 @@ const rowSchema = z.object({
 
 const partSchema = z.object({
   part: z.enum(['engine', 'build', 'precision', 'accuracy', 'speed']),
+  /** The component or the check that it is about; null for the whole. */
+  of: z.string().nullable(),
   /** Why the figures of the two runs cannot be compared; empty where they can. */
   notComparable: z.array(z.string()),
   /** What a reader should know of a comparison that can be made. */
@@ -42,14 +45,16 @@ const partSchema = z.object({
   rows: z.array(rowSchema),
 });
 
-/** Two runs of `forge` side by side, as `report A B` writes it. */
+/** Two results of one kind side by side, as `report A B` writes it. */
 export const runComparisonSchema = z.object({
   schema: z.literal('trtforge.run-comparison/1'),
   /** The version of trtforge that compared. */
   version: z.string(),
+  /** What both are results of: `forge`. */
+  kind: z.string(),
   a: sideSchema,
   b: sideSchema,
-  /** Of the documents that identities are digests of; null where a run has no engine. */
+  /** Of the documents that identities are digests of; null where a side has no engine with its identity. */
   identity: z.object({ equal: z.boolean(), differences: z.array(differenceSchema) }).nullable(),
   /** Of machine and versions. */
   environment: z.array(differenceSchema),
@@ -57,5 +62,6 @@ export const runComparisonSchema = z.object({
 });
 
 export type RunComparison = z.infer<typeof runComparisonSchema>;
+export type ComparedSide = z.infer<typeof sideSchema>;
 export type ComparedPart = z.infer<typeof partSchema>;
 export type ComparedRow = z.infer<typeof rowSchema>;

@@ -1,15 +1,15 @@
 import { formatBytes, formatCount, formatMs } from '../../base/text/quantity.js';
-import type { BenchRun } from '../../quality/bench/result.js';
-import type { ForgeResult } from '../result.js';
+import type { BenchResult } from '../../quality/bench/result.js';
+import { percentilesOf } from '../../quality/bench/spread.js';
 import { badge, code, labelled, numbers, type Section, table } from '../section.js';
-import { speedSentence } from '../sentences.js';
+import { modeText, speedSentence } from '../sentences.js';
 
-/** How fast the engine is on the GPU it was measured on, how that was measured, and what makes the measurement unreliable. */
-export function speedSection({ bench }: ForgeResult): Section | null {
+/** How fast an engine or a model is where it was measured, how that was measured, and what makes the measurement unreliable. */
+export function speedSection({ bench }: { readonly bench: BenchResult | null }): Section | null {
   if (bench === null) return null;
-  const { gpu, subject, warnings } = bench;
+  const { gpu, subject, warnings, backend } = bench;
   const sizes: readonly (readonly [string, number | null])[] = [
-    ['plan', subject.bytes],
+    ['file', subject.bytes],
     ['activations of one context', subject.contextBytes],
     ['GPU memory that loading took', subject.loadedBytes],
   ];
@@ -18,32 +18,36 @@ export function speedSection({ bench }: ForgeResult): Section | null {
     title: 'Speed',
     lead: speedSentence(bench),
     blocks: [
+      timesTable(`GPU compute time on ${gpu?.name ?? backend}, and how it was measured`, bench, 'gpuMs'),
+      timesTable(`Time end to end on ${backend}, and how it was measured`, bench, 'endToEndMs'),
       table(
-        `GPU compute time on ${gpu?.name ?? bench.backend}, and how it was measured`,
-        ['shapes', ...numbers('median', 'p99', 'max', 'items/s', 'samples'), 'mode', 'measurement'],
-        bench.runs.map((run) => [
-          code(run.shapes.map(({ name, shape }) => `${name} ${shape.join('×')}`).join(', ')),
-          ...(['median', 'p99', 'max'] as const).map((name) =>
-            run.gpuMs === null ? '–' : formatMs(run.gpuMs[name]),
-          ),
-          formatCount(Math.round(run.itemsPerSecond)),
-          formatCount(run.gpuMs?.count ?? 0),
-          modeOf(run),
-          run.doubts.length === 0 ? badge('steady', 'good') : badge('unreliable', 'warn'),
-        ]),
-      ),
-      table(
-        'What the engine takes',
+        'What it takes',
         ['what', ...numbers('size')],
-        sizes.map(([what, bytes]) => [what, bytes === null ? '–' : formatBytes(bytes)]),
+        sizes.flatMap(([what, bytes]) => (bytes === null ? [] : [[what, formatBytes(bytes)]])),
       ),
       labelled('warning', 'warn', warnings),
     ],
   };
 }
 
-function modeOf({ mode }: BenchRun): string {
-  const transfers = mode.kind === 'with-transfers' ? 'with transfers' : 'GPU only';
-  const graph = mode.graph === true ? 'CUDA graph' : 'no CUDA graph';
-  return `${transfers}, ${graph}, ${mode.spinWait === true ? 'spin wait' : 'blocking wait'}`;
+/** The runs of which a clock has times, with the percentiles that were requested; null without any. */
+function timesTable(caption: string, { runs }: BenchResult, clock: 'gpuMs' | 'endToEndMs') {
+  const timed = runs.flatMap((run) => {
+    const spread = run[clock];
+    return spread === null ? [] : [{ ...run, spread }];
+  });
+  const percentiles = timed.slice(0, 1).flatMap(({ spread }) => percentilesOf(spread, ['p99']));
+  const names = percentiles.map(([name]) => name);
+  return table(
+    caption,
+    ['shapes', ...numbers('median', ...names, 'max', 'items/s', 'samples'), 'mode', 'measurement'],
+    timed.map(({ shapes, spread, itemsPerSecond, mode, doubts }) => [
+      code(shapes.map(({ name, shape }) => `${name} ${shape.join('×')}`).join(', ')),
+      ...[spread.median, ...percentilesOf(spread, ['p99']).map(([, ms]) => ms), spread.max].map(formatMs),
+      formatCount(Math.round(itemsPerSecond)),
+      formatCount(spread.count),
+      modeText(mode),
+      doubts.length === 0 ? badge('steady', 'good') : badge('unreliable', 'warn'),
+    ]),
+  );
 }

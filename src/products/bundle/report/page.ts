@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import { comparisonPage } from '../../../report/comparison/page.js';
 import { remediesOf } from '../../../report/forge-page.js';
 import { defineReport } from '../../../report/kind.js';
 import type { ForgeResult } from '../../../report/result.js';
@@ -8,6 +9,7 @@ import { type Figure, present, ring } from '../../../report/section.js';
 import { REPORT_FILE } from '../build-report.js';
 import { type BundleReport, bundleReportSchema } from '../report-schema.js';
 import { chainSection } from './chain.js';
+import { compareBundles } from './compare.js';
 import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';
 import { agreementShare, bundleTitle, bundleVerdict, timedPhases } from './sentences.js';
 
@@ -17,6 +19,10 @@ export const bundleReport = defineReport<BundleReport>({
   file: REPORT_FILE,
   result: bundleReportSchema,
   isRunRoot: true,
+  compare: (a, b) => {
+    const result = compareBundles(a, b);
+    return { result, page: comparisonPage(result) };
+  },
   page: (report) => ({
     name: report.model_name ?? report.meta,
     subtitle: bundleTitle(report),

@@ -1,12 +1,14 @@
-import { formatBytes, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
+import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
+import { comparisonPage } from '../../../report/comparison/page.js';
 import { defineReport } from '../../../report/kind.js';
 import { repeatSection } from '../../../report/section/run.js';
 import { badge, numbers, type Section, table } from '../../../report/section.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
 import { type ParityResult, parityResultSchema } from '../verify/result.js';
-import { taskLine } from '../verify/task.js';
+import { compareParities } from './compare.js';
 import { driftChart, driftSection } from './drift.js';
+import { parityHeadline } from './sentences.js';
 
 /** What `trtforge stream verify` prints with `--json`: verdicts, the drift chart, outputs, reasons, times. */
 export const parityReport = defineReport<ParityResult>({
@@ -14,32 +16,31 @@ export const parityReport = defineReport<ParityResult>({
   file: 'parity.json',
   result: parityResultSchema,
   chart: driftChart,
-  page: (result) => {
-    const { verdicts, task } = result;
-    const judged =
-      task.kind === 'not-judged' ? `not judged (${task.why})` : `${verdicts.task}; ${taskLine(task)}`;
-    return {
-      name: result.candidate,
-      subtitle: `against ${result.reference}, ${result.mode}, on ${result.candidateBackend}`,
-      kind: 'stream verify',
-      version: packageVersion(),
-      verdict: {
-        outcome: result.outcome,
-        word: outcomeWord[result.outcome],
-        headline: `${plural(result.passed, 'chunk')} of ${result.chunks} passed (${formatShare(result.passRate)}). Contract: ${verdicts.contract}. Numbers: ${verdicts.numeric}. Task: ${judged}.`,
-        reasons: result.reasons,
-        remedies: [],
-      },
-      figures: [],
-      sections: [
-        driftSection(result),
-        outputsSection(result),
-        reasonsSection(result),
-        timesSection(result),
-        repeatSection(result.repeat),
-      ],
-    };
+  compare: (a, b) => {
+    const result = compareParities(a, b);
+    return { result, page: comparisonPage(result) };
   },
+  page: (result) => ({
+    name: result.candidate,
+    subtitle: `against ${result.reference}, ${result.mode}, on ${result.candidateBackend}`,
+    kind: 'stream verify',
+    version: packageVersion(),
+    verdict: {
+      outcome: result.outcome,
+      word: outcomeWord[result.outcome],
+      headline: parityHeadline(result),
+      reasons: result.reasons,
+      remedies: [],
+    },
+    figures: [],
+    sections: [
+      driftSection(result),
+      outputsSection(result),
+      reasonsSection(result),
+      timesSection(result),
+      repeatSection(result.repeat),
+    ],
+  }),
 });
 
 const outputsSection = ({ outputs, rule }: ParityResult): Section => ({

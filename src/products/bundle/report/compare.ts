@@ -1,0 +1,91 @@
+import { environmentDifferences, modelParts } from '../../../report/comparison/compare.js';
+import { comparedPart, differ, lacks, row } from '../../../report/comparison/part.js';
+import type { ComparedPart, RunComparison } from '../../../report/comparison/result.js';
+import type { ResultAt } from '../../../report/kind.js';
+import { packageVersion } from '../../../version.js';
+import type { ChainCheck } from '../chain-schema.js';
+import type { BundleReport, ComponentReport } from '../report-schema.js';
+import { agreementShare, bundleVerdict } from './sentences.js';
+
+/** Two bundles side by side: each component as two runs of forge are, and the chained checks. */
+export function compareBundles(a: ResultAt<BundleReport>, b: ResultAt<BundleReport>): RunComparison {
+  const components = pairsOf(a.result.components, b.result.components, ({ component }) => component);
+  const checks = pairsOf(a.result.checks, b.result.checks, ({ candidate }) => candidate);
+  return {
+    schema: 'trtforge.run-comparison/1',
+    version: packageVersion(),
+    kind: 'a bundle',
+    ...{ a: sideOf(a), b: sideOf(b) },
+    identity: null,
+    environment: environmentDifferences(a.result, b.result),
+    parts: [
+      ...components.flatMap(([name, one, other]) => componentParts(name, one, other)),
+      ...checks.flatMap(([name, one, other]) => chainPart(name, one, other) ?? []),
+    ],
+  };
+}
+
+const sideOf = ({ path, result }: ResultAt<BundleReport>): RunComparison['a'] => {
+  const { outcome, headline } = bundleVerdict(result);
+  return {
+    run: path,
+    startedAt: result.started_utc,
+    version: result.version,
+    model: result.model_name ?? result.meta,
+    precision: result.precision,
+    target: result.target,
+    outcome,
+    headline,
+    engine: null,
+    identity: null,
+  };
+};
+
+/** What either side has by its name, in order. */
+function pairsOf<T>(a: readonly T[], b: readonly T[], nameOf: (each: T) => string) {
+  const find = (side: readonly T[], name: string) => side.find((each) => nameOf(each) === name) ?? null;
+  return [...new Set([...a, ...b].map(nameOf))].map((name) => [name, find(a, name), find(b, name)] as const);
+}
+
+/** A component that a side lacks, or did not come to, has no figures but the size of the other's engine. */
+function componentParts(
+  name: string,
+  a: ComponentReport | null,
+  b: ComponentReport | null,
+): readonly ComparedPart[] {
+  if (a?.forge && b?.forge) return modelParts(a.forge, b.forge, name);
+  const sizes = row('size of the plan', 'bytes', a?.engine_bytes, b?.engine_bytes);
+  const part = comparedPart('engine', [sizes], [lacks(`run of ${name}`, a?.forge, b?.forge)]);
+  return part === null ? [] : [{ ...part, of: name }];
+}
+
+function chainPart(name: string, a: ChainCheck | null, b: ChainCheck | null): ComparedPart | null {
+  const share = (what: string, of: (check: ChainCheck) => number) =>
+    row(what, 'share', a && of(a), b && of(b));
+  const drift = (component: string) => (check: ChainCheck | null) =>
+    check?.components.find((each) => each.component === component)?.relative_rms;
+  const drifting = [...(a?.components ?? []), ...(b?.components ?? [])].map(({ component }) => component);
+  const part = comparedPart(
+    'accuracy',
+    [
+      share('tokens that agree', (check) => agreementShare(check.token_agreement, check)),
+      share('durations that agree', (check) => agreementShare(check.duration_agreement, check)),
+      share('equal sequences', ({ equal_sequences, samples }) => equal_sequences / samples),
+      ...[...new Set(drifting)].map((component) =>
+        row(
+          `relative error of the logits, ${component} exchanged alone`,
+          'error',
+          drift(component)(a),
+          drift(component)(b),
+        ),
+      ),
+    ],
+    a === null || b === null
+      ? [lacks(`chained check of the ${name}`, a, b)]
+      : [differ('The samples differ', samplesText(a), samplesText(b))],
+  );
+  return part && { ...part, of: `chained check of the ${name}` };
+}
+
+const samplesText = ({ samples, seed, frames }: ChainCheck): string =>
+  `${samples} of seed ${seed}, ${frames} frames`;
