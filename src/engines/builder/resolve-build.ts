@@ -65,7 +65,7 @@ export async function resolveBuild(
     gpuComputeCapability: machine?.gpuComputeCapability ?? null,
   });
   const format = formatNamed(recipe.precision);
-  assertFormatBuilds(recipe, target);
+  assertTypesBuild(model, content, recipe, target);
   const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
   return {
     modelPath: model,
@@ -106,15 +106,30 @@ function timingCachePath(folder: string, target: Target, machine: MachineFacts |
   return join(folder, 'timing', name);
 }
 
-/** Throws TF_TARGET_UNSUPPORTED where a typed graph would hold a type that the target's GPUs do not have. */
-function assertFormatBuilds({ precision, conversion }: Recipe, { computeCapabilities }: Target): void {
-  const format = formatNamed(precision);
-  const lowest = format?.computeCapability ?? 0;
-  const lacking = computeCapabilities.find((capability) => capability < lowest);
-  if (format === undefined || conversion === null || lacking === undefined) return;
-  throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${lacking} has no ${format.label}.`, {
-    remedy: `Choose targets from sm_${lowest} on, or another --precision.`,
-  });
+/** Throws TF_TARGET_UNSUPPORTED where the graph has, or gets, a type that the target's GPUs do not have. */
+function assertTypesBuild(
+  model: string,
+  { precisions }: ModelContent,
+  { precision, conversion }: Recipe,
+  { product, computeCapabilities }: Target,
+): void {
+  // INT8 builds everywhere. TensorRT-RTX computes it in FP32 for 7.5, so nothing is converted for that.
+  const isChecked = conversion !== null && (precision !== 'int8' || product === 'tensorrt-rtx');
+  const made: readonly string[] = isChecked ? [precision] : [];
+  for (const id of [...made, ...precisions.filter((own) => own !== 'int8')]) {
+    const format = formatNamed(id);
+    const lowest = format?.computeCapability ?? 0;
+    const lacking = computeCapabilities.find((capability) => capability < lowest);
+    if (format === undefined || lacking === undefined) continue;
+    const isMade = made.includes(id);
+    throw new TrtforgeError(
+      'TF_TARGET_UNSUPPORTED',
+      `sm_${lacking} has no ${format.label}${isMade ? '' : `, and ${model} holds it`}.`,
+      {
+        remedy: `Choose targets from sm_${lowest} on, or another ${isMade ? '--precision' : 'model'}.`,
+      },
+    );
+  }
 }
 
 async function chooseTarget(

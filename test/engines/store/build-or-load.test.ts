@@ -13,6 +13,7 @@ import { buildResultSchema } from '../../../src/engines/store/build-result-schem
 import { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
+import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
@@ -340,6 +341,17 @@ describe('requests that cannot be met stop before any build', () => {
     const { build, count } = countingBuilder();
     expect((await refusal(obtain(wishes, build))).code).toBe(code);
     expect(count()).toBe(0);
+  });
+
+  test('a model that already has a type which the target lacks', async () => {
+    const { build, count } = countingBuilder();
+    const typed = join(folder, 'typed.onnx');
+    await convertModel(model, typed, { precision: 'bf16' });
+    const wishes = { model: typed, precision: 'as-is' } as const;
+    const error = await refusal(obtain({ ...wishes, target: 'tensorrt-rtx:sm_75,sm_89' }, build));
+    expect([error.code, count()]).toEqual(['TF_TARGET_UNSUPPORTED', 0]);
+    await obtain({ ...wishes, target: 'tensorrt-rtx:sm_89' }, build);
+    expect(count()).toBe(1);
   });
 
   test.each([
