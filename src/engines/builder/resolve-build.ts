@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
@@ -81,7 +81,8 @@ export async function resolveBuild(
       format === undefined || recipe.conversion === null
         ? null
         : { ...requested.conversion, precision: format.id },
-    pluginPaths: requested.plugins ?? [],
+    // The loader looks for a name without a slash in its own folders.
+    pluginPaths: (requested.plugins ?? []).map((plugin) => resolve(plugin)),
     extension,
     device,
     timingCache: timingCache === 'auto' ? timingCachePath(folder, target, machine) : timingCache,

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -89,7 +90,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
     {
       inferenceLibrary: toolchain.libraries.inference,
       pluginLibrary: toolchain.libraries.plugins,
-      pluginPaths: [...plugins],
+      pluginPaths: plugins.map((plugin) => resolve(plugin)),
       planPath: plan.loadPath,
       device: gpu.index,
       allowHostCode,

@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import type { LoadOptions } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
@@ -45,7 +45,7 @@ describe('loading an engine', () => {
       addon,
       toolchain: sampleToolchain,
       weightBudget: 'automatic',
-      plugins: [plugin],
+      plugins: [relative('.', plugin)],
     });
     expect(addon.opened).toEqual([
       {
