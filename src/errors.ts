@@ -674,7 +674,8 @@ export const catalogue = {
   TF_INTERNAL: {
     exitCode: ExitCode.internal,
     meaning: 'A fault of trtforge itself.',
-    remedy: 'Please report it with the command and the stack (TRTFORGE_DEBUG=1 prints it).',
+    remedy:
+      'Report it: `trtforge report-bug -o bug.tar.gz -- COMMAND` packs the command, its log and the stack.',
   },
 } as const satisfies Record<string, CatalogueEntry>;
 

@@ -1,10 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { recordingInputs } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
 import type { Command, CommandContext, Verb } from '../command.js';
 import { longName } from '../option.js';
+import { type Console, reportError } from '../output.js';
 import { runProgram } from '../program.js';
 
 /** A verb, and the arguments behind it. */
@@ -25,6 +27,9 @@ export interface FailingRun {
   readonly inputs: readonly string[];
 }
 
+/** How long a line may take to end after a fault. */
+const GRACE_MS = 2000;
+
 /** The verb of a line, with or without the program's name. Throws TF_USAGE. */
 export async function lineOf(words: readonly string[], { products }: CommandContext): Promise<Line> {
   const line = words[0] === 'trtforge' ? words.slice(1) : words;
@@ -43,7 +48,10 @@ export async function lineOf(words: readonly string[], { products }: CommandCont
   return { verb, command: await verb.load(), args: line.slice(verb.path.split(' ').length) };
 }
 
-/** Runs a line in this process, as JSON; whatever it would write goes into `folder`. Throws only when cancelled. */
+/**
+ * Runs a line in this process, as JSON; whatever it would write goes into `folder`. A fault that nothing catches ends the line with TF_INTERNAL, not this
+ * process. Throws only when cancelled.
+ */
 export async function runLine(
   { verb, command, args }: Line,
   folder: string,
@@ -53,21 +61,32 @@ export async function runLine(
   const [output, progress]: [string[], string[]] = [[], []];
   const log = join(folder, 'events.jsonl');
   const argv = [...verb.path.split(' '), '--json', ...redirected(command, args, folder), '--log-file', log];
-  const { result: exitCode, inputs } = await recordingInputs(() =>
-    runProgram(
-      { name: 'trtforge', version: packageVersion(), summary: '', products },
-      argv,
-      {
-        out: (text) => output.push(text),
-        err: (text) => progress.push(text),
-        errRaw: (text) => progress.push(text),
-        isTerminal: { out: false, err: false },
-        columns: () => 100,
-        environment,
-      },
-      signal,
-    ),
-  );
+  let isOver = false;
+  const console: Console = {
+    out: (text) => isOver || output.push(text),
+    err: (text) => isOver || progress.push(text),
+    errRaw: (text) => isOver || progress.push(text),
+    isTerminal: { out: false, err: false },
+    columns: () => 100,
+    // With it, an error is followed by its stack.
+    environment: { ...environment, TRTFORGE_DEBUG: '1' },
+  };
+  const program = { name: 'trtforge', version: packageVersion(), summary: '', products };
+  const { result: exitCode, inputs } = await recordingInputs(async () => {
+    const fault = uncaughtFault();
+    try {
+      const ended = runProgram(program, argv, console, AbortSignal.any([signal, fault.signal]));
+      const first = await Promise.race([ended, fault.thrown]);
+      if (typeof first === 'number') return first;
+      const code = reportError(first.error, { json: true, command: verb.path }, console);
+      isOver = true;
+      // It may never end: nobody knows what the fault left undone.
+      await Promise.race([ended, setTimeout(GRACE_MS)]);
+      return code;
+    } finally {
+      fault.stop();
+    }
+  });
   if (signal.aborted) throw new TrtforgeError('TF_CANCELLED', 'Running the command again was cancelled.');
   return {
     exitCode,
@@ -77,6 +96,20 @@ export async function runLine(
     events: existsSync(log) ? readFileSync(log, 'utf8') : '',
     inputs,
   };
+}
+
+/** What is thrown where nothing catches it, from now on until `stop`; it aborts `signal`. */
+function uncaughtFault() {
+  const ending = new AbortController();
+  let take = (_error: unknown) => {};
+  const thrown = new Promise<{ readonly error: unknown }>((resolve) => {
+    take = (error) => {
+      resolve({ error });
+      ending.abort();
+    };
+  });
+  process.on('uncaughtException', take);
+  return { thrown, signal: ending.signal, stop: () => process.off('uncaughtException', take) };
 }
 
 function errorIn(output: string): FailingRun['error'] {

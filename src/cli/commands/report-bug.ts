@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { type TarEntry, writeTarGz } from '../../base/archive/tar-writer.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { assertNotInput, kindOf, noteInput } from '../../base/files/user-files.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
@@ -184,7 +185,12 @@ async function environmentText({ environment, signal }: CommandContext): Promise
     import('../../quality/doctor/doctor-probes.js'),
     import('../../tensorrt/toolchain/find.js'),
   ]);
-  const { gpus, ...doctor } = await examine(machineProbes(thisMachine(environment), undefined), signal);
+  const examination = await examine(machineProbes(thisMachine(environment), undefined), signal).catch(
+    // What broke the command may break this too.
+    (error: unknown) => ({ gpus: [], error: String(error) }),
+  );
+  throwIfCancelled(signal, 'examining this machine');
+  const { gpus, ...doctor } = examination;
   return JSON.stringify(
     {
       system: { platform: platform(), release: release(), arch: arch(), node: process.version },

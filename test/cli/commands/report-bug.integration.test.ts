@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type BugReport, bugReportSchema } from '../../../src/cli/bug-report/result.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
@@ -252,5 +253,45 @@ describe('rejected:', () => {
     const { result } = await report('-o', withPlugin, '--force', '--', 'build', withPlugin);
     expect(result.error?.code).toBe('TF_OUTPUT_IS_INPUT');
     expect(readFileSync(withPlugin).equals(before)).toBe(true);
+  });
+});
+
+describeWith('toolchain', 'a crash', () => {
+  const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
+  /** Runs in every process of the command, before it. */
+  const preload = (script: string) => `--import data:text/javascript,${encodeURIComponent(script)}`;
+
+  test.each([
+    [
+      'of trtforge itself, where nothing catches it',
+      `setInterval(() => {
+         if (process.listenerCount('uncaughtException') > 0) throw new Error('planted');
+       }, 5).unref();`,
+      'TF_INTERNAL',
+      /^Error: planted\n +at /m,
+    ],
+    [
+      'of every child process',
+      `if (process.send) { process.stderr.write('about to die\\n'); process.abort(); }`,
+      'TF_CHILD_DIED',
+      /about to die(.|\n)*\n +at /,
+    ],
+  ])('%s is packed with log, environment and stack', async (_what, script, code, stack) => {
+    const plain = await model('plain.onnx', Math.sin);
+    const line = ['build', plain, '--batch', '1/2/4', '--target', 'tensorrt-rtx:sm_89', '--force-rebuild'];
+    const archive = at(`${code}.tar.gz`);
+    const { status, stdout } = spawnSync(
+      process.execPath,
+      [main, 'report-bug', '-o', archive, '--json', '--', ...line],
+      { encoding: 'utf8', env: { ...environment, NODE_OPTIONS: preload(script) } },
+    );
+    expect([status, JSON.parse(stdout).failure]).toEqual([0, expect.objectContaining({ exitCode: 5, code })]);
+    const { folder, read } = unpacked(archive);
+    const text = (name: string) => read(`bug-report/${name}`).toString();
+    expect(text('progress.txt')).toMatch(stack);
+    expect(JSON.parse(text('output.json')).error.code).toBe(code);
+    expect(text('events.jsonl')).toContain('"start"');
+    expect(JSON.parse(text('environment.json')).doctor.findings.length).toBeGreaterThan(3);
+    expect(existsSync(join(folder, 'inputs', 'plain.onnx'))).toBe(true);
   });
 });
