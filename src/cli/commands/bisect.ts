@@ -66,7 +66,7 @@ const commandOptions = {
   }),
   precision: choice({
     flags: '--precision <type>',
-    describe: 'what the candidate was converted to (default: the lowest precision in it)',
+    describe: 'what the candidate was converted to (default: the 16-bit type in it)',
     choices: formatIds,
   }),
   shapes: openShapesOption,

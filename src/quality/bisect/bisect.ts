@@ -12,7 +12,7 @@ import { sampleOf } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
-import { type FormatId, formatIds } from '../../formats/precision/formats/index.js';
+import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
@@ -21,7 +21,7 @@ import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
 import { measure } from '../verify/result.js';
 import type { OpenedSide } from '../verify/sample-runs.js';
-import { hasTypedInput, precisionOfFile } from '../verify/verify.js';
+import { hasTypedInput, precisionBetween } from '../verify/verify.js';
 import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
 import { CandidateEngines } from './engines.js';
 import { innerTensors } from './fusions.js';
@@ -190,7 +190,16 @@ function conversionOf(
 ): { readonly precision: FormatId | null; readonly options: ConversionOptions } {
   const recorded = engines?.conversion(digest) ?? null;
   if (recorded !== null) return recorded;
-  const own = precision ?? precisionOfFile(candidate);
+  const own = precision ?? precisionBetween({ reference, candidate });
+  const codes = precision === undefined ? quantizedFormatNamed(own) : undefined;
+  if (codes !== undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${candidate} is quantized to ${codes.label}, and how is not stated in it.`,
+      {
+        remedy: `Pass how, with its samples: --precision ${codes.id} --calibration FILE; or --precision fp16 for what is around the codes.`,
+      },
+    );
   if (own !== 'fp32')
     return {
       precision: own,

@@ -130,12 +130,11 @@ function precisionsOfFile(path: string): readonly VerifyPrecision[] {
   return precisionsOfModelFile(path);
 }
 
-/** The floating-point type that a file computes in around what is quantized in it. */
-export const precisionOfFile = (path: string): VerifyPrecision =>
-  precisionsOfFile(path).find((id) => quantizedFormatNamed(id) === undefined) ?? 'fp32';
-
 /** The precision of the candidate; codes that a reference model has as well make no difference. */
-export function precisionBetween({ reference, candidate }: VerifyRequest): VerifyPrecision {
+export function precisionBetween({
+  reference,
+  candidate,
+}: Pick<VerifyRequest, 'reference' | 'candidate'>): VerifyPrecision {
   const inBoth = (id: VerifyPrecision) =>
     quantizedFormatNamed(id) !== undefined &&
     !isEngineFile(reference) &&

@@ -209,6 +209,12 @@ it('a reference that draws random numbers cannot judge: its output is named', as
   });
 });
 
+it('of a quantized candidate must be known how it was quantized', async () => {
+  const { output: candidate } = await converted(encoder, { precision: 'int4' });
+  await expect(bisected(encoder, candidate)).rejects.toMatchObject({ code: 'TF_USAGE' });
+  expect(await bisected(encoder, candidate, { precision: 'int4' })).toMatchObject({ outcome: 'pass' });
+});
+
 it('a candidate in FP32 has no node to keep', async () => {
   await expect(bisected(encoder, encoder)).rejects.toMatchObject({ code: 'TF_USAGE' });
 });
