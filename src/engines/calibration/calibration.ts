@@ -69,6 +69,21 @@ export function calibrationOf({
       }
     };
   };
+  /** ONNX Runtime does not know which of the samples it fails on, and its remedies are for a run. */
+  const onSample = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      const isRun = error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED' && ran > 0;
+      if (!isRun) throw error;
+      throw new TrtforgeError(error.code, `Calibration sample ${ran}: ${error.message}`, {
+        remedy:
+          'Pass samples that the model takes: values within what it looks up, shapes that fit together.',
+        details: error.details,
+        cause: error,
+      });
+    }
+  };
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
   const identityOf = async (
@@ -104,7 +119,8 @@ export function calibrationOf({
         opener(model, place, { emit, signal }),
         counted(signal),
       ]);
-      return observeRanges(model, samples, open, { emit, signal, total: totalOf(sources()) });
+      const total = totalOf(sources());
+      return onSample(observeRanges(model, samples, open, { emit, signal, total }));
     },
     calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
       ran = 0;
@@ -119,7 +135,7 @@ export function calibrationOf({
       ]);
       const total = totalOf(sources());
       const context = { method, dtype: dtype ?? undefined, channels, emit, signal, total };
-      const ranges = await calibrateTensors(model, tensors, samples, open, context);
+      const ranges = await onSample(calibrateTensors(model, tensors, samples, open, context));
       if (cache !== undefined && identity !== undefined) {
         const { writeCalibration } = await import('../../formats/precision/calibrate/cache.js');
         writeCalibration(cache, identity, ranges);

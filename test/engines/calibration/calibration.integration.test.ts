@@ -7,7 +7,7 @@ import type { WorkEvent } from '../../../src/events.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-calibration-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,6 +50,27 @@ test('runs where it is asked to, or not at all', async () => {
   if (existsSync('/dev/nvidia0')) return;
   const code = expect.stringMatching(/^TF_(GPU_UNAVAILABLE|ONNXRUNTIME_MISSING|NATIVE_)/);
   await expect(on('cuda')).rejects.toMatchObject({ code });
+});
+
+test('names the sample on which the model cannot run', async () => {
+  const table = join(folder, 'table.onnx');
+  const lookup = new GraphBuilder('g');
+  lookup.input('ids', 'int64', ['batch', 2]);
+  lookup.initializer('words', tensorFrom('float32', [3, 1], new Float32Array([1, 2, 3])));
+  lookup.node('Gather', { name: 'gather', inputs: ['words', 'ids'], outputs: ['y'] });
+  lookup.output('y', 'float32', ['batch', 2, 1]);
+  await writeModel(buildModel(lookup), table);
+  const ids = join(folder, 'ids.npy');
+  writeNpy(ids, integerTensor('int64', [3, 2], [0, 1, 2, 99, 0, 0]));
+  const run = calibrationOf({ data: [ids] }).calibrate(table, ['y'], {
+    emit: () => {},
+    dtype: 'int8',
+    channels: new Map(),
+  });
+  await expect(run).rejects.toMatchObject({
+    code: 'TF_ONNXRUNTIME_FAILED',
+    message: expect.stringMatching(/^Calibration sample 2: .*99/),
+  });
 });
 
 describe('a calibration cache', () => {

@@ -90,9 +90,10 @@ export function readCalibration(path: string, identity: CalibrationIdentity | nu
 
 type Keyed = z.infer<typeof cacheSchema>['identity'];
 
+/** The method first: it decides how data are digested. */
 const fields: Readonly<Record<keyof Keyed, string>> = {
-  data: 'the calibration data',
   method: 'the method',
+  data: 'the calibration data',
   dtype: 'the type',
   model: 'the model',
   revision: 'the revision of the calibrators',

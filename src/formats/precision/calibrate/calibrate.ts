@@ -150,7 +150,7 @@ function finite(extremes: Extremes | undefined, tensor: string, sample: number):
   const what = Number.isNaN(min) ? 'NaN' : 'an infinity';
   throw invalid(
     `The activation ${tensor} has ${what} in sample ${sample}.`,
-    'See whether the sample is damaged: trtforge run MODEL --inputs NAME=@FILE.npy prints NaN and infinities of the outputs.',
+    'Its inputs are finite, so the model computes it: see which weight or operation does, or remove the sample.',
   );
 }
 
