@@ -1,4 +1,5 @@
 import { readText } from '../../../base/files/files.js';
+import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 
 /** One utterance: what was spoken, and what was recognised; `hypothesis` is null where there is none. */
@@ -38,6 +39,13 @@ export function readTranscripts(referencePath: string, hypothesisPath: string): 
   const columns = references[0]?.split('\t') ?? [];
   if (columns.includes('utt_id') || columns.includes('ref_text'))
     return { form: 'manifest', utterances: byId(referencePath, references, hypothesisPath) };
+  // Words have no tabs: this is a table, and its ids would be scored as words.
+  if (columns.length > 1)
+    throw invalid(
+      `${referencePath} has ${columns.length} columns, and its first line names neither utt_id nor ref_text.`,
+      'Name the columns utt_id and ref_text in the first line, or write plain text, an utterance a line.',
+      { columns },
+    );
   const hypotheses = linesOf(hypothesisPath);
   if (hypotheses.length !== references.length)
     throw invalid(
@@ -81,7 +89,9 @@ function rowsOf(path: string, lines: readonly string[]): readonly Spoken[] {
     if (line.trim() === '') return [];
     const cells = line.split('\t');
     if (cells.length !== columns.length)
-      throw invalid(`Line ${at + 2} of ${path} has ${cells.length} columns, its header ${columns.length}.`);
+      throw invalid(
+        `Line ${at + 2} of ${path} has ${plural(cells.length, 'column')}, its header ${columns.length}.`,
+      );
     const id = cells[idColumn]!;
     if (seen.has(id)) throw invalid(`Line ${at + 2} of ${path} has the utt_id "${id}" a second time.`);
     seen.add(id);

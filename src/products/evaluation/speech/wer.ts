@@ -1,4 +1,3 @@
-import { distance } from 'fastest-levenshtein';
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { plural } from '../../../base/text/quantity.js';
@@ -7,7 +6,7 @@ import { taskIdentity } from '../../../quality/tasks/task.js';
 import { type Normalizer, normalizers } from './normalizers.js';
 import { readTranscripts, type Utterance } from './transcripts.js';
 import type { UtteranceScore, WerResult } from './wer-result.js';
-import { countEdits } from './word-errors.js';
+import { countCharacters, countEdits } from './word-errors.js';
 
 export interface WerRequest {
   /** Text, an utterance a line, or a manifest (TSV with `utt_id` and `ref_text`). */
@@ -128,13 +127,14 @@ function totalsOf(scores: readonly UtteranceScore[]) {
   const sum = (value: (score: UtteranceScore) => number) =>
     scores.reduce((total, score) => total + value(score), 0);
   const edits = sum(editsOf);
+  const characters = scores.map(({ reference, hypothesis }) => countCharacters(reference, hypothesis));
   const refWords = sum(({ refWords }) => refWords);
   return {
     wer: rate(edits, refWords),
     meanWer: sum(({ wer }) => wer) / scores.length,
     cer: rate(
-      sum(({ reference, hypothesis }) => distance(reference, hypothesis)),
-      sum(({ reference }) => reference.length),
+      characters.reduce((total, { edits }) => total + edits, 0),
+      characters.reduce((total, { of }) => total + of, 0),
     ),
     edits,
     substitutions: sum(({ substitutions }) => substitutions),

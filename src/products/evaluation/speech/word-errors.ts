@@ -1,3 +1,5 @@
+import { distance } from 'fastest-levenshtein';
+
 /** Edits that turn a reference into a hypothesis. */
 export interface Edits {
   readonly substitutions: number;
@@ -62,4 +64,21 @@ function backTrace(rows: number, columns: number, equal: (row: number, column: n
     }
   }
   return { substitutions, deletions: deletions + row, insertions: insertions + column };
+}
+
+/** The fewest characters to change, and those of the reference. A character is a code point, as in Python; `distance` counts UTF-16 units. */
+export function countCharacters(
+  reference: string,
+  hypothesis: string,
+): { readonly edits: number; readonly of: number } {
+  // Well-formed text has surrogates only in pairs, so one alone can stand for each pair.
+  const units = new Map<string, string>();
+  const inUnits = (text: string) =>
+    text.replace(/[\u{10000}-\u{10FFFF}]/gu, (pair) => {
+      const unit = units.get(pair) ?? String.fromCharCode(0xd800 + units.size);
+      units.set(pair, unit);
+      return unit;
+    });
+  const expected = inUnits(reference);
+  return { edits: distance(expected, inUnits(hypothesis)), of: expected.length };
 }

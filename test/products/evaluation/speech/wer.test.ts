@@ -71,6 +71,7 @@ describe('lines', () => {
     ['numbers of lines that differ', 'a\nb\n', 'a\n'],
     ['no utterance', '', ''],
     ['bytes that are no text', 'a\0b\n', 'a\n'],
+    ['tables without known columns', 'id\ttext\na\tone\n', 'id\ttext\na\tone\n'],
   ])('rejects %s', (_, reference, hypothesis) => {
     expect(codeOf(() => score(reference, hypothesis))).toBe('TF_EVAL_DATA');
   });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { countEdits } from '../../../../src/products/evaluation/speech/word-errors.js';
+import { countCharacters, countEdits } from '../../../../src/products/evaluation/speech/word-errors.js';
 
 const recorded = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../fixtures/evaluation/speech.json'), 'utf8'),
@@ -46,4 +46,10 @@ it('aligns 6,000 words and rejects what would need gigabytes', () => {
   });
   const all = (word: string) => new Array<string>(11_000).fill(word);
   expect(countEdits(all('a'), all('b'))).toBeNull();
+});
+
+it('counts characters as Python does, those beyond 16 bits as one', () => {
+  expect(countCharacters('a😀b', 'a🙂b')).toEqual({ edits: 1, of: 3 });
+  expect(countCharacters('😀🙂', '🙂😀😀')).toEqual({ edits: 2, of: 2 });
+  expect(countCharacters('naïve', 'naive')).toEqual({ edits: 1, of: 5 });
 });
