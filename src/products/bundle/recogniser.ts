@@ -54,6 +54,7 @@ async function openBundle(
     const session = await openSession(fileOf(encoder), options, context);
     try {
       assertScheduled(session, meta);
+      assertLabelled(decoder, meta);
       const { blankId, durations } = decoder.facts;
       const facts: RecogniserFacts = {
         features: {
@@ -90,6 +91,20 @@ function assertScheduled(encoder: Session, { path, streaming }: BundleMeta): voi
       remedy:
         'Add to the meta file: "streaming": {"chunk_size": [41, 48], "shift_size": [17, 24], "pre_encode_cache_size": [0, 9]}, with the numbers of the encoder.',
     },
+  );
+}
+
+/** Throws TF_BUNDLE_MISMATCH for labels that are not one for each token, with the blank among them or, where it is the last, without. */
+function assertLabelled(
+  { facts: { tokenLogits, blankId } }: TokenDecoder,
+  { path, labels }: BundleMeta,
+): void {
+  if (labels === null || labels.length === tokenLogits) return;
+  if (labels.length === tokenLogits - 1 && blankId === tokenLogits - 1) return;
+  throw new TrtforgeError(
+    'TF_BUNDLE_MISMATCH',
+    `${path} has ${labels.length} labels for a joint network of ${tokenLogits - 1} tokens and the blank ${blankId}.`,
+    { remedy: 'Use the labels of the tokenizer that the model was trained with.' },
   );
 }
 

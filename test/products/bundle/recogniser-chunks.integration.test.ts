@@ -5,6 +5,7 @@ import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Binding, Session } from '../../../src/engines/runtime/session.js';
 import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { readMeta } from '../../../src/products/bundle/meta.js';
 import { recogniser } from '../../../src/products/bundle/recogniser.js';
 import { changeMeta, writeBundle } from '../../support/bundle.js';
 
@@ -141,6 +142,18 @@ describe('a streaming bundle', () => {
   test('needs a schedule in its meta file, and leaves nothing open without one', async () => {
     await expect(recogniser.open(meta, {}, {})).rejects.toMatchObject({ code: 'TF_BUNDLE_MISMATCH' });
     expect(closed.sort()).toEqual(['encoder', 'joint', 'predictor']);
+  });
+
+  test('needs a label for each token, with or without the blank', async () => {
+    const { labels } = readMeta(meta);
+    const withLabels = async (count: number) => {
+      changeMeta(meta, { streaming, labels: [...labels!, '<blank>', 'more'].slice(0, count) });
+      await (await recogniser.open(meta, {}, {})).close();
+    };
+    await withLabels(labels!.length);
+    await withLabels(labels!.length + 1);
+    for (const count of [0, labels!.length - 1, labels!.length + 2])
+      await expect(withLabels(count)).rejects.toMatchObject({ code: 'TF_BUNDLE_MISMATCH' });
   });
 
   test('ends where it is cancelled', async () => {
