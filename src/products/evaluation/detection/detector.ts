@@ -170,6 +170,9 @@ function imagesOf(folder: string, truth: DetectionTruth, findings: Findings) {
     return [];
   });
   findings.throwErrors(folder);
-  if (images.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`);
+  if (images.length === 0)
+    throw new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`, {
+      remedy: 'Check --images, and that the instances list images with a file_name.',
+    });
   return images;
 }

@@ -43,6 +43,9 @@ const kinds = {
 
 type FindingKind = keyof typeof kinds;
 
+const isMissing = (kind: FindingKind): kind is 'missing-image' | 'missing-file' =>
+  kind === 'missing-image' || kind === 'missing-file';
+
 export const findingSchema = z.object({
   kind: z.enum(Object.keys(kinds) as [FindingKind, ...FindingKind[]]),
   count: z.int().positive(),
@@ -89,7 +92,10 @@ export class Findings {
       ({ count, what, examples }) =>
         `${formatCount(count)} ${what} (${examples.join(', ')}${count > examples.length ? ', …' : ''})`,
     );
+    const onlyMissing = errors.every(({ kind }) => isMissing(kind));
+    const most = Math.max(...errors.map(({ count }) => count));
     throw new TrtforgeError('TF_EVAL_DATA', `${path} cannot be scored: ${sentences.join('; ')}.`, {
+      ...(onlyMissing && { remedy: `Add them, or pass --allow-missing ${most} to score without them.` }),
       details: { file: path, findings: errors },
     });
   }
@@ -98,8 +104,7 @@ export class Findings {
 
   #list(severity: 'error' | 'warning'): Finding[] {
     return [...this.#found].flatMap(([found, { count, examples }]) => {
-      const isMissing = found === 'missing-image' || found === 'missing-file';
-      const kind = isMissing && count <= this.#allowMissing ? (`allowed-${found}` as const) : found;
+      const kind = isMissing(found) && count <= this.#allowMissing ? (`allowed-${found}` as const) : found;
       return kinds[kind].severity === severity ? [{ kind, count, what: kinds[kind].what, examples }] : [];
     });
   }

@@ -246,6 +246,9 @@ describe('images that the instances lack', () => {
       'TF_EVAL_DATA',
       ['missing-image', 2, 'image 8 of detections[1]'],
     ]);
+    await expect(evaluate(twoUnknown)).rejects.toMatchObject({
+      remedy: expect.stringContaining('--allow-missing 2'),
+    });
     const result = await evaluate(twoUnknown, { allowMissing: 2 });
     expect(warnings(result)).toEqual([['allowed-missing-image', 2, 'image 8 of detections[1]']]);
     expect(result.stats).toEqual((await evaluate(found)).stats);
