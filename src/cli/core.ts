@@ -184,6 +184,8 @@ export const core: Product = {
     (await import('../report/forge-page.js')).forgeReport,
     (await import('../report/bisect-page.js')).bisectReport,
     (await import('../report/layers-page.js')).layersReport,
+    (await import('../report/verify-page.js')).verifyReport,
+    (await import('../report/verify-page.js')).compareReport,
     (await import('../report/bench-page.js')).benchReport,
   ],
   exporters: async () => {

@@ -128,6 +128,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         device: run.options.device,
         ...loadingOf(run, prepared),
         precision: conversion?.precision,
+        errorMap: true,
       },
       { emit, environment: run.environment, signal },
     );

@@ -87,6 +87,7 @@ export const verifyPhase = ({ options }: Run): ForgePhase => ({
         candidate: conversion.output,
         precision: conversion.precision,
         conversion: options.conversion ?? {},
+        errorMap: true,
       },
       { emit, signal },
     );

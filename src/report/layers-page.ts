@@ -1,7 +1,7 @@
 import { plural } from '../base/text/quantity.js';
 import { lossOf } from '../quality/layers/loss.js';
-import { type ErrorMap, type LayerComparison, layerComparisonSchema } from '../quality/layers/result.js';
-import { heatMapChart } from './chart/heat-map.js';
+import { type LayerComparison, layerComparisonSchema } from '../quality/layers/result.js';
+import { errorMapChart } from './chart/error-map.js';
 import { plotChart } from './chart/plot.js';
 import { linearScale, logScale } from './chart/scale.js';
 import { defineReport } from './kind.js';
@@ -98,7 +98,7 @@ const mapSection = ({ maps, firstDivergence }: LayerComparison): Section | null 
         lead: 'Mean absolute error over the two longest axes; other axes and samples are averaged.',
         blocks: maps.map((map) =>
           charts({
-            chart: mapChart(map),
+            chart: errorMapChart(map),
             caption: [
               code(map.tensor),
               map.tensor === firstDivergence ? ': first divergence' : ': largest error',
@@ -106,18 +106,6 @@ const mapSection = ({ maps, firstDivergence }: LayerComparison): Section | null 
           }),
         ),
       };
-
-function mapChart({ tensor, rows, columns, cells }: ErrorMap) {
-  const axisName = ({ axis, size }: ErrorMap['rows']) => (axis === null ? 'all' : `axis ${axis} (${size})`);
-  const bad = cells.flat().filter((cell) => cell === null).length;
-  return heatMapChart({
-    title: `Error of ${tensor}`,
-    description: `${axisName(rows)} by ${axisName(columns)}, ${plural(cells.flat().length, 'cell')}, ${bad} of them with values that are not finite.`,
-    rows: axisName(rows),
-    columns: axisName(columns),
-    cells,
-  });
-}
 
 const runSection = (result: LayerComparison): Section => ({
   id: 'run',

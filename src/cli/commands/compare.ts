@@ -1,3 +1,4 @@
+import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
@@ -5,10 +6,12 @@ import { formatIds } from '../../formats/precision/formats/index.js';
 import { checkText, parseCheck } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import type { CompareResult } from '../../quality/verify/compare-result.js';
+import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
+import { compareReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
-import { toleranceOptions } from '../options/comparison.js';
+import { errorReportOption, toleranceOptions } from '../options/comparison.js';
 import { table } from '../text.js';
 import { splitAtCommas, splitNames } from '../values.js';
 
@@ -22,7 +25,7 @@ export const command = defineCommand({
     { name: 'B', describe: 'the reference, likewise' },
   ],
   examples: [
-    'trtforge compare engine.npz onnxruntime.npz --precision fp16',
+    'trtforge compare engine.npz onnxruntime.npz --precision fp16 --report compare.html',
     'trtforge compare out/ golden/ --atol 1e-3,logits:1e-2 --rtol 1e-3 --map logits_0=logits',
     'trtforge compare trt.json onnxrt.json --check elemwise,cosine=0.999,psnr=40 --json',
   ],
@@ -33,6 +36,7 @@ export const command = defineCommand({
       choices: ['fp32', ...formatIds],
       default: 'fp32',
     }),
+    report: errorReportOption,
     ...toleranceOptions,
     check: option({
       flags: '--check <checks>',
@@ -74,9 +78,9 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../../quality/verify/compare-result.js')).compareResultSchema,
   run: async ([candidate = '', reference = ''], options, { emit, signal, commandLine }) => {
-    const { precision, runnerA, runnerB, voidType } = options;
+    const { precision, report, runnerA, runnerB, voidType } = options;
     const outputs = options.outputs.flatMap(splitNames);
-    const result = await inPhase(
+    const found = await inPhase(
       'compare',
       emit,
       () =>
@@ -96,12 +100,16 @@ export const command = defineCommand({
             allowDtypeDifference: options.allowDtypeDifference,
             strictNonFinite: options.strictNonFinite,
             allowLoose: options.allowLoose,
+            errorMap: report !== undefined,
           },
           { emit, signal },
         ),
       `${candidate} against ${reference}`,
     );
-    return { ...result, repeat: commandLine, exitCode: outcomeExitCodes[result.outcome] };
+    const result: CompareResult = { ...found, repeat: commandLine };
+    if (report !== undefined)
+      publishFile(report, renderReport({ kind: compareReport, result }, 'html').content);
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
 });

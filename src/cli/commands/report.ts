@@ -18,7 +18,7 @@ export const command = defineCommand({
     {
       name: 'RUN',
       describe:
-        'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of bench or stream verify',
+        'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of bench, verify, compare or stream verify',
     },
     {
       name: 'B',

@@ -1,3 +1,4 @@
+import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
@@ -7,12 +8,20 @@ import { checkText } from '../../quality/verify/checks.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
+import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
+import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionValues, text } from '../option.js';
-import { comparisonOptions, placeOptions, verifyRequestOf } from '../options/comparison.js';
+import {
+  comparisonOptions,
+  errorReportOption,
+  placeOptions,
+  verifyRequestOf,
+} from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { openShapesOption } from '../options/shapes.js';
+import { step } from '../plan.js';
 import { verificationSteps } from '../verification-plan.js';
 
 const commandOptions = {
@@ -26,6 +35,7 @@ const commandOptions = {
     describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
     choices: ['fp32', ...formatIds],
   }),
+  report: errorReportOption,
   shapes: openShapesOption,
   ...comparisonOptions,
   ...placeOptions,
@@ -41,7 +51,7 @@ export const command = defineCommand({
     },
   ],
   examples: [
-    'trtforge verify model.fp16.onnx --against model.onnx',
+    'trtforge verify model.fp16.onnx --against model.onnx --report verify.html',
     'trtforge verify model.engine --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
     'trtforge verify model.engine --against model.onnx --plugin libplugins.so --device 1',
@@ -53,17 +63,27 @@ export const command = defineCommand({
     const result = await inPhase(
       'verify',
       emit,
-      () => verifyModel(requestOf(candidate, options), { emit, signal, environment }),
+      () =>
+        verifyModel(
+          { ...requestOf(candidate, options), errorMap: options.report !== undefined },
+          { emit, signal, environment },
+        ),
       `${candidate} against ${options.against}`,
     );
-    return { ...result, repeat: commandLine, exitCode: outcomeExitCodes[result.outcome] };
+    const repeatable = { ...result, repeat: commandLine };
+    if (options.report !== undefined)
+      publishFile(options.report, renderReport({ kind: verifyReport, result: repeatable }, 'html').content);
+    return { ...repeatable, exitCode: outcomeExitCodes[result.outcome] };
   },
   plan: async ([candidate = ''], options, { signal, environment }) => {
     const { runs, precision } = decideVerify(requestOf(candidate, options), { signal, environment });
     const reference = await runs.lookAtReference();
     const { backend } = await runs.lookAtCandidate(reference);
     return {
-      steps: verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
+      steps: [
+        ...verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
+        ...(options.report === undefined ? [] : [step('write', options.report)]),
+      ],
       resolved: { precision, seed: runs.seed, samples: runs.samples },
     };
   },

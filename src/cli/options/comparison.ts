@@ -33,6 +33,13 @@ export const toleranceOptions = {
 };
 
 /** Where a model or an engine runs. */
+/** The page of a comparison of outputs. */
+export const errorReportOption = text({
+  flags: '--report <file>',
+  describe: 'also write an HTML page with the errors, and where in the worst output they are',
+  writes: ['an HTML page'],
+});
+
 export const placeOptions = {
   provider: choice({
     flags: '--provider <provider>',

@@ -6,20 +6,21 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { packageVersion } from '../../version.js';
+import { errorMap } from '../verify/error-map.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
 import { checkRules } from '../verify/judged.js';
 import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
-import type { VerifiedOutput } from '../verify/result.js';
+import type { ErrorMap, VerifiedOutput } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
 import type { VerifyPrecision } from '../verify/tolerance.js';
 import { precisionBetween } from '../verify/verify.js';
 import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
 import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
-import { errorMap } from './error-map.js';
 import { lossOf } from './loss.js';
-import type { ComparedTensor, ErrorMap, LayerComparison } from './result.js';
+import type { ComparedTensor, LayerComparison } from './result.js';
 
 /** Nothing is known of sizes before the first group has run. */
 const FIRST_GROUP = 8;
@@ -241,4 +242,4 @@ function nonFiniteOf(output: VerifiedOutput | undefined): ComparedTensor['nonFin
 }
 
 const valuesOf = ({ outputs }: SideRun, name: string) =>
-  outputs.flatMap((tensors) => tensors.get(name) ?? []);
+  outputs.flatMap((tensors) => tensors.get(name) ?? []).map(tensorReader);

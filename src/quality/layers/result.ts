@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
-import { measureSchema, outcomeSchema } from '../verify/result.js';
+import { errorMapSchema, measureSchema, outcomeSchema } from '../verify/result.js';
 
 const count = z.number().int().nonnegative();
 
@@ -32,21 +32,6 @@ const comparedTensorSchema = z.object({
   reasons: z.array(z.string()),
 });
 export type ComparedTensor = z.infer<typeof comparedTensorSchema>;
-
-const axisSchema = z.object({
-  /** Null where the tensor has no such axis. */
-  axis: count.nullable(),
-  size: count,
-});
-
-const errorMapSchema = z.object({
-  tensor: z.string(),
-  rows: axisSchema,
-  columns: axisSchema,
-  /** Mean absolute error by row and column, neighbours together where an axis is long; null where a value that is not finite has no counterpart. */
-  cells: z.array(z.array(z.number().nullable())),
-});
-export type ErrorMap = z.infer<typeof errorMapSchema>;
 
 /** What `compare layers` finds: the values inside one model compared with those of another. */
 export const layerComparisonSchema = z.object({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { outputFormats } from './output-set.js';
-import { outcomeSchema, verifiedOutputSchema } from './result.js';
+import { errorMapSchema, outcomeSchema, verifiedOutputSchema } from './result.js';
 
 const sideSchema = z.object({
   path: z.string(),
@@ -24,6 +24,8 @@ export const compareResultSchema = z.object({
   runs: z.number(),
   /** By the reference's names. */
   outputs: z.array(verifiedOutputSchema),
+  /** As in the result of `verify`. */
+  errorMap: errorMapSchema.optional(),
   verdicts: z.object({
     /** Same outputs, of the same types and shapes. */
     contract: outcomeSchema,

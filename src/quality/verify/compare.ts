@@ -7,6 +7,7 @@ import { floatReader } from '../../formats/tensor/float-reader.js';
 import { type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
 import type { CompareResult } from './compare-result.js';
+import { worstErrorMap } from './error-map.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
@@ -48,25 +49,21 @@ async function compareSets(
   const ours = candidate.runs.slice(0, runs).map((run) => renamed(run, request.names));
   const contract = compareContracts(request, candidate, reference, ours, theirs);
   const judged: JudgedOutput[] = [];
+  const sidesOf = (name: string): readonly [readonly TensorReader[], readonly TensorReader[]] => [
+    candidate.typed ? tensorsOf(ours, name) : asPrinted(ours, theirs, name),
+    reference.typed ? tensorsOf(theirs, name) : asPrinted(theirs, ours, name),
+  ];
   for (const name of contract.comparable) {
     // A turn of the event loop between outputs lets Ctrl-C through.
     await setImmediate();
     throwIfCancelled(signal, `comparing ${name}`);
     const done = judged.length;
     emit({ type: 'progress', phase: 'compare', done, total: contract.comparable.length, detail: name });
-    judged.push(
-      judgeOutput({
-        ...request,
-        name,
-        precision,
-        atol,
-        rtol,
-        candidate: candidate.typed ? tensorsOf(ours, name) : asPrinted(ours, theirs, name),
-        reference: reference.typed ? tensorsOf(theirs, name) : asPrinted(theirs, ours, name),
-      }),
-    );
+    const [left, right] = sidesOf(name);
+    judged.push(judgeOutput({ ...request, name, precision, atol, rtol, candidate: left, reference: right }));
   }
-  const numeric = worst(judged.map(({ output }) => output.outcome));
+  const outputs = judged.map(({ output }) => output);
+  const numeric = worst(outputs.map(({ outcome }) => outcome));
   const contractOutcome: VerifyOutcome = contract.reasons.length === 0 ? 'pass' : 'fail';
   const sideOf = ({ path, format, runner, runs: all }: OutputSet, unmatched: readonly string[]) => ({
     path,
@@ -81,7 +78,8 @@ async function compareSets(
     reference: sideOf(reference, contract.onlyReference),
     precision,
     runs,
-    outputs: judged.map(({ output }) => output),
+    outputs,
+    ...(request.errorMap === true && { errorMap: worstErrorMap(outputs, sidesOf) }),
     verdicts: { contract: contractOutcome, numeric },
     failures: judged.flatMap(({ output, failures }) =>
       failures.map(({ chunk, kind, maxAbs }) => ({

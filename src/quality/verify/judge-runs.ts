@@ -85,5 +85,6 @@ export function outcomesOf(
 
 const shapeText = (shape: readonly number[] | undefined): string => `[${shape?.join(', ')}]`;
 
-const tensorsOf = (samples: readonly NamedTensors[], name: string): readonly Tensor[] =>
+/** A tensor in every sample that has it. */
+export const tensorsOf = (samples: readonly NamedTensors[], name: string): readonly Tensor[] =>
   samples.flatMap((tensors) => tensors.get(name) ?? []);

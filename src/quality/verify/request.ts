@@ -25,6 +25,8 @@ export interface VerifyRequest extends InputOptions, PlaceOptions, EngineLoadOpt
   readonly conversion?: ConversionOptions;
   /** Threads of ONNX Runtime; default one a core. */
   readonly threads?: number;
+  /** Whether the result has where in the worst output the error is, for a page. */
+  readonly errorMap?: boolean;
 }
 
 export interface VerifyContext {
@@ -50,6 +52,7 @@ export interface CompareRequest extends Partial<JudgeRules> {
   /** Compare values of different types; else that breaks the contract. */
   readonly allowDtypeDifference?: boolean;
   readonly voidDtype?: OutputSetOptions['voidDtype'];
+  readonly errorMap?: VerifyRequest['errorMap'];
 }
 
 export interface CompareContext {

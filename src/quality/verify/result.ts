@@ -90,6 +90,22 @@ export const verifiedOutputSchema = z.object({
 });
 export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;
 
+const axisSchema = z.object({
+  /** Null where the tensor has no such axis. */
+  axis: z.int().nonnegative().nullable(),
+  size: z.int().nonnegative(),
+});
+
+/** Where in a tensor the error is. */
+export const errorMapSchema = z.object({
+  tensor: z.string(),
+  rows: axisSchema,
+  columns: axisSchema,
+  /** Mean absolute error by row and column, neighbours together where an axis is long; null where a value that is not finite has no counterpart. */
+  cells: z.array(z.array(z.number().nullable())),
+});
+export type ErrorMap = z.infer<typeof errorMapSchema>;
+
 /** What `verify` finds: one model compared with another on the same inputs. */
 export const verifyResultSchema = z.object({
   schema: z.literal('trtforge.verify/1'),
@@ -106,6 +122,8 @@ export const verifyResultSchema = z.object({
   samples: z.number(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
+  /** Of the output of which the largest share is error; absent where none was asked for, and where all are equal. */
+  errorMap: errorMapSchema.optional(),
   verdicts: z.object({
     /** Same outputs, of the same shapes. */
     contract: outcomeSchema,

@@ -10,7 +10,9 @@ import {
   quantizedFormatNamed,
 } from '../../formats/precision/formats/index.js';
 import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
-import { judgeRuns, outcomesOf } from './judge-runs.js';
+import { tensorReader } from '../../formats/tensor/tensor-reader.js';
+import { worstErrorMap } from './error-map.js';
+import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { findRepair } from './repair.js';
 import { unrepeatable } from './repeatable.js';
@@ -80,6 +82,8 @@ export async function verifyModel(
       })
     : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
+  const outputs = judged.map(({ output }) => output);
+  const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
   return {
     schema: 'trtforge.verify/1',
     reference: request.reference,
@@ -91,7 +95,10 @@ export async function verifyModel(
     seed,
     samples,
     inputs: reference.plan.map(describedInput),
-    outputs: judged.map(({ output }) => output),
+    outputs,
+    ...(request.errorMap === true && {
+      errorMap: worstErrorMap(outputs, (name) => [readersOf(candidate, name), readersOf(reference, name)]),
+    }),
     verdicts: { ...verdicts, task: null },
     chunks: samples,
     failures: failuresOf(judged),

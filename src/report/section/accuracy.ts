@@ -1,10 +1,12 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import { errorMapChart } from '../chart/error-map.js';
 import type { Chart } from '../chart/frame.js';
 import { type HistogramMark, histogramChart } from '../chart/histogram.js';
 import type { ForgeResult } from '../result.js';
 import {
   type Block,
+  type Blocks,
   badge,
   charts,
   code,
@@ -24,48 +26,62 @@ const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB'
 
 /** How far the converted model is from the original. */
 export const accuracySection = ({ verification }: ForgeResult): Section | null =>
-  verification === null ? null : comparisonSection('accuracy', 'Accuracy', verification);
+  verification === null ? null : verificationSection('accuracy', 'Accuracy', verification);
 
 /** How far the engine, run on its GPU, is from the original. */
 export const engineAccuracySection = ({ engineVerification }: ForgeResult): Section | null =>
   engineVerification === null
     ? null
-    : comparisonSection('engine-accuracy', 'Accuracy of the engine', engineVerification);
+    : verificationSection('engine-accuracy', 'Accuracy of the engine', engineVerification);
 
-/** Output by output, with the distribution of the error drawn. */
-function comparisonSection(id: string, title: string, verification: VerifyResult): Section {
-  const { outputs } = verification;
+/** A verification, as a section. */
+export const verificationSection = (id: string, title: string, verification: VerifyResult): Section => ({
+  id,
+  title,
+  lead: accuracySentence(verification),
+  blocks: [...errorBlocks(verification), fold('How it was measured', ...howMeasured(verification))],
+});
+
+/** Output by output, with the distribution of the error drawn, and where in the worst output it is. */
+export function errorBlocks({ outputs, errorMap }: Pick<VerifyResult, 'outputs' | 'errorMap'>): Blocks {
   const names = statisticNames(outputs).filter((name) => IN_SHORT.has(name));
-  return {
-    id,
-    title,
-    lead: accuracySentence(verification),
-    blocks: [
-      table(
-        'Absolute error of each output over all samples, and what decided',
-        ['output', 'verdict', ...numbers('elements', ...names), 'checked'],
-        outputs.map((output) => [
-          code(output.name),
-          badge(output.outcome, outcomeTone[output.outcome]),
-          formatCount(output.elements),
-          ...names.map((name) => statisticText(output, name)),
-          lines(
-            output.checks.map(
-              ({ statistic, measured, limit, pass }) =>
-                `${statistic} ${formatMeasure(measured)} ${pass ? '≤' : '>'} ${formatStatistic(limit)}`,
-            ),
+  return [
+    table(
+      'Absolute error of each output over all samples, and what decided',
+      ['output', 'verdict', ...numbers('elements', ...names), 'checked'],
+      outputs.map((output) => [
+        code(output.name),
+        badge(output.outcome, outcomeTone[output.outcome]),
+        formatCount(output.elements),
+        ...names.map((name) => statisticText(output, name)),
+        lines(
+          output.checks.map(
+            ({ statistic, measured, limit, pass, bound }) =>
+              `${statistic} ${formatMeasure(measured)} ${sign(pass, bound)} ${formatStatistic(limit)}`,
           ),
-        ]),
-      ),
-      charts(
-        ...outputs
-          .filter(({ histogram }) => histogram.bins.length > 0)
-          .map((output) => ({ chart: errorChart(output), caption: errorCaption(output) })),
-      ),
-      fold('How it was measured', ...howMeasured(verification)),
-    ],
-  };
+        ),
+      ]),
+    ),
+    charts(
+      ...outputs
+        .filter(({ histogram }) => histogram.bins.length > 0)
+        .map((output) => ({ chart: errorChart(output), caption: errorCaption(output) })),
+    ),
+    errorMap === undefined
+      ? null
+      : charts({
+          chart: errorMapChart(errorMap),
+          caption: [
+            'Where the error of ',
+            code(errorMap.tensor),
+            ' is: the mean absolute error over the two longest axes, other axes and samples averaged.',
+          ],
+        }),
+  ];
 }
+
+const sign = (pass: boolean, bound: 'at-least' | undefined): string =>
+  bound === undefined ? (pass ? '≤' : '>') : pass ? '≥' : '<';
 
 const statisticNames = (outputs: readonly VerifiedOutput[]): readonly string[] => [
   ...new Set(outputs.flatMap((output) => output.statistics.map((statistic) => statistic.name))),

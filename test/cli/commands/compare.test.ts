@@ -52,6 +52,32 @@ describe('trtforge compare', () => {
     expect(out).toContain(`To repeat: trtforge compare ${near} ${reference}`);
   });
 
+  it('--report shows where in the worst output the error is, and report renders it again', async () => {
+    const off = tensorFrom(
+      'float32',
+      [2, 3, 4],
+      ramp.map((value, i) => value + (i === 23 ? 1 : 0)),
+    );
+    const both = npz('both', { y, z: y, classes });
+    const worse = npz('worse', { y: close, z: off, classes });
+    const page = join(folder, 'compare.html');
+    const { errorMap, ...result } = await answer(worse, both, '--report', page);
+    expect(errorMap).toMatchObject({
+      tensor: 'z',
+      rows: { axis: 1, size: 3 },
+      columns: { axis: 2, size: 4 },
+    });
+    const cells = errorMap!.cells.flat();
+    expect([cells.filter((cell) => cell === 0).length, cells[11]]).toEqual([11, 0.5]);
+    expect(readFileSync(page, 'utf8')).toContain('Error of z');
+    const file = join(folder, 'compare.json');
+    writeFileSync(file, JSON.stringify({ ...result, errorMap }));
+    const again = await trtforge(['report', file, '-o', join(folder, 'again.html')]);
+    expect(readFileSync(again.out, 'utf8')).toContain('Error of z');
+    expect(await answer(worse, both)).not.toHaveProperty('errorMap');
+    expect(await answer(both, both, '--report', page)).not.toHaveProperty('errorMap');
+  });
+
   it('answers in JSON of its schema', async () => {
     const result = await answer(near, reference, '--atol', '1e-3');
     expect(compareResultSchema.safeParse(result).error).toBeUndefined();

@@ -1,5 +1,8 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { verifyResultSchema } from '../../../src/quality/verify/result.js';
+import { type VerifyResult, verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -32,6 +35,14 @@ describe('trtforge verify', () => {
     expect(out).toMatch(/pass {2}y {2}float32 \[3, 4\], 12 elements/);
     expect(out).toMatch(/max [\d.e-]+ +mean/);
     expect(out).toMatch(/To repeat: trtforge verify .* --shapes x:3x4/);
+  });
+
+  it('--report writes a page with where the error is', async () => {
+    const page = join(mkdtempSync(join(tmpdir(), 'trtforge-verify-')), 'verify.html');
+    const { json } = await verify(paths.far, '--against', paths.reference, '--report', page, '--json');
+    const { errorMap, outputs } = json<VerifyResult>();
+    expect(outputs.map(({ name }) => name)).toContain(errorMap?.tensor);
+    expect(readFileSync(page, 'utf8')).toContain(`Error of ${errorMap?.tensor}`);
   });
 
   it.each([

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { tensorReader } from '../../../src/formats/tensor/tensor-reader.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
-import { errorMap } from '../../../src/quality/layers/error-map.js';
+import { errorMap } from '../../../src/quality/verify/error-map.js';
 
 const tensor = (shape: readonly number[], valueAt: (element: number) => number) =>
-  floatTensor(
-    'float32',
-    shape,
-    Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => valueAt(i)),
+  tensorReader(
+    floatTensor(
+      'float32',
+      shape,
+      Float32Array.from({ length: shape.reduce((product, size) => product * size, 1) }, (_, i) => valueAt(i)),
+    ),
   );
 
 describe('a map of errors', () => {
