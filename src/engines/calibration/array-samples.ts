@@ -142,10 +142,12 @@ function columnsOf(
     );
   });
   // Sizes of the batch that belong together are cut together, or not at all: a length that varies is no batch.
+  const batches = new Set(inputs.flatMap(({ shape }) => (shape && shape.length > 1 ? shape[0]! : [])));
   const cuts = named.map(([name, { shape }]) =>
     cutOf(
       inputs.find((input) => input.name === name),
       shape,
+      batches,
     ),
   );
   const areCut =
@@ -177,7 +179,11 @@ interface Cut {
  * How an array is cut along its first axis: rows of the batch that the input has, or of one where it is open; without that axis where the array has one
  * more than the input. Undefined where it is one sample only.
  */
-function cutOf(input: Binding | undefined, shape: readonly number[]): Cut | undefined {
+function cutOf(
+  input: Binding | undefined,
+  shape: readonly number[],
+  batches: ReadonlySet<unknown>,
+): Cut | undefined {
   const declared = input?.shape;
   const [first = 0, ...rest] = shape;
   if (declared === undefined || declared === null) return undefined;
@@ -186,8 +192,9 @@ function cutOf(input: Binding | undefined, shape: readonly number[]): Cut | unde
   const [batch] = declared;
   const size = typeof batch === 'number' ? batch : 1;
   const isNeeded = typeof batch === 'number' && batch !== first;
-  // A single open axis is a length more often than a batch.
-  if (size === 0 || first % size !== 0 || (!isNeeded && shape.length === 1)) return undefined;
+  // A single open axis is a length more often than a batch, unless inputs of more axes begin with the same.
+  const isLength = shape.length === 1 && !batches.has(batch);
+  if (size === 0 || first % size !== 0 || (!isNeeded && isLength)) return undefined;
   return { rows: first / size, dims: [size, ...rest], isNeeded };
 }
 

@@ -5,6 +5,7 @@ import type { EventListener } from '../../events.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
 import {
+  CALIBRATION_REVISION,
   type ChosenMethod,
   DEFAULT_METHOD,
   methodText,
@@ -199,5 +200,6 @@ const totalOf = (sources: readonly SampleSource[]): number | undefined =>
 /** The order of samples makes no difference to their largest values; it decides the width of a histogram's bins. */
 function digestOf(sources: readonly SampleSource[], method: ChosenMethod): string {
   const digests = sources.flatMap((source) => source.digests());
-  return sha256(canonicalJson(method.name === 'max' ? digests.sort() : digests));
+  const ordered = method.name === 'max' ? digests.sort() : digests;
+  return sha256(canonicalJson({ revision: CALIBRATION_REVISION, samples: ordered }));
 }

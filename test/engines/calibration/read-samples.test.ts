@@ -126,8 +126,10 @@ describe('arrays', () => {
       { x: [[1, 2], 3], n: [[1], 6] },
     ];
     const single = [{ x: [[2, 2], 1], n: [[2], 5] }];
-    // A batch of one axis could be a length: it is left as it is where nothing else decides.
-    expect(await samplesIn([npz({ x: floats([2, 2]), n })], inputs)).toEqual(single);
+    expect(await samplesIn([npz({ x: floats([2, 2]), n })], inputs)).toEqual(cut);
+    // One open axis of another name could be a length.
+    const length = [input('x', ['batch', 2]), input('n', ['count'], 'int64')];
+    expect(await samplesIn([npz({ x: floats([2, 2]), n })], length)).toEqual(single);
     const fixed = [input('x', [1, 2]), input('n', [1], 'int64')];
     expect(await samplesIn([npz({ x: floats([2, 2]), n })], fixed)).toEqual(cut);
     expect(await samplesIn([`x=@${npy(floats([2, 2]))}`, `n=@${npy(n)}`], fixed)).toEqual(cut);

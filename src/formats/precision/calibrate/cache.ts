@@ -3,11 +3,9 @@ import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
+import { CALIBRATION_REVISION } from './method.js';
 import type { CalibratedRanges, TensorRange } from './ranges.js';
 import { parseTable, tableText } from './table.js';
-
-/** Rises when the same data, method and model give other ranges. */
-const CALIBRATION_REVISION = 1;
 
 /** What ranges are of: they are used again only where all of it is the same. */
 export interface CalibrationIdentity {
@@ -90,13 +88,13 @@ export function readCalibration(path: string, identity: CalibrationIdentity | nu
 
 type Keyed = z.infer<typeof cacheSchema>['identity'];
 
-/** The method first: it decides how data are digested. */
+/** Revision and method first: they decide how data are digested. */
 const fields: Readonly<Record<keyof Keyed, string>> = {
+  revision: 'the revision of the calibrators',
   method: 'the method',
   data: 'the calibration data',
   dtype: 'the type',
   model: 'the model',
-  revision: 'the revision of the calibrators',
 };
 
 function assertSame(path: string, cached: Keyed, wanted: Keyed): void {

@@ -2,6 +2,9 @@ import { TrtforgeError } from '../../../errors.js';
 import { DEFAULT_PERCENTILE } from './methods.js';
 import type { CalibrationMethod } from './ranges.js';
 
+/** Rises when the same data, method and model give other ranges. */
+export const CALIBRATION_REVISION = 2;
+
 /** A method with what it needs. */
 export type ChosenMethod =
   | { readonly name: Exclude<CalibrationMethod, 'percentile'> }

@@ -55,7 +55,7 @@ describe('a cache of ours', () => {
   });
 
   test('of another revision is rejected', () => {
-    const old = path('old.json', readFileSync(file, 'utf8').replace('"revision": 1', '"revision": 0'));
+    const old = path('old.json', readFileSync(file, 'utf8').replace('"revision": 2', '"revision": 1'));
     expect(codeOf(() => readCalibration(old, identity))).toMatchObject({
       details: { differing: ['revision'] },
     });
