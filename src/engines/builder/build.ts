@@ -54,7 +54,7 @@ export interface BuildOptions extends StoreOptions {
    * runs there too. tensorrt-rtx builds without a GPU.
    */
   readonly device?: number;
-  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. */
+  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. tensorrt-rtx uses none; naming a file is a warning. */
   readonly timingCache?: string | null;
   /** Default: native. */
   readonly builder?: BuilderName;

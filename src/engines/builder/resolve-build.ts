@@ -1,5 +1,5 @@
 import { basename, join, resolve } from 'node:path';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { sha256OfFile } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
@@ -17,9 +17,8 @@ import {
   toolchainNamed,
 } from '../../tensorrt/toolchain/find.js';
 import { majorOf } from '../../tensorrt/toolchain/version.js';
-import { canonicalJson } from '../identity/canonical-json.js';
 import { conversionRecipe } from '../identity/conversion.js';
-import { type MachineFacts, machineFacts } from '../identity/machine.js';
+import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
 import {
   batchProfile,
@@ -33,6 +32,7 @@ import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
 import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
 import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
+import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
 
 /**
  * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, checks the profiles against the inputs.
@@ -67,6 +67,9 @@ export async function resolveBuild(
   const format = formatNamed(recipe.precision);
   assertTypesBuild(model, content, recipe, target);
   const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
+  const unused = unusedTimingCache(target, timingCache);
+  if (unused !== null)
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message: unusedTimingCacheText(unused) });
   return {
     modelPath: model,
     content,
@@ -85,26 +88,18 @@ export async function resolveBuild(
     pluginPaths: (requested.plugins ?? []).map((plugin) => resolve(plugin)),
     extension,
     device,
-    timingCache: timingCache === 'auto' ? timingCachePath(folder, target, machine) : timingCache,
+    timingCache:
+      timingCache === 'auto'
+        ? timingCachePath(folder, target, machine)
+        : unused === null
+          ? timingCache
+          : null,
     builder,
     verbose: requested.verbose ?? false,
     logFolder: requested.logFolder ?? join(folder, 'build_logs'),
     forceRebuild: requested.forceRebuild ?? false,
     output: requested.output ?? null,
   };
-}
-
-/**
- * The timing cache of a target: one file per TensorRT build, compute capability, GPU model, CUDA major and driver branch. Measured times of
- * another GPU or driver lead to wrong choices, and merged caches have led to assertions inside the library.
- * null for tensorrt-rtx: it measures nothing when it builds ahead of time, and without a GPU it rejects the cache that it wrote.
- */
-function timingCachePath(folder: string, target: Target, machine: MachineFacts | null): string | null {
-  if (machine === null) return null;
-  const driverBranch = machine.driver?.split('.')[0] ?? null;
-  const key = sha256(canonicalJson({ target, gpu: machine.gpu, driverBranch })).slice(0, 16);
-  const name = `${target.product}-${target.version}_sm_${target.computeCapabilities.join('-')}_${key}.timing`;
-  return join(folder, 'timing', name);
 }
 
 /** Throws TF_TARGET_UNSUPPORTED where the graph has, or gets, a type that the target's GPUs do not have. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readJson } from '../../base/files/files.js';
+import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/timing-cache.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
@@ -12,7 +13,7 @@ import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';
 import type { ComponentPlace } from './component.js';
-import { enginePath, logPaths, NO_MEASUREMENT, timingCacheFor, unusedTimingCache } from './component-run.js';
+import { enginePath, logPaths, timingCacheFor } from './component-run.js';
 import { modelFolder } from './read-bundle.js';
 import {
   type BundleEnvironment,
@@ -36,7 +37,8 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
   const { setting, stop, whole } = run;
   const { request, machine } = setting;
   const prepared = run.components.flatMap(({ forge }) => forge.found.prepared ?? [])[0];
-  const unused = prepared === undefined ? null : unusedTimingCache(prepared, request);
+  const unused =
+    prepared === undefined ? null : unusedTimingCache(prepared.identity.target, request.timingCache);
   const { checks = [] } = whole.found;
   const recipe = prepared?.identity.recipe;
   const settings = request.settings ?? {};
@@ -83,11 +85,7 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
     mismatches: [...(run.findings?.mismatches ?? [])],
     warnings: [
       ...(run.findings?.warnings ?? []),
-      ...(unused === null
-        ? []
-        : [
-            `The timing cache ${unused} is neither read nor written: ${NO_MEASUREMENT}. Remove --timing-cache.`,
-          ]),
+      ...(unused === null ? [] : [unusedTimingCacheText(unused)]),
     ],
     outcome: stop !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
     ...(stop === undefined ? {} : { error: `${stop.error.code}: ${stop.error.message}` }),

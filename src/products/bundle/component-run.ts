@@ -4,6 +4,7 @@ import { removeIfThere } from '../../base/files/files.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
 import { namedBuilder } from '../../engines/builder/build-engine.js';
+import { measuresKernels } from '../../engines/builder/timing-cache.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { TrtforgeError } from '../../errors.js';
@@ -235,26 +236,14 @@ const forComponent =
   (event) =>
     emit('phase' in event ? { ...event, phase: `${component}: ${event.phase}` } : event);
 
-/** tensorrt-rtx measures nothing ahead of time. */
+/** The timing cache of a bundle: one that was named, else a file in its folder; null for none, or where it has no effect. */
 export function timingCacheFor(
-  build: Pick<ResolvedBuild, 'identity'>,
+  { identity }: Pick<ResolvedBuild, 'identity'>,
   { timingCache = 'auto', outdir }: BundleRequest,
 ): string | null {
-  if (timingCache === null || !measuresKernels(build)) return null;
+  if (!measuresKernels(identity.target)) return null;
   return timingCache === 'auto' ? join(outdir, 'timing.cache') : timingCache;
 }
-
-const measuresKernels = ({ identity }: Pick<ResolvedBuild, 'identity'>): boolean =>
-  identity.target.product !== 'tensorrt-rtx';
-
-/** The timing cache that was named and has no effect; null where there is none. */
-export const unusedTimingCache = (
-  build: Pick<ResolvedBuild, 'identity'>,
-  { timingCache = 'auto' }: BundleRequest,
-): string | null => (timingCache === 'auto' || measuresKernels(build) ? null : timingCache);
-
-/** Why a timing cache has no effect. */
-export const NO_MEASUREMENT = 'tensorrt-rtx measures no kernels when it builds';
 
 /** The lines of a library in trtexec's form (`[11/21/2026-06:00:00] [I] text`, local time), so that what reads trtexec's logs reads these. */
 function trtexecLines(event: WorkEvent): string | null {

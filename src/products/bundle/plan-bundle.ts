@@ -1,8 +1,9 @@
 import { protectingInputs } from '../../base/files/user-files.js';
+import { unusedTimingCache } from '../../engines/builder/timing-cache.js';
 import type { EnginePlan } from '../../forge/plan.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
-import { timingCacheFor, unusedTimingCache } from './component-run.js';
+import { timingCacheFor } from './component-run.js';
 import { errorOf } from './forge-bundle.js';
 
 /** What a run over a bundle would do. */
@@ -41,7 +42,8 @@ export async function planBundle(request: BundleRequest, context: BundleContext)
       })),
     ),
     timingCache: first === undefined ? null : timingCacheFor(first.prepared, request),
-    unusedTimingCache: first === undefined ? null : unusedTimingCache(first.prepared, request),
+    unusedTimingCache:
+      first === undefined ? null : unusedTimingCache(first.prepared.identity.target, request.timingCache),
     notDecoded: chain && (chain.run === undefined ? chain.notChecked.join(' ') : null),
   };
 }

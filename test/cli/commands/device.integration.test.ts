@@ -32,7 +32,7 @@ import { noDevices } from '../../fakes/gpus.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
-import { samplePassport } from '../../support/sample-engine.js';
+import { samplePassport, writeSampleModel } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-device-'));
@@ -139,6 +139,24 @@ describe('the GPU that was chosen', () => {
     expect(timing).toEqual([expect.stringContaining('_sm_90_')]);
     const passport: unknown = JSON.parse(readFileSync(`${at('built.engine')}.passport.json`, 'utf8'));
     expect(passport).toMatchObject({ built: { builder: 'trtexec', gpu: 'NVIDIA Fake 1' } });
+  });
+
+  test('writes no timing cache over weights of the model', async () => {
+    const external = await writeSampleModel(at('external.onnx'), { external: true });
+    const weights = readFileSync(`${external}.data`);
+    const line = [
+      'build',
+      external,
+      '--profile',
+      'x:1x64',
+      '--builder',
+      'trtexec',
+      '-o',
+      at('external.engine'),
+    ];
+    const { answer } = await trtforge([...line, '--timing-cache', `${external}.data`]);
+    expect(answer.error?.code).toBe('TF_OUTPUT_IS_INPUT');
+    expect(readFileSync(`${external}.data`)).toEqual(weights);
   });
 
   test('verifies an engine, and the command that repeats it names the GPU', async () => {

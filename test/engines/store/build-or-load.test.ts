@@ -87,11 +87,30 @@ describe('build or load', () => {
     for (const store of [undefined, false, undefined] as const)
       for (const output of inputs)
         expect((await refusal(obtain({ ...wishes, store, output }, build))).code).toBe('TF_OUTPUT_IS_INPUT');
-    expect((await refusal(obtain({ ...wishes, timingCache: `${external}.data` }, build))).code).toBe(
-      'TF_OUTPUT_IS_INPUT',
-    );
     expect(count()).toBe(0);
     expect(inputs.map((path) => readFileSync(path))).toEqual(before);
+  });
+
+  test('a timing cache that is named for tensorrt-rtx is not used, and a warning names it', async () => {
+    const events: WorkEvent[] = [];
+    const timingCache = join(folder, 'times.cache');
+    const { build } = countingBuilder();
+    const used: (string | null)[] = [];
+    await obtain(
+      { timingCache },
+      (request, ...rest) => {
+        used.push(request.timingCache);
+        return build(request, ...rest);
+      },
+      (event) => events.push(event),
+    );
+    expect(used).toEqual([null]);
+    expect(events).toContainEqual({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: expect.stringContaining(timingCache),
+    });
   });
 
   test('a model that only moved its weights is the same; one changed weight is another', async () => {

@@ -1,7 +1,8 @@
 import { plural } from '../../../base/text/quantity.js';
 import { engineSteps, resolvedOf } from '../../../cli/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
-import { enginePath, NO_MEASUREMENT } from '../component-run.js';
+import { NO_MEASUREMENT } from '../../../engines/builder/timing-cache.js';
+import { enginePath } from '../component-run.js';
 import type { BundlePlan } from '../plan-bundle.js';
 
 /** Every component's engine, then what runs, then the report. */
