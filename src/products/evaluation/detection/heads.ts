@@ -125,6 +125,7 @@ function find(outputs: NamedTensors, { classes, width, height }: DecodeOptions):
       };
   }
   const anchors = anchorCount(width, height);
+  let why = 'no axis is 4, 5 or 64 longer than the labels';
   for (const [kind, channels, what] of [
     ['boxes', 4 + classes, 'centre, size and one score a class'],
     ['dfl', 4 * BINS + classes, 'distance distributions and one score a class'],
@@ -133,12 +134,14 @@ function find(outputs: NamedTensors, { classes, width, height }: DecodeOptions):
     const axis = first === channels ? 1 : second === channels ? 2 : undefined;
     if (axis === undefined) continue;
     const rows = new Rows(tensor, name, axis);
-    if (kind === 'dfl' && rows.count !== anchors)
-      throw unknown(`${rows.count} anchors, where ${width}x${height} has ${anchors} at strides 8, 16 and 32`);
+    if (kind === 'dfl' && rows.count !== anchors) {
+      why = `${rows.count} anchors, where ${width}x${height} has ${anchors} at strides 8, 16 and 32`;
+      continue;
+    }
     const reason = `[1,${first},${second}] is ${rows.count} anchors of ${what}`;
     return { rows, head: { kind, scores: 'probabilities', needsNms: true, reason } };
   }
-  throw unknown('no axis is 4, 5 or 64 longer than the labels');
+  throw unknown(why);
 }
 
 /** Classes are whole numbers, scores probabilities, and boxes have their corners in order. */
@@ -197,7 +200,7 @@ const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
 
 /**
  * Boxes of one image with the score of their best class, above the confidence. Throws TF_EVAL_HEAD where the outputs are not those of the head that was
- * recognised, as for scores beyond 1 where probabilities were seen before, and for values that are not numbers.
+ * recognised, as for scores beyond 1 where probabilities were seen before, and for scores and boxes that are not finite numbers.
  */
 export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Candidates {
   const found = find(outputs, options);
@@ -212,15 +215,13 @@ export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions
   const category: number[] = [];
   for (let row = 0; row < rows.count; row++)
     for (const scored of scoresOf(rows, row, head, options)) {
-      if (Number.isNaN(scored.score))
-        throw mismatch(
-          'A score is not a number.',
-          'Look for overflow: `trtforge verify` names outputs with NaN.',
-        );
+      if (Number.isNaN(scored.score)) throw notFinite('score');
       if (scored.score <= options.confidence) continue;
+      const corners = boxOf(rows, boxes, row, head, options);
+      if (!corners.every(Number.isFinite)) throw notFinite('box');
       score.push(scored.score);
       category.push(scored.category);
-      box.push(...boxOf(rows, boxes, row, head, options));
+      box.push(...corners);
     }
   return {
     box: Float32Array.from(box),
@@ -228,6 +229,12 @@ export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions
     category: Int32Array.from(category),
   };
 }
+
+const notFinite = (what: 'score' | 'box') =>
+  mismatch(
+    `A ${what} is not a finite number.`,
+    'Look for overflow: `trtforge verify` names outputs with NaN or infinities.',
+  );
 
 interface Scored {
   readonly score: number;

@@ -57,6 +57,16 @@ describe('[1,4+C,N]', () => {
     expect(codeOf(() => recogniseHead(output(7, 8400, boxes(0.73, 0.5)), many))).toBe('TF_EVAL_HEAD');
   });
 
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])(
+    'a box with %s is TF_EVAL_HEAD where its score counts',
+    (y) => {
+      const broken = (score: number) => (anchor: number, channel: number) =>
+        anchor === 7 && channel === 1 ? y : boxes(score, 0.01)(anchor, channel);
+      expect(codeOf(() => decoded(output(7, ANCHORS, broken(0.75))))).toBe('TF_EVAL_HEAD');
+      expect(decoded(output(7, ANCHORS, broken(0.05))).boxes).toEqual([]);
+    },
+  );
+
   it('a score beyond 1 after an image with probabilities, and NaN, are TF_EVAL_HEAD', () => {
     const head = recogniseHead(output(7, ANCHORS, boxes(0.75, 0.01)), options);
     expect(codeOf(() => decode(output(7, ANCHORS, boxes(3, 0.01)), head, options))).toBe('TF_EVAL_HEAD');
@@ -159,4 +169,14 @@ it.each([
   ['no output', new Map()],
 ])('%s is TF_EVAL_HEAD', (_, outputs) => {
   expect(codeOf(() => recogniseHead(outputs as NamedTensors, options))).toBe('TF_EVAL_HEAD');
+});
+
+it('is told from its number of anchors where both axes fit', () => {
+  const twenty = { ...options, classes: 20 };
+  // 84 is 64 + 20 and the number of anchors; 25 is 5 + 20.
+  const { kind } = recogniseHead(
+    output(25, ANCHORS, () => 0.25, 'anchors first'),
+    twenty,
+  );
+  expect(kind).toBe('objectness');
 });
