@@ -599,7 +599,7 @@ export const catalogue = {
     meaning:
       'The reference of a bisection fails against itself: two runs differ, its FP32 model does not reproduce the recording, or the recording lacks a tensor.',
     remedy:
-      'Pass a reference that repeats: give nodes that draw random numbers a fixed result, or pass a command that judges a candidate: --check-command.',
+      'Pass a reference that repeats: replace nodes that draw random numbers by constants, or pass a command that judges a candidate: --check-command.',
   },
   TF_PARITY_MISFIT: {
     exitCode: ExitCode.badInput,

@@ -38,7 +38,7 @@ export const command = defineCommand({
     inputs: option({
       flags: '--inputs <what>',
       group: 'Inputs',
-      describe: 'random: draw every input that no file gives; or name=@file.npy, file.npz',
+      describe: 'random: draw every input that no file has; or name=@file.npy, file.npz',
       parse: parseSource,
       repeat: true,
     }),

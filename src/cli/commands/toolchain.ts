@@ -266,7 +266,7 @@ async function removable(name: string, folder: string | undefined, context: Comm
   throw new TrtforgeError(
     'TF_USAGE',
     `${toolchain.name} in ${toolchain.folder} was not installed by trtforge.`,
-    { remedy: `It was found by ${toolchain.foundBy}: remove it the way it came.` },
+    { remedy: `It was found by ${toolchain.foundBy}: remove it with what installed it.` },
   );
 }
 

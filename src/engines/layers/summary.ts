@@ -71,7 +71,7 @@ export function layerFindings(read: EngineLayers, where: string): Finding[] {
       'engine-input-copies',
       ofInputs,
       `${found(ofInputs)} an input into the layout or type that the first layer wants`,
-      'Give the input in that type (a typed model, or I/O formats) and the copy goes.',
+      'Pass the input in that type (a typed model, or I/O formats): there is no copy then.',
     ),
     ...finding(
       'engine-output-copies',

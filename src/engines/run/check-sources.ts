@@ -79,7 +79,7 @@ export function rejectMissing(inputs: readonly Binding[], given: ReadonlyMap<str
     'TF_SESSION_INPUT',
     `There is no tensor for the ${names.length === 1 ? 'input' : 'inputs'} ${names.map((name) => `"${name}"`).join(', ')}.`,
     {
-      remedy: `Give ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
+      remedy: `Pass ${names.length === 1 ? 'it' : 'them'}: ${names.map((name) => `${name}=@${name}.npy`).join(' ')}, or add --inputs random.`,
     },
   );
 }

@@ -96,5 +96,5 @@ function takeSymbols(
 
 const rankUnknown = (name: string) =>
   new TrtforgeError('TF_SHAPE_INVALID', `The input ${name} has no declared rank.`, {
-    remedy: `Give its shape: --shapes ${name}:1x8.`,
+    remedy: `Pass its shape: --shapes ${name}:1x8.`,
   });

@@ -160,7 +160,7 @@ const beyond = ({ name, dtype }: Binding, origin: string, value: number | bigint
   new TrtforgeError(
     'TF_SESSION_INPUT',
     `${origin} holds ${value} (element ${at}), which the input "${name}" of type ${dtype} cannot.`,
-    { remedy: `Give values that ${dtype} holds.` },
+    { remedy: `Pass values that ${dtype} can represent.` },
   );
 
 /** Throws TF_SESSION_INPUT unless values of a dtype can be converted for an input: floats to floats, integers to integers. */
@@ -201,7 +201,7 @@ function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high:
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
     `The values of the input "${name}" are to be ${low} to ${high}, but its type, ${dtype}, ${why}.`,
-    { remedy: `Give the input a range of its own: --val-range ${name}:[0,1].` },
+    { remedy: `Pass a range for this input: --val-range ${name}:[0,1].` },
   );
 }
 
@@ -214,7 +214,7 @@ function draw(input: Binding, shape: readonly number[], range: InputRange, strea
     throw new TrtforgeError(
       'TF_SHAPE_INVALID',
       `The input ${input.name} of shape [${shape.join(', ')}] is too large to be drawn.`,
-      { cause, remedy: 'Give a smaller shape: --shapes name:1x3x224x224.' },
+      { cause, remedy: 'Pass a smaller shape: --shapes name:1x3x224x224.' },
     );
   }
 }
@@ -231,7 +231,7 @@ function drawn(
       'TF_SESSION_INPUT',
       `The input ${name} is ${dtype}, for which no numbers can be drawn.`,
       {
-        remedy: `Give its elements: --inputs ${name}=@file.npy.`,
+        remedy: `Pass its elements: --inputs ${name}=@file.npy.`,
       },
     );
   }

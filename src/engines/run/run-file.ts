@@ -163,7 +163,7 @@ function checkOutputPlace(place: string | undefined): void {
   if (place === undefined || !/\.(npy|json|safetensors)$/i.test(place)) return;
   if (statIfThere(place)?.isDirectory() === true) return;
   throw new TrtforgeError('TF_USAGE', `Outputs cannot be written to ${place}.`, {
-    remedy: 'Give a folder (one npy for each output) or a file that ends in .npz.',
+    remedy: 'Pass a folder (one npy for each output) or a file that ends in .npz.',
   });
 }
 

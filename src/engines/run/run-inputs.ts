@@ -106,7 +106,7 @@ function converted(binding: Binding, given: Tensor, path: string): Gathered {
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
       `${path} is ${list(tensor.shape)}, but the input "${name}" is ${list(shape.map((size) => size ?? '?'))}.`,
-      { remedy: 'Give a tensor of the rank and the fixed dimensions of the input.' },
+      { remedy: 'Pass a tensor of the rank and the fixed dimensions of the input.' },
     );
   }
   return { tensor, from: `${path}${conversionNote(given, tensor)}` };
@@ -196,7 +196,7 @@ function optimalValues({ name, dtype, shape, profiles }: EngineBinding, profile:
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
       `The values of ${name} decide shapes, and the engine names none to take.`,
-      { remedy: `Give them: ${name}=@${name}.npy.` },
+      { remedy: `Pass them: ${name}=@${name}.npy.` },
     );
   }
   return {

@@ -19,12 +19,12 @@ export interface StreamsLimits {
 export function checkLimits({ fps, firstMaxBatch, maxBatchLimit }: StreamsLimits): void {
   if (fps.length === 0 || fps.some((each) => !(each > 0 && Number.isFinite(each))))
     throw new TrtforgeError('TF_USAGE', `"${fps.join(', ')}" are not valid frame rates.`, {
-      remedy: 'Give at least one frame rate above 0: 30.',
+      remedy: 'Pass at least one frame rate above 0: 30.',
     });
   const wrong = [firstMaxBatch, maxBatchLimit].find((batch) => !Number.isSafeInteger(batch) || batch < 1);
   if (wrong !== undefined)
     throw new TrtforgeError('TF_USAGE', `"${wrong}" is not a valid batch.`, {
-      remedy: 'Give whole numbers from 1 on.',
+      remedy: 'Pass whole numbers from 1 on.',
     });
   if (firstMaxBatch > maxBatchLimit)
     throw new TrtforgeError(

@@ -92,7 +92,7 @@ function imageInput(file: string, inputs: readonly ValueFacts[], name: string | 
   throw new TrtforgeError(
     'TF_PROFILE_INVALID',
     `${file} has ${inputs.length} inputs${inputs.length === 0 ? '' : ` (${inputs.map((input) => input.name).join(', ')})`}, and ${pictures.length === 0 ? 'none' : 'more than one'} of them looks like a batch of images.`,
-    { remedy: 'Say which one takes the images: --input NAME.' },
+    { remedy: 'Name the one that takes the images: --input NAME.' },
   );
 }
 
@@ -171,7 +171,7 @@ function sized(
   const size = own ?? asked;
   if (size !== undefined) return size;
   throw new TrtforgeError('TF_PROFILE_MISSING', `Input "${name}" of ${file} leaves its ${what} open.`, {
-    remedy: `Give the resolution the model is used with: --height H --width W.`,
+    remedy: `Pass the resolution the model is used with: --height H --width W.`,
   });
 }
 

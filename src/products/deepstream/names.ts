@@ -33,7 +33,7 @@ export function streamsNames(
       'TF_USAGE',
       `"${requested.name}" cannot be the folder of a model below models/.`,
       {
-        remedy: 'Give a plain name, without slashes.',
+        remedy: 'Use a plain name, without slashes.',
       },
     );
   const modelFile = basename(onnxPath).replace(/\.onnx$/i, '');

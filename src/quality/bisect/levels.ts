@@ -116,7 +116,7 @@ async function searchFusions(
   const finding = await searchGroups(candidates, groups);
   const remark =
     named &&
-    `With ${plural(named.fuel, 'fusion')} it passes, with one more it fails, that of ${described(named.group)}; more outputs do not cure it.`;
+    `With ${plural(named.fuel, 'fusion')} it passes, with one more it fails, that of ${described(named.group)}; more outputs do not change that.`;
   return { finding, remarks: remark === null ? [] : [remark] };
 }
 

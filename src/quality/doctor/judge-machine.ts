@@ -87,7 +87,7 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
       store.problem(
         'read-only',
         `The store ${folder} cannot be written.`,
-        'Give another folder with --cache-dir, or set TENSORRT_CACHE_DIR or XDG_CACHE_HOME to one you may write.',
+        'Pass another folder with --cache-dir, or set TENSORRT_CACHE_DIR or XDG_CACHE_HOME to one you may write.',
       ),
     ];
   }

@@ -85,6 +85,6 @@ export function rejectBinary(name: string, start: Uint8Array): void {
   if (controls.length <= start.length * MOST_CONTROLS) return;
   throw new TrtforgeError('TF_USAGE', `${name} is not text, so it is not a log.`, {
     remedy:
-      'Give what TensorRT or trtexec printed; a log in UTF-16 becomes readable with iconv -f utf-16 -t utf-8.',
+      'Pass what TensorRT or trtexec printed; a log in UTF-16 becomes readable with iconv -f utf-16 -t utf-8.',
   });
 }

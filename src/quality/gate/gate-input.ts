@@ -29,7 +29,7 @@ export function readResults(files: readonly string[]): readonly GateInput[] {
   for (const { name, path } of results) {
     if (names.has(name))
       throw new TrtforgeError('TF_USAGE', `Two results are called "${name}"; the second is ${path}.`, {
-        remedy: `Give each a name of its own: ${name}-2=${path}.`,
+        remedy: `Pass each under a name of its own: ${name}-2=${path}.`,
       });
     names.add(name);
   }

@@ -129,7 +129,7 @@ const detectorAcceptance: PolicyFile = {
     },
     {
       id: 'gpu-memory',
-      why: 'An engine that is quantised may take at most 10 % more memory of the GPU; skipped where none was used.',
+      why: 'An engine that is quantized may take at most 10 % more memory of the GPU; skipped where none was used.',
       result: 'detector',
       field: 'run.memory.gpuBytes',
       unit: 'bytes',

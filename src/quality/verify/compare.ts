@@ -127,8 +127,7 @@ function compareContracts(
       'TF_VERIFY_MISMATCH',
       `${request.candidate} and ${request.reference} have no output in common: ${ownNames.join(', ') || 'none'} against ${wanted.join(', ') || 'none'}.`,
       {
-        remedy:
-          "Say with --map which of the candidate's outputs is which of the reference's: --map y=logits.",
+        remedy: "Pass --map with the candidate's and the reference's name of one output: --map y=logits.",
       },
     );
   }

@@ -153,7 +153,7 @@ function chooseRunner<T extends { readonly name: string | null }>(
     if (only === undefined) throw unknown(path, 'it has no results');
     if (runners.length === 1) return only;
     throw new TrtforgeError('TF_USAGE', `${path} has the results of several runners: ${names}.`, {
-      remedy: 'Say which with --runner-a or --runner-b.',
+      remedy: 'Select one with --runner-a or --runner-b.',
     });
   }
   const found = runners.find(({ name }) => name === asked);
@@ -189,5 +189,5 @@ function closing<T>(file: { close(): void }, open: () => T): T {
 const unknown = (path: string, what: string): TrtforgeError =>
   new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} cannot be compared: ${what}.`, {
     remedy:
-      'Give npz, npy, safetensors, the JSON of polygraphy run --save-outputs or of trtexec --exportOutput, or a folder of them.',
+      'Pass npz, npy, safetensors, the JSON of polygraphy run --save-outputs or of trtexec --exportOutput, or a folder of them.',
   });

@@ -180,7 +180,7 @@ const rules: readonly Rule[] = [
       code: 'TF_REMOTE_DENIED',
       why: 'the credentials in use may not do this',
       remedy:
-        'Give them the permissions listed in docs/store.md, or use read-only credentials without uploads.',
+        'Grant them the permissions listed in docs/store.md, or use read-only credentials without uploads.',
       passing: false,
     },
   },

@@ -271,7 +271,7 @@ function bothProblem(
   if (weights.scales === 'blocks' && !isPacked(activations.dtype))
     return {
       code: 'quantized-blocks',
-      message: `Its activations are ${labelOf(activations.dtype)} and its weights have a scale per block: TensorRT-RTX 1.7.1 applies those scales after the sum, which gives wrong results without a warning. Quantize the weights alone, or per channel.`,
+      message: `Its activations are ${labelOf(activations.dtype)} and its weights have a scale per block: TensorRT-RTX 1.7.1 applies those scales after the sum, so its results are wrong without a warning. Quantize the weights alone, or per channel.`,
     };
   if (activations.scales === 'computed' || weights.scales === 'computed')
     return {

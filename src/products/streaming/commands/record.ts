@@ -37,7 +37,7 @@ const commandOptions = {
   }),
   seed: option({
     flags: '--seed <number>',
-    describe: 'seed of the signal; the same seed gives the same signal everywhere',
+    describe: 'seed of the signal; the same seed makes the same signal everywhere',
     parse: integer(0),
     default: 0,
   }),

@@ -181,7 +181,7 @@ export const installationIssues: readonly KnownIssue[] = [
     pattern: /type object .{0,100}BuilderFlag' has no attribute '(?<flag>\w+)'/,
     cause:
       'A Python script sets BuilderFlag.{flag}, which TensorRT 11 no longer has: every network is strongly typed.',
-    remedy: 'Give it a typed model (`trtforge convert`), or pin tensorrt below 11.',
+    remedy: 'Pass a typed model (`trtforge convert`), or pin tensorrt below 11.',
     versions: '11.0 and later',
     source: 'https://github.com/yuvraj108c/ComfyUI-Rife-Tensorrt/issues/25',
   },

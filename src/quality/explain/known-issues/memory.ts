@@ -9,7 +9,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     cause:
       'The workspace limit is {size} MiB. From TensorRT 10 on only the last character of --memPoolSize is the unit, so "32768MiB" means 32768 bytes, and nothing warns.',
     remedy:
-      'Give trtexec the bare number of MiB (workspace:32768), or let trtforge do it: it takes 32G, 32GiB and 32768M and passes the right number.',
+      'Pass trtexec the bare number of MiB (workspace:32768), or let trtforge do it: it takes 32G, 32GiB and 32768M and passes the right number.',
     versions: '10.0 and later',
     source: 'measured',
   },
@@ -129,7 +129,7 @@ export const memoryIssues: readonly KnownIssue[] = [
     cause:
       'The machine, not the GPU, has no memory left: the builder keeps the model and its kernels in host memory, 2 GB and more for the kernels alone.',
     remedy:
-      'Give the process (or its container) more memory, build one engine at a time, or lower the optimization level.',
+      'Allow the process (or its container) more memory, build one engine at a time, or lower the optimization level.',
     versions: 'all',
     source: tensorrtIssue(4658),
   },

@@ -116,7 +116,7 @@ export const runningIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /Missing \((?<layer>.{1,300}), (?<role>\w{1,50})\) for refitting/,
     cause: 'Refitting the engine needs the {role} weights of {layer} as well.',
-    remedy: 'Give every weight that the refitter asks for; trtexec --dumpRefit lists them.',
+    remedy: 'Pass every weight that the refitter asks for; trtexec --dumpRefit lists them.',
     versions: '8.6 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/samples/common/sampleEngines.cpp',
   },
