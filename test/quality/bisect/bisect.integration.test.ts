@@ -19,12 +19,14 @@ import { converted, freshPath, noise } from '../../formats/precision/judge.js';
 import { trtforge } from '../../support/trtforge.js';
 import { plantFaults } from './planted.js';
 
-const encoder = freshPath();
-await writeNetwork(
-  encoder,
-  (network) => transformerEncoder(network, { layers: 3, width: 16, heads: 2, vocabulary: 50, positions: 32 }),
-  { seed: 3, external: false },
-);
+/** An encoder with seeded weights. */
+async function writeEncoder(layers: number): Promise<string> {
+  const path = freshPath();
+  const sizes = { layers, width: 16, heads: 2, vocabulary: 50, positions: 32 };
+  await writeNetwork(path, (network) => transformerEncoder(network, sizes), { seed: 3, external: false });
+  return path;
+}
+const encoder = await writeEncoder(3);
 const shapes = new Map([
   ['input_ids', [1, 8]],
   ['attention_mask', [1, 8]],
@@ -39,10 +41,11 @@ async function faulty(
   layers: readonly number[],
   fault: 'overflow' | 'rounding' = 'overflow',
   options: Partial<ConvertOptions> = {},
+  model = encoder,
 ) {
   const reference = freshPath();
   const values = layers.map((layer) => `encoder.layer.${layer}.up.bias.out`);
-  const names = await plantFaults(encoder, reference, values, fault);
+  const names = await plantFaults(model, reference, values, fault);
   const { output: candidate } = await converted(reference, options);
   return { reference, candidate, names };
 }
@@ -97,7 +100,7 @@ describe('the nodes that must stay FP32', () => {
 
 describe('a search', () => {
   it('for lost digits, which no range shows, goes on where it was stopped', async () => {
-    const { reference, candidate, names: planted } = await faulty([1], 'rounding');
+    const { reference, candidate, names: planted } = await faulty([0], 'rounding', {}, await writeEncoder(1));
     const output = freshPath('/out');
     const short = await bisected(reference, candidate, { output, budget: 5 });
     expect(short).toMatchObject({ outcome: 'pass', isMinimal: false, tried: 5 });

@@ -28,7 +28,7 @@ export interface Exchange {
 export function openExchange(): Exchange {
   const folders = PLACES.flatMap((place) => {
     try {
-      return [mkdtempSync(join(place, 'trtforge-tensors-'))];
+      return [mkdtempSync(join(place, `trtforge-tensors-${process.pid}-`))];
     } catch {
       return [];
     }
