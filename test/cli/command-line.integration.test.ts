@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { shellLine } from '../../src/base/process/shell-quote.js';
 import { writeSampleModel } from '../support/sample-engine.js';
 import { trtforge } from '../support/trtforge.js';
 
@@ -35,22 +34,6 @@ test('the recorded line of a run repeats it, and its report shows it', async () 
   const second = await trtforge(argsOf(repeat));
   expect(second.json()).toMatchObject({ exitCode, repeat, conversion: { nodes: conversion.nodes } });
 });
-
-test.each([
-  ['http://user:secret@host:9000/bucket', 'http://***@host:9000/bucket'],
-  ['--remote=https://AKIA:se/cr?et@host/engines', '--remote=https://***@host/engines'],
-  ['s3://bucket/models?key=secret&token=secret', 's3://bucket/models?key=***&token=***'],
-  ['https://host/model.onnx?X-Amz-Signature=secret#part', 'https://host/model.onnx?X-Amz-Signature=***#part'],
-])('%s is shown without its secrets', (word, shown) => {
-  expect(argsOf(shellLine(['trtforge', word]))).toEqual([shown]);
-});
-
-test.each(['input=@cat.npy', 'tensorrt-rtx:sm_89', 's3://bucket/engines', 'a?b=c', 'x@y'])(
-  '%s is shown as it was typed',
-  (word) => {
-    expect(argsOf(shellLine(['trtforge', word]))).toEqual([word]);
-  },
-);
 
 test('a run that cannot reach its remote store reports no secret of the address', async () => {
   const model = join(folder, 'plain.onnx');

@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import { textWithoutSecrets } from '../../base/text/address-secrets.js';
 
 /** Variables that decide what TensorRT and trtforge find and do; no other is reported. */
 const reported =
@@ -12,7 +13,7 @@ const SHORTEST_SECRET = 6;
 export type Redact = (text: string) => string;
 
 /**
- * Replaces in texts: values of variables whose names sound secret, users and passwords in addresses, signatures in their queries; `folders` by what stands for
+ * Replaces in texts: values of variables whose names sound secret, users, passwords and values of queries in addresses; `folders` by what stands for
  * them, and the home folder by `~`.
  */
 export function redaction(
@@ -32,10 +33,7 @@ export function redaction(
     ...homes.map((home) => [home, '~'] as const),
   ].sort(([a], [b]) => b.length - a.length);
   return (text) =>
-    replaced
-      .reduce((current, [value, by]) => current.replaceAll(value, by), text)
-      .replace(/(?<=[a-z\d]:\/\/)[^\s/@'"]*@/gi, '***@')
-      .replace(/(?<=[?&][\w-]*(?:sig|token|key|secret|credential)[\w-]*=)[^&\s'"]+/gi, '***');
+    textWithoutSecrets(replaced.reduce((current, [value, by]) => current.replaceAll(value, by), text));
 }
 
 /** The variables that decide what is found, without those that sound secret. */
