@@ -91,6 +91,16 @@ const rules: readonly Rule[] = [
     },
   },
   {
+    when: ({ message }) => message === 'Region is missing',
+    explanation: {
+      code: 'TF_REMOTE_ADDRESS_INVALID',
+      why: "no region is set, and AWS' own servers need one",
+      remedy:
+        "Set ARTIFACTS_REGION (or AWS_REGION) to the bucket's region; for another server set ARTIFACTS_ENDPOINT.",
+      passing: false,
+    },
+  },
+  {
     when: named('InvalidAccessKeyId', 'UnrecognizedClientException', 'InvalidClientTokenId'),
     explanation: {
       code: 'TF_REMOTE_DENIED',

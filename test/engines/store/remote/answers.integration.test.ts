@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { fetchBucket } from '../../../../src/engines/store/remote/fetch-bucket.js';
 import type { Objects } from '../../../../src/engines/store/remote/objects.js';
@@ -170,4 +170,16 @@ test.each([
   }
   expect(message).toContain('TrtforgeError');
   expect(message).not.toMatch(/hun|ter2|mallory/);
+});
+
+test('a bucket of AWS without a region is an address that lacks it', async () => {
+  vi.stubEnv('AWS_REGION', undefined).stubEnv('AWS_DEFAULT_REGION', undefined);
+  vi.stubEnv('AWS_CONFIG_FILE', '/nowhere');
+  try {
+    const objects = await openS3(remoteAddress('s3://team/engines', keys)!, {});
+    await expect(gathered(objects.list(''))).rejects.toMatchObject({ code: 'TF_REMOTE_ADDRESS_INVALID' });
+    objects.close();
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
