@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { type BenchCase, type BenchContext, peersOr } from '../context.js';
 import { CommandFailed, type CommandRuns, measureCommand } from '../measure.js';
 import { type Converter, converters, type Maker } from '../quantisation/converters.js';
-import { type Built, built } from '../quantisation/judges.js';
+import { type Built, built, type Judged } from '../quantisation/judges.js';
+import { differenceInterval } from '../quantisation/paired-bootstrap.js';
 import { type Subject, subjects } from '../quantisation/subjects.js';
 import { costs, type Measurement, type Table } from '../result.js';
 
@@ -61,7 +62,8 @@ interface Row {
   readonly failed?: string;
   readonly file?: string;
   readonly bytes?: number;
-  readonly figures?: Readonly<Record<string, number>>;
+  readonly figures?: Judged['figures'];
+  readonly counts?: Judged['counts'];
   readonly build?: Built;
   readonly cost?: CommandRuns;
 }
@@ -111,17 +113,24 @@ async function judged(
   row: Pick<Row, 'name' | 'converter' | 'cost'>,
   file: string,
 ): Promise<Row> {
-  // Accuracy follows from the file.
-  const figures = await kept(folder, `${subject.title} ${digestOf(file)}`, async () => {
-    const found: Record<string, number> = {};
-    for (const judge of subject.judges) Object.assign(found, await judge(context, file));
-    return found;
+  // Accuracy follows from the file and what it is judged by.
+  const { unseen, scenes, phrases } = subject;
+  const data = [unseen, scenes && join(scenes, 'instances.json'), phrases, file].filter(
+    (each) => each !== undefined,
+  );
+  const judgement = await kept(folder, `${subject.title} ${data.map(digestOf).join(' ')}`, async () => {
+    const found: Judged[] = [];
+    for (const judge of subject.judges) found.push(await judge(context, file));
+    return {
+      figures: Object.assign({}, ...found.map(({ figures }) => figures)),
+      counts: Object.assign({}, ...found.map(({ counts }) => counts)),
+    } satisfies Judged;
   });
   return {
     ...row,
     file,
     bytes: statSync(file).size,
-    figures,
+    ...judgement,
     build: await built(context, file, subject.profile),
   };
 }
@@ -187,22 +196,31 @@ function barsOf(parts: readonly Part[]): Table {
     const [own, peer] = [true, false].map(
       (ours) =>
         rows
-          .flatMap(({ converter, figures }) => {
+          .flatMap(({ converter, figures, counts }) => {
             const value = figures?.[figure];
             return converter?.precision === precision &&
               (converter.by === 'trtforge') === ours &&
               value !== undefined
-              ? [{ converter, value }]
+              ? [{ converter, value, counts: counts?.[figure] }]
               : [];
           })
           .sort((a, b) => sign * (b.value - a.value))[0],
     );
     if (own === undefined || peer === undefined) return [];
     const beside = `${digits(figure, peer.value)} (${nameOf(peer.converter)})`;
-    const holds = sign * (own.value - peer.value) >= 0 ? 'yes' : 'no';
-    return [[`${title}, ${precision}`, figure, digits(figure, own.value), beside, holds]];
+    const interval =
+      own.counts && peer.counts && differenceInterval(own.counts, peer.counts).map((each) => 100 * each);
+    const difference = interval?.map((each) => each.toFixed(2)).join(' to ') ?? '';
+    const isWorse = (each: number) => sign * each < 0;
+    const holds = !isWorse(own.value - peer.value)
+      ? 'yes'
+      : (interval?.every(isWorse) ?? true)
+        ? 'no'
+        : 'no difference shown';
+    return [[`${title}, ${precision}`, figure, digits(figure, own.value), beside, difference, holds]];
   });
-  return { caption: 'No worse than the best peer', head: ['', '', 'trtforge', 'best peer', 'holds'], rows };
+  const head = ['', '', 'trtforge', 'best peer', 'difference, 95 %', 'no worse'];
+  return { caption: 'No worse than the best peer', head, rows };
 }
 
 const nameOf = ({ by, how }: Converter): string => `${by} ${how}`;

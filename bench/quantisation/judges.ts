@@ -1,11 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BenchContext, load, trtforge } from '../context.js';
 import { CommandFailed } from '../measure.js';
+import type { Counts } from './paired-bootstrap.js';
 
-/** Figures of a model file by name. Throws CommandFailed. */
-export type Judge = (context: BenchContext, file: string) => Promise<Readonly<Record<string, number>>>;
+/** Figures of a model file by name. */
+export interface Judged {
+  readonly figures: Readonly<Record<string, number>>;
+  /** Of figures that are shares. */
+  readonly counts?: Readonly<Record<string, Counts>>;
+}
+
+/** Throws CommandFailed. */
+export type Judge = (context: BenchContext, file: string) => Promise<Judged>;
 
 /**
  * Codes are simulated, as TensorRT computes them: rounded to a grid between operations of floats. By default ONNX Runtime has INT8 kernels of its own, whose
@@ -46,9 +54,11 @@ export const signalToNoise =
       return product / Math.sqrt(ours * theirs);
     });
     return {
-      'SQNR dB': 10 * Math.log10(signal / noise),
-      'mean cosine': cosines.reduce((sum, each) => sum + each, 0) / count,
-      'least cosine': Math.min(...cosines),
+      figures: {
+        'SQNR dB': 10 * Math.log10(signal / noise),
+        'mean cosine': cosines.reduce((sum, each) => sum + each, 0) / count,
+        'least cosine': Math.min(...cosines),
+      },
     };
   };
 
@@ -104,10 +114,10 @@ export const map =
       at('labels.txt'),
     ];
     const { metrics } = evaluated(context, ['detector', file, ...data]);
-    return { mAP: metrics.mAP_50_95, 'mAP 50': metrics.mAP_50 };
+    return { figures: { mAP: metrics.mAP_50_95, 'mAP 50': metrics.mAP_50 } };
   };
 
-/** `eval recogniser` with this encoder in the bundle. */
+/** `eval recogniser` with this encoder in the bundle, which takes phrases whole: in chunks transcripts are the same, and take three times as long. */
 export const wordErrorRate =
   (bundle: string, manifest: string): Judge =>
   async (context, file) => {
@@ -116,17 +126,23 @@ export const wordErrorRate =
     try {
       for (const each of readdirSync(bundle)) copyFileSync(join(bundle, each), join(folder, each));
       copyFileSync(file, join(folder, 'encoder.onnx'));
-      const { wer } = evaluated(context, [
-        'recogniser',
-        join(folder, 'model_meta.json'),
-        '--manifest',
-        manifest,
-      ]);
-      return { 'WER %': 100 * wer };
+      const data = ['--manifest', manifest, '-o', folder];
+      const { wer } = evaluated(context, ['recogniser', join(folder, 'whole.model_meta.json'), ...data]);
+      const counts = wordErrors(readFileSync(join(folder, 'scores.tsv'), 'utf8'));
+      return { figures: { 'WER %': 100 * wer }, counts: { 'WER %': counts } };
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   };
+
+/** Of each phrase, from the scores.tsv of an evaluation. */
+function wordErrors(scores: string): Counts {
+  const [head = [], ...rows] = scores.split('\n').map((line) => line.split('\t'));
+  const column = (name: string) => rows.slice(0, -1).map((row) => Number(row[head.indexOf(name)]));
+  const kinds = ['subs', 'ins', 'dels'].map(column);
+  const among = column('ref_words');
+  return { errors: among.map((_, at) => kinds.reduce((sum, kind) => sum + kind[at]!, 0)), among };
+}
 
 function evaluated(context: BenchContext, parameters: readonly string[]) {
   return answerOf(trtforge(context, 'eval', ...parameters, ...simulatedFlags));

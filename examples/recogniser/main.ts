@@ -10,7 +10,7 @@ const USAGE = `node build/examples/recogniser/main.js SET [options]
 
 Synthesizes phrases with espeak-ng ${ESPEAK_VERSION} into WAV files, with a manifest.tsv.
   test    200 phrases with noise, two voices and one kind of noise that are not in the training set;
-          their digests must be those of examples/recogniser/test-set.sha256
+          digests of these must be those of examples/recogniser/test-set.sha256
   train   clean phrases, for train.py
 
   --count <integer>  number of phrases (default 200 and 12000)
@@ -61,7 +61,7 @@ const listOf = (digests: Digests): string =>
     .map(([file, digest]) => `${digest}  ${file}\n`)
     .join('');
 
-/** Results compare only over the same sound. */
+/** Results compare only over the same sound: of the committed test set, and where more phrases are asked for, of those that it has. */
 function assertSame(digests: Digests): void {
   // This file runs from build/examples/recogniser.
   const committed = fileURLToPath(new URL('../../../examples/recogniser/test-set.sha256', import.meta.url));
@@ -71,7 +71,9 @@ function assertSame(digests: Digests): void {
       .split('\n')
       .map((line) => [line.slice(66), line.slice(0, 64)]),
   );
-  const other = [...digests].filter(([file, digest]) => expected.get(file) !== digest).map(([file]) => file);
+  const other = [...digests]
+    .filter(([file, digest]) => (expected.get(file) ?? digest) !== digest)
+    .map(([file]) => file);
   if (other.length > 0)
     throw new UsageError(
       `${other.length} of ${digests.size} files differ from ${committed}, first ${other[0]}. Use espeak-ng ${ESPEAK_VERSION} of Debian 12, or pass --digests.`,
