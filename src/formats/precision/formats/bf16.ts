@@ -20,9 +20,9 @@ export const bf16: FloatFormat & { readonly id: 'bf16' } = {
   builderFlag: 'bf16',
   // TensorRT-RTX 1.7.1 for 7.5: "the model contains HW-specific datatypes: b16".
   computeCapability: 80,
-  // Tried on TensorRT-RTX 1.7.1 for compute capability 8.9.
+  // Tried on TensorRT-RTX 1.7.1 for compute capability 8.9; Resize on TensorRT 10.6 for 9.0 ("No supported formats").
   notBuilt: new Set(
-    'ConvTranspose GRU HardSwish Mish Shrink LpPool GlobalLpPool LpNormalization MeanVarianceNormalization Celu'.split(
+    'ConvTranspose GRU HardSwish Mish Shrink LpPool GlobalLpPool LpNormalization MeanVarianceNormalization Celu Resize'.split(
       ' ',
     ),
   ),
