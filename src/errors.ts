@@ -528,7 +528,7 @@ export const catalogue = {
     meaning:
       'The library could not make an execution context of an engine; the message has its last error lines.',
     remedy:
-      "Read the library's lines; on 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.",
+      'Read the library\'s lines. "Inconsistent setting of NVIDIA_TF32_OVERRIDE": set that variable as it was at the build, where -1 is unset. On 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.',
   },
   TF_RUN_FAILED: {
     exitCode: ExitCode.machineCannot,

@@ -13,8 +13,8 @@ export const ortFactsSchema = z.object({
   provider: z.enum(['cpu', 'cuda', 'tensorrt']),
   /** As they were passed. */
   providerOptions: z.record(z.string(), z.string()),
-  /** Whether products of float32 may be shortened to TF32. */
-  tf32: z.boolean(),
+  /** Whether products of float32 may be shortened to TF32; null where the model wraps an engine, which was built with its answer. */
+  tf32: z.boolean().nullable(),
   /** Which provider took which nodes; null on the CPU, and before the first run of a version before 1.24. */
   placement: placementSchema.nullable(),
 });

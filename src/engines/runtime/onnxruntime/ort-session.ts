@@ -26,7 +26,7 @@ import type { OrtFacts } from './ort-facts.js';
 import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
 import { type OrtPlace, ortBackend } from './ort-provider.js';
 import { type PreparedModel, prepareModel } from './prepared-model.js';
-import { resolveProvider } from './provider-options.js';
+import { ortEnvironment, resolveProvider } from './provider-options.js';
 import type { Rounding } from './rounded-model.js';
 
 /** Where it is not, models run on the CPU through onnxruntime-node. */
@@ -91,18 +91,18 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   const resolved = resolveProvider(options, base);
   const library = libraryFor(options, base);
   const prepared = await prepareModel(path, given, options);
+  // The arithmetic of an engine was chosen when it was built, and it loads only where NVIDIA_TF32_OVERRIDE is as it was then.
+  const { environment, tf32 } =
+    prepared.arithmetic === 'as-built' ? { environment: ortEnvironment(base), tf32: null } : resolved;
   const child = startSupervised(CHILD, {
     emit: options.emit ?? ignoreEvents,
-    env:
-      library === null
-        ? resolved.environment
-        : withLoaderPath(resolved.environment, neighbourFolders(library.path)),
+    env: library === null ? environment : withLoaderPath(environment, neighbourFolders(library.path)),
     doing: `running ${given} on ONNX Runtime`,
     // An engine that TensorRT builds cannot be interrupted, so there is nothing to wait for.
     graceMs: 200,
   });
   try {
-    const { providers, tf32, narrow } = resolved;
+    const { providers, narrow } = resolved;
     const { isFloat8 } = prepared;
     const config = isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config;
     const outputs = prepared.outputs.map(({ name }) => name);
@@ -133,7 +133,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
         ...prepared,
         arithmetic: arithmetic !== 'fp32' ? arithmetic : narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32',
       },
-      backend: ortBackend(opened.version, options, { tf32, tensorrt: opened.tensorrt }),
+      backend: ortBackend(opened.version, options, { tf32: tf32 === true, tensorrt: opened.tensorrt }),
       facts: {
         library: library?.path ?? 'onnxruntime-node',
         version: opened.version,
@@ -272,13 +272,15 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
     return shape.some((_, axis) => typeof declared?.[axis] !== 'number');
   });
   const values = '--inputs NAME=@FILE.npy';
+  const isBuild = error.message.includes('TensorRT EP failed to create engine');
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot run ${given} with ${fed.map(({ name, shape }) => `${name} [${shape.join(', ')}]`).join(', ')}: ${error.message}`,
     {
       cause: error,
-      remedy:
-        open.length === 0
+      remedy: isBuild
+        ? "Run it again with --verbose: TensorRT's lines state why. trtforge build shows whether TensorRT builds the model itself."
+        : open.length === 0
           ? `Pass values that the model takes: ${values}.`
           : `Pass other shapes than ${shapesOption(open)}, or tensors that the model takes: ${values}.`,
       details: { inputs: fed },

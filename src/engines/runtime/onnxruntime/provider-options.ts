@@ -50,6 +50,8 @@ const impossible: Readonly<Record<string, string>> = {
 
 /** Keys of TensorRT that make it compute in 16 or 8 bits. */
 const NARROW = ['trt_fp16_enable', 'trt_bf16_enable', 'trt_int8_enable'];
+/** Entries that write an engine for others: one that is built under NVIDIA_TF32_OVERRIDE loads only where the variable is the same. */
+const WRITES_ENGINE = ['trt_dump_ep_context_model', 'ep.context_enable'];
 const TF32_KEY = 'use_tf32';
 const TF32_SWITCH = 'NVIDIA_TF32_OVERRIDE';
 
@@ -73,6 +75,7 @@ export interface ResolvedProvider {
 /**
  * Checks the keys and fills in the rest. TF32 is off unless `use_tf32=1` or an NVIDIA_TF32_OVERRIDE other than 0 allows it: CUDA has an option for it, and TensorRT,
  * which has none, honours the variable, as cuBLAS and cuDNN do. https://docs.nvidia.com/cuda/cublas/
+ * An engine that is written for others has TF32 unless `use_tf32=0` forbids it.
  * ONNX Runtime's telemetry is off unless ORT_DISABLE_TELEMETRY is set to something else. Throws TF_USAGE for a key that the provider does not have.
  */
 export function resolveProvider(
@@ -86,7 +89,9 @@ export function resolveProvider(
   if (provider === 'cpu') return { providers: [], config, environment: quiet, tf32: false, narrow: false };
   const override = environment[TF32_SWITCH];
   const requested = providerOptions[TF32_KEY];
-  const tf32 = override !== '0' && (requested === undefined ? override !== undefined : isOn(requested));
+  const isKept = provider === 'tensorrt' && WRITES_ENGINE.some((key) => isOn(providerOptions[key]));
+  const tf32 =
+    override !== '0' && (requested === undefined ? override !== undefined || isKept : isOn(requested));
   const settings = (name: 'cuda' | 'tensorrt'): readonly Setting[] => [
     ['device_id', String(device)],
     ...(name === 'cuda' ? ([[TF32_KEY, tf32 ? '1' : '0']] as const) : []),

@@ -35,6 +35,11 @@ describe('options of a provider', () => {
     ['cuda', { use_tf32: '0' }, '1', false, '0'],
     ['tensorrt', {}, undefined, false, '0'],
     ['tensorrt', { use_tf32: '1' }, undefined, true, undefined],
+    // An engine for others must load without the variable.
+    ['tensorrt', { trt_dump_ep_context_model: '1' }, undefined, true, undefined],
+    ['tensorrt', { 'ep.context_enable': '1' }, undefined, true, undefined],
+    ['tensorrt', { 'ep.context_enable': '1', use_tf32: '0' }, undefined, false, '0'],
+    ['tensorrt', { trt_dump_ep_context_model: '1' }, '0', false, '0'],
   ] as const)(
     '%s %j with NVIDIA_TF32_OVERRIDE %s: TF32 %s',
     (provider, providerOptions, variable, tf32, passed) => {

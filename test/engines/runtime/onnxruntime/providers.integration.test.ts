@@ -221,6 +221,23 @@ describe('over a library that plays the providers', () => {
     },
   );
 
+  it.each([undefined, '0', '1'])(
+    'an engine in the model finds NVIDIA_TF32_OVERRIDE as it is (%s)',
+    async (variable) => {
+      vi.stubEnv('NVIDIA_TF32_OVERRIDE', variable);
+      const engine = await modelFile((graph) => {
+        graph.input('x', 'float32', [1, 2]);
+        graph.node('EPContext', { domain: 'com.microsoft', inputs: ['x'], outputs: ['y'] });
+        graph.output('y', 'float32', [1, 2]);
+      });
+      // The provider that plays TensorRT has no engine to run.
+      await expect(withFake('EPContext', { provider: 'tensorrt' }, {}, engine)).rejects.toMatchObject({
+        code: 'TF_ONNXRUNTIME_FAILED',
+      });
+      expect(lines('environment')).toEqual([`environment tf32=${variable ?? 'unset'} telemetry-off=1`]);
+    },
+  );
+
   it('float16 runs as it is, which is not full float32', async () => {
     await using session = await withFake(ALL, { allowFallback: true }, {}, await product('float16'));
     expect(session).toMatchObject({ rounding: undefined, arithmetic: 'mixed' });
