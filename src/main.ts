@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import nodeModule from 'node:module';
 
 // Before anything is loaded: a command that is stopped meanwhile answers as it does later. A second signal ends the process at once.

@@ -10,7 +10,9 @@
 //   --resnet50 FILE, --encoder FILE   FP32 models in place of generated ones (also RESNET50, ENCODER)
 //
 // PYTHON names a Python that imports tensorrt or tensorrt_bindings and numpy. Exit code 0 when the run ended, 3 without GPU or TensorRT.
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { asked } from '../../scripts/phases.mjs';
@@ -24,6 +26,12 @@ import { quantisation } from './cases/quantisation.mjs';
 import { throughput } from './cases/throughput.mjs';
 import { openMachine } from './machine.mjs';
 import { markdown } from './report.mjs';
+
+// Images are decoded on libuv's threads, whose number is read once: as many as the command line has.
+if (process.env.UV_THREADPOOL_SIZE === undefined) {
+  const env = { ...process.env, UV_THREADPOOL_SIZE: String(Math.max(4, availableParallelism())) };
+  process.exit(spawnSync(process.execPath, process.argv.slice(1), { env, stdio: 'inherit' }).status ?? 1);
+}
 
 const cases = {
   'gpu-time': gpuTime,

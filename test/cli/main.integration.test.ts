@@ -1,5 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
@@ -47,6 +49,26 @@ describe('the trtforge process', () => {
       command: 'toolchain list',
       error: { code: 'TF_CANCELLED' },
     });
+  });
+
+  test('has a thread of libuv for each core, unless UV_THREADPOOL_SIZE has a number', () => {
+    const cores = "require('node:os').availableParallelism = () => 12;";
+    const count =
+      "process.on('exit', () => console.error(require('node:fs').readdirSync('/proc/self/task').length));";
+    const probe = join(mkdtempSync(join(tmpdir(), 'trtforge-threads-')), 'probe.cjs');
+    writeFileSync(probe, cores + count);
+    const started = fileURLToPath(new URL('../../dist/trtforge.cjs', import.meta.url));
+    const threads = (UV_THREADPOOL_SIZE: string | undefined) => {
+      const env = { ...process.env, UV_THREADPOOL_SIZE };
+      const { stdout, stderr } = spawnSync(process.execPath, ['--require', probe, started, '--version'], {
+        encoding: 'utf8',
+        env,
+      });
+      expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+      return Number(stderr);
+    };
+    expect(threads(undefined) - threads('5')).toBe(7);
+    rmSync(dirname(probe), { recursive: true });
   });
 
   test('says that its output found no room', () => {

@@ -8,7 +8,7 @@ import { openSession } from '../../../dist/engines/runtime/open-session.js';
 import { figure, inTurns } from '../figures.mjs';
 import { command } from '../machine.mjs';
 
-const own = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
+const own = fileURLToPath(new URL('../../../dist/trtforge.cjs', import.meta.url));
 const SCENES = 2000;
 /** Inputs that are in memory for inference alone. */
 const KEPT = 64;
