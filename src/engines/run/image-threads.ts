@@ -32,7 +32,7 @@ interface ImageThreads {
 
 /**
  * Threads that prepare images, so that resizing does not keep the thread that feeds a session: one a processor core at most. Each decodes on libuv's threads
- * (UV_THREADPOOL_SIZE, 4 by default). Throws TF_DECODER_MISSING.
+ * (UV_THREADPOOL_SIZE: one a core in the command line, else 4 by default). Throws TF_DECODER_MISSING.
  */
 export async function startImageThreads(
   input: ImageInput,
