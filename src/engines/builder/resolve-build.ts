@@ -128,8 +128,9 @@ function assertTypesBuild(
   }
 }
 
-async function chooseTarget(
-  { target, toolchain, device }: BuildOptions,
+/** The product and GPUs of a build, and the toolchain. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_USAGE. */
+export async function chooseTarget(
+  { target, toolchain, device }: Pick<BuildOptions, 'target' | 'toolchain' | 'device'>,
   environment: NodeJS.ProcessEnv,
 ): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;

@@ -6,7 +6,7 @@ import type { Target } from '../identity/target.js';
 import type { BuildOptions } from './build.js';
 
 /** Whether builds for the target measure kernels: tensorrt-rtx does not ahead of time, and without a GPU rejects the cache that it wrote. */
-export const measuresKernels = ({ product }: Target): boolean => product !== 'tensorrt-rtx';
+export const measuresKernels = ({ product }: Pick<Target, 'product'>): boolean => product !== 'tensorrt-rtx';
 
 /** Why a timing cache has no effect. */
 export const NO_MEASUREMENT = 'tensorrt-rtx measures no kernels when it builds';

@@ -4,7 +4,8 @@ import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
-import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
+import { measuresKernels } from '../../engines/builder/timing-cache.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
@@ -51,7 +52,7 @@ export class EngineBuilder implements StreamsBuilder {
     const path = paths.engine(maxBatch);
     const passport = await soundPassport(path, openTrust(requested, environment));
     if (passport === null) return null;
-    const request = engineRequest(this.#options, maxBatch);
+    const request = await engineRequest(this.#options, maxBatch);
     const prepared = await resolveBuild(request, { emit, signal, environment });
     return identityDigest(prepared.identity) === passport.identity.digest
       ? streamsEngine(path, maxBatch, passport, [])
@@ -68,7 +69,7 @@ export class EngineBuilder implements StreamsBuilder {
     };
     try {
       const { passport, warnings, source } = await buildOrLoad(
-        { ...engineRequest(this.#options, maxBatch), logFolder: log.folder },
+        { ...(await engineRequest(this.#options, maxBatch)), logFolder: log.folder },
         { emit: listen, signal, environment, build },
       );
       const engine = streamsEngine(path, maxBatch, passport, warnings);
@@ -83,15 +84,23 @@ export class EngineBuilder implements StreamsBuilder {
 }
 
 /** The build of the engine for batches up to this one, into its place. */
-export const engineRequest = (
-  { requested, inputs, paths }: Pick<EngineBuilderOptions, 'requested' | 'inputs' | 'paths'>,
+export async function engineRequest(
+  {
+    requested,
+    inputs,
+    paths,
+    environment,
+  }: Pick<EngineBuilderOptions, 'requested' | 'inputs' | 'paths' | 'environment'>,
   maxBatch: number,
-): BuildOptions => ({
-  ...requested,
-  profiles: [profileOf(inputs, maxBatch)],
-  output: paths.engine(maxBatch),
-  timingCache: paths.timingCache,
-});
+): Promise<BuildOptions> {
+  const { request } = await chooseTarget(requested, environment);
+  return {
+    ...requested,
+    profiles: [profileOf(inputs, maxBatch)],
+    output: paths.engine(maxBatch),
+    timingCache: measuresKernels(request) ? paths.timingCache : null,
+  };
+}
 
 /** min = 1, opt = max: the kernels are chosen for the batch that is measured and deployed. */
 function profileOf(inputs: StreamsInputs, maxBatch: number): ProfileRequest {

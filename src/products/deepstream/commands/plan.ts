@@ -21,7 +21,9 @@ export async function streamsSteps(
   const { warmUpMs, durationMs } = setup.mode;
   for (const each of due) {
     if (each.do === 'build') {
-      const requested = engineRequest({ requested: requestedBuild(setup), inputs, paths }, each.maxBatch);
+      const { environment = process.env } = context;
+      const engine = { requested: requestedBuild(setup), inputs, paths, environment };
+      const requested = await engineRequest(engine, each.maxBatch);
       const build = await decidedBuild(requested, context);
       resolved = resolvedOf(build);
       steps.push(
