@@ -90,7 +90,7 @@ export const buildOrLoad = lazy(
   async () => (await import('./engines/store/build-or-load.js')).buildOrLoad,
   buildOptions,
 );
-/** What is in an ONNX model: bindings, operators, weights, findings. */
+/** What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings. */
 export const inspectModel = lazy(async () => (await import('./formats/onnx/inspect.js')).inspectModel);
 /** FP32 ONNX to a strongly typed FP16 or BF16 file. */
 export const convertModel = lazy(async () => (await import('./formats/precision/convert.js')).convertModel);
@@ -108,6 +108,10 @@ export const openEngineSession = lazy(
 );
 /** Compares an engine or a model with a model on the same inputs. */
 export const verifyModel = lazy(async () => (await import('./quality/verify/verify.js')).verifyModel);
+/** What differs between two ONNX models: interface, weights, nodes. */
+export const compareModels = lazy(
+  async () => (await import('./quality/models/compare-models.js')).compareModels,
+);
 /** Compares recorded outputs with others. */
 export const compareOutputs = lazy(async () => (await import('./quality/verify/compare.js')).compareOutputs);
 /** Measures an engine on the GPU, with trtforge's own meter or with trtexec. */
@@ -134,14 +138,8 @@ export const installToolchain = lazy(
 );
 /** The passport beside an engine. */
 export const readPassport = lazy(async () => (await import('./engines/identity/passport.js')).readPassport);
-/** The layers of an engine, which its GPU loads. */
-export const layersOfEngine = lazy(
-  async () => (await import('./engines/layers/engine-layers.js')).layersOfEngine,
-);
-/** The layers in a file of trtexec or of `engine layers --json`. */
-export const layersOfFile = lazy(
-  async () => (await import('./engines/layers/engine-layers.js')).layersOfFile,
-);
+/** The layers of an engine, which its GPU loads, or in a file of trtexec or of `engine layers --json`. */
+export const layersOf = lazy(async () => (await import('./engines/layers/engine-layers.js')).layersOf);
 /** Compares the layers of two engines. */
 export const diffEngines = lazy(async () => (await import('./engines/layers/diff.js')).diffEngines);
 
@@ -177,6 +175,7 @@ export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-option
 export type { ObtainedEngine } from './engines/store/obtain-engine.js';
 export type { EventListener, LogSeverity, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
+export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
@@ -193,6 +192,8 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
+export type { CompareModelsContext } from './quality/models/compare-models.js';
+export type { ModelComparison } from './quality/models/result.js';
 export type {
   CompareContext,
   CompareRequest,

@@ -1,5 +1,13 @@
-import { expect, test } from 'vitest';
-import { buildOrLoad, forge } from '../src/index.js';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { buildOrLoad, compareModels, forge, inspectModel } from '../src/index.js';
+import { dynamicModel, staticModel } from './native/tiny-models.js';
+import { trtforge } from './support/trtforge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-index-'));
+afterAll(() => rmSync(folder, { recursive: true }));
 
 test.each([
   ['forge', forge],
@@ -15,3 +23,17 @@ test.each([
     await expect(call({ model: 'nothing-here.onnx' })).rejects.toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
   },
 );
+
+test('inspectModel and compareModels return what the command line prints as JSON', async () => {
+  const [a, b] = [dynamicModel(folder), staticModel(folder)];
+  const options = { shapes: new Map([['x', [8, 64]]]), nodes: /./, weights: /./, checkWeights: true };
+  const facts = await inspectModel(a, options);
+  expect(facts.cost?.flops).toBe(2 * 8 * 64 * 32 + 8 * 32);
+  expect([facts.nodeList?.length, facts.weightList?.length]).toEqual([2, 1]);
+  const line = ['--shapes', 'x:8x64', '--nodes', '.', '--weights', '.', '--check-weights', '--json'];
+  expect((await trtforge(['inspect', a, ...line])).json()).toMatchObject({ ...facts });
+
+  const comparison = await compareModels({ a, b });
+  expect(comparison.outcome).toBe('fail');
+  expect((await trtforge(['compare', 'models', a, b, '--json'])).json()).toMatchObject({ ...comparison });
+});

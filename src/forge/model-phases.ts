@@ -4,7 +4,7 @@ import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
-import { inspectModel } from '../formats/onnx/inspect.js';
+import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
 import { verifyModel } from '../quality/verify/verify.js';
@@ -19,7 +19,7 @@ export const inspectPhase = ({ options }: Run): ForgePhase => ({
   decides: true,
   skip: () => null,
   run: async () => {
-    const inspection = inspectModel(options.model);
+    const inspection = factsOfModel(options.model);
     const { nodesTotal, findings } = inspection;
     return {
       found: { inspection },

@@ -1,7 +1,7 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { TrtforgeError } from '../../errors.js';
-import { inspectModel } from '../../formats/onnx/inspect.js';
+import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
@@ -65,7 +65,7 @@ export const command = defineCommand({
   plan: async ([model = ''], options) => {
     const { precision, output } = options;
     const conversion = requestOf(options);
-    const { nodesTotal } = inspectModel(model);
+    const { nodesTotal } = factsOfModel(model);
     return {
       steps: [
         ...(conversion.calibration === undefined

@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
-import { isEngineFile, readPlanHeader, stripForeignHeader } from '../../engines/plan/header.js';
-import { TrtforgeError } from '../../errors.js';
+import { readPlanHeader, stripForeignHeader } from '../../engines/plan/header.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { engineOptions, engineOptionsOf } from '../options/engine.js';
@@ -84,7 +83,7 @@ export const layers = defineCommand({
     ...layersOptions,
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).layersResultSchema,
-  run: ([file = ''], options, context) => layersOf(file, options.from, options, context),
+  run: ([file = ''], options, context) => readLayers(file, options.from, options, context),
   render: renderLayers,
 });
 
@@ -106,35 +105,25 @@ export const diff = defineCommand({
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).engineDiffSchema,
   run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {
-    const one = await layersOf(a, options.from, options, context);
+    const one = await readLayers(a, options.from, options, context);
     // A comparison lists no findings; that its layers may be of another engine is to be known all the same.
     for (const { code, message } of one.findings)
       if (isAboutOrigin(code))
         context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     const { diffEngines } = await import('../../engines/layers/diff.js');
-    return diffEngines(one, await layersOf(b, undefined, options, context));
+    return diffEngines(one, await readLayers(b, undefined, options, context));
   },
   render: renderDiff,
 });
 
 const isAboutOrigin = (code: string) => code === 'layers-unchecked' || code === 'layers-doubtful';
 
-const isLayersFile = (file: string) => file.toLowerCase().endsWith('.json');
-
-async function layersOf(
+async function readLayers(
   file: string,
   from: string | undefined,
   options: LayersOptions,
   context: CommandContext,
 ): Promise<LayersResult> {
-  const { layersOfEngine, layersOfFile } = await import('../../engines/layers/engine-layers.js');
-  if (isLayersFile(file)) {
-    if (from === undefined) return layersOfFile(file);
-    throw wrongKind(`--from is for engines; ${file} is a file of layers.`);
-  }
-  if (!isEngineFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
-  if (from !== undefined) return layersOfFile(from, file);
-  return layersOfEngine(file, { ...context, device: options.device, ...engineOptionsOf(options) });
+  const { layersOf } = await import('../../engines/layers/engine-layers.js');
+  return layersOf(file, { ...context, from, device: options.device, ...engineOptionsOf(options) });
 }
-
-const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);

@@ -1,14 +1,7 @@
 import { isEngineFile } from '../../engines/plan/header.js';
-import { requestedSizes } from '../../engines/run/input-shapes.js';
 import { TrtforgeError } from '../../errors.js';
-import { modelFacts } from '../../formats/onnx/inspect.js';
-import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { inspectModel } from '../../formats/onnx/inspect.js';
 import type { ModelFacts } from '../../formats/onnx/model-facts.js';
-import { listNodes } from '../../formats/onnx/node-list.js';
-import { costFacts } from '../../formats/onnx/shapes/cost-facts.js';
-import { inferShapes, type ModelShapes } from '../../formats/onnx/shapes/infer.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
-import { listWeights } from '../../formats/onnx/weight-list.js';
 import { defineCommand } from '../command.js';
 import { flag, option } from '../option.js';
 import { shapesOf, shapesOption } from '../options/shapes.js';
@@ -50,26 +43,7 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,
       });
-    const model = openModel(file);
-    try {
-      const inferred = inferredShapes(model, shapesOf(shapes));
-      const facts = {
-        ...modelFacts(model),
-        cost: costFacts(inferred),
-        ...(nodes === undefined ? {} : { nodeList: listNodes(model, nodes, inferred) }),
-        ...(weights === undefined ? {} : { weightList: await listWeights(model, weights, context.signal) }),
-      };
-      if (!checkWeights) return facts;
-      const { lintWeights } = await import('../../formats/onnx/lint/weights.js');
-      return { ...facts, findings: [...facts.findings, ...(await lintWeights(model, context))] };
-    } finally {
-      model.close();
-    }
+    return inspectModel(file, { shapes: shapesOf(shapes), nodes, weights, checkWeights }, context);
   },
   render: renderModel,
 });
-
-function inferredShapes(model: OnnxModel, asked: ReadonlyMap<string, readonly number[]>): ModelShapes {
-  const { graph } = model.proto;
-  return inferShapes(model, asked, requestedSizes(feedInputs(graph!).map(valueFacts), asked));
-}

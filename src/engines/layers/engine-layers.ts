@@ -4,7 +4,7 @@ import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import type { Passport } from '../identity/passport-file.js';
-import { planDigest, readPlanHeader } from '../plan/header.js';
+import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
 import type { EngineLoadOptions } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
@@ -21,6 +21,24 @@ export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
   /** Ordinal among the visible GPUs; default 0. */
   readonly device?: number;
 }
+
+/**
+ * The layers of an engine, which is loaded, or in a file of layers (`.json`). `from` names the file that has those of the engine, which is then not loaded.
+ * Errors: those of `layersOfEngine` and `layersOfFile`, TF_USAGE for another kind of file.
+ */
+export async function layersOf(
+  file: string,
+  { from, ...options }: LayersOptions & { readonly from?: string },
+): Promise<LayersResult> {
+  if (file.toLowerCase().endsWith('.json')) {
+    if (from === undefined) return layersOfFile(file);
+    throw wrongKind(`--from is for engines; ${file} is a file of layers.`);
+  }
+  if (!isEngineFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
+  return from === undefined ? layersOfEngine(file, options) : layersOfFile(from, file);
+}
+
+const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);
 
 /** What `engine-layers-child` is sent. */
 export interface LayersChildRequest extends Omit<EngineLoadOptions, 'cudaGraph'> {

@@ -13,7 +13,7 @@ import { tensorFacts } from './weight.js';
  * What is in an ONNX model of any size, and what looks wrong with it, without reading its weights.
  * Defects of the model are findings; only a file that cannot be read as a model throws (see `openModel`).
  */
-export function inspectModel(path: string): ModelFacts {
+export function factsOfModel(path: string): ModelFacts {
   const model = openModel(path);
   try {
     return modelFacts(model);

@@ -20,6 +20,7 @@ export {
   type ModelSpec,
   type NodeSpec,
 } from './builder.js';
+export { factsOfModel, modelFacts } from './facts-of-model.js';
 export {
   bodiesOf,
   capturedNames,
@@ -35,7 +36,6 @@ export {
   visitNodes,
   visitTensors,
 } from './graph.js';
-export { inspectModel, modelFacts } from './inspect.js';
 export { lintWeights, type WeightCheckOptions } from './lint/weights.js';
 export { type ModelLike, type OnnxModel, openModel } from './model.js';
 export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';

@@ -1,6 +1,6 @@
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
-import { inspectModel } from '../../formats/onnx/inspect.js';
+import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { agree } from '../../tensorrt/toolchain/version.js';
 import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
 import { checkLimits, type StreamsLimits } from './decision.js';
@@ -49,11 +49,11 @@ export interface StreamsEffects {
   readonly deepstreamLibraries?: readonly string[];
 }
 
-/** Derives names, places and shapes. Errors: those of `checkLimits`, `streamsNames`, `inspectModel` and `streamsInputs`. */
+/** Derives names, places and shapes. Errors: those of `checkLimits`, `streamsNames`, `factsOfModel` and `streamsInputs`. */
 export function planStreams(request: StreamsRequest): StreamsPlan {
   checkLimits(request.limits);
   const names = streamsNames(request.model, request.names);
-  const inputs = streamsInputs(inspectModel(request.model), request.input);
+  const inputs = streamsInputs(factsOfModel(request.model), request.input);
   return { request, names, paths: new StreamsPaths(names), inputs };
 }
 

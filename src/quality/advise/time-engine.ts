@@ -1,7 +1,7 @@
 import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
-import { inspectModel } from '../../formats/onnx/inspect.js';
+import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import { benchEngine } from '../bench/bench-engine.js';
@@ -26,7 +26,7 @@ export function engineTimer(
 ): NonNullable<AdviseContext['timeEngine']> {
   chosenGpu(visibleGpus(), device, 'Measuring latency needs an NVIDIA GPU', 'Run it without --latency.');
   return async (model: string, sample: NamedTensors): Promise<EngineTimes> => {
-    const open = inspectModel(model).inputs.filter(({ shape }) =>
+    const open = factsOfModel(model).inputs.filter(({ shape }) =>
       shape?.some((size) => typeof size !== 'number'),
     );
     const shapes = open.map(({ name }) => {

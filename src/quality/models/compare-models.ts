@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
-import { type EventListener, inPhase } from '../../events.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { type GraphView, isMain, opsets, visitGraphs, visitTensors } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { type FunctionProto, type ModelProto, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
@@ -9,10 +9,11 @@ import { distanceOf } from './distance.js';
 import { type Differing, differingFields, GraphComparison, valueChanges } from './graphs.js';
 import type { FieldChange, ModelComparison } from './result.js';
 
-interface Context {
-  readonly emit: EventListener;
+export interface CompareModelsContext {
+  readonly emit?: EventListener;
   readonly signal?: AbortSignal;
 }
+type Context = CompareModelsContext & { readonly emit: EventListener };
 
 /**
  * What differs between two ONNX models: interface, opsets, metadata, weights with the distance of their values, nodes with their attributes.
@@ -20,8 +21,9 @@ interface Context {
  */
 export async function compareModels(
   { a: fileA, b: fileB }: { readonly a: string; readonly b: string },
-  context: Context,
+  { emit = ignoreEvents, signal }: CompareModelsContext = {},
 ): Promise<ModelComparison> {
+  const context = { emit, signal };
   const modelA = openModel(fileA);
   try {
     const modelB = openModel(fileB);

@@ -18,7 +18,7 @@ import {
   benchWith,
   buildOrLoad,
   forge,
-  layersOfEngine,
+  layersOf,
   openEngineSession,
   runFile,
   verifyModel,
@@ -275,7 +275,7 @@ describe('from a program, what numbers no GPU', () => {
     openEngineSession: (device) => openEngineSession(engine(), { device }),
     openSupervisedEngine: (device) => openSupervisedEngine(engine(), { device }),
     openOrtSession: (device) => openOrtSession(model, { provider: 'cuda', device }),
-    layersOfEngine: (device) => layersOfEngine(engine(), { ...context(), device }),
+    layersOf: (device) => layersOf(engine(), { ...context(), device }),
     'benchWith trtforge': (device) => benchWith('trtforge', bench(device), context()),
     'benchWith trtexec': (device) => benchWith('trtexec', bench(device), context()),
   };

@@ -7,7 +7,7 @@ import { buildPlan } from '../../../src/engines/builder/build-plan.js';
 import type { ProfileRange } from '../../../src/engines/identity/recipe.js';
 import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { inspectModel } from '../../../src/formats/onnx/inspect.js';
+import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { integerTensor } from '../../../src/formats/tensor/values.js';
 import { converted, type Feeds, freshPath, noise } from '../../formats/precision/judge.js';
@@ -68,7 +68,7 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
       precision,
       calibration: calibrationOn([feeds]),
     });
-    expect(inspectModel(output).findings.filter(({ severity }) => severity !== 'info')).toEqual([]);
+    expect(factsOfModel(output).findings.filter(({ severity }) => severity !== 'info')).toEqual([]);
     const planPath = freshPath('.plan');
     const build = resolvedBuild(output, {
       toolchain: rtxToolchain(libraries),

@@ -20,7 +20,7 @@ import { openOrtSession } from '../../../src/engines/runtime/onnxruntime/ort-ses
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { inspectModel } from '../../../src/formats/onnx/index.js';
+import { factsOfModel } from '../../../src/formats/onnx/index.js';
 import { ModelProtoSchema } from '../../../src/formats/onnx/onnx_pb.js';
 import { runs } from '../../support/runs.js';
 import { samplePlan, writeSample } from '../../support/sample-engine.js';
@@ -150,7 +150,7 @@ describe('engines for ONNX Runtime', () => {
       outputs: [{ name: 'y', dtype: 'int64', shape: [1] }],
     } as unknown as Parameters<typeof contextModel>[0];
     const path = file(contextModel(tensors, 'm.engine'));
-    const facts = inspectModel(path);
+    const facts = factsOfModel(path);
     expect(facts).toMatchObject({
       inputs: [{ name: 'x', dtype: 'float16', shape: ['x_0', 64] }],
       outputs: [{ name: 'y', dtype: 'int64', shape: [1] }],

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
+import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import {
   attribute,
   buildModel,
@@ -16,7 +17,6 @@ import {
   ValueInfoProtoSchema,
   writeModel,
 } from '../../../src/formats/onnx/index.js';
-import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { modelFactsSchema } from '../../../src/formats/onnx/model-facts.js';
 import { counting, everywhereModel, float32, int64, scratchFolder } from './support/models.js';
 
@@ -26,7 +26,7 @@ let files = 0;
 async function inspected(model: ModelLike, externalData: 'auto' | 'always' = 'auto') {
   const path = join(folder, `model${files++}.onnx`);
   await writeModel(model, path, { externalData });
-  return { path, facts: modelFactsSchema.parse(inspectModel(path)) };
+  return { path, facts: modelFactsSchema.parse(factsOfModel(path)) };
 }
 
 const codes = (facts: { findings: readonly { code: string }[] }) => facts.findings.map(({ code }) => code);
@@ -198,7 +198,7 @@ describe('external data', () => {
       mkdirSync(dirname(join(place, location)), { recursive: true });
       writeFileSync(join(place, location), new Uint8Array(bytes));
     }
-    return inspectModel(path);
+    return factsOfModel(path);
   };
 
   it('lists files in sub-folders with their sizes, with and without offset and length', () => {
@@ -242,12 +242,12 @@ describe('external data', () => {
       }),
       'always',
     );
-    expect(codes(inspectModel(path))).toEqual([]);
+    expect(codes(factsOfModel(path))).toEqual([]);
     truncateSync(`${path}.data`, 30 * 4096 - 1);
-    expect(codes(inspectModel(path))).toEqual(['external-data-short']);
+    expect(codes(factsOfModel(path))).toEqual(['external-data-short']);
     rmSync(`${path}.data`);
-    expect(codes(inspectModel(path))).toEqual(['external-data-missing']);
-    expect(inspectModel(path).externalFiles).toEqual([
+    expect(codes(factsOfModel(path))).toEqual(['external-data-missing']);
+    expect(factsOfModel(path).externalFiles).toEqual([
       { path: `${path.split('/').at(-1)}.data`, bytes: null },
     ]);
   });

@@ -14,6 +14,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { type ByteSource, bytesSource } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import {
   buildModel,
   GraphBuilder,
@@ -22,7 +23,6 @@ import {
   visitTensors,
   writeModel,
 } from '../../../src/formats/onnx/index.js';
-import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { modelOf } from '../../../src/formats/onnx/model.js';
 import { scanModel } from '../../../src/formats/onnx/scan.js';
 import { encodeVarints } from '../../../src/formats/onnx/wire.js';
@@ -187,7 +187,7 @@ describe('scanning', () => {
     writeSync(descriptor, tail, 0, tail.length, head.length + payload);
     closeSync(descriptor);
 
-    const facts = inspectModel(path);
+    const facts = factsOfModel(path);
     expect(facts).toMatchObject({
       graphName: 'g',
       parameters: elements,
@@ -207,7 +207,7 @@ describe('external files and links', () => {
     const elsewhere = join(folder, 'elsewhere');
     for (const path of [blobs, snapshot, elsewhere]) mkdirSync(path);
     await writeModel(everywhereModel(), join(blobs, 'model.onnx'), { externalData: 'always' });
-    const codes = (path: string) => inspectModel(path).findings.map(({ code }) => code);
+    const codes = (path: string) => factsOfModel(path).findings.map(({ code }) => code);
 
     symlinkSync(join(blobs, 'model.onnx'), join(snapshot, 'model.onnx'));
     symlinkSync(join(blobs, 'model.onnx.data'), join(snapshot, 'model.onnx.data'));

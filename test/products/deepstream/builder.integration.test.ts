@@ -6,7 +6,7 @@ import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { inspectModel } from '../../../src/formats/onnx/inspect.js';
+import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { EngineBuilder } from '../../../src/products/deepstream/builder.js';
 import { streamsInputs } from '../../../src/products/deepstream/input.js';
 import { StreamsPaths, streamsNames } from '../../../src/products/deepstream/names.js';
@@ -41,7 +41,7 @@ function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails =
       remote: false,
     },
     build,
-    inputs: streamsInputs(inspectModel(model), {}),
+    inputs: streamsInputs(factsOfModel(model), {}),
     paths,
     firstMaxBatch: 8,
     emit: ignoreEvents,

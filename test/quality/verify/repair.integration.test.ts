@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { forge } from '../../../src/forge/forge.js';
-import { inspectModel } from '../../../src/formats/onnx/inspect.js';
+import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { type FailedComparison, findRepair } from '../../../src/quality/verify/repair.js';
 import { verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
@@ -165,7 +165,7 @@ describe('the search for a repair ends', () => {
     });
     const { output } = await converted(reference);
     // Div stays FP32 with its neighbours, so MatMul alone keeps the whole model.
-    const passes = async (path: string) => inspectModel(path).ops.Cast === undefined;
+    const passes = async (path: string) => factsOfModel(path).ops.Cast === undefined;
     const repair = await search({ request: { reference, candidate: output }, passes });
     expect(repair).toMatchObject({ passes: false, keepOps: [], command: null });
     expect(repair?.tried).toBeGreaterThan(1);

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../../cli/command.js';
-import { modelFacts } from '../../../formats/onnx/inspect.js';
+import { modelFacts } from '../../../formats/onnx/facts-of-model.js';
 import { openModel } from '../../../formats/onnx/model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import { deepstreamSummary } from '../model-summary.js';

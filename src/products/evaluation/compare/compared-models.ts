@@ -8,7 +8,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
-import { inspectModel } from '../../../formats/onnx/inspect.js';
+import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { type FormatId, floatFormats } from '../../../formats/precision/formats/index.js';
 import type { Variant } from './variant.js';
 
@@ -119,7 +119,7 @@ async function digestOfFile(
 
 /** The types that a model computes in, in a word, by its operators and weights; undefined where they have no usual one. */
 function typesOf(file: string): string | undefined {
-  const { ops, initializersByDtype: weights } = inspectModel(file);
+  const { ops, initializersByDtype: weights } = factsOfModel(file);
   const quantised = Object.keys(weights).find((dtype) => /^(?:u?int4|float8|float4)/.test(dtype));
   if (ops.DequantizeLinear !== undefined) return quantised?.replace(/^float(\d).*/, 'fp$1') ?? 'int8';
   const words = new Map<string, string>([

@@ -2,7 +2,7 @@ import { basename, join } from 'node:path';
 import type { BuildOptions } from '../../../engines/builder/build.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
-import { inspectModel } from '../../../formats/onnx/inspect.js';
+import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
@@ -79,7 +79,7 @@ export async function runnableFile(
 
 /** One image at a time, at the size that the session is fed. */
 function profilesFor(file: string, imgsz: number) {
-  const open = inspectModel(file).inputs.filter(({ shape }) =>
+  const open = factsOfModel(file).inputs.filter(({ shape }) =>
     shape?.some((size) => typeof size !== 'number'),
   );
   if (open.length === 0) return [];

@@ -3,7 +3,7 @@ import { listFolder } from '../../../base/files/files.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
-import { inspectModel } from '../../../formats/onnx/inspect.js';
+import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { labelsOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
@@ -125,7 +125,7 @@ const NOT_SCORED = -1;
 function labelsFor({ labels, namedBy, ...request }: DetectorRequest): Detecting['labels'] {
   if (labels !== undefined) return { names: readLabels(labels), from: labels };
   const model = namedBy ?? request.model;
-  const names = isEngineFile(model) ? undefined : labelsOfMetadata(inspectModel(model).metadata);
+  const names = isEngineFile(model) ? undefined : labelsOfMetadata(factsOfModel(model).metadata);
   if (names !== undefined) return { names, from: 'metadata "names" of the model' };
   throw new TrtforgeError('TF_EVAL_DATA', `${model} does not name its classes.`, {
     remedy:

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import { attribute, GraphBuilder, writeModel } from '../../../../src/formats/onnx/index.js';
-import { inspectModel } from '../../../../src/formats/onnx/inspect.js';
 import { float32, scratchFolder } from '../support/models.js';
 import { attention, convolution, perChannel, product, QuantizedNet } from '../support/quantized.js';
 
@@ -11,7 +11,7 @@ let files = 0;
 async function findingsOf(net: QuantizedNet, opset?: number): Promise<string[]> {
   const path = join(folder, `${files++}.onnx`);
   await writeModel(net.model(opset), path);
-  return inspectModel(path).findings.map(({ code, where }) => `${code} ${where.replace(/^graph\//, '')}`);
+  return factsOfModel(path).findings.map(({ code, where }) => `${code} ${where.replace(/^graph\//, '')}`);
 }
 
 /** x → Q → DQ → Relu reads → pair of another value. */

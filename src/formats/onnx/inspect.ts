@@ -1,0 +1,54 @@
+import type { EventListener } from '../../events.js';
+import { modelFacts } from './facts-of-model.js';
+import { openModel } from './model.js';
+import type { ModelFacts } from './model-facts.js';
+import { listNodes } from './node-list.js';
+import { requestedSizes } from './requested-sizes.js';
+import { costFacts } from './shapes/cost-facts.js';
+import { inferShapes } from './shapes/infer.js';
+import { feedInputs, valueFacts } from './value-facts.js';
+import { listWeights } from './weight-list.js';
+
+export interface InspectOptions {
+  /** Shapes of inputs, by name, that FLOPs, memory and the shapes of nodes are for; default: as declared. */
+  readonly shapes?: ReadonlyMap<string, readonly number[]>;
+  /** Lists the nodes whose name or operator matches. */
+  readonly nodes?: RegExp;
+  /** Lists the weights whose name matches, with the range of their values. */
+  readonly weights?: RegExp;
+  /** Whether every weight is read; NaN, infinities and values outside FP16 are findings. */
+  readonly checkWeights?: boolean;
+}
+
+export interface InspectContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What is in an ONNX model of any size, what one run costs (FLOPs; bytes of activations), and what looks wrong with it. Weights are read for `weights` and
+ * `checkWeights` only. Defects of the model are findings. Throws what `openModel` throws, TF_SHAPE_INVALID for shapes that do not fit the inputs, TF_CANCELLED.
+ */
+export async function inspectModel(
+  path: string,
+  { shapes = new Map(), nodes, weights, checkWeights = false }: InspectOptions = {},
+  context: InspectContext = {},
+): Promise<ModelFacts> {
+  const model = openModel(path);
+  try {
+    const { graph } = model.proto;
+    const sizes = requestedSizes(feedInputs(graph!).map(valueFacts), shapes);
+    const inferred = inferShapes(model, shapes, sizes);
+    const facts = {
+      ...modelFacts(model),
+      cost: costFacts(inferred),
+      ...(nodes === undefined ? {} : { nodeList: listNodes(model, nodes, inferred) }),
+      ...(weights === undefined ? {} : { weightList: await listWeights(model, weights, context.signal) }),
+    };
+    if (!checkWeights) return facts;
+    const { lintWeights } = await import('./lint/weights.js');
+    return { ...facts, findings: [...facts.findings, ...(await lintWeights(model, context))] };
+  } finally {
+    model.close();
+  }
+}
