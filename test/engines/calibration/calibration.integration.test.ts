@@ -23,8 +23,8 @@ const data = (name: string, top: number) => {
     path,
     tensorFrom(
       'float32',
-      [4, 4],
-      Float32Array.from({ length: 16 }, (_, at) => (at % 2 ? top : -1)),
+      [16, 4],
+      Float32Array.from({ length: 64 }, (_, at) => (at % 2 ? top : -1)),
     ),
   );
   return path;

@@ -131,10 +131,13 @@ class Seen {
   }
 }
 
+/** Of fewer samples the last quarter is so few that ranges often do not grow in it. */
+const FEWEST = 16;
+
 function growthWarning(tensors: readonly string[], seen: readonly Seen[]): string | undefined {
   const samples = seen[0]?.samples ?? 0;
   const more = 'Pass more samples: some 500 images, or 64 texts.';
-  if (samples < 4) return `The ranges are of ${samples} sample${samples === 1 ? '' : 's'} only. ${more}`;
+  if (samples < FEWEST) return `The ranges are of ${samples} sample${samples === 1 ? '' : 's'} only. ${more}`;
   // A tensor of zeros that stays one does not grow.
   const growing = seen.flatMap(({ growth }, index) => (growth > GROWTH ? [{ index, growth }] : []));
   if (growing.length <= GROWING_SHARE * tensors.length) return undefined;

@@ -42,7 +42,10 @@ const four = [sample(1, -2), sample(0.5), sample(), sample(-1)];
 
 describe('calibration on ONNX Runtime', () => {
   test('gives exactly the tensors asked for, inputs of the graph among them', async () => {
-    const { ranges, warnings } = await calibrate(['positive', 'x', 'scaled'], four);
+    const { ranges, warnings } = await calibrate(
+      ['positive', 'x', 'scaled'],
+      [four, four, four, four].flat(),
+    );
     expect(ranges).toEqual({
       positive: { min: 0, max: 10, amax: 10 },
       x: { min: -2, max: 1, amax: 2 },
@@ -74,15 +77,19 @@ describe('calibration on ONNX Runtime', () => {
   });
 
   test('warns of few samples, and of ranges that still grow', async () => {
+    const times = <T>(count: number, one: T) => Array.from({ length: count }, () => one);
     expect((await calibrate(['x'], [sample(1)])).warnings).toEqual([expect.stringContaining('1 sample')]);
+    expect((await calibrate(['x'], times(15, sample(1)))).warnings).toEqual([
+      expect.stringContaining('15 samples'),
+    ]);
     const growing = await calibrate(
       ['x', 'positive'],
-      [1, 1, 1, 2].map((value) => sample(value)),
+      [1, 1, 1, 2].flatMap((value) => times(4, sample(value))),
     );
     expect(growing.warnings).toEqual([expect.stringContaining('100 %')]);
     const steady = await calibrate(
       ['x'],
-      [2, 1, 1, 2].map((value) => sample(value)),
+      [2, 1, 1, 2].flatMap((value) => times(4, sample(value))),
     );
     expect(steady.warnings).toEqual([]);
   });
