@@ -3,7 +3,7 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { defaultFormat, formatIds, formatNamed } from '../../formats/precision/formats/index.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
 import { checkText } from '../../quality/verify/checks.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
@@ -99,14 +99,12 @@ function render(result: VerifyResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
   output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
-  if (result.roundedValues > 0) {
-    const { label } = formatNamed(result.precision) ?? defaultFormat;
+  if (result.roundedValues > 0)
     output.line(
       dim(
-        `${plural(result.roundedValues, 'value')} rounded to ${label} after every step, as a GPU stores them`,
+        `${plural(result.roundedValues, 'value')} rounded to 16 bits after every step, as a GPU stores them`,
       ),
     );
-  }
   output.line();
   for (const { name, dtype, shape, from } of result.inputs) {
     output.line(`  ${name}  ${dim(`${dtype} [${shape.join(', ')}]`)}  ${from}`);

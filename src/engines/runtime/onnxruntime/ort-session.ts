@@ -259,7 +259,12 @@ function notLoaded(error: unknown, given: string, loaded: string): unknown {
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot load ${given}: ${error.message.replaceAll(loaded, given)}`,
-    { remedy: error.remedy, cause: error },
+    {
+      remedy: error.message.includes('Could not find an implementation')
+        ? 'The file is valid, and this provider has no kernel for a type in it: build the model, and run the engine on its GPU.'
+        : error.remedy,
+      cause: error,
+    },
   );
 }
 

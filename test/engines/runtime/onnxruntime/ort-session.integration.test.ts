@@ -192,6 +192,18 @@ describe('a session on ONNX Runtime', () => {
     );
   });
 
+  it('does not blame the file for a kernel that ONNX Runtime lacks', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float64', [1, 3, 8]);
+      graph.node('LRN', { inputs: ['x'], outputs: ['y'], attributes: { size: attribute.int(3) } });
+      graph.output('y', 'float64', [1, 3, 8]);
+    });
+    await expect(openOrtSession(path)).rejects.toMatchObject({
+      code: 'TF_ONNXRUNTIME_FAILED',
+      remedy: expect.stringContaining('kernel'),
+    });
+  });
+
   it('names the file of the user where a copy is what it loads', async () => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float16', [1, 2]);
