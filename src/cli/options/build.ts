@@ -52,7 +52,7 @@ export const recipeOptions = {
   ...targetOptions,
   precision: choice({
     flags: '--precision <type>',
-    describe: `${formatIds.join(', ')} convert the graph first; as-is builds the graph's own types`,
+    describe: `${formatIds.join(', ')} convert the graph first; as-is builds the graph's own types, such as FP32`,
     choices: ['as-is', ...formatIds],
     default: 'as-is',
   }),
