@@ -156,11 +156,25 @@ describe('trtforge report A B', () => {
     expect([...names]).toEqual(
       expect.arrayContaining(sampleBundle().components.map(({ component }) => component)),
     );
+    expect(found.identity).toEqual({ equal: true, differences: [] });
     const chained = found.parts.filter(
       ({ part, of }) => part === 'accuracy' && of?.startsWith('chained check'),
     );
     expect(chained[0]?.rows[0]).toMatchObject({ unit: 'share', ratio: expect.any(Number) });
     expect((await report(one!, other!)).exitCode).toBe(0);
+  });
+
+  it('names the component whose recipe differs between two bundles', async () => {
+    const whole = sampleBundle();
+    const changed = JSON.parse(JSON.stringify(whole)) as typeof whole;
+    const { component, forge } = changed.components[0]!;
+    forge!.build!.passport.identity.document.recipe.precision = 'bf16';
+    const [one, other] = [whole, changed].map((result, index) =>
+      written(`recipe-${index}`, result, 'build_report.json'),
+    );
+    const { out } = await report(one!, other!, '--format', 'json', '-o', '-');
+    const { identity } = runComparisonSchema.parse(JSON.parse(out));
+    expect(identity?.differences.map(({ field }) => field)).toEqual([`${component}: recipe.precision`]);
   });
 
   it('of bundles of which one lacks a component has no ratio for it', async () => {

@@ -11,22 +11,13 @@ type Run = ResultAt<ForgeResult>;
 
 /** Two runs of `forge` side by side. Figures that were measured in another way, on another machine or of another model get no ratio, and the reason. */
 export function compareRuns(a: Run, b: Run): RunComparison {
-  const [builtA, builtB] = [a.result.build, b.result.build];
   return {
     schema: 'trtforge.run-comparison/1',
     version: packageVersion(),
     kind: 'forge',
     a: sideOf(a),
     b: sideOf(b),
-    identity:
-      builtA === null || builtB === null
-        ? null
-        : {
-            equal: builtA.identity === builtB.identity,
-            differences: [
-              ...differencesOf(builtA.passport.identity.document, builtB.passport.identity.document),
-            ],
-          },
+    identity: identityDifferences(a.result, b.result),
     environment: environmentDifferences(a.result, b.result),
     parts: [...modelParts(a.result, b.result)],
   };
@@ -46,6 +37,16 @@ const sideOf = ({ path, result }: Run): RunComparison['a'] => {
     identity: build?.identity ?? null,
   };
 };
+
+/** What differs between the identities of two engines; null where a run has none. */
+export function identityDifferences(
+  { build: a }: ForgeResult,
+  { build: b }: ForgeResult,
+): RunComparison['identity'] {
+  if (a === null || b === null) return null;
+  const differences = differencesOf(a.passport.identity.document, b.passport.identity.document);
+  return { equal: a.identity === b.identity, differences: [...differences] };
+}
 
 export function environmentDifferences(
   ...[a, b]: readonly [Pick<ForgeResult, 'environment'>, Pick<ForgeResult, 'environment'>]

@@ -119,7 +119,7 @@ function runsSection({ a, b }: RunComparison): Section {
 function identitySection({ identity }: RunComparison): Section | null {
   const title = 'Identity';
   if (identity === null) return null;
-  if (identity.equal) return { id: 'identity', title, lead: 'Both engines have one identity.', blocks: [] };
+  if (identity.equal) return { id: 'identity', title, lead: 'The identities are equal.', blocks: [] };
   return differencesSection('identity', title, identity.differences);
 }
 

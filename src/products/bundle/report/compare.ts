@@ -1,11 +1,15 @@
-import { environmentDifferences, modelParts } from '../../../report/comparison/compare.js';
+import {
+  environmentDifferences,
+  identityDifferences,
+  modelParts,
+} from '../../../report/comparison/compare.js';
 import { comparedPart, differ, lacks, row } from '../../../report/comparison/part.js';
 import type { ComparedPart, RunComparison } from '../../../report/comparison/result.js';
 import type { ResultAt } from '../../../report/kind.js';
 import { packageVersion } from '../../../version.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
-import { agreementShare, bundleVerdict } from './sentences.js';
+import { agreementShare, bundleVerdict, isoTime } from './sentences.js';
 
 /** Two bundles side by side: each component as two runs of forge are, and the chained checks. */
 export function compareBundles(a: ResultAt<BundleReport>, b: ResultAt<BundleReport>): RunComparison {
@@ -16,7 +20,7 @@ export function compareBundles(a: ResultAt<BundleReport>, b: ResultAt<BundleRepo
     version: packageVersion(),
     kind: 'a bundle',
     ...{ a: sideOf(a), b: sideOf(b) },
-    identity: null,
+    identity: identityOf(components),
     environment: environmentDifferences(a.result, b.result),
     parts: [
       ...components.flatMap(([name, one, other]) => componentParts(name, one, other)),
@@ -29,7 +33,7 @@ const sideOf = ({ path, result }: ResultAt<BundleReport>): RunComparison['a'] =>
   const { outcome, headline } = bundleVerdict(result);
   return {
     run: path,
-    startedAt: result.started_utc,
+    startedAt: isoTime(result.started_utc),
     version: result.version,
     model: result.model_name ?? result.meta,
     precision: result.precision,
@@ -45,6 +49,20 @@ const sideOf = ({ path, result }: ResultAt<BundleReport>): RunComparison['a'] =>
 function pairsOf<T>(a: readonly T[], b: readonly T[], nameOf: (each: T) => string) {
   const find = (side: readonly T[], name: string) => side.find((each) => nameOf(each) === name) ?? null;
   return [...new Set([...a, ...b].map(nameOf))].map((name) => [name, find(a, name), find(b, name)] as const);
+}
+
+/** Of every component, under its name; null unless both sides have an engine of each. */
+function identityOf(
+  components: readonly (readonly [string, ComponentReport | null, ComponentReport | null])[],
+): RunComparison['identity'] {
+  const each = components.map(([name, a, b]) => {
+    const found = a?.forge && b?.forge ? identityDifferences(a.forge, b.forge) : null;
+    return (
+      found?.differences.map(({ field, ...values }) => ({ field: `${name}: ${field}`, ...values })) ?? null
+    );
+  });
+  const differences = each.filter((one) => one !== null).flat();
+  return each.includes(null) ? null : { equal: differences.length === 0, differences };
 }
 
 /** A component that a side lacks, or did not come to, has no figures but the size of the other's engine. */

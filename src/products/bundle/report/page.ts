@@ -11,7 +11,7 @@ import { type BundleReport, bundleReportSchema } from '../report-schema.js';
 import { chainSection } from './chain.js';
 import { compareBundles } from './compare.js';
 import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';
-import { agreementShare, bundleTitle, bundleVerdict, timedPhases } from './sentences.js';
+import { agreementShare, bundleTitle, bundleVerdict, isoTime, timedPhases } from './sentences.js';
 
 /** What `trtforge bundle build` and `bundle forge` write: what there is to know of the bundle, then the report of each component. */
 export const bundleReport = defineReport<BundleReport>({
@@ -50,10 +50,6 @@ export const bundleReport = defineReport<BundleReport>({
     dataFile: REPORT_FILE,
   }),
 });
-
-/** `20260101_120000`, as the report has it, in ISO 8601. */
-const isoTime = (stamp: string): string =>
-  stamp.replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
 
 /** What the folder has, by its path in there. */
 function filesOf({ outdir, report, timing_cache, components }: BundleReport): ForgeResult['files'] {

@@ -75,6 +75,10 @@ export const statusTexts: Readonly<Record<ComponentReport['status'], string>> = 
   'not-reached': 'not reached',
 };
 
+/** `20260101_120000`, as the report has it, in ISO 8601. */
+export const isoTime = (stamp: string): string =>
+  stamp.replace(/^(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)$/, '$1-$2-$3T$4:$5:$6Z');
+
 /** `FP16 · tensorrt-rtx 1.7.1.116 · sm_89`. */
 export function bundleTitle({ precision, target, env }: BundleReport): string {
   const made = env.product === null ? 'no toolchain' : `${env.product} ${env.tensorrt_version ?? ''}`.trim();
