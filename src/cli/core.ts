@@ -126,7 +126,7 @@ export const core: Product = {
     store(
       'cache why',
       'whether build would find an engine, and if not, what differs from the nearest one',
-      cache,
+      () => import('./commands/cache-why.js'),
     ),
     store('cache verify', 'check every engine against its passport and what is trusted', cache),
     store('cache gc', 'remove the engines used least recently until the store fits its limit', cache),

@@ -6,7 +6,6 @@ import type {
   CacheEntry,
   CacheList,
   CacheVerification,
-  CacheWhy,
   ForeignEntry,
 } from '../../engines/store/cache-result.js';
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
@@ -15,11 +14,9 @@ import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { flag, type ValueOption } from '../option.js';
-import { buildOptions, buildRequest } from '../options/build.js';
-import { withProfileFrom } from '../options/profile-from.js';
-import { maxSize, storeOptions, storeOptionsOf, trustOptions } from '../options/store.js';
+import { maxSize, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
-import { missLines, table } from '../text.js';
+import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
 
 /** Of commands that take away what cannot be had back. */
@@ -60,29 +57,6 @@ export const ls = defineCommand({
       result.foreign.length === 0 ? '' : `, ${result.foreign.length} of them without a passport`;
     const count = plural(result.engines.length + result.foreign.length, 'engine');
     output.line(`${count}${foreign}, ${formatBytes(result.bytes)}, in ${result.store}`);
-  },
-});
-
-export const why = defineCommand({
-  arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
-  examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
-  options: { ...buildOptions, ...storeOptions },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
-  run: async ([model = ''], options, context): Promise<CacheWhy> => {
-    // What only one of these commands needs is loaded by that one: ls is to answer at once.
-    const { decidedBuild } = await import('../build-plan.js');
-    const asked = { ...buildRequest(model, options), ...storeOptionsOf(options) };
-    const { request } = await withProfileFrom(asked, options, context);
-    return (await decidedBuild(request, context)).why;
-  },
-  render: (result: CacheWhy, { line, colors }) => {
-    line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
-    if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
-    for (const miss of result.why) for (const each of missLines(miss)) line(each);
-    for (const { name, serves, rule, reason } of result.others)
-      line(
-        `  ${serves ? 'can be reused' : 'cannot be reused'}  ${name}  ${colors.dim(`${rule}: ${reason}`)}`,
-      );
   },
 });
 

@@ -83,7 +83,8 @@ function sumOf(terms: Iterable<Term>): MaybeSize {
 export function add(...sizes: readonly MaybeSize[]): MaybeSize {
   if (sizes.every(isNumber)) return finite(sizes.reduce((sum, size) => sum + size, 0));
   if (!areKnown(sizes)) return undefined;
-  return sumOf(sizes.flatMap((size) => [...termsOf(size)]));
+  const parts = sizes.filter((size) => size !== 0);
+  return parts.length === 1 ? parts[0] : sumOf(parts.flatMap((size) => [...termsOf(size)]));
 }
 
 export function multiply(...sizes: readonly MaybeSize[]): MaybeSize {
