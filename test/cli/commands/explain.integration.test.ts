@@ -57,7 +57,7 @@ describe('trtforge explain', async () => {
     expect(stdout).toMatch(
       /\(TensorRT 10\.6\.0\): passed\n\nerror {3}workspace-parsed-tiny line 7\n {2}The workspace/,
     );
-    expect(stdout).toContain('→ Give trtexec the bare number of MiB');
+    expect(stdout).toContain('workspace:32768');
   });
 
   test('gives one result by its schema', async () => {
