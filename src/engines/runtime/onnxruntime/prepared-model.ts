@@ -15,6 +15,7 @@ import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
+import { fp4AsInt8 } from './fp4-codes.js';
 import type { OrtPlace } from './ort-provider.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 
@@ -23,7 +24,7 @@ const LARGEST_PROTOBUF = 2 ** 31 - 1;
 
 /** A model as ONNX Runtime can load it. */
 export interface PreparedModel {
-  /** The model file to load: the user's own, or a copy that is rounded, or has its weights beside it, or its shapes inside. */
+  /** The model file to load: the user's own, or a copy that is rounded, has no FP4, or has its weights beside it, or its shapes inside. */
   readonly path: string;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
@@ -48,6 +49,7 @@ export async function prepareModel(
     assertWellTyped(path, model.proto);
     const isGpu = (options.provider ?? 'cpu') !== 'cpu';
     const { inputs, outputs } = bindingsOf(given, model);
+    const replacements = isGpu ? new Map() : fp4AsInt8(model);
     const rounding = isGpu ? undefined : roundInFloat32(model.proto);
     const arithmetic = wrapsEngine(model.proto)
       ? 'as-built'
@@ -64,7 +66,8 @@ export async function prepareModel(
       isFloat8: quantizesToFloat8(model.proto),
     } as const;
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-    if (rounding === undefined && !isTooLarge && !hasShapesOutside(model.proto))
+    const isAsItIs = rounding === undefined && replacements.size === 0;
+    if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
       return { path, ...facts, discard: () => {} };
     const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
     const discard = () => rmSync(folder, { recursive: true, force: true });
@@ -75,6 +78,7 @@ export async function prepareModel(
         copy,
         {
           externalData: isTooLarge ? 'always' : 'auto',
+          replacements,
           signal: options.signal,
         },
         options.emit,

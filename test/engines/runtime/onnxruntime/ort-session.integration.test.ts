@@ -104,6 +104,40 @@ describe('a session on ONNX Runtime', () => {
     },
   );
 
+  // Of a few values inside the file's messages, and of as many as are streamed.
+  it.each([
+    ['float32', [3, 5]],
+    ['float16', [3, 5]],
+    ['float32', [64, 65]],
+  ] as const)('computes with stored FP4 weights of %s scales, %j', async (dtype, shape) => {
+    const count = shape[0] * shape[1];
+    const codes = Uint8Array.from({ length: count }, (_, index) => index % 16);
+    const bytes = Uint8Array.from(
+      { length: Math.ceil(count / 2) },
+      (_, pair) => codes[2 * pair]! | ((codes[2 * pair + 1] ?? 0) << 4),
+    );
+    const path = await modelFile(
+      (graph) => {
+        graph.input('x', dtype, shape);
+        graph.initializer('codes', { dtype: 'float4_e2m1fn', shape, bytes });
+        graph.initializer('scale', floats(dtype, [], [0.25]));
+        graph.node('DequantizeLinear', { inputs: ['codes', 'scale'], outputs: ['w'] });
+        graph.node('Add', { inputs: ['x', 'w'], outputs: ['y'] });
+        graph.output('y', dtype, shape);
+      },
+      { opset: 23 },
+    );
+    const zeros = floats(
+      dtype,
+      shape,
+      Array.from({ length: count }, () => 0),
+    );
+    const { outputs } = await runOnce(path, { x: zeros });
+    const magnitudes = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+    const expected = [...codes].map((code) => 0.25 * magnitudes[code & 7]! * (code & 8 ? -1 : 1) + 0);
+    expect([...float32Values(outputs.get('y')!)]).toEqual(expected);
+  });
+
   it.each(['float16', 'float32'] as const)(
     'refuses an ill-typed model, also one that %s everywhere would repair',
     async (w) => {
