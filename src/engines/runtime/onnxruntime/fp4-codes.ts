@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
+import { visitNodes } from '../../../formats/onnx/graph.js';
 import type { OnnxModel } from '../../../formats/onnx/model.js';
 import {
   type NodeProto,
@@ -20,7 +21,7 @@ type ScaleType = (typeof scaleTypes)[number];
 /**
  * ONNX Runtime 1.30 has no kernel for FP4. Rewrites stored FP4 weights of the main graph, in place, for the DequantizeLinear nodes that read them: int8 codes
  * of twice the value beside half the scale, which are the same numbers unless half the scale is subnormal. Returns what is to be written in the place of the
- * codes; empty where the model has none, or another operator reads them.
+ * codes. Weights that another operator or the body of a node reads stay.
  */
 export function fp4AsInt8(model: OnnxModel): ReadonlyMap<TensorProto, WeightStream> {
   const { graph } = model.proto;
@@ -28,17 +29,19 @@ export function fp4AsInt8(model: OnnxModel): ReadonlyMap<TensorProto, WeightStre
   const replaced = new Map<TensorProto, WeightStream>();
   if (graph === undefined || stored.length === 0) return replaced;
   const { types } = inferDtypes(model.proto).graph;
-  const readers = new Map<string, NodeProto[]>();
-  for (const node of graph.node)
-    for (const name of node.input) readers.set(name, [...(readers.get(name) ?? []), node]);
+  const main = new Set(graph.node);
+  const all = Array.from(visitNodes(model.proto), ({ node }) => node);
   /** New nodes before those that read them. */
   const before = new Map<NodeProto, NodeProto[]>();
   const halves = new Set<ScaleType>();
   for (const tensor of stored) {
-    const reading = readers.get(tensor.name) ?? [];
+    const reading = all.filter(({ input }) => input.includes(tensor.name));
     const scales = reading.map(({ input }) => types.get(input[1] ?? ''));
-    const isCodes = ({ opType, input }: NodeProto) =>
-      opType === 'DequantizeLinear' && input[0] === tensor.name && (input[2] ?? '') === '';
+    const isCodes = (node: NodeProto) =>
+      main.has(node) &&
+      node.opType === 'DequantizeLinear' &&
+      node.input[0] === tensor.name &&
+      (node.input[2] ?? '') === '';
     if (!reading.every(isCodes) || !scales.every(isScale)) continue;
     replaced.set(tensor, doubledCodes(model.weight(tensor)));
     for (const [index, node] of reading.entries()) {

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openNodeModel } from '../../../../src/engines/runtime/onnxruntime/node-model.js';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
-import { type AttributeValue, attribute, type GraphBuilder } from '../../../../src/formats/onnx/index.js';
+import { type AttributeValue, attribute, GraphBuilder } from '../../../../src/formats/onnx/index.js';
 import { dtypes } from '../../../../src/formats/tensor/dtype.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
@@ -136,6 +136,31 @@ describe('a session on ONNX Runtime', () => {
     const magnitudes = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
     const expected = [...codes].map((code) => 0.25 * magnitudes[code & 7]! * (code & 8 ? -1 : 1) + 0);
     expect([...float32Values(outputs.get('y')!)]).toEqual(expected);
+  });
+
+  it('leaves stored FP4 weights that the body of a node reads, for which there is no kernel', async () => {
+    const path = await modelFile(
+      (graph) => {
+        graph.input('x', 'float32', [2]);
+        graph.initializer('codes', { dtype: 'float4_e2m1fn', shape: [2], bytes: Uint8Array.of(0x21) });
+        graph.initializer('scale', floats('float32', [], [1]));
+        graph.initializer('yes', { dtype: 'bool', shape: [], bytes: Uint8Array.of(1) });
+        const branch = (name: string) => {
+          const body = new GraphBuilder(name);
+          body.node('DequantizeLinear', { inputs: ['codes', 'scale'], outputs: [`${name}_w`] });
+          body.node('Add', { inputs: ['x', `${name}_w`], outputs: [`${name}_y`] });
+          body.output(`${name}_y`, 'float32', [2]);
+          return attribute.body(body);
+        };
+        const attributes = { then_branch: branch('then'), else_branch: branch('else') };
+        graph.node('If', { inputs: ['yes'], outputs: ['y'], attributes });
+        graph.output('y', 'float32', [2]);
+      },
+      { opset: 23 },
+    );
+    await expect(openOrtSession(path, { threads: 1 })).rejects.toMatchObject({
+      code: 'TF_ONNXRUNTIME_FAILED',
+    });
   });
 
   it.each(['float16', 'float32'] as const)(
@@ -295,9 +320,8 @@ describe('16-bit models are computed in float32 and rounded to their type after 
   });
 
   it('inside If bodies, captured values and constants too', async () => {
-    const { GraphBuilder: Graph } = await import('../../../../src/formats/onnx/index.js');
     const branch = (factor: number) => {
-      const body = new Graph(`times${factor}`);
+      const body = new GraphBuilder(`times${factor}`);
       body.node('Constant', {
         outputs: ['c'],
         attributes: { value: attribute.tensor(floats('float16', [], [factor])) },
