@@ -36,22 +36,24 @@ export type EventListener = (event: WorkEvent) => void;
 
 export const ignoreEvents: EventListener = () => {};
 
-/** Runs `work` as a named phase: its start, and with the time its end or failure, become events. */
+/** Runs `work` as a named phase: its start, and with the time its end or failure, become events; `found` is the detail of the end. */
 export async function inPhase<T>(
   phase: string,
   emit: EventListener,
   work: () => Promise<T>,
   detail?: string,
+  found?: (result: T) => string,
 ): Promise<T> {
   emit({ type: 'phase-start', phase, ...(detail === undefined ? {} : { detail }) });
   const started = performance.now();
-  const over = (type: 'phase-end' | 'phase-failed') => emit({ type, phase, ms: performance.now() - started });
+  const ms = () => performance.now() - started;
+  let result: T;
   try {
-    const result = await work();
-    over('phase-end');
-    return result;
+    result = await work();
   } catch (error) {
-    over('phase-failed');
+    emit({ type: 'phase-failed', phase, ms: ms() });
     throw error;
   }
+  emit({ type: 'phase-end', phase, ms: ms(), ...(found === undefined ? {} : { detail: found(result) }) });
+  return result;
 }

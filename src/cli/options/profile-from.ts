@@ -7,6 +7,7 @@ import type {
 import { profileText } from '../../engines/identity/profile.js';
 import { originText } from '../../engines/store/build-result.js';
 import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
+import { inPhase } from '../../events.js';
 import { type CommandContext, profileSourcesOfProducts } from '../command.js';
 import type { OptionValues } from '../option.js';
 import type { buildOptions } from './build.js';
@@ -29,9 +30,20 @@ export async function withProfileFrom<R extends BuildOptions>(
   context: CommandContext,
 ): Promise<ProfiledRequest<R>> {
   if (options.profileFrom.length === 0) return { request, profileFrom: [] };
-  const { emit } = context;
-  emit({ type: 'phase-start', phase: 'profile', detail: options.profileFrom.join(', ') });
-  const started = performance.now();
+  return inPhase(
+    'profile',
+    context.emit,
+    () => profiled(request, options, context),
+    options.profileFrom.join(', '),
+    ({ profileFrom }) => profileFrom.map(originText).join('; '),
+  );
+}
+
+async function profiled<R extends BuildOptions>(
+  request: R,
+  options: ProfileFromValues,
+  context: CommandContext,
+): Promise<ProfiledRequest<R>> {
   const { profileInputs, needsRange } = await import('../../engines/calibration/sample-profile.js');
   const model = await profileInputs(request.model, context);
   const derived = await derivedProfiles(options, model, context);
@@ -42,18 +54,12 @@ export async function withProfileFrom<R extends BuildOptions>(
   });
   for (const { from, samples, profile } of profileFrom)
     if (samples === 1 && profile !== '')
-      emit({
+      context.emit({
         type: 'log',
         source: 'trtforge',
         severity: 'warning',
         message: `${from} has one sample: minimum, optimum and maximum of the profile are its sizes.`,
       });
-  emit({
-    type: 'phase-end',
-    phase: 'profile',
-    ms: performance.now() - started,
-    detail: profileFrom.map(originText).join('; '),
-  });
   const profiles = derived.map(({ profile }) => profile).filter(({ size }) => size > 0);
   return { request: { ...request, profiles }, profileFrom };
 }
