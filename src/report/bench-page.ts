@@ -1,7 +1,6 @@
 import { formatBytes, formatCount, formatMs, formatShare } from '../base/text/quantity.js';
 import { type BenchResult, benchResultSchema } from '../quality/bench/result.js';
 import { packageVersion } from '../version.js';
-import { comparisonPage } from './comparison/page.js';
 import { comparedPart, fileSide, row } from './comparison/part.js';
 import type { RunComparison } from './comparison/result.js';
 import { speedPart } from './comparison/speed.js';
@@ -44,10 +43,7 @@ export const benchReport = defineReport<BenchResult>({
       sections: [speedSection({ bench: result }), layersSection(result)],
     };
   },
-  compare: (a, b) => {
-    const result = compareBenches(a, b);
-    return { result, page: comparisonPage(result) };
-  },
+  compare: compareBenches,
 });
 
 function layersSection({ layers }: BenchResult): Section | null {

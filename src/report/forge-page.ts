@@ -1,7 +1,6 @@
 import { formatBytes, formatMs, formatShare } from '../base/text/quantity.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { compareRuns } from './comparison/compare.js';
-import { comparisonPage } from './comparison/page.js';
 import { defineReport } from './kind.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
 import { accuracySection, engineAccuracySection } from './section/accuracy.js';
@@ -29,10 +28,7 @@ export const forgeReport = defineReport<ForgeResult>({
   file: RESULT_FILE,
   result: forgeResultSchema,
   isRunRoot: true,
-  compare: (a, b) => {
-    const result = compareRuns(a, b);
-    return { result, page: comparisonPage(result) };
-  },
+  compare: compareRuns,
   page: (result) => ({
     name: nameOfFile(result.request.model),
     subtitle: runTitle(result),

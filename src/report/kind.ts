@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Chart } from './chart/frame.js';
+import type { RunComparison } from './comparison/result.js';
 import type { Page, Section } from './section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
@@ -14,8 +15,8 @@ export interface ReportKind<R = unknown> {
   readonly isRunRoot?: true;
   /** What is shown of it. */
   page(result: R): Page;
-  /** Two of them side by side; null where a kind has no such page. */
-  readonly compare?: (a: ResultAt<R>, b: ResultAt<R>) => { readonly result: object; readonly page: Page };
+  /** Two of them side by side, where a kind can be compared. */
+  readonly compare?: (a: ResultAt<R>, b: ResultAt<R>) => RunComparison;
   /** The chart that `--format svg` writes; null where this result has none. */
   readonly chart?: (result: R) => Chart | null;
 }

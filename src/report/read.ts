@@ -4,6 +4,7 @@ import { readText, statIfThere } from '../base/files/files.js';
 import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
 import { type Chart, chartFile } from './chart/frame.js';
+import { comparisonPage } from './comparison/page.js';
 import { renderHtml } from './html.js';
 import type { ReportKind, ResultAt } from './kind.js';
 import { renderMarkdown } from './markdown.js';
@@ -100,7 +101,8 @@ export function renderComparison(
     throw new TrtforgeError('TF_USAGE', 'A comparison has no chart of its own.', {
       remedy: 'Write the page, which has every chart: --format html.',
     });
-  const { result, page } = compare(a, b);
+  const result = compare(a, b);
+  const page = comparisonPage(result);
   const warnings = page.verdict.reasons;
   if (format === 'json')
     return { name: 'comparison.json', content: `${JSON.stringify(result, null, 2)}\n`, warnings };

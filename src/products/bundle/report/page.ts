@@ -1,6 +1,5 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { comparisonPage } from '../../../report/comparison/page.js';
 import { remediesOf } from '../../../report/forge-page.js';
 import { defineReport } from '../../../report/kind.js';
 import type { ForgeResult } from '../../../report/result.js';
@@ -19,10 +18,7 @@ export const bundleReport = defineReport<BundleReport>({
   file: REPORT_FILE,
   result: bundleReportSchema,
   isRunRoot: true,
-  compare: (a, b) => {
-    const result = compareBundles(a, b);
-    return { result, page: comparisonPage(result) };
-  },
+  compare: compareBundles,
   page: (report) => ({
     name: report.model_name ?? report.meta,
     subtitle: bundleTitle(report),

@@ -1,5 +1,4 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { comparisonPage } from '../../../report/comparison/page.js';
 import { defineReport } from '../../../report/kind.js';
 import { repeatSection } from '../../../report/section/run.js';
 import { badge, numbers, type Section, table } from '../../../report/section.js';
@@ -16,10 +15,7 @@ export const parityReport = defineReport<ParityResult>({
   file: 'parity.json',
   result: parityResultSchema,
   chart: driftChart,
-  compare: (a, b) => {
-    const result = compareParities(a, b);
-    return { result, page: comparisonPage(result) };
-  },
+  compare: compareParities,
   page: (result) => ({
     name: result.candidate,
     subtitle: `against ${result.reference}, ${result.mode}, on ${result.candidateBackend}`,
