@@ -8,6 +8,6 @@ export function withoutSecrets(word: string): string {
   return shown.replace(/(?<=:\/\/).*/s, (rest) => rest.replace(/([?&][^=&#?]*=)[^&#]*/g, '$1***'));
 }
 
-/** The same for each part of a text between spaces, quotes and tags; what escapes a quote is no part. */
+/** The same for each part of a text between spaces, quotes and tags; what escapes a quote is not part of one. */
 export const textWithoutSecrets = (text: string): string =>
   text.replace(/(?:[^\s'"<>\\]|\\(?!["']))+/g, withoutSecrets);

@@ -24,7 +24,7 @@ export interface ImageAnswer {
 
 interface ImageThreads {
   readonly count: number;
-  /** Rejects with what reading an image throws; such a promise that nobody awaits is no unhandled rejection. */
+  /** Rejects with what reading an image throws; such a promise that nobody awaits is not an unhandled rejection. */
   prepare(path: string): Promise<PreparedImage>;
   /** Ends the threads; images that are not ready are left. */
   close(): Promise<void>;

@@ -231,7 +231,7 @@ class Inference {
         : bodyRule(call, (body, inputs) => this.#body(body, inputs, scope)),
     );
     if (result !== undefined) return result;
-    // A shape that is missing because one before it is missing is no gap of its own.
+    // A shape that is missing because one before it is missing is not a gap of its own.
     if (call.inputs.some((value) => value !== undefined && value.shape === undefined))
       return { outputs: [], cost: countsNothing(call) ? noCost : unknownCost };
     return this.#withoutResult('undetermined', node);

@@ -6,7 +6,7 @@
 export type Size = number | Expression;
 export type MaybeSize = Size | undefined;
 
-/** What a term multiplies: an open dimension, or what is no polynomial of them. Never negative. */
+/** What a term multiplies: an open dimension, or what is not a polynomial of them. Never negative. */
 interface Atom {
   readonly text: string;
   readonly kind: 'symbol' | 'quotient' | 'min' | 'max';
