@@ -59,6 +59,14 @@ it('samples of any kind are taken in their order, and what a metric throws ends 
   };
   await expect(evaluate(metric, session, { samples })).rejects.toThrow(RangeError);
   expect(order).toEqual([0, 1]);
+  // The second one fails while the first is taken.
+  const narrow = { ...tensor, shape: [1, 3, 16, 8], bytes: new Uint8Array(1536) } as const;
+  const broken = [samples[0]!, { ...samples[1]!, inputs: new Map([[input!.name, narrow]]) }, samples[2]!];
+  order.length = 0;
+  await expect(evaluate(metric, session, { samples: broken })).rejects.toMatchObject({
+    code: 'TF_SESSION_INPUT',
+  });
+  expect(order).toEqual([0]);
   const cancelled = evaluate(metric, session, { samples, signal: AbortSignal.abort() });
   await expect(cancelled).rejects.toMatchObject({ code: 'TF_CANCELLED' });
 });

@@ -16,9 +16,11 @@ export function serveSession(handle: (request: unknown, emit: EventListener) => 
   const send = (message: ChildMessage) => {
     if (process.connected) process.send?.(message);
   };
+  let last = Promise.resolve();
   process.on('message', (message: { readonly request: unknown } | { readonly end: true }) => {
     if ('end' in message) process.exit(0);
-    handle(message.request, (event) => send({ kind: 'event', event }))
+    last = last
+      .then(() => handle(message.request, (event) => send({ kind: 'event', event })))
       .then((value): ChildMessage => ({ kind: 'result', value }), toErrorMessage)
       .then(send);
   });

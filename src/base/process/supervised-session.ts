@@ -16,8 +16,8 @@ import {
 /** A child process that answers many requests, for libraries that keep state (a loaded model) and may crash. */
 export interface SupervisedSession {
   /**
-   * Sends a request and resolves with the answer; requests are answered one after the other. Rejects with the child's TrtforgeError, with
-   * TF_CHILD_DIED, or with TF_CANCELLED: aborting kills the child, as a library call cannot be interrupted.
+   * Sends a request and resolves with the answer; requests are answered one after the other, and the next one is with the child by then. Rejects with the
+   * child's TrtforgeError, with TF_CHILD_DIED, or with TF_CANCELLED: aborting kills the child, as a library call cannot be interrupted.
    */
   request(value: unknown, signal?: AbortSignal): Promise<unknown>;
   /** Largest resident memory of the child so far, bytes; null after its end, and where the system does not report it. */
@@ -33,11 +33,13 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
   const child = forkModule(module, options);
   const lines = lastLines(child, options.emit);
   const ending = ended(child, () => lines.all(), options.doing);
-  let queue: Promise<unknown> = Promise.resolve();
+  const answers: ((message: ChildMessage) => void)[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  let beforeLast: Promise<unknown> = last;
   let closing: Promise<void> | undefined;
 
   child.on('message', (message: ChildMessage) => {
-    if (message.kind !== 'event') return;
+    if (message.kind !== 'event') return answers.shift()?.(message);
     lines.note(message.event);
     options.emit(message.event);
   });
@@ -49,10 +51,11 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
           `The session for ${options.doing} was used after it was closed.`,
         ),
       );
-    const answer = queue.then(() =>
-      oneRequest(child, ending, value, { ...options, ...(signal && { signal }) }),
+    const answer = beforeLast.then(() =>
+      oneRequest(child, ending, answers, value, { ...options, ...(signal && { signal }) }),
     );
-    queue = answer.catch(() => {});
+    beforeLast = last;
+    last = answer.catch(() => {});
     return answer;
   };
   return {
@@ -98,6 +101,7 @@ function ended(child: ChildProcess, last: () => readonly string[], doing: string
 function oneRequest(
   child: ChildProcess,
   ending: Ending,
+  answers: ((message: ChildMessage) => void)[],
   value: unknown,
   options: SuperviseOptions,
 ): Promise<unknown> {
@@ -108,15 +112,13 @@ function oneRequest(
   return new Promise((resolve, reject) => {
     const stopWhenAborted = onAbort(child, options);
     const finish = (settle: () => void) => {
-      child.off('message', listen);
       stopWhenAborted();
       settle();
     };
-    const listen = (message: ChildMessage) => {
+    answers.push((message) => {
       if (message.kind === 'result') finish(() => resolve(message.value));
       else if (message.kind === 'error') finish(() => reject(errorFromChild(message)));
-    };
-    child.on('message', listen);
+    });
     void ending.promise.then((error) => {
       finish(() => reject(signal?.aborted ? cancelled(options) : error));
     });

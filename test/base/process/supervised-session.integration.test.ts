@@ -69,6 +69,7 @@ describe('a child process that answers many requests', () => {
     );
     await cancelled.close();
     const closed = start();
+    await closed.request([]);
     const blocked = expect(closed.request('block')).rejects.toThrow(/SIGKILL/);
     await new Promise((resolve) => setTimeout(resolve, 100));
     await closed.close();

@@ -5,10 +5,11 @@ import type { EventListener } from '../../../events.js';
 import type { EngineSession } from './engine-interface.js';
 import type { EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import { openEngineSession } from './engine-session.js';
-import { receiveTensors, sendTensors } from './tensor-exchange.js';
+import { TensorReceiver, TensorSender } from './tensor-exchange.js';
 
 let session: EngineSession | undefined;
-let folders: readonly string[] = [];
+let sender = new TensorSender([]);
+const receiver = new TensorReceiver({ reuse: true });
 
 serveSession(async (message, emit) => {
   const request = message as EngineRequest;
@@ -16,7 +17,8 @@ serveSession(async (message, emit) => {
 });
 
 async function open(request: EngineRequest & { kind: 'open' }, emit: EventListener): Promise<EngineOpened> {
-  folders = request.folders;
+  const { folders } = request;
+  sender = new TensorSender(folders);
   // Whoever asked may be gone by then: nobody else would remove them.
   process.on('exit', () => {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true });
@@ -28,7 +30,8 @@ async function open(request: EngineRequest & { kind: 'open' }, emit: EventListen
 
 async function run(request: EngineRequest & { kind: 'run' }): Promise<EngineRan> {
   if (session === undefined) throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
-  const inputs = receiveTensors(request.inputs);
+  sender.release(request.read);
+  const inputs = receiver.receive(request.inputs);
   const options = request.profile === undefined ? {} : { profile: request.profile };
   const ms: number[] = [];
   let outputs = new Map() as Awaited<ReturnType<EngineSession['run']>>;
@@ -38,7 +41,7 @@ async function run(request: EngineRequest & { kind: 'run' }): Promise<EngineRan>
     ms.push(performance.now() - started);
   }
   return {
-    outputs: sendTensors(outputs, folders),
+    outputs: sender.send(outputs),
     ms,
     cudaGraphFallbacks: session.facts.cudaGraphFallbacks,
   };

@@ -13,6 +13,8 @@ export type EngineRequest =
   | {
       readonly kind: 'run';
       readonly inputs: readonly SentTensor[];
+      /** Files of earlier outputs that have been read. */
+      readonly read: readonly string[];
       readonly profile: number | undefined;
       readonly iterations: number;
     };

@@ -7,7 +7,7 @@ import type { RepeatedRun } from '../back-end.js';
 import type { RunOptions, Session } from '../session.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
-import { type Exchange, openExchange, receiveTensors, sendTensors } from './tensor-exchange.js';
+import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
 import { toolchainForPlan } from './toolchain-for-plan.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
@@ -80,19 +80,27 @@ export async function environmentFor(
 }
 
 function sessionOver(child: SupervisedSession, exchange: Exchange, opened: EngineOpened): SupervisedEngine {
-  const runRepeatedly: SupervisedEngine['runRepeatedly'] = async (inputs, options) => {
+  const sender = new TensorSender(exchange.folders);
+  const receiver = new TensorReceiver({ reuse: false });
+  let read: readonly string[] = [];
+  const runRepeatedly: SupervisedEngine['runRepeatedly'] = async (tensors, options) => {
     const { profile, iterations, signal } = options;
-    const request: EngineRequest = {
-      kind: 'run',
-      inputs: sendTensors(inputs, exchange.folders),
-      profile,
-      iterations,
-    };
-    const ran = (await child.request(request, signal)) as EngineRan;
-    return { ...ran, outputs: receiveTensors(ran.outputs) };
+    const inputs = sender.send(tensors);
+    const request: EngineRequest = { kind: 'run', inputs, read, profile, iterations };
+    read = [];
+    try {
+      const ran = (await child.request(request, signal)) as EngineRan;
+      const outputs = receiver.receive(ran.outputs);
+      read = [...read, ...filesOf(ran.outputs)];
+      return { ...ran, outputs };
+    } finally {
+      sender.release(filesOf(inputs));
+    }
   };
   const close = async (): Promise<void> => {
     await child.close();
+    sender.close();
+    receiver.close();
     exchange.remove();
   };
   return {

@@ -30,7 +30,7 @@ export const memorySchema = z.object({
 
 /** Scores outputs sample by sample: a `Task`, or any object with these two functions. */
 export interface Scorer<S extends Sample, R> {
-  /** Awaited before the next sample runs. */
+  /** Called for one sample after the other, in their order, while the next one runs. */
   take(sample: S, outputs: NamedTensors): Promise<void> | void;
   result(): R;
 }
@@ -68,18 +68,27 @@ export async function evaluate<S extends Sample, R>(
   const { samples, total, warmUpRuns = 0, skipLatency = 0, emit = ignoreEvents, signal } = options;
   const run = (inputs: NamedTensors) => session.runRepeatedly(inputs, { iterations: 1, signal });
   const times: number[] = [];
-  let started = performance.now();
-  for await (const sample of samples) {
-    throwIfCancelled(signal, 'running samples');
-    if (times.length === 0) {
-      for (let warmUp = 0; warmUp < warmUpRuns; warmUp++) await run(sample.inputs);
-      started = performance.now();
-    }
-    const { outputs, ms } = await run(sample.inputs);
+  let running: { readonly sample: S; readonly ran: ReturnType<typeof run> } | undefined;
+  const finish = async ({ sample, ran }: NonNullable<typeof running>) => {
+    const { outputs, ms } = await ran;
     times.push(ms[0]!);
     await task.take(sample, outputs);
     if (total !== undefined) emit({ type: 'progress', phase: 'run samples', done: times.length, total });
+  };
+  let started = performance.now();
+  for await (const sample of samples) {
+    throwIfCancelled(signal, 'running samples');
+    const before = running;
+    if (before === undefined) {
+      for (let warmUp = 0; warmUp < warmUpRuns; warmUp++) await run(sample.inputs);
+      started = performance.now();
+    }
+    // Its inputs cross while the sample before it runs.
+    running = { sample, ran: run(sample.inputs) };
+    running.ran.catch(() => {});
+    if (before !== undefined) await finish(before);
   }
+  if (running !== undefined) await finish(running);
   const seconds = (performance.now() - started) / 1000;
   const { peakHostBytes, gpuBytes } = await session.facts();
   return {
