@@ -46,6 +46,7 @@ export function compileFakeOnnxRuntime(): Promise<void> {
 type Wish =
   | 'hidden-device'
   | 'no-device'
+  | 'not-built'
   | 'other-device'
   | 'no-memory'
   | 'no-kernel'

@@ -73,6 +73,10 @@ void* createSession(const void* environment, const char* path, const void* optio
   if (wished("no-device")) return status("/x/cuda_call.cc:154 std::conditional_t<THRW, void, common::Status> = void] CUDA failure 100: no CUDA-capable device is detected ; GPU=-1 ; hostname=here ; file=x.cc");
   if (wished("no-kernel")) return status("Exception during initialization: /x/transformer_memcpy.cc:253 IsNodeCompatibleWithProvider(const onnxruntime::Node&) const !node_provider_type.empty() was false. Provider type for MaxPool node with name 'pool' is not set.");
   if (wished("no-memory")) return status("/x/cuda_call.cc:154 CUDA failure 2: out of memory ; GPU=0 ; hostname=here ; file=x.cc");
+  if (wished("not-built")) {
+    std::fprintf(stderr, "\x1b[1;31m2026-11-23 23:30:51.183 [E:onnxruntime:trtforge, tensorrt_execution_provider.h:98 log] [2026-11-23 23:30:51   ERROR] IBuilder::buildSerializedNetwork: Error Code 4: API Usage Error (no kernel)\x1b[m\n");
+    return status("Non-zero status code returned while running TRTKernel_1 node. Status Message: TensorRT EP failed to create engine from network.");
+  }
   return call(Slot::CreateSession, environment, path, options, out);
 }
 

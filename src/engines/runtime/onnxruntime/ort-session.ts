@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { addonPath } from '../../../base/addon.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import type { EventListener } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
@@ -91,18 +92,27 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   const resolved = resolveProvider(options, base);
   const library = libraryFor(options, base);
   const prepared = await prepareModel(path, given, options);
+  const flags = prepared.precisionFlags.filter(([key]) => options.providerOptions?.[key] === undefined);
+  const reasons: string[] = [];
   // The arithmetic of an engine was chosen when it was built, and it loads only where NVIDIA_TF32_OVERRIDE is as it was then.
   const { environment, tf32 } =
     prepared.arithmetic === 'as-built' ? { environment: ortEnvironment(base), tf32: null } : resolved;
   const child = startSupervised(CHILD, {
-    emit: options.emit ?? ignoreEvents,
+    emit: (event) => {
+      const reason = event.type === 'log' ? TENSORRT_ERROR.exec(event.message)?.[1] : undefined;
+      if (reason !== undefined) reasons.push(reason);
+      options.emit?.(event);
+    },
     env: library === null ? environment : withLoaderPath(environment, neighbourFolders(library.path)),
     doing: `running ${given} on ONNX Runtime`,
     // An engine that TensorRT builds cannot be interrupted, so there is nothing to wait for.
     graceMs: 200,
   });
   try {
-    const { providers, narrow } = resolved;
+    const providers = resolved.providers.map((appended) =>
+      appended.name === 'tensorrt' ? { ...appended, options: [...appended.options, ...flags] } : appended,
+    );
+    const narrow = resolved.narrow || flags.length > 0;
     const { isFloat8 } = prepared;
     const config = isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config;
     const outputs = prepared.outputs.map(({ name }) => name);
@@ -122,8 +132,8 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       isFloat8,
       native,
     };
-    const opened = (await child.request(request, options.signal).catch((error: unknown) => {
-      throw notLoaded(error, given, prepared.path);
+    const opened = (await child.request(request, options.signal).catch(async (error: unknown) => {
+      throw notLoaded(await withReason(error, reasons), given, prepared.path);
     })) as OrtOpened;
     const { arithmetic } = prepared;
     return sessionOver({
@@ -140,10 +150,11 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
         buildInfo: opened.buildInfo,
         tensorrt: opened.tensorrt,
         provider,
-        providerOptions: { ...options.providerOptions },
+        providerOptions: { ...options.providerOptions, ...Object.fromEntries(flags) },
         tf32,
       },
       isNative: library !== null,
+      reasons,
     });
   } catch (error) {
     await child.close();
@@ -173,9 +184,11 @@ interface Opened {
   readonly backend: string;
   readonly facts: Omit<OrtFacts, 'placement'>;
   readonly isNative: boolean;
+  /** Errors that TensorRT has logged so far. */
+  readonly reasons: readonly string[];
 }
 
-function sessionOver({ child, given, prepared, backend, facts, isNative }: Opened): OrtSession {
+function sessionOver({ child, given, prepared, backend, facts, isNative, reasons }: Opened): OrtSession {
   const { inputs, outputs, rounding, arithmetic } = prepared;
   const widened = rounding !== undefined;
   /** Inputs whose tensor a run before left on the device. */
@@ -188,8 +201,8 @@ function sessionOver({ child, given, prepared, backend, facts, isNative }: Opene
     return [...tensors].map(([name, tensor]): [string, Tensor] => [name, widened ? widen(tensor) : tensor]);
   };
   const asked = (request: OrtRequest & { readonly inputs: OrtInputs }, { signal }: RunOptions) =>
-    child.request(request, signal).catch((error: unknown) => {
-      throw notRun(error, given, inputs, request.inputs);
+    child.request(request, signal).catch(async (error: unknown) => {
+      throw notRun(await withReason(error, reasons), given, inputs, request.inputs);
     });
   const ran = async (
     tensors: NamedTensors,
@@ -253,6 +266,24 @@ function checkState(state: OrtState, { inputs, outputs }: PreparedModel): void {
   }
 }
 
+/** TensorRT's own lines, as the provider logs them, without the colour's end. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal's escape
+const TENSORRT_ERROR = /tensorrt_execution_provider.*?\bERROR\] (.+?)(?:\u001b\[m)?$/;
+
+/** The provider states only that an engine was not built; TensorRT's reason is in the log. */
+async function withReason(error: unknown, reasons: readonly string[]): Promise<unknown> {
+  if (!isOrtFailure(error) || !error.message.includes(NOT_BUILT)) return error;
+  // What the child wrote before its answer is in the pipe by now.
+  await setImmediate();
+  const reason = reasons.at(-1);
+  return new TrtforgeError(error.code, reason === undefined ? error.message : `${error.message} ${reason}`, {
+    cause: error,
+    remedy: 'trtforge build shows whether TensorRT builds the model itself.',
+  });
+}
+
+const NOT_BUILT = 'TensorRT EP failed to create engine';
+
 /** ONNX Runtime's message about a file, with the user's name for it in the place of a copy's. */
 function notLoaded(error: unknown, given: string, loaded: string): unknown {
   if (!isOrtFailure(error)) return error;
@@ -277,14 +308,13 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
     return shape.some((_, axis) => typeof declared?.[axis] !== 'number');
   });
   const values = '--inputs NAME=@FILE.npy';
-  const isBuild = error.message.includes('TensorRT EP failed to create engine');
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot run ${given} with ${fed.map(({ name, shape }) => `${name} [${shape.join(', ')}]`).join(', ')}: ${error.message}`,
     {
       cause: error,
-      remedy: isBuild
-        ? "Run it again with --verbose: TensorRT's lines state why. trtforge build shows whether TensorRT builds the model itself."
+      remedy: error.message.includes(NOT_BUILT)
+        ? error.remedy
         : open.length === 0
           ? `Pass values that the model takes: ${values}.`
           : `Pass other shapes than ${shapesOption(open)}, or tensors that the model takes: ${values}.`,

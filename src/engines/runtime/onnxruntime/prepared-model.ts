@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
-import { assertWellTyped } from '../../../formats/onnx/dtype-inference.js';
+import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
 import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
@@ -13,10 +13,12 @@ import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
+import type { Setting } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
 import { fp4AsInt8 } from './fp4-codes.js';
 import type { OrtPlace } from './ort-provider.js';
+import { precisionFlags } from './provider-options.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 
 /** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */
@@ -32,6 +34,8 @@ export interface PreparedModel {
   readonly arithmetic: Arithmetic;
   /** Whether values are quantized to float8. */
   readonly isFloat8: boolean;
+  /** Options of the TensorRT provider that the model's types need. */
+  readonly precisionFlags: readonly Setting[];
   discard(): void;
 }
 
@@ -64,6 +68,7 @@ export async function prepareModel(
       rounding,
       arithmetic,
       isFloat8: quantizesToFloat8(model.proto),
+      precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
     } as const;
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
     const isAsItIs = rounding === undefined && replacements.size === 0;
@@ -109,6 +114,19 @@ function quantizesToFloat8(proto: ModelProto): boolean {
   for (const { node } of visitNodes(proto))
     if (node.attribute.some(({ name, i }) => name === 'output_dtype' && float8.has(Number(i)))) return true;
   return false;
+}
+
+/**
+ * A flag for each narrow type of a model with INT8 Q/DQ pairs. Without them the provider's build ends: "fp16 precision has been set for at least one layer or layer
+ * output, but fp16 is not configured in the builder" (ONNX Runtime 1.30 with TensorRT 10.6). It has no flag for float8.
+ */
+function precisionFlagsOf(proto: ModelProto): readonly Setting[] {
+  const types = new Set([...inferDtypes(proto).graph.types.values()]);
+  const isQuantized = proto.graph?.node.some(({ opType }) => opType === 'DequantizeLinear') ?? false;
+  if (!isQuantized || !types.has('int8')) return [];
+  return (['int8', 'float16', 'bfloat16'] as const).flatMap((dtype): Setting[] =>
+    types.has(dtype) ? [[precisionFlags[dtype], '1']] : [],
+  );
 }
 
 /** Whether a provider loads a compiled engine in the place of nodes. */

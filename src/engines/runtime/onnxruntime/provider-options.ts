@@ -48,8 +48,12 @@ const impossible: Readonly<Record<string, string>> = {
     'Remove it: a captured graph keeps the addresses of its first run, and each run here has its own.',
 };
 
-/** Keys of TensorRT that make it compute in 16 or 8 bits. */
-const NARROW = ['trt_fp16_enable', 'trt_bf16_enable', 'trt_int8_enable'];
+/** Keys of TensorRT that let it compute in 16 or 8 bits. */
+export const precisionFlags = {
+  int8: 'trt_int8_enable',
+  float16: 'trt_fp16_enable',
+  bfloat16: 'trt_bf16_enable',
+} as const;
 /** Entries that write an engine for others: one that is built under NVIDIA_TF32_OVERRIDE loads only where the variable is the same. */
 const WRITES_ENGINE = ['trt_dump_ep_context_model', 'ep.context_enable'];
 const TF32_KEY = 'use_tf32';
@@ -104,7 +108,7 @@ export function resolveProvider(
     config: [['session.record_ep_graph_assignment_info', '1'], ...config],
     environment: tf32 ? quiet : { ...quiet, [TF32_SWITCH]: '0' },
     tf32,
-    narrow: NARROW.some((key) => isOn(providerOptions[key])),
+    narrow: Object.values(precisionFlags).some((key) => isOn(providerOptions[key])),
   };
 }
 

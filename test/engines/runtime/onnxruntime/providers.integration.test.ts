@@ -9,10 +9,10 @@ import {
   openOrtSession,
 } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { ignoreEvents } from '../../../../src/events.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../../../src/formats/tensor/values.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import { compileFakeOnnxRuntime, fakeProviders, realLibrary } from '../../../fakes/onnxruntime/library.js';
-import { floats, modelFile } from './models.js';
+import { castTo, floats, modelFile } from './models.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-providers-'));
 const log = join(folder, 'log');
@@ -150,6 +150,39 @@ describe('over a library that plays the providers', () => {
       wish,
     );
     expect(narrow.arithmetic).toBe('mixed');
+  });
+
+  it.each([
+    ['float32', 'trt_int8_enable=1'],
+    ['float16', 'trt_int8_enable=1 trt_fp16_enable=1'],
+  ] as const)('TensorRT gets the flags that INT8 pairs among %s need', async (dtype, flags) => {
+    const quantized = await modelFile((graph) => {
+      graph.input('x', 'float32', [1, 2]);
+      graph.initializer('scale', floats('float32', [], [1]));
+      graph.initializer('zero', tensorFrom('int8', [], Int8Array.of(0)));
+      graph.node('Cast', { inputs: ['x'], outputs: ['n'], attributes: castTo(dtype) });
+      graph.node('Cast', { inputs: ['n'], outputs: ['w'], attributes: castTo('float32') });
+      graph.node('QuantizeLinear', { inputs: ['w', 'scale', 'zero'], outputs: ['q'] });
+      graph.node('DequantizeLinear', { inputs: ['q', 'scale', 'zero'], outputs: ['y'] });
+      graph.output('y', 'float32', [1, 2]);
+    });
+    const takes = 'Cast,QuantizeLinear,DequantizeLinear';
+    const wish = { wish: 'tensorrt' } as const;
+    await using session = await withFake(takes, { provider: 'tensorrt' }, wish, quantized);
+    expect(lines('tensorrt')).toEqual([`tensorrt device_id=0 ${flags}`]);
+    expect(session.arithmetic).toBe('mixed');
+    expect((await session.facts()).providerOptions).toMatchObject({ trt_int8_enable: '1' });
+    writeFileSync(log, '');
+    const providerOptions = { trt_int8_enable: '0' };
+    await using _own = await withFake(takes, { provider: 'tensorrt', providerOptions }, wish, quantized);
+    expect(lines('tensorrt')[0]).toContain('trt_int8_enable=0');
+  });
+
+  it("an engine that TensorRT does not build is an error with TensorRT's reason", async () => {
+    await expect(withFake(ALL, { provider: 'tensorrt' }, { wish: 'not-built' })).rejects.toMatchObject({
+      code: 'TF_ONNXRUNTIME_FAILED',
+      message: expect.stringMatching(/Error Code 4: API Usage Error \(no kernel\)$/),
+    });
   });
 
   it('nodes that the provider did not take are an error by name, and a record where they are allowed', async () => {
