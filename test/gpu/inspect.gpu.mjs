@@ -13,10 +13,12 @@ import { fileURLToPath } from 'node:url';
 import { diffEngines } from '../../dist/engines/layers/diff.js';
 import { layersOfEngine, layersOfFile } from '../../dist/engines/layers/engine-layers.js';
 import { layersResultSchema } from '../../dist/engines/layers/result-schema.js';
+import { writeNpz } from '../../dist/formats/tensor/npz.js';
+import { tensorFrom } from '../../dist/formats/tensor/values.js';
 import { explaining, issuesOf } from '../../dist/quality/explain/failure.js';
 import { buildWith, initializer, openChecks, refused, value, writeModel } from './harness.mjs';
 
-const { toolchain, major, folder, check, skip, finish } = openChecks();
+const { toolchain, gpu, major, folder, check, skip, finish } = openChecks();
 const emit = () => {};
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
@@ -52,12 +54,12 @@ const nodes = [
 ];
 const weightCount = DEPTH * CHANNELS * CHANNELS * 9;
 
-const build = async (name, recipe = {}) => {
+const build = async (name, recipe = {}, from = model) => {
   const planPath = join(folder, `${name}.plan`);
   const dims = [CHANNELS, 32, 32];
   await buildWith(
     toolchain,
-    model,
+    from,
     planPath,
     {
       stronglyTyped: major >= 10,
@@ -165,6 +167,45 @@ else
       findings: fp16.findings.map(({ code }) => code),
     };
   });
+
+for (const [precision, type, least] of [
+  ['int8', 'int8', 72],
+  ['fp8', 'float8_e4m3fn', 89],
+]) {
+  const what = `${precision} by convert: convolutions run in ${type}, and copies are counted`;
+  if (major < 10) skip(what, 'TensorRT 8.6 builds no strongly typed network');
+  else if (gpu.computeCapability < least)
+    skip(what, `the compute capability is ${gpu.computeCapability}, ${least} is needed`);
+  else
+    await check(what, async () => {
+      const quantized = join(folder, `${precision}.onnx`);
+      const samples = join(folder, 'samples.npz');
+      const shape = [16, CHANNELS, 32, 32];
+      const values = weights(
+        shape.reduce((product, size) => product * size),
+        1,
+      ).map((value) => 30 * value);
+      writeNpz(samples, new Map([['x', tensorFrom('float32', shape, values)]]));
+      const converted = trtforge([
+        ...['convert', model, '--precision', precision, '--calibration', samples, '-o', quantized],
+      ]);
+      assert.equal(converted.status, 0, JSON.stringify(converted.output));
+      const { layers, summary, findings } = await layersOf(await build(precision, {}, quantized));
+      const convolutions = layers.filter(
+        ({ copies, onnxNodes }) => !copies && onnxNodes.some((node) => /^conv\d/.test(node)),
+      );
+      const inType = new Set(
+        convolutions.filter((layer) => layer.precision === type).flatMap(({ onnxNodes }) => onnxNodes),
+      );
+      for (let layer = 0; layer < DEPTH; layer++)
+        assert.ok(inType.has(`conv${layer}`), JSON.stringify(convolutions.map(({ precision }) => precision)));
+      return {
+        precisions: convolutions.map((layer) => layer.precision),
+        copies: summary.copies,
+        findings: findings.map(({ code }) => code),
+      };
+    });
+}
 
 await check('an engine built without detail has names, and says how to get more', async () => {
   const names = await layersOf(await build('names', { profilingVerbosity: 'layer-names-only' }));
