@@ -9,7 +9,7 @@ import type { Tensor } from '../../formats/tensor/tensor.js';
 import { loadedSlot, type TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import type { Binding } from '../runtime/session.js';
-import type { CalibrationSample, SampleSource } from './sample-source.js';
+import { areInputs, type CalibrationSample, type SampleSource } from './sample-source.js';
 
 /** A file of arrays by the names of inputs; `null` is the only input of a model. */
 interface Arrays {
@@ -44,6 +44,11 @@ export const npzSamples = (path: string, options: CutOptions = {}): SampleSource
   };
   return {
     digests: () => [digestOf(open())],
+    isFor: (inputs) => {
+      const arrays = open(typesOf(inputs));
+      arrays.close();
+      return areInputs([...arrays.readers.keys()] as string[], inputs);
+    },
     samples: (inputs) => rowsOf(open, inputs, options),
     total: undefined,
   };
@@ -69,10 +74,16 @@ export const npySamples = (files: readonly NpyFile[], options: CutOptions = {}):
   };
   return {
     digests: () => [digestOf(open())],
+    isFor: (inputs) =>
+      files.every(({ name }) => (name === null ? inputs.length === 1 : areInputs([name], inputs))),
     samples: (inputs) => rowsOf(open, inputs, options),
     total: undefined,
   };
 };
+
+/** For arrays of a type that numpy lacks, which npy files declare as bytes. */
+const typesOf = (inputs: readonly Binding[]): Readonly<Record<string, Dtype>> =>
+  Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype]));
 
 const PIECE_BYTES = 4 << 20;
 
@@ -99,7 +110,7 @@ function* rowsOf(
   inputs: readonly Binding[],
   options: CutOptions,
 ): Generator<CalibrationSample> {
-  const arrays = open(Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype])));
+  const arrays = open(typesOf(inputs));
   try {
     const columns = columnsOf(arrays, inputs, options);
     const rows = columns[0]?.rows ?? 1;

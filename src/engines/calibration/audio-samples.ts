@@ -7,7 +7,7 @@ import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { integerTensor, isIntegerDtype, tensorFrom } from '../../formats/tensor/values.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import type { Binding } from '../runtime/session.js';
-import type { CalibrationSample, SampleSource } from './sample-source.js';
+import { type CalibrationSample, isFound, type SampleSource } from './sample-source.js';
 
 /** Utterances as log-mel features, as NeMo computes them for Parakeet and FastConformer: whole, one after another. */
 export function audioSamples(paths: readonly string[]): SampleSource {
@@ -17,6 +17,7 @@ export function audioSamples(paths: readonly string[]): SampleSource {
       paths.map((path) =>
         sha256(canonicalJson({ audio: sha256OfFile(path), frontEnd: { ...nemoFrontEnd } })),
       ),
+    isFor: (inputs) => isFound(() => audioInputs(inputs)),
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       const network = audioInputs(inputs);
       for (const path of paths) yield { origin: path, inputs: await featuresOf(path, network) };

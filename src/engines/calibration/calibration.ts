@@ -13,6 +13,7 @@ import {
 } from '../../formats/precision/calibrate/method.js';
 import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import type { PlaceOptions } from '../runtime/back-end.js';
 import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
@@ -39,15 +40,8 @@ export interface CalibrationRequest extends Preparation, PlaceOptions {
  * A calibration over data on ONNX Runtime, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where there are neither data nor a cache;
  * its functions throw what reading the data and running the model throw.
  */
-export function calibrationOf({
-  data,
-  method = DEFAULT_METHOD,
-  cache,
-  part,
-  preprocess,
-  imgsz,
-  ...place
-}: CalibrationRequest): Calibration {
+export function calibrationOf(request: CalibrationRequest): Calibration {
+  const { data, method = DEFAULT_METHOD, cache, part, preprocess, imgsz, ...place } = request;
   const chosen = parseMethod(method);
   if (data.length === 0 && (cache === undefined || !existsSync(cache)))
     throw new TrtforgeError('TF_USAGE', 'A calibration has neither samples nor a cache.', {
@@ -111,6 +105,14 @@ export function calibrationOf({
       imgsz: imgsz ?? (preprocess === undefined ? null : (preprocessings[preprocess]?.width ?? null)),
       provider: place.provider ?? 'cpu',
     }),
+    forInputs: (inputs) => {
+      const bindings = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Dtype, shape }));
+      const own = data.filter((each) =>
+        readSamples([each], { preprocess, imgsz }).every((source) => source.isFor(bindings)),
+      );
+      if (data.length === 0) return calibrationOf(request);
+      return own.length === 0 ? undefined : calibrationOf({ ...request, data: own });
+    },
     observe: async (model, { emit, signal }) => {
       ran = 0;
       // A cache has the ranges of what is quantized only.

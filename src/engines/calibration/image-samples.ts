@@ -2,7 +2,7 @@ import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
-import type { CalibrationSample, SampleSource } from './sample-source.js';
+import { type CalibrationSample, isFound, type SampleSource } from './sample-source.js';
 
 /** Images as the evaluation prepares them: a name of `preprocessings`, and width and height where the model leaves them open. */
 export interface ImagePreparation {
@@ -20,6 +20,7 @@ export function imageSamples(
     total: paths.length,
     digests: () =>
       paths.map((path) => sha256(canonicalJson({ image: sha256OfFile(path), preprocess, imgsz: pixels }))),
+    isFor: (inputs) => isFound(() => preprocessingOf(inputs, preprocess, pixels)),
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       let at = 0;
       const preprocessing = preprocessingOf(inputs, preprocess, pixels);

@@ -4,7 +4,7 @@ import { recordedInputs } from '../../formats/reference/jsonl.js';
 import { openReference } from '../../formats/reference/open.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { canonicalJson } from '../identity/canonical-json.js';
-import type { CalibrationSample, SampleSource } from './sample-source.js';
+import { areInputs, type CalibrationSample, type SampleSource } from './sample-source.js';
 
 /** Whether a path names a recorded stream: a JSONL file, or the folder of a compact reference. */
 export const isReference = (path: string): boolean => /\.jsonl$/i.test(path) || isCompactReference(path);
@@ -12,13 +12,19 @@ export const isReference = (path: string): boolean => /\.jsonl$/i.test(path) || 
 /** A recorded stream: each chunk is a sample, with the states that the model had made of the chunks before. */
 export const referenceSamples = (path: string): SampleSource => ({
   total: undefined,
-  digests: () => Array.from(recordedInputs(isCompactReference(path) ? compactIndex(path) : path), digestOf),
+  digests: () => Array.from(inputsIn(path), digestOf),
+  isFor: (inputs) => {
+    for (const first of inputsIn(path)) return areInputs([...first.keys()], inputs);
+    return false;
+  },
   async *samples(): AsyncIterable<CalibrationSample> {
     using reference = openReference(path);
     for await (const { inputs, meta } of reference.chunks({ select: (side) => side === 'inputs' }))
       yield { origin: `chunk ${meta.line} of ${path}`, inputs };
   },
 });
+
+const inputsIn = (path: string) => recordedInputs(isCompactReference(path) ? compactIndex(path) : path);
 
 /** As of arrays with these names, whatever form the reference has. */
 const digestOf = (inputs: NamedTensors): string =>

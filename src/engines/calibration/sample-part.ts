@@ -24,6 +24,7 @@ export function partOf(
 ): SampleSource {
   return {
     total: undefined,
+    isFor: (inputs) => sources.every((source) => source.isFor(inputs)),
     digests: () => [part, ...sources.flatMap((source) => source.digests())],
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       let index = 0;

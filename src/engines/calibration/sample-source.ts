@@ -14,8 +14,25 @@ export interface SampleSource {
   digests(): readonly string[];
   /** In their order, for a model with these inputs; values are as the files have them. Throws what reading throws, TF_CALIBRATION_INVALID, TF_SESSION_INPUT. */
   samples(inputs: readonly Binding[]): AsyncIterable<CalibrationSample> | Iterable<CalibrationSample>;
+  /** Whether samples are of a model with these inputs, by what can be seen without their values. */
+  isFor(inputs: readonly Binding[]): boolean;
   /** How many samples there are, where that is known without reading them. */
   readonly total: number | undefined;
+}
+
+/** Whether there is nothing in a sample that the model does not take. */
+export const areInputs = (names: readonly string[], inputs: readonly Binding[]): boolean =>
+  names.every((name) => inputs.some((input) => input.name === name));
+
+/** Whether finding the inputs of a kind of samples throws TF_SESSION_BINDING. */
+export function isFound(find: () => unknown): boolean {
+  try {
+    find();
+    return true;
+  } catch (error) {
+    if (error instanceof TrtforgeError && error.code === 'TF_SESSION_BINDING') return false;
+    throw error;
+  }
 }
 
 /** Names the sample in an error about it. */

@@ -34,6 +34,13 @@ export type ObserveRanges = (
   context: { readonly emit: EventListener; readonly signal?: AbortSignal },
 ) => Promise<ReadonlyMap<string, ValueRange>>;
 
+/** An input as a model declares it. */
+interface DeclaredInput {
+  readonly name: string;
+  readonly dtype: string | null;
+  readonly shape: readonly (number | string | null)[] | null;
+}
+
 /** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
 export interface Calibration {
   /** SHA-256 over what the samples hold and how they are prepared: part of the identity. Reads them. */
@@ -46,6 +53,8 @@ export interface Calibration {
   readonly calibrate: Calibrate;
   /** For the result, after the ranges were asked for. */
   readonly facts?: () => CalibrationFacts;
+  /** The same over the samples whose tensors are inputs of a model with these; undefined where there are none. Reads names only. */
+  readonly forInputs?: (inputs: readonly DeclaredInput[]) => Calibration | undefined;
 }
 
 /** How to convert, as a user passes it; everything has a default. */

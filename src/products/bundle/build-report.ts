@@ -150,6 +150,7 @@ function componentPart(run: BundleRun, { name, onnx }: ComponentPlace): Componen
     staging: staged && { method: staged.method, files: staged.files },
     smoke: smoke ?? null,
     warnings: [
+      ...(component?.part.conversion.warnings ?? []),
       ...(engine?.warnings ?? []),
       ...(isBuilt ? warnings : []),
       ...issues

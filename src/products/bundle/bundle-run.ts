@@ -15,6 +15,7 @@ import type { ChainCheck } from './chain-schema.js';
 import { type BundleFindings, rejectMismatches } from './check-bundle.js';
 import { type ComponentPlace, usualComponents } from './component.js';
 import { typedWeightBytes } from './component-builder.js';
+import { componentConversions } from './component-conversion.js';
 import { type BundleSetting, ComponentRun } from './component-run.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
 import { type BundleMeta, readMeta } from './meta.js';
@@ -141,10 +142,15 @@ export class BundleRun {
     const { components, findings } = inspectBundle(bundle);
     this.findings = findings;
     rejectMismatches(bundle.meta, findings);
+    const conversions = componentConversions(
+      request,
+      components.filter(({ name }) => bundle.requested.includes(name)),
+    );
     const runs: ComponentRun[] = [];
     for (const { component, profile } of profiledComponents(bundle, components, request.batch)) {
       const files = await digestFiles(component, cacheFolder(environment));
-      runs.push(new ComponentRun({ component, profile, files, staged: null }, this.setting));
+      const conversion = conversions.get(component.name)!;
+      runs.push(new ComponentRun({ component, profile, files, staged: null, conversion }, this.setting));
     }
     this.components = runs;
     return findings.warnings;

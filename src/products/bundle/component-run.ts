@@ -21,6 +21,7 @@ import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
 import { buildChecked } from './component-builder.js';
+import type { ComponentConversion } from './component-conversion.js';
 import type { ModelFiles } from './model-files.js';
 import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
@@ -40,6 +41,7 @@ export interface ComponentPart {
   readonly profile: ProfileRequest;
   readonly files: ModelFiles;
   readonly staged: Staged | null;
+  readonly conversion: ComponentConversion;
 }
 
 /** What the runs over the components of a bundle share. */
@@ -93,6 +95,7 @@ export class ComponentRun {
       ...shared,
       options: {
         ...request,
+        ...part.conversion.options,
         model: onnx,
         modelName: name,
         profiles: part.profile.size === 0 ? [] : [part.profile],

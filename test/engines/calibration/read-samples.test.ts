@@ -248,6 +248,12 @@ describe('images', async () => {
     );
   });
 
+  test('are for models that take images', () => {
+    const calibration = calibrationOf({ data: [pictures], preprocess: 'yolo' });
+    expect(calibration.forInputs?.(images)).toBeDefined();
+    expect(calibration.forInputs?.(batch)).toBeUndefined();
+  });
+
   test('the preparation is part of the digest', () => {
     const digest = (preprocess: string, imgsz?: number) =>
       calibrationOf({ data: [pictures], preprocess, imgsz }).digest();
@@ -283,6 +289,9 @@ describe('audio', () => {
   });
 
   test('is for such encoders only', async () => {
+    const isFor = (inputs: readonly Binding[]) => calibrationOf({ data: [wav] }).forInputs?.(inputs);
+    expect(isFor([input('signal', [1, 64, null])])).toBeDefined();
+    expect(isFor(images)).toBeUndefined();
     await expect(samplesIn([wav], images)).rejects.toMatchObject({ code: 'TF_SESSION_BINDING' });
   });
 });
@@ -327,6 +336,26 @@ describe('a recorded stream', () => {
       expect.objectContaining({ code: 'TF_REFERENCE_INVALID' }),
     );
   });
+});
+
+test('of several data those count whose tensors a model takes', async () => {
+  const recorded = await writeReference(place('r.jsonl'), [
+    {
+      index: 0,
+      inputs: new Map([['state', floats([1, 2])]]),
+      outputs: new Map([['y', floats([1])]]),
+      metadata: {},
+    },
+  ]);
+  const named = `y=@${npy(floats([4, 2]))}`;
+  const [x, only] = [npz({ x: floats([1, 2]) }), npy(floats([1, 2]))];
+  const data = [x, named, only, recorded.path];
+  const filesFor = (...inputs: readonly Binding[]) =>
+    calibrationOf({ data }).forInputs?.(inputs)?.facts?.().data;
+  expect(filesFor(input('x', ['batch', 2]))).toEqual([x, only]);
+  expect(filesFor(input('x', ['batch', 2]), input('y', ['batch', 2]))).toEqual([x, named]);
+  expect(filesFor(input('state', [1, 2]), input('more', [1, 2]))).toEqual([recorded.path]);
+  expect(filesFor(input('z', [1, 2]), input('more', [1, 2]))).toBeUndefined();
 });
 
 test('the order of samples is part of the digest where it decides the bins of a histogram', () => {

@@ -1,0 +1,48 @@
+import { TrtforgeError } from '../../errors.js';
+import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
+import type { BundleRequest } from './bundle-request.js';
+import type { Component } from './component.js';
+
+/** What of a request for a conversion is for one component. */
+export interface ComponentConversion {
+  readonly options: Pick<BundleRequest, 'precision' | 'conversion'>;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Samples count for the components whose inputs they have. The others, mostly a predictor and a joint network that are small beside their encoder, get what the rest of
+ * the graph gets where the format needs ranges of activations. Throws TF_CALIBRATION_INVALID where no component has samples, and what opening them throws.
+ */
+export function componentConversions(
+  { precision, conversion }: BundleRequest,
+  components: readonly Component[],
+): ReadonlyMap<string, ComponentConversion> {
+  const calibration = conversion?.calibration;
+  const choices = components.map((component): [Component, ConversionOptions | undefined] => [
+    component,
+    calibration === undefined
+      ? conversion
+      : { ...conversion, calibration: calibration.forInputs?.(component.inputs) },
+  ]);
+  if (calibration !== undefined && choices.every(([, chosen]) => chosen?.calibration === undefined))
+    throw new TrtforgeError('TF_CALIBRATION_INVALID', 'The samples have the inputs of no component.', {
+      remedy: `Pass samples of one: ${components.map(({ name, inputs }) => `${name} takes ${namesOf(inputs)}`).join('; ')}.`,
+    });
+  return new Map(
+    choices.map(([component, chosen]): [string, ComponentConversion] => {
+      const { name, inputs } = component;
+      const format = quantizedFormatNamed(precision ?? 'as-is');
+      const lacksSamples = calibration !== undefined && chosen?.calibration === undefined;
+      if (!lacksSamples || format?.activations !== true)
+        return [name, { options: { precision, conversion: chosen }, warnings: [] }];
+      const rest = chosen?.rest ?? defaultFormat.id;
+      const warning = `The ${name} is ${rest.toUpperCase()} and not ${format.label}: no sample has its inputs (${namesOf(inputs)}).`;
+      const options = { precision: rest === 'fp32' ? ('as-is' as const) : rest, conversion: chosen };
+      return [name, { options, warnings: [warning] }];
+    }),
+  );
+}
+
+const namesOf = (values: readonly { readonly name: string }[]): string =>
+  values.map(({ name }) => name).join(', ');
