@@ -167,7 +167,11 @@ function scoresOf(
       'TF_EVAL_HEAD',
       `The model has ${scores.length} classes and --labels ${labels} names.`,
     );
-  if (scores.some(Number.isNaN)) throw new TrtforgeError('TF_EVAL_HEAD', 'A score is not a number.');
+  // -Infinity is a class that a model leaves out.
+  if (scores.some((score) => Number.isNaN(score) || score === Number.POSITIVE_INFINITY))
+    throw new TrtforgeError('TF_EVAL_HEAD', 'A score is not a finite number.', {
+      remedy: 'Look for overflow: `trtforge verify` names outputs with NaN or infinities.',
+    });
   return scores;
 }
 

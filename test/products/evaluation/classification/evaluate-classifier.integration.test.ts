@@ -94,6 +94,10 @@ it.each([
   expect(await codeOf({ truth: truth(`${name}.tsv`, text) })).toBe('TF_EVAL_DATA');
 });
 
+it.each([Number.NaN, Number.POSITIVE_INFINITY])('scores of %s are TF_EVAL_HEAD', async (factor) => {
+  expect(await codeOf({ model: await channelMeans([factor, 1, 1]) })).toBe('TF_EVAL_HEAD');
+});
+
 it('two outputs, and another number of labels, are TF_EVAL_HEAD', async () => {
   expect(await codeOf({ model: await channelMeans([1, 1, 1], 2) })).toBe('TF_EVAL_HEAD');
   writeFileSync(at('four.txt'), 'red\ngreen\nblue\ncyan\n');
