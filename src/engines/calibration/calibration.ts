@@ -106,11 +106,11 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       provider: place.provider ?? 'cpu',
     }),
     forInputs: (inputs) => {
+      if (data.length === 0) return calibrationOf(request);
       const bindings = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Dtype, shape }));
       const own = data.filter((each) =>
         readSamples([each], { preprocess, imgsz }).every((source) => source.isFor(bindings)),
       );
-      if (data.length === 0) return calibrationOf(request);
       return own.length === 0 ? undefined : calibrationOf({ ...request, data: own });
     },
     observe: async (model, { emit, signal }) => {
