@@ -11,7 +11,7 @@ export const ortFactsSchema = z.object({
   /** Version of the TensorRT that the provider loaded; null for other providers. */
   tensorrt: z.string().nullable(),
   provider: z.enum(['cpu', 'cuda', 'tensorrt']),
-  /** As they were passed to the provider, with the precision flags that an INT8 model needs. */
+  /** As they were passed to the provider, with the precision flags of the model's types. */
   providerOptions: z.record(z.string(), z.string()),
   /** Whether products of float32 may be shortened to TF32; null where the model wraps an engine, which was built with its answer. */
   tf32: z.boolean().nullable(),

@@ -117,15 +117,14 @@ function quantizesToFloat8(proto: ModelProto): boolean {
 }
 
 /**
- * A flag for each narrow type of a model with INT8 Q/DQ pairs. Without them the provider's build ends: "fp16 precision has been set for at least one layer or layer
- * output, but fp16 is not configured in the builder" (ONNX Runtime 1.30 with TensorRT 10.6). It has no flag for float8.
+ * A flag for each narrow type of a model. The provider of ONNX Runtime 1.30 makes weakly typed networks (flags 0 in `createNetworkV2`), which compute in FP32 what no flag
+ * allows, and end the build of INT8 pairs beside FP16: "fp16 is not configured in the builder". It has no flag for float8.
  */
 function precisionFlagsOf(proto: ModelProto): readonly Setting[] {
   const types = new Set([...inferDtypes(proto).graph.types.values()]);
   const isQuantized = proto.graph?.node.some(({ opType }) => opType === 'DequantizeLinear') ?? false;
-  if (!isQuantized || !types.has('int8')) return [];
   return (['int8', 'float16', 'bfloat16'] as const).flatMap((dtype): Setting[] =>
-    types.has(dtype) ? [[precisionFlags[dtype], '1']] : [],
+    types.has(dtype) && (dtype !== 'int8' || isQuantized) ? [[precisionFlags[dtype], '1']] : [],
   );
 }
 

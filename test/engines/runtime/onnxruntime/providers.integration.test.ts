@@ -150,6 +150,9 @@ describe('over a library that plays the providers', () => {
       wish,
     );
     expect(narrow.arithmetic).toBe('mixed');
+    writeFileSync(log, '');
+    await using _typed = await withFake(ALL, { provider: 'tensorrt' }, wish, await product('float16'));
+    expect(lines('tensorrt')).toEqual(['tensorrt device_id=0 trt_fp16_enable=1']);
   });
 
   it.each([
