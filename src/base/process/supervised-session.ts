@@ -17,7 +17,7 @@ import {
 export interface SupervisedSession {
   /**
    * Sends a request and resolves with the answer; requests are answered one after the other, and the next one is with the child by then. Rejects with the
-   * child's TrtforgeError, with TF_CHILD_DIED, or with TF_CANCELLED: aborting kills the child, as a library call cannot be interrupted.
+   * child's TrtforgeError, with TF_CHILD_DIED, or with TF_CANCELLED: aborting the one that is answered kills the child, as a library call cannot be interrupted.
    */
   request(value: unknown, signal?: AbortSignal): Promise<unknown>;
   /** Largest resident memory of the child so far, bytes; null after its end, and where the system does not report it. */
@@ -28,18 +28,29 @@ export interface SupervisedSession {
 
 const GRACE_MS = 5000;
 
+/** A request that is with the child. */
+interface Asked {
+  /** It is the first: the child works on it. */
+  begin(): void;
+  take(answer: ChildMessage): void;
+}
+
 /** Starts a module that calls `serveSession` from `supervised-child.ts`. `module` is a URL into `dist/`, as for `runSupervised`. */
 export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'signal'>): SupervisedSession {
   const child = forkModule(module, options);
   const lines = lastLines(child, options.emit);
   const ending = ended(child, () => lines.all(), options.doing);
-  const answers: ((message: ChildMessage) => void)[] = [];
+  const asked: Asked[] = [];
   let last: Promise<unknown> = Promise.resolve();
   let beforeLast: Promise<unknown> = last;
   let closing: Promise<void> | undefined;
 
   child.on('message', (message: ChildMessage) => {
-    if (message.kind !== 'event') return answers.shift()?.(message);
+    if (message.kind !== 'event') {
+      asked.shift()?.take(message);
+      asked[0]?.begin();
+      return;
+    }
     lines.note(message.event);
     options.emit(message.event);
   });
@@ -52,7 +63,7 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
         ),
       );
     const answer = beforeLast.then(() =>
-      oneRequest(child, ending, answers, value, { ...options, ...(signal && { signal }) }),
+      oneRequest(child, ending, asked, value, { ...options, ...(signal && { signal }) }),
     );
     beforeLast = last;
     last = answer.catch(() => {});
@@ -101,7 +112,7 @@ function ended(child: ChildProcess, last: () => readonly string[], doing: string
 function oneRequest(
   child: ChildProcess,
   ending: Ending,
-  answers: ((message: ChildMessage) => void)[],
+  asked: Asked[],
   value: unknown,
   options: SuperviseOptions,
 ): Promise<unknown> {
@@ -110,15 +121,26 @@ function oneRequest(
   const dead = ending.error();
   if (dead !== undefined) return Promise.reject(dead);
   return new Promise((resolve, reject) => {
-    const stopWhenAborted = onAbort(child, options);
+    // Until it is the first, the child is another request's, and its answer is only dropped.
+    const drop = () => finish(() => reject(cancelled(options)));
+    let unlisten = () => signal?.removeEventListener('abort', drop);
     const finish = (settle: () => void) => {
-      stopWhenAborted();
+      unlisten();
       settle();
     };
-    answers.push((message) => {
-      if (message.kind === 'result') finish(() => resolve(message.value));
-      else if (message.kind === 'error') finish(() => reject(errorFromChild(message)));
-    });
+    signal?.addEventListener('abort', drop);
+    const request: Asked = {
+      begin: () => {
+        unlisten();
+        if (signal?.aborted !== true) unlisten = onAbort(child, options);
+      },
+      take: (message) => {
+        if (message.kind === 'result') finish(() => resolve(message.value));
+        else if (message.kind === 'error') finish(() => reject(errorFromChild(message)));
+      },
+    };
+    asked.push(request);
+    if (asked.length === 1) request.begin();
     void ending.promise.then((error) => {
       finish(() => reject(signal?.aborted ? cancelled(options) : error));
     });

@@ -76,6 +76,25 @@ describe('a child process that answers many requests', () => {
     await blocked;
   });
 
+  it('drops a request that is cancelled while another one is answered', async () => {
+    const session = start();
+    const pid = await session.request('pid');
+    const cancelling = new AbortController();
+    const [first, second, third] = [
+      session.request('wait'),
+      session.request([5], cancelling.signal),
+      session.request([1]),
+    ];
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    cancelling.abort();
+    await expect(second).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(await first).toBe('waited');
+    // It was with the child already, so it counts.
+    expect(await third).toBe(6);
+    expect(await session.request('pid')).toBe(pid);
+    await session.close();
+  });
+
   it('refuses to work once it is closed', async () => {
     const session = start();
     await session.close();

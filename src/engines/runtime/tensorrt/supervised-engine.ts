@@ -94,7 +94,8 @@ function sessionOver(child: SupervisedSession, exchange: Exchange, opened: Engin
       read = [...read, ...filesOf(ran.outputs)];
       return { ...ran, outputs };
     } finally {
-      sender.release(filesOf(inputs));
+      // Inputs of a run that was cancelled while it waited are still to be read.
+      if (signal?.aborted !== true) sender.release(filesOf(inputs));
     }
   };
   const close = async (): Promise<void> => {

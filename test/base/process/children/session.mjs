@@ -5,6 +5,7 @@ serveSession(async (request, emit) => {
   if (request === 'crash') process.abort();
   if (request === 'pid') return process.pid;
   if (request === 'fail') throw new Error('not today');
+  if (request === 'wait') return new Promise((resolve) => setTimeout(resolve, 300, 'waited'));
   if (request === 'block') for (;;) sum++;
   emit({ type: 'log', source: 'child', severity: 'info', message: `adding ${request.length} numbers` });
   for (const value of request) sum += value;
