@@ -192,10 +192,12 @@ class Rewriter {
     const types = this.#retyped.get(graph) ?? new Map<string, ValueType>();
     types.set(name, type);
     this.#retyped.set(graph, types);
-    if (name !== value.name && !isStored(value)) this.#describeLike(value, name);
+    // The output of a cast is as its input: a shape that contradicts what the graph computes is overlooked once, not twice.
+    const isComputed = value.producer?.node.output.includes(name) ?? false;
+    if (name !== value.name && isComputed) this.#describeLike(value, name);
   }
 
-  /** A new name gets the shape that was written for the old one. */
+  /** A value that is computed under a new name gets the shape that was written for the old one. */
   #describeLike(value: Value, name: string): void {
     const { graph } = value.scope;
     const described = this.#describedIn(graph);

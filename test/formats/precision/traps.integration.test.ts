@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
+import { openModel } from '../../../src/formats/onnx/model.js';
 import { attributeOf } from '../../../src/formats/onnx/node-types.js';
 import { conversionSchema } from '../../../src/formats/precision/conversion.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
-import { type Converted, converted, difference, floats, freshPath, run, written } from './judge.js';
+import { type Converted, converted, difference, floats, freshPath, loads, run, written } from './judge.js';
 import { type Trap, traps } from './models.js';
 
 /** Half a percent of the largest value: NVIDIA's own bound for a typed model against its original. */
@@ -42,6 +44,20 @@ describe.each(traps)('$name', ({ graph, spec, feeds }) => {
     expect(twice.result.weights.converted).toBe(0);
     expect(twice.nodes.map(({ opType }) => opType)).toEqual(once.nodes.map(({ opType }) => opType));
   });
+});
+
+it('a declared shape that contradicts the graph is overlooked in the result as in the model', async () => {
+  const { graph, spec } = trap('an LSTM with lengths');
+  const declared = graph();
+  declared.value('h', 'float32', [2, 8]);
+  const input = await written(declared, spec);
+  expect(await loads(input)).toBe(true);
+  for (const precision of ['fp16', 'bf16'] as const) {
+    const { output, nodes } = await converted(input, { precision, keepOps: new Set(['LSTM']) });
+    expect(nodes.some(({ opType }) => opType === 'Cast')).toBe(true);
+    expect(inferDtypes(openModel(output).proto).violations).toEqual([]);
+    if (precision === 'fp16') expect(await loads(output)).toBe(true);
+  }
 });
 
 describe('what stays FP32', () => {
