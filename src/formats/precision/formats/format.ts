@@ -71,6 +71,10 @@ export interface QuantizedFormat extends Format {
   };
   /** Operations with fewer input or output channels stay out. */
   readonly fewestChannels: number;
+  /** Convolutions in groups of fewer input or output channels stay out; infinite: all with more than one group. */
+  readonly fewestInGroup: number;
+  /** Convolutions over more positions (7 × 7 is 49) stay out. */
+  readonly largestKernel: number;
   /** Operators that compute in it. */
   readonly operators: ReadonlySet<string>;
   /** The first opset whose QuantizeLinear and DequantizeLinear know it. */

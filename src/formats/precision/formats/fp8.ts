@@ -31,6 +31,9 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
   grid: { share: 1 / 8, step: 1 / SUBNORMAL_STEPS, lowest: -LARGEST, highest: LARGEST },
   // ModelOpt's bound.
   fewestChannels: 17,
+  // TensorRT's release notes (10.13, limitations): no optimized FP8 kernels for groups, and slow FP16 or FP32 ones for kernels larger than 32.
+  fewestInGroup: Number.POSITIVE_INFINITY,
+  largestKernel: 32,
   operators: new Set(['Conv', 'Gemm', 'MatMul']),
   opset: 19,
   encode: encodeE4m3,

@@ -24,6 +24,8 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
   clips: [1, 0.95, 0.9, 0.85, 0.8, 0.75],
   grid: { share: 0, step: 1, lowest: -8, highest: 7 },
   fewestChannels: 16,
+  fewestInGroup: 16,
+  largestKernel: Number.POSITIVE_INFINITY,
   operators: new Set(['Gemm', 'MatMul']),
   opset: 21,
   encode: packedPairs(code),

@@ -22,6 +22,8 @@ export const int8: QuantizedFormat & { readonly id: 'int8' } = {
   clips: [1],
   grid: { share: 0, step: 1, lowest: -127, highest: 127 },
   fewestChannels: 16,
+  fewestInGroup: 16,
+  largestKernel: Number.POSITIVE_INFINITY,
   operators: new Set(['Conv', 'Gemm', 'MatMul', 'Add', 'AveragePool', 'GlobalAveragePool']),
   opset: 13,
   encode: (scaled, target) => {

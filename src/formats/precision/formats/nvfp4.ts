@@ -23,6 +23,8 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   clips: [1, 1.5],
   grid: { share: 1 / 2, step: 1 / 2, lowest: -6, highest: 6 },
   fewestChannels: 16,
+  fewestInGroup: 16,
+  largestKernel: Number.POSITIVE_INFINITY,
   operators: new Set(['Gemm', 'MatMul']),
   opset: 23,
   encode: packedPairs(code),

@@ -27,9 +27,6 @@ interface PlacementRule {
 /** Operators that the rules are asked about. */
 export const weighted: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'Gemm', 'MatMul']);
 
-/** Groups of fewer channels are filled up with zeros. */
-const FEWEST_IN_GROUP = 16;
-
 /** Between a last layer and an output of the model: nothing that gives the rounding of its result another scale. */
 const afterLastLayer: ReadonlySet<string> = new Set(
   'Reshape Flatten Transpose Squeeze Unsqueeze Identity Cast Softmax LogSoftmax Sigmoid Concat Slice Split Gather GatherElements GatherND ArgMax ReduceMax TopK Clip Dropout'.split(
@@ -103,17 +100,30 @@ export const placementRules: readonly PlacementRule[] = [
   },
   {
     id: 'groups',
-    title: 'A convolution in small groups',
+    title: 'A convolution in small groups, in FP8 in any',
     reason:
-      'TensorRT-RTX runs depthwise convolutions, and groups of few channels, in 8 bits as dense ones filled up with zeros.',
-    decide: (operation) => {
+      'TensorRT-RTX runs depthwise convolutions, and groups of few channels, in 8 bits as dense ones filled up with zeros; TensorRT has no optimized FP8 kernel for groups (its release notes).',
+    decide: (operation, { format }) => {
       const { node } = operation;
       const group = Number(attributeOf(node, 'group')?.i ?? 1);
       const dims = weightOperand(operation)?.dims;
       if (node.opType !== 'Conv' || group === 1 || dims === undefined) return undefined;
       const [perGroupOut, perGroupIn] = [(dims[0] ?? 0) / group, dims[1] ?? 0];
-      return Math.min(perGroupOut, perGroupIn) < FEWEST_IN_GROUP
+      return Math.min(perGroupOut, perGroupIn) < format.fewestInGroup
         ? `its ${group} groups have ${perGroupIn} input and ${perGroupOut} output channels each`
+        : undefined;
+    },
+  },
+  {
+    id: 'large-kernel',
+    title: 'A convolution with a large kernel, in FP8',
+    reason:
+      'FP8 kernels of TensorRT take up to 32 positions; above, a slow FP16 or FP32 kernel stands in (its release notes).',
+    decide: (operation, { format }) => {
+      const kernel = weightOperand(operation)?.dims.slice(2) ?? [];
+      const positions = kernel.reduce((product, size) => product * size, 1);
+      return operation.node.opType === 'Conv' && positions > format.largestKernel
+        ? `its kernel has ${positions} positions`
         : undefined;
     },
   },

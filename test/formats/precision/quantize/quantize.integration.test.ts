@@ -332,18 +332,28 @@ it("a detector's last layers stay, whatever decodes them, and nothing before the
 });
 
 it.each([
-  ['int8', 'weighted'],
-  ['fp8', 'not few-channels'],
-] as const)('%s: 16 channels', async (precision, decision) => {
-  const g = new GraphBuilder('narrow');
-  g.input('x', 'float32', ['n', 16, 4, 4]);
-  g.initializer('w', noise([32, 16, 1, 1], 0.2, 2));
-  g.node('Conv', { name: 'conv', inputs: ['x', 'w'], outputs: ['a'] });
-  g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
-  g.output('y', 'float32', ['n', 32, 4, 4]);
-  expect(decisions(await quantized(g, precision, { x: noise([2, 16, 4, 4], 1, 3) }))).toEqual({
-    conv: decision,
-  });
+  ['16 channels', [32, 16, 1, 1], 1, { int8: 'weighted', fp8: 'not few-channels' }],
+  ['groups of 16 channels', [32, 16, 1, 1], 2, { int8: 'weighted', fp8: 'not groups' }],
+  ['groups of 8 channels', [32, 8, 1, 1], 4, { int8: 'not groups', fp8: 'not groups' }],
+  ['a kernel of 25 positions', [32, 32, 5, 5], 1, { int8: 'weighted', fp8: 'weighted' }],
+  ['a kernel of 49 positions', [32, 32, 7, 7], 1, { int8: 'weighted', fp8: 'not large-kernel' }],
+] as const)('a convolution of %s', async (_, weight, group, expected) => {
+  const channels = weight[1] * group;
+  for (const precision of ['int8', 'fp8'] as const) {
+    const g = new GraphBuilder('one');
+    g.input('x', 'float32', ['n', channels, 8, 8]);
+    g.initializer('w', noise([...weight], 0.2, 2));
+    g.node('Conv', {
+      name: 'conv',
+      inputs: ['x', 'w'],
+      outputs: ['a'],
+      attributes: { group: a.int(group) },
+    });
+    g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', weight[0], 9 - weight[2], 9 - weight[3]]);
+    const made = await quantized(g, precision, { x: noise([2, channels, 8, 8], 1, 3) });
+    expect(decisions(made), precision).toEqual({ conv: expected[precision] });
+  }
 });
 
 describe('weights of 4 bits', () => {
