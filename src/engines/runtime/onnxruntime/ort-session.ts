@@ -270,6 +270,8 @@ function checkState(state: OrtState, { inputs, outputs }: PreparedModel): void {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal's escape
 const TENSORRT_ERROR = /tensorrt_execution_provider.*?\bERROR\] (.+?)(?:\u001b\[m)?$/;
 
+const NOT_BUILT = 'TensorRT EP failed to create engine';
+
 /** The provider states only that an engine was not built; TensorRT's reason is in the log. */
 async function withReason(error: unknown, reasons: readonly string[]): Promise<unknown> {
   if (!isOrtFailure(error) || !error.message.includes(NOT_BUILT)) return error;
@@ -281,8 +283,6 @@ async function withReason(error: unknown, reasons: readonly string[]): Promise<u
     remedy: 'trtforge build shows whether TensorRT builds the model itself.',
   });
 }
-
-const NOT_BUILT = 'TensorRT EP failed to create engine';
 
 /** ONNX Runtime's message about a file, with the user's name for it in the place of a copy's. */
 function notLoaded(error: unknown, given: string, loaded: string): unknown {
