@@ -58,8 +58,10 @@ async function convert(
   const emit = context.emit ?? ignoreEvents;
   const { calibration, precision, signal } = { ...options, ...context };
   const asked = resolveConversion(precision, options);
+  // Where pairs are placed the model runs again for ranges, so the other activations are observed on request only.
+  const isObserved = asked.quantization === undefined || options.dataMax !== undefined;
   const observed =
-    asked.quantization === undefined && calibration !== undefined
+    isObserved && calibration !== undefined
       ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal }))
       : undefined;
   let started = performance.now();
@@ -82,7 +84,8 @@ async function convert(
         calibrate && timed(calibrate, (ms) => (started += ms)),
         context,
       ));
-    const resolved = { ...asked, ranges: quantized?.ranges ?? observed };
+    const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
+    const resolved = { ...asked, ranges };
     const plan = await inPhase('plan', emit, () =>
       planConversion(model, resolved, context, quantized?.additions),
     );

@@ -63,14 +63,14 @@ export function unitsOf(
     const resolved = resolveConversion(precision, options);
     const { format } = resolved.quantization ?? {};
     if (format === undefined) throw new TrtforgeError('TF_INTERNAL', `${precision} has no codes.`);
-    const { decisions } = placeQuantizers(flow, resolved);
+    const shapes = inferShapes(model, inputs);
+    const { decisions } = placeQuantizers(flow, resolved, shapes);
     const considered = decisions.filter(({ operation, rule }) => isProduct(operation) && rule !== 'residual');
-    const { nodes } = inferShapes(model, inputs);
     const macsOf = ({ node }: Operation): number => {
-      const flops = nodes.get(node)?.flops;
+      const flops = shapes.nodes.get(node)?.flops;
       return isNumber(flops) ? flops / 2 : 0;
     };
-    const attention = new AttentionBlocks(flow, format);
+    const attention = new AttentionBlocks(flow, format, shapes);
     const units: Unit[] = [];
     const done = new Set<Operation>();
     for (const { operation, quantized } of considered) {

@@ -1,4 +1,6 @@
 import { attributeOf } from '../../onnx/node-types.js';
+import type { ModelShapes } from '../../onnx/shapes/infer.js';
+import { isNumber } from '../../onnx/shapes/size.js';
 import { declaredShape } from '../declared-shape.js';
 import { type Flow, isStored, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -14,13 +16,16 @@ interface AttentionBlock {
 /** INT8 attention over longer sequences is not fused by TensorRT (ModelOpt's bound as well; tensorrt-rtx 1.7.1 fused 64 and did not fuse 1024). */
 const LONGEST_INT8 = 512;
 
+/** tensorrt-rtx 1.7.1 fuses INT8 attention of these sizes of a head on sm_89 and sm_120, and none of 8, 24, 40, 48, 80, 96, 128 and 256. */
+const INT8_HEADS: ReadonlySet<number> = new Set([16, 32, 64]);
+
 /** The attention blocks of a model, as far as they are fused in a format. */
 export class AttentionBlocks {
   readonly #fused = new Map<Operation, AttentionBlock>();
   readonly #whyNot = new Map<Operation, string>();
   readonly #isInt8: boolean;
 
-  constructor(flow: Flow, format: QuantizedFormat) {
+  constructor(flow: Flow, format: QuantizedFormat, shapes: ModelShapes) {
     this.#isInt8 = format.storedDtype === 'int8';
     const isPinned = flow.root.inputs
       .filter((value) => !isStored(value))
@@ -28,7 +33,7 @@ export class AttentionBlocks {
     for (const operation of flow.operations) {
       const block = blockAround(operation);
       if (block === undefined) continue;
-      const why = notFused(block, format, isPinned);
+      const why = notFused(block, format, isPinned, shapes);
       for (const product of [block.scores, block.mixed])
         if (why === undefined) this.#fused.set(product, block);
         else this.#whyNot.set(product, why);
@@ -67,15 +72,20 @@ function notFused(
   { mixed, softmax }: AttentionBlock,
   format: QuantizedFormat,
   isPinned: boolean,
+  shapes: ModelShapes,
 ): string | undefined {
+  const lastOf = ({ node }: Operation) => shapes.nodes.get(node)?.shapes[0]?.at(-1);
   if (!format.activations) return `${format.label} is for weights alone`;
   if (mixed.scope.owner !== undefined) return 'it is in a body, whose values have no range';
   if (format.storedDtype !== 'int8')
     return isPinned
       ? undefined
       : `TensorRT fuses attention in ${format.label} only where all shapes are fixed, and an input of the model has an open dimension`;
-  const length = declaredShape(softmax)?.at(-1);
-  return typeof length === 'number' && length > LONGEST_INT8
+  const head = lastOf(mixed);
+  if (isNumber(head) && !INT8_HEADS.has(head))
+    return `TensorRT fuses attention in ${format.label} over heads of 16, 32 or 64, and this one has ${head}`;
+  const length = lastOf(softmax.producer!);
+  return isNumber(length) && length > LONGEST_INT8
     ? `TensorRT fuses attention in ${format.label} over at most ${LONGEST_INT8} positions, and it is over ${length}`
     : undefined;
 }

@@ -1,3 +1,4 @@
+import type { ModelShapes } from '../../onnx/shapes/infer.js';
 import { type Flow, isFloat32, isStored, type Operation, type Value } from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
 import { AttentionBlocks } from './attention.js';
@@ -56,12 +57,13 @@ export const leftOut: Readonly<Record<string, string>> = {
 export function placeQuantizers(
   flow: Flow,
   options: ResolvedConversion,
+  shapes: ModelShapes,
   without: ReadonlyMap<Value, string> = new Map(),
 ): Placement {
   const { quantization } = options;
   if (quantization === undefined) return { decisions: [], activations: [], probabilities: new Set() };
   const { format } = quantization;
-  const attention = new AttentionBlocks(flow, format);
+  const attention = new AttentionBlocks(flow, format, shapes);
   const facts: PlacementFacts = { options, format, attention };
   const decisions = new Map<Operation, PlacementDecision>();
   for (const operation of flow.operations)

@@ -55,12 +55,12 @@ function products(width = 64): GraphBuilder {
   return g;
 }
 
-/** An attention over 16 positions, each product with a projection around it. */
-function attention(batch: number | string = 'n'): GraphBuilder {
+/** An attention over 16 positions and of one head, each product with a projection around it. */
+function attention(batch: number | string = 'n', head = 32): GraphBuilder {
   const g = new GraphBuilder('attention');
   g.input('x', 'float32', [batch, 16, 32]);
-  const project = (name: string, input: string) => {
-    g.initializer(`${name}.weight`, noise([32, 32], 0.3, name.length));
+  const project = (name: string, input: string, from = 32, to = head) => {
+    g.initializer(`${name}.weight`, noise([from, to], 0.3, name.length));
     return g.node('MatMul', { name, inputs: [input, `${name}.weight`], outputs: [`${name}.out`] });
   };
   const [q, k, v] = ['query', 'keys', 'val'].map((name) => project(name, 'x'));
@@ -84,7 +84,7 @@ function attention(batch: number | string = 'n'): GraphBuilder {
     attributes: { axis: a.int(-1) },
   });
   g.node('MatMul', { name: 'mixed', inputs: ['p', v!], outputs: ['mixed.out'] });
-  g.node('Relu', { name: 'relu', inputs: [project('output', 'mixed.out')], outputs: ['y'] });
+  g.node('Relu', { name: 'relu', inputs: [project('output', 'mixed.out', head, 32)], outputs: ['y'] });
   g.output('y', 'float32', [batch, 16, 32]);
   return g;
 }
@@ -242,6 +242,20 @@ describe('INT8', () => {
   });
 });
 
+it.each([
+  [undefined, []],
+  [1024, ['add', 'relu2']],
+])(
+  '--data-max %s beside pairs: activations without one count where it is requested',
+  async (dataMax, kept) => {
+    const range = { min: 0, max: 5000 };
+    const calibration = { ...calibrationOn([{ x }]), observe: async () => new Map([['add.out', range]]) };
+    const { result } = await quantized(network(), 'int8', {}, { calibration, rest: 'fp16', dataMax });
+    const nodes = result.kept.filter(({ rule }) => rule === 'data-range').map(({ node }) => node);
+    expect(nodes).toEqual(kept);
+  },
+);
+
 describe('FP8', () => {
   it('quantizes products and convolutions, and no addition', async () => {
     const made = await quantized(network(), 'fp8', { x });
@@ -265,6 +279,16 @@ describe('FP8', () => {
     });
     const fp8 = await quantized(attention(3), 'fp8', feeds, { keepNodes: [/^output$/] });
     expect(decisions(fp8)).toMatchObject({ scores: 'attention', mixed: 'attention' });
+  });
+
+  it.each([
+    [16, 'attention'],
+    [24, 'not attention'],
+    [64, 'attention'],
+    [128, 'not attention'],
+  ])('INT8 attention with heads of %i, whose size nothing declares', async (head, decision) => {
+    const made = await quantized(attention('n', head), 'int8', { x: noise([3, 16, 32], 1, 6) });
+    expect(decisions(made)).toMatchObject({ scores: decision, mixed: decision, query: 'weighted' });
   });
 
   it('leaves attention to 16 bits where a dimension is open', async () => {
