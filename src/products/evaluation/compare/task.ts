@@ -1,4 +1,4 @@
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
@@ -109,10 +109,8 @@ function detection(request: TaskRequest): ComparedTask {
     id: 'coco',
     imgsz: settings.imgsz,
     digest: async (context) => {
-      const { truth } = await decideDetector(requestFor(settings.model, {}), context);
-      const images = truth.fileNames.flatMap((name) =>
-        name === null ? [] : [join(imagesDir, basename(name))],
-      );
+      const { detecting } = await decideDetector(requestFor(settings.model, {}), context);
+      const images = detecting.images.map(({ path }) => path);
       return digestOfData('coco', decisive(settings), [data, imageIds, labels], images, context);
     },
     metric: { name: 'mAP_50_95', unit: 'share', higherIsBetter: true },

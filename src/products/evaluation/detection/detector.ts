@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
@@ -13,6 +14,7 @@ import type { Findings } from './findings.js';
 import { decode, type Head, recogniseHead } from './heads.js';
 import type { DetectionTruth } from './instances.js';
 import { strongest, suppress } from './nms.js';
+import type { Size } from './record.js';
 
 /** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. */
 export interface DetectorRequest extends ImageRequest {
@@ -35,20 +37,22 @@ export interface Detecting {
   readonly labels: { readonly names: readonly string[]; readonly from: string };
   /** By label, an index of the truth's categories. */
   readonly categories: readonly number[];
-  /** With their place in the truth. */
-  readonly images: readonly (ImageFile & { readonly index: number })[];
+  /** With their place in the truth, and the size that it states. */
+  readonly images: readonly (ImageFile & { readonly index: number; readonly size: Size | null })[];
+  readonly findings: Findings;
 }
 
 /** Throws TF_EVAL_DATA for images that are missing beyond what the findings allow, and for labels that the truth does not have. */
 export function detectingOf(request: DetectorRequest, truth: DetectionTruth, findings: Findings): Detecting {
   const labels = labelsFor(request);
   const categories = categoriesOf(labels, truth, findings);
-  return { request, labels, categories, images: imagesOf(request.imagesDir, truth, findings) };
+  const images = imagesOf(request.imagesDir, truth, findings);
+  return { request, labels, categories, images, findings };
 }
 
 /** Runs a detector over its images. Errors: TF_EVAL_HEAD, TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw. */
 export async function detect(
-  { request, labels, categories, images }: Detecting,
+  { request, labels, categories, images, findings }: Detecting,
   context: { readonly emit: EventListener; readonly signal?: AbortSignal },
 ): Promise<{ readonly detections: Detections; readonly run: DetectorRun }> {
   const detections = {
@@ -72,6 +76,9 @@ export async function detect(
       { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
       context,
       ({ index, width, height, placement }, outputs) => {
+        const { id, size, index: place } = images[index]!;
+        if (size !== null && (size[0] !== width || size[1] !== height))
+          findings.add('other-size', `image ${id} of ${width}x${height}, stated ${size[0]}x${size[1]}`);
         head ??= recogniseHead(outputs, options);
         const candidates = decode(outputs, head, options);
         const kept = head.needsNms
@@ -94,7 +101,7 @@ export async function detect(
             number,
             number,
           ];
-          detections.image.push(images[index]!.index);
+          detections.image.push(place);
           detections.category.push(category);
           detections.score.push(candidates.score[at]!);
           detections.box.push(x(left), y(top), x(right) - x(left), y(bottom) - y(top));
@@ -141,7 +148,12 @@ function categoriesOf(
   truth: DetectionTruth,
   findings: Findings,
 ): readonly number[] {
-  const byName = new Map(truth.categories.map(({ name }, index) => [comparable(name), index]));
+  const byName = new Map<string, number>();
+  for (const [index, { id, name }] of truth.categories.entries()) {
+    if (byName.has(comparable(name))) findings.add('duplicate-category-name', `category ${id}, "${name}"`);
+    byName.set(comparable(name), index);
+  }
+  findings.throwErrors('The instances');
   const known = new Set(names.map(comparable));
   const missing = truth.categories.filter(({ name }) => !known.has(comparable(name)));
   if (missing.length > 0)
@@ -160,14 +172,22 @@ function categoriesOf(
   });
 }
 
-/** The images to run, with their place in the truth. Files are found by the last part of the name that the instances have. */
-function imagesOf(folder: string, truth: DetectionTruth, findings: Findings) {
+/** The images to run, with their place in the truth. A file is at the path that the instances state below the folder, or has the last part of it for a name. */
+function imagesOf(folder: string, truth: DetectionTruth, findings: Findings): Detecting['images'] {
   const present = new Set(listFolder(folder));
+  const taken = new Set<string>();
   const images = truth.images.flatMap((id, index) => {
-    const file = basename(truth.fileNames[index] ?? '');
-    if (file !== '' && present.has(file)) return [{ id, index, path: join(folder, file) }];
-    findings.add('missing-file', `image ${id}, ${file === '' ? 'which has no file_name' : file}`);
-    return [];
+    const name = truth.fileNames[index] ?? '';
+    const below = [name, basename(name)].find(
+      (each) => present.has(each) || (/^[^/].*\//.test(each) && existsSync(join(folder, each))),
+    );
+    if (below === undefined) {
+      findings.add('missing-file', `image ${id}, ${name === '' ? 'which has no file_name' : name}`);
+      return [];
+    }
+    if (taken.has(below)) findings.add('duplicate-file', `image ${id}, ${below}`);
+    taken.add(below);
+    return [{ id, index, size: truth.sizes[index]!, path: join(folder, below) }];
   });
   findings.throwErrors(folder);
   if (images.length === 0)

@@ -54,8 +54,11 @@ export async function evaluateDetector(
   const { instances, imagesDir, output } = request;
   const { truth, findings, detecting } = await decideDetector(request, { emit, signal });
   const { detections, run } = await inPhase('run samples', emit, () => detect(detecting, { emit, signal }));
+  const present = new Set(detecting.images.map(({ id }) => id));
+  const missing = truth.images.filter((id) => !present.has(id));
+  const settings = missing.length === 0 ? run.settings : { ...run.settings, missing };
   const scored = await inPhase('score', emit, async () =>
-    scoredResult(truth, detections, findings, run.settings),
+    scoredResult(truth, detections, findings, settings),
   );
   const result: DetectorResult = {
     schema: 'trtforge.eval-detector/1',

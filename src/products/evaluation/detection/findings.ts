@@ -5,6 +5,8 @@ import { TrtforgeError } from '../../../errors.js';
 /** What can be wrong with data that is to be scored. An error ends the evaluation; a warning is counted in its result. */
 const kinds = {
   'bad-record': { severity: 'error', what: 'records that lack a field or have an invalid value' },
+  'duplicate-category-name': { severity: 'error', what: 'categories whose name an earlier one has' },
+  'duplicate-file': { severity: 'error', what: 'images whose file is that of an earlier one' },
   'negative-size': { severity: 'error', what: 'boxes of negative width or height' },
   'duplicate-annotation-id': { severity: 'error', what: 'annotations whose id an earlier one has' },
   'missing-image': { severity: 'error', what: 'images that the instances lack' },
@@ -29,6 +31,10 @@ const kinds = {
   'annotation-of-unknown-category': {
     severity: 'warning',
     what: 'annotations of unknown categories, left out',
+  },
+  'other-size': {
+    severity: 'warning',
+    what: 'images of another size than the instances state (resized, or turned by EXIF), whose boxes are elsewhere',
   },
   'duplicate-image': { severity: 'warning', what: 'images listed again, counted once' },
   'duplicate-category': { severity: 'warning', what: 'categories listed again, counted once' },

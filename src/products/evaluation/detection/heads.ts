@@ -32,6 +32,10 @@ export interface DecodeOptions {
 }
 
 const BINS = 16;
+/** A sigmoid of probabilities lies between 0.5 and this, in 16 bits too. */
+const SIGMOID_OF_ONE = 0.732;
+/** So many scores are not all in there by chance. */
+const ENOUGH_SCORES = 100;
 const STRIDES = [8, 16, 32] as const;
 
 const mismatch = (message: string, remedy: string, details?: Record<string, unknown>) =>
@@ -77,20 +81,22 @@ interface Found {
  */
 export function recogniseHead(outputs: NamedTensors, options: DecodeOptions): Head {
   const { head, rows } = find(outputs, options);
-  if (head.kind === 'end-to-end' || head.scores === 'softmax') return head;
-  const [low, high] = rangeOf(rows, head, options.classes);
+  if (head.scores === 'softmax') return head;
+  const columns = head.kind === 'end-to-end' ? 1 : options.classes;
+  const [low, high] = rangeOf(rows, head, columns);
+  if (low >= 0.5 && high <= SIGMOID_OF_ONE && rows.count * columns >= ENOUGH_SCORES)
+    throw mismatch(
+      `Every score lies between 0.5 and ${high.toPrecision(3)}: the model applies the sigmoid twice.`,
+      'Export the model again with one sigmoid, or without.',
+      { low, high },
+    );
+  if (head.kind === 'end-to-end') return head;
   if (low < -1e-3 || high > 1 + 1e-3)
     return {
       ...head,
       scores: 'logits',
       reason: `${head.reason}; scores from ${low.toPrecision(3)} to ${high.toPrecision(3)} are logits`,
     };
-  if (low >= 0.5 && rows.count * options.classes > 1000)
-    throw mismatch(
-      `Every class score lies between 0.5 and ${high.toPrecision(3)}: the model applies the sigmoid twice.`,
-      'Export the model again with one sigmoid, or without.',
-      { low, high },
-    );
   return {
     ...head,
     reason: `${head.reason}; scores from ${low.toPrecision(3)} to ${high.toPrecision(3)} are probabilities`,
@@ -184,11 +190,11 @@ function findDetr(outputs: NamedTensors, classes: number): Found | undefined {
 const firstScore = ({ kind }: Head): number =>
   ({ 'end-to-end': 4, boxes: 4, dfl: 4 * BINS, objectness: 5, detr: 0 })[kind];
 
-function rangeOf(rows: Rows, head: Head, classes: number): readonly [number, number] {
+function rangeOf(rows: Rows, head: Head, columns: number): readonly [number, number] {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const start = firstScore(head);
   for (let row = 0; row < rows.count; row++)
-    for (let channel = start; channel < start + classes; channel++) {
+    for (let channel = start; channel < start + columns; channel++) {
       const score = rows.at(row, channel);
       if (score < low) low = score;
       if (score > high) high = score;

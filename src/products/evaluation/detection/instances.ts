@@ -5,7 +5,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Findings } from './findings.js';
 import { type ListPart, ListReader } from './json-lists.js';
-import { type Box, CocoRecord } from './record.js';
+import { type Box, CocoRecord, type Size } from './record.js';
 
 export interface Annotation {
   /** Index into the images, and into the categories, of the truth. */
@@ -25,6 +25,7 @@ export interface DetectionTruth {
   readonly images: readonly number[];
   /** Of those images; null where the file has none. */
   readonly fileNames: readonly (string | null)[];
+  readonly sizes: readonly (Size | null)[];
   /** How many images the file has: more than are scored where those are a subset. */
   readonly imagesOfFile: number;
   /** Ascending by id. */
@@ -55,8 +56,8 @@ const MOST_CATEGORIES = 20_000;
 
 /** As in the file, where annotations may stand before images and categories. */
 interface RawInstances {
-  /** File names by id. */
-  readonly images: Map<number, string | null>;
+  /** By id. */
+  readonly images: Map<number, { readonly fileName: string | null; readonly size: Size | null }>;
   /** Names by id. */
   readonly categories: Map<number, string>;
   readonly annotations: Map<
@@ -132,7 +133,7 @@ function takeImage({ images }: RawInstances, record: CocoRecord, findings: Findi
   const id = record.id('id');
   if (!record.isValid) return;
   if (images.has(id)) findings.add('duplicate-image', `${record.place}.id is ${id}`);
-  images.set(id, record.text('file_name'));
+  images.set(id, { fileName: record.text('file_name'), size: record.size() });
 }
 
 function takeCategory({ categories }: RawInstances, record: CocoRecord, findings: Findings): void {
@@ -183,9 +184,11 @@ function truthOf(
       annotations.push({ ...annotation, image, category, hasIdZero: id === 0 });
     }
   }
-  const fileNames = images.map((id) => raw.images.get(id) ?? null);
+  const facts = images.map((id) => raw.images.get(id)!);
+  const fileNames = facts.map(({ fileName }) => fileName);
+  const sizes = facts.map(({ size }) => size);
   const imagesOfFile = raw.images.size;
-  return { images, fileNames, imagesOfFile, categories, annotations, imageIndex, categoryIndex };
+  return { images, fileNames, sizes, imagesOfFile, categories, annotations, imageIndex, categoryIndex };
 }
 
 /**

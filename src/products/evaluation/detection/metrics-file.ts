@@ -42,6 +42,8 @@ export const detectorMetricsSchema = z.object({
   subset: z.boolean(),
   data_digest: z.string(),
   comparability_key: z.string(),
+  /** What is odd about the data, counted: images that were missing, for one. */
+  warnings: result.warnings,
   /** Of a comparison: which of its variants this is. */
   variant: variantSchema.optional(),
 });
@@ -82,6 +84,7 @@ export function metricsOf(
     subset: scored.subset,
     data_digest: scored.dataDigest,
     comparability_key: scored.comparabilityKey,
+    warnings: scored.warnings,
     ...(variant === undefined ? {} : { variant }),
   };
 }

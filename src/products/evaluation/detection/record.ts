@@ -5,6 +5,9 @@ type Values = Readonly<Record<string, unknown>>;
 /** Left, top, width and height, in pixels. */
 export type Box = readonly [number, number, number, number];
 
+/** Width and height, in pixels. */
+export type Size = readonly [number, number];
+
 /** One object of a COCO list. What is missing or invalid of it becomes a finding as it is read, and the record is then no longer `isValid`. */
 export class CocoRecord {
   readonly #values: Values;
@@ -53,6 +56,12 @@ export class CocoRecord {
   text(field: string): string | null {
     const value = this.#values[field];
     return typeof value === 'string' ? value : null;
+  }
+
+  /** `width` and `height`, where the record has both. */
+  size(): Size | null {
+    const { width, height } = this.#values;
+    return typeof width === 'number' && typeof height === 'number' ? [width, height] : null;
   }
 
   /** `bbox`; all zero where it is invalid. */

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -110,6 +110,48 @@ describe('what does not fit', () => {
     const result = await evaluateDetector({ ...request, ...change, allowMissing: 1 });
     expect(result.warnings.map(({ kind }) => kind)).toContain('allowed-missing-file');
     expect(result.metrics.mAP_50).toBeLessThan(0.9);
+    copyFileSync(at('images/7.png'), at('images/12.png'));
+    const whole = await evaluateDetector({ ...request, ...change, output: at('whole') });
+    rmSync(at('images/12.png'));
+    expect(whole.dataDigest).toBe(result.dataDigest);
+    expect(whole.comparabilityKey).not.toBe(result.comparabilityKey);
+    await evaluateDetector({ ...request, ...change, allowMissing: 1, output: at('partial') });
+    const warningsOf = (run: string) => JSON.parse(readFileSync(at(`${run}/metrics.json`), 'utf8')).warnings;
+    expect(warningsOf('whole')).toEqual([]);
+    expect(warningsOf('partial')).toMatchObject([{ kind: 'allowed-missing-file', count: 1 }, {}]);
+  });
+
+  it('images of one name in different folders are different images, and one file is one image', async () => {
+    const nested = instancesOf(images);
+    const [first, second] = nested.images;
+    nested.images = [
+      { ...first!, file_name: 'a/1.png' },
+      { ...second!, file_name: 'b/1.png' },
+    ];
+    writeFileSync(at('nested.json'), JSON.stringify(nested));
+    for (const [folder, id] of [
+      ['a', 7],
+      ['b', 9],
+    ] as const) {
+      mkdirSync(at(`nested/${folder}`), { recursive: true });
+      copyFileSync(at(`images/${id}.png`), at(`nested/${folder}/1.png`));
+    }
+    const change = { instances: at('nested.json'), imagesDir: at('nested') };
+    expect((await evaluateDetector({ ...request, ...change })).metrics.mAP_50).toBeCloseTo(1, 9);
+    mkdirSync(at('flat'));
+    copyFileSync(at('images/7.png'), at('flat/1.png'));
+    expect(await codeOf({ ...change, imagesDir: at('flat') })).toBe('TF_EVAL_DATA');
+  });
+
+  it('an image of another size than the instances state is counted, categories of one name are rejected', async () => {
+    const instances = instancesOf(images);
+    instances.images = instances.images.map((image) => (image.id === 9 ? { ...image, width: 64 } : image));
+    writeFileSync(at('sizes.json'), JSON.stringify(instances));
+    const result = await evaluateDetector({ ...request, instances: at('sizes.json') });
+    expect(result.warnings).toMatchObject([{ kind: 'other-size', count: 1 }]);
+    instances.categories[2]!.name = instances.categories[0]!.name;
+    writeFileSync(at('names.json'), JSON.stringify(instances));
+    expect(await codeOf({ instances: at('names.json') })).toBe('TF_EVAL_DATA');
   });
 
   it('a damaged image and a folder without images have codes of their own', async () => {

@@ -52,9 +52,19 @@ describe('[1,4+C,N]', () => {
     expect(scores[0]).toBeCloseTo(1 / (1 + Math.exp(-2)), 6);
   });
 
-  it('scores between 0.5 and 0.731 were put through a sigmoid twice', () => {
+  it('scores between 0.5 and 0.731 were put through a sigmoid twice, whatever the head', () => {
     const many = { ...options, width: 640, height: 640 };
     expect(codeOf(() => recogniseHead(output(7, 8400, boxes(0.73, 0.5)), many))).toBe('TF_EVAL_HEAD');
+    const endToEnd = (score: number) =>
+      output(6, 300, (_, channel) => [1, 2, 3, 4, score, 0][channel]!, 'anchors first');
+    expect(codeOf(() => recogniseHead(endToEnd(0.6), many))).toBe('TF_EVAL_HEAD');
+    expect(recogniseHead(endToEnd(0.4), many).kind).toBe('end-to-end');
+  });
+
+  it('class scores of 1 beside an objectness are not that', () => {
+    const one = { ...options, classes: 1 };
+    const outputs = output(6, 2000, (_, channel) => [20, 30, 8, 4, 0.1, 0.99][channel]!, 'anchors first');
+    expect(recogniseHead(outputs, one)).toMatchObject({ kind: 'objectness', scores: 'probabilities' });
   });
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY])(
