@@ -55,7 +55,7 @@ export function logMel(samples: Float32Array, options: LogMelOptions): Features 
   const values = new Float64Array(mels * frames);
   const [real, imaginary] = [new Float64Array(fftSize), new Float64Array(fftSize)];
   const power = new Float64Array(fftSize / 2 + 1);
-  const offset = (fftSize - window) / 2;
+  const offset = Math.floor((fftSize - window) / 2);
   for (let frame = 0; frame < frames; frame++) {
     real.fill(0);
     imaginary.fill(0);

@@ -125,6 +125,14 @@ it.each(recorded.features)(
   },
 );
 
+it('a window of an odd size is centred as torch centres it, half a sample early', () => {
+  const { samples } = readWav(join(fixtures, 'pcm16.wav'));
+  const [even, odd] = [400, 399].map((window) =>
+    logMel(samples, { ...nemoFrontEnd, normalize: 'none', window }),
+  );
+  expect(errorsOf(odd!.values, even!.values).at(-1)).toBeLessThan(1);
+});
+
 it('features of sound shorter than a hop have one frame, which does not count', () => {
   expect(logMel(new Float32Array(100), nemoFrontEnd)).toMatchObject({ frames: 1, valid: 0 });
   expect(logMel(new Float32Array(0), nemoFrontEnd).values.every(Number.isFinite)).toBe(true);

@@ -142,30 +142,45 @@ function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): Lo
       remedy: 'Add "labels", the text of every token, to it.',
     });
   const { settings } = features;
-  const type = settings.type;
-  if (typeof type === 'string' && !/mel/i.test(type))
-    throw new TrtforgeError(
-      'TF_EVAL_DATA',
-      `${meta} has features of type "${type}", which trtforge does not compute.`,
-      {
-        remedy: 'Known: log-mel, as NeMo computes it.',
-      },
-    );
-  const number = (name: string, otherwise: number) => {
-    const value = settings[name];
-    return typeof value === 'number' && value > 0 ? value : otherwise;
+  const { type, window, normalize } = settings;
+  const notComputed = (what: string) =>
+    new TrtforgeError('TF_EVAL_DATA', `${meta} has features ${what}, which trtforge does not compute.`, {
+      remedy: 'Known: log-mel as NeMo computes it, with a Hann window, over a power of two of samples.',
+    });
+  if (typeof type === 'string' && !/mel/i.test(type)) throw notComputed(`of type "${type}"`);
+  if (typeof window === 'string' && !/^hann/i.test(window)) throw notComputed(`with the window "${window}"`);
+  const whole = (name: string, otherwise: number): number => {
+    const value = settings[name] ?? otherwise;
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+    throw notComputed(`with ${name} ${JSON.stringify(value)}`);
   };
-  const rate = features.sampleRate ?? nemoFrontEnd.rate;
-  const { normalize } = settings;
+  const fftSize = whole('n_fft', nemoFrontEnd.fftSize);
+  if (!Number.isInteger(Math.log2(fftSize))) throw notComputed(`with n_fft ${fftSize}`);
+  const size = whole('win_length', Math.min(nemoFrontEnd.window, fftSize));
+  if (size > fftSize) throw notComputed(`with win_length ${size} above n_fft ${fftSize}`);
+  const { preemph = nemoFrontEnd.preemphasis } = settings;
+  if (preemph !== null && typeof preemph !== 'number')
+    throw notComputed(`with preemph ${JSON.stringify(preemph)}`);
   return {
     ...nemoFrontEnd,
-    rate,
+    rate: features.sampleRate ?? nemoFrontEnd.rate,
     mels: features.count ?? nemoFrontEnd.mels,
-    fftSize: number('n_fft', nemoFrontEnd.fftSize),
-    window: number('win_length', nemoFrontEnd.window),
-    hop: number('hop_length', nemoFrontEnd.hop),
-    normalize: typeof normalize === 'string' && /^(?:na|none)$/i.test(normalize) ? 'none' : 'per-feature',
+    fftSize,
+    window: size,
+    hop: whole('hop_length', nemoFrontEnd.hop),
+    preemphasis: preemph ?? 0,
+    normalize: normalizationOf(normalize, notComputed),
   };
+}
+
+/** Without one it is that of NeMo's models; null is none, as in NeMo. */
+function normalizationOf(
+  normalize: unknown,
+  notComputed: (what: string) => TrtforgeError,
+): LogMelOptions['normalize'] {
+  if (normalize === undefined || normalize === 'per_feature') return 'per-feature';
+  if (normalize === null || normalize === false || /^(?:na|none)$/i.test(String(normalize))) return 'none';
+  throw notComputed(`with normalize ${JSON.stringify(normalize)}`);
 }
 
 async function transcribe(

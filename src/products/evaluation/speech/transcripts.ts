@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+import { readFileSync } from 'node:fs';
 import { readText } from '../../../base/files/files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -23,6 +25,9 @@ const invalid = (message: string, remedy?: string, details?: Record<string, unkn
 
 function linesOf(path: string): readonly string[] {
   const text = readText(path, LARGEST_TRANSCRIPT, 'TF_EVAL_DATA').replace(/^\ufeff/, '');
+  // A recogniser may write the replacement character itself.
+  if (text.includes('\ufffd') && !isUtf8(readFileSync(path)))
+    throw invalid(`${path} is not UTF-8, so different words may look equal.`);
   if (text.includes('\0')) throw invalid(`${path} is not text: it has bytes of 0.`);
   const lines = text.split(/\r?\n/);
   if (lines.at(-1) === '') lines.pop();

@@ -107,13 +107,41 @@ test('a stream gets the frame behind the valid ones, too', async () => {
 test('what cannot be scored has a code', async () => {
   expect(await codeOf({ meta: at('other.json') })).toBe('TF_USAGE');
   expect(await codeOf({}, fake([''], { vocabulary: null }).recogniser)).toBe('TF_EVAL_DATA');
-  const mfcc = { ...facts.features, settings: { type: 'mfcc' } };
-  expect(await codeOf({}, fake([''], { features: mfcc }).recogniser)).toBe('TF_EVAL_DATA');
   expect(await codeOf({ audioDir: folder })).toBe('TF_FILE_NOT_FOUND');
   writeFileSync(at('no-audio.tsv'), 'utt_id\tref_text\na\tone\n');
   expect(await codeOf({ manifest: at('no-audio.tsv') })).toBe('TF_EVAL_DATA');
   writeFileSync(at('cut.tsv'), 'utt_id\twav_path\tref_text\na\tcut.wav\tone\n');
   expect(await codeOf({ manifest: at('cut.tsv') })).toBe('TF_AUDIO_INVALID');
+});
+
+test.each([
+  { type: 'mfcc' },
+  { window: 'kaiser' },
+  { n_fft: 400, win_length: 400 },
+  { n_fft: 512, win_length: 513 },
+  { hop_length: 0 },
+  { preemph: 'yes' },
+  { normalize: 'all_features' },
+  { normalize: { fixed_mean: [0] } },
+])('features that are not computed are TF_EVAL_DATA: %j', async (settings) => {
+  const features = { ...facts.features, settings };
+  expect(await codeOf({}, fake([''], { features }).recogniser)).toBe('TF_EVAL_DATA');
+});
+
+test.each([
+  [{}, { window: 400, hop: 160, preemphasis: 0.97, normalize: 'per-feature' }],
+  [
+    { preemph: null, normalize: null, window: 'hann' },
+    { preemphasis: 0, normalize: 'none' },
+  ],
+  [
+    { preemph: 0.9, n_fft: 1024, win_length: 551, normalize: 'per_feature' },
+    { preemphasis: 0.9, fftSize: 1024, window: 551, normalize: 'per-feature' },
+  ],
+])('features %j', async (settings, frontEnd) => {
+  const features = { ...facts.features, settings };
+  const { recogniser } = fake(['', ''], { features });
+  expect((await evaluateRecogniser(request, [recogniser])).run.frontEnd).toMatchObject(frontEnd);
 });
 
 describeWith('onnxruntime', 'a bundle', () => {

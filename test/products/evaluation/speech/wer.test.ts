@@ -76,6 +76,13 @@ describe('lines', () => {
     expect(codeOf(() => score(reference, hypothesis))).toBe('TF_EVAL_DATA');
   });
 
+  it('rejects text that is not UTF-8, in which different words may look equal', () => {
+    const latin1 = (text: string) => file(Buffer.from(text, 'latin1'));
+    const pair = { reference: latin1('caf\u00e9'), hypothesis: latin1('caf\u00e8') };
+    expect(codeOf(() => scoreTranscripts(pair))).toBe('TF_EVAL_DATA');
+    expect(score('a \ufffd', 'a \ufffd').wer).toBe(0);
+  });
+
   it('rejects a normaliser that there is not', () => {
     expect(codeOf(() => score('a\n', 'a\n', { normalizer: 'whisper' }))).toBe('TF_USAGE');
   });
