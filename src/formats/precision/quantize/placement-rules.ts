@@ -1,5 +1,5 @@
 import { attributeOf } from '../../onnx/node-types.js';
-import { isStored, type Operation, operatorName, type Value } from '../flow.js';
+import { isFloat32, isStored, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
 import { requestedRules } from '../requested.js';
@@ -183,13 +183,16 @@ const comesFromWeights = ({ producer }: Value): boolean =>
   producer.inputs.length > 0 &&
   producer.inputs.every((value) => value === undefined || isStored(value));
 
+/** Whether all that reads a value ends at outputs of the model without giving its rounding another scale. */
 function reachesOutput(from: Value | undefined): boolean {
-  const seen = { apart: new Set<Value>(), whole: new Set<Value>() };
+  const known = { apart: new Map<Value, boolean>(), whole: new Map<Value, boolean>() };
   const reaches = (value: Value | undefined, isApart: boolean): boolean => {
-    const before = isApart ? seen.apart : seen.whole;
-    if (value === undefined || before.has(value)) return false;
-    before.add(value);
-    return value.uses.some((use) => {
+    // Indices of what is chosen have no rounding.
+    if (value === undefined || !isFloat32(value)) return true;
+    const found = isApart ? known.apart : known.whole;
+    const before = found.get(value);
+    if (before !== undefined) return before;
+    const all = value.uses.every((use) => {
       if (use.kind === 'output') return use.scope.owner === undefined;
       const { node, inputs, outputs } = use.operation;
       const passes =
@@ -197,8 +200,10 @@ function reachesOutput(from: Value | undefined): boolean {
         isWeightedMean(use.operation) ||
         (arithmetic.has(node.opType) &&
           (isApart || inputs.every((other) => other === value || (other !== undefined && isStored(other)))));
-      return passes && outputs.some((output) => reaches(output, isApart || takesApart.has(node.opType)));
+      return passes && outputs.every((output) => reaches(output, isApart || takesApart.has(node.opType)));
     });
+    found.set(value, all);
+    return all;
   };
   return reaches(from, false);
 }

@@ -355,6 +355,26 @@ it("a detector's last layers stay, whatever decodes them, and nothing before the
   });
 });
 
+it('what is an output and read by the next layer too is no last layer; indices of a choice do not count', async () => {
+  const g = new GraphBuilder('features');
+  g.input('x', 'float32', ['n', 32]);
+  const product = (name: string, input: string) => {
+    g.initializer(`${name}.weight`, noise([32, 32], 0.2, name.length));
+    return g.node('MatMul', { name, inputs: [input, `${name}.weight`], outputs: [`${name}.out`] });
+  };
+  const features = product('features', 'x');
+  g.output('features.out', 'float32', ['n', 32]);
+  const scores = product('scores', g.node('Relu', { inputs: [features], outputs: ['r'] }));
+  g.output('scores.out', 'float32', ['n', 32]);
+  g.node('ArgMax', { inputs: [scores], outputs: ['best'], attributes: { axis: a.int(1) } });
+  g.node('Mod', { inputs: ['best', g.initializer('four', integers([1], [4]))], outputs: ['class'] });
+  g.output('class', 'int64', ['n', 1]);
+  expect(decisions(await quantized(g, 'int8', { x: noise([4, 32], 1, 3) }))).toEqual({
+    features: 'weighted',
+    scores: 'not last-layer',
+  });
+});
+
 it.each([
   ['16 channels', [32, 16, 1, 1], 1, { int8: 'weighted', fp8: 'not few-channels' }],
   ['groups of 16 channels', [32, 16, 1, 1], 2, { int8: 'weighted', fp8: 'not groups' }],
