@@ -18,7 +18,7 @@ export const metricSchema = z.object({
 });
 export type Metric = z.infer<typeof metricSchema>;
 
-/** One set of inputs with what is true of it. Its tensors may be overwritten once it has been taken. */
+/** One set of inputs with what is true of it. Its tensors may be overwritten once it has been taken, which may be after the next one was asked for. */
 export interface Sample {
   /** Its place in the data, from 0: the number of a chunk, of an image. */
   readonly index: number;
