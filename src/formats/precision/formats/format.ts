@@ -55,6 +55,8 @@ export interface QuantizedFormat extends Format {
   readonly activations: boolean;
   /** Sizes of the blocks that share a scale, along the axis that is summed over, the first that divides it; empty: a scale per output channel. */
   readonly blocks: readonly number[];
+  /** What shares a scale in the weight of a convolution: an output channel or the whole tensor. */
+  readonly convolutionScale: 'channel' | 'tensor';
   /** The element type of the scales of blocks, which then have a scale of the whole tensor themselves; null: the scales are floats like the values. */
   readonly scaleDtype: 'float8_e4m3fn' | null;
   /** Shares of a block's magnitude that its scale may stand for; the one with the least squared error is taken. `[1]`: the magnitude itself. */

@@ -26,6 +26,7 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
   largest: LARGEST,
   activations: true,
   blocks: [],
+  convolutionScale: 'tensor',
   scaleDtype: null,
   clips: [1],
   grid: { share: 1 / 8, step: 1 / SUBNORMAL_STEPS, lowest: -LARGEST, highest: LARGEST },

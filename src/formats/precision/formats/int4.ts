@@ -20,6 +20,7 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
   activations: false,
   // Scales per channel build, but a kernel then writes the whole matrix in 16 bits in every run.
   blocks: [128, 64, 32, 16],
+  convolutionScale: 'channel',
   scaleDtype: null,
   clips: [1, 0.95, 0.9, 0.85, 0.8, 0.75],
   grid: { share: 0, step: 1, lowest: -8, highest: 7 },

@@ -18,6 +18,7 @@ export const int8: QuantizedFormat & { readonly id: 'int8' } = {
   largest: 127,
   activations: true,
   blocks: [],
+  convolutionScale: 'channel',
   scaleDtype: null,
   clips: [1],
   grid: { share: 0, step: 1, lowest: -127, highest: 127 },

@@ -18,6 +18,7 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   largest: 6,
   activations: false,
   blocks: [16],
+  convolutionScale: 'channel',
   scaleDtype: 'float8_e4m3fn',
   // The codes are dense up to 4: a block whose values lie there is nearer to them with a larger scale.
   clips: [1, 1.5],

@@ -99,11 +99,16 @@ class Inserter {
       [],
       Float32Array.of(this.#scales.activation(value)),
     );
+    return this.#pairBehind(value, value.name, scale);
+  }
+
+  /** A QuantizeLinear and a DequantizeLinear of one scale behind what `input` names. */
+  #pairBehind(value: Value, input: string, scale: string): string {
     const zeroPoint = this.#zero();
     const codes = this.#nodes.unique(`${value.name}_quantized`);
     const output = this.#nodes.unique(`${value.name}_dequantized`);
-    const place = value.producer?.node ?? graph;
-    this.#nodes.insertAfter(place, this.#node('QuantizeLinear', [value.name, scale, zeroPoint], codes));
+    const place = value.producer?.node ?? value.scope.graph;
+    this.#nodes.insertAfter(place, this.#node('QuantizeLinear', [input, scale, zeroPoint], codes));
     this.#nodes.insertAfter(place, this.#node('DequantizeLinear', [codes, scale, zeroPoint], output));
     return output;
   }
@@ -146,14 +151,18 @@ class Inserter {
     graph.initializer.push(tensor);
     this.#weights.push({ tensor, source, scales, format: this.#format });
     const place = value.producer?.node ?? graph;
-    const output = this.#nodes.unique(`${value.name}_dequantized`);
+    const scale = this.#weightScale(value, scales, place);
+    const isTensorScale = scales.dims.length === 0;
+    const dequantized = this.#nodes.unique(`${value.name}_dequantized`);
     this.#nodes.insertAfter(
       place,
-      this.#node('DequantizeLinear', [tensor.name, this.#weightScale(value, scales, place)], output, {
-        axis: scales.axis,
+      this.#node('DequantizeLinear', [tensor.name, scale], dequantized, {
+        ...(isTensorScale ? {} : { axis: scales.axis }),
         ...(scales.block === undefined ? {} : { block_size: scales.block }),
       }),
     );
+    // TensorRT 10.6 has FP8 kernels for convolutions only where a QuantizeLinear makes the weight: behind stored codes alone it computes in 16 bits.
+    const output = isTensorScale ? this.#pairBehind(value, dequantized, scale) : dequantized;
     names.set(scales.axis, output);
     return output;
   }

@@ -40,6 +40,8 @@ export function weightScales(
   const largest = magnitudes.reduce((most, magnitude) => Math.max(most, magnitude), 0);
   if (!Number.isFinite(largest)) return 'its weight holds infinities or NaN';
   const scale = { source, shape, magnitudes, format, storedScale, inputs };
+  if (operand.sumAxis === undefined && format.convolutionScale === 'tensor')
+    return tensorScale(scale, largest);
   return format.scaleDtype === null
     ? floatScales(scale, largest)
     : codedScales(scale, largest, format.scaleDtype);
@@ -55,10 +57,20 @@ interface Scaling {
   readonly inputs: InputMoments | undefined;
 }
 
+/** One scale for all channels. */
+function tensorScale({ shape, format, storedScale }: Scaling, largest: number): WeightScales | string {
+  const scale = storedScale(largest, format.largest);
+  return scale === undefined
+    ? beyondType(largest)
+    : { ...shape, dims: [], stored: Float32Array.of(scale), at: () => scale };
+}
+
+const beyondType = (largest: number): string =>
+  `its weight reaches ${largest.toPrecision(5)}, whose scale is beyond the type that it is stored in`;
+
 function floatScales(scaling: Scaling, largest: number): WeightScales | string {
   const { shape, magnitudes, format, storedScale } = scaling;
-  if (storedScale(largest, format.largest) === undefined)
-    return `its weight reaches ${largest.toPrecision(5)}, whose scale is beyond the type that it is stored in`;
+  if (storedScale(largest, format.largest) === undefined) return beyondType(largest);
   // The search takes scales as they are before they are rounded, which costs more than it changes.
   const clips = bestClips(
     scaling,

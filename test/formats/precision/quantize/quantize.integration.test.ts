@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { attribute as a, GraphBuilder, type ModelSpec } from '../../../../src/formats/onnx/builder.js';
+import { openModel } from '../../../../src/formats/onnx/model.js';
 import type { TensorRange } from '../../../../src/formats/precision/calibrate/ranges.js';
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../../src/formats/precision/formats/index.js';
@@ -267,6 +268,35 @@ describe('FP8', () => {
     });
     expect(made.result.opset.after).toBe(19);
     expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(22);
+  });
+
+  it('gives weights of convolutions one scale and a QuantizeLinear behind their codes, those of products a scale per channel', async () => {
+    const made = await quantized(network(), 'fp8', { x });
+    const model = openModel(made.output);
+    const { node: nodes = [], initializer = [] } = model.proto.graph ?? {};
+    model.close();
+    const weight = (reader: string) => {
+      const path = [];
+      let name = nodes.find((node) => node.name === reader)?.input[1];
+      for (
+        let node = nodes.find(({ output }) => output[0] === name);
+        node;
+        node = nodes.find(({ output }) => output[0] === name)
+      ) {
+        path.unshift([
+          node.opType,
+          initializer.find((tensor) => tensor.name === node!.input[1])?.dims.map(Number),
+        ]);
+        name = node.input[0];
+      }
+      return path;
+    };
+    const pair = [
+      ['QuantizeLinear', []],
+      ['DequantizeLinear', []],
+    ];
+    expect(weight('first')).toEqual([['DequantizeLinear', []], ...pair]);
+    expect(weight('up')).toEqual([['DequantizeLinear', [64]]]);
   });
 
   it('leaves INT8 attention to 16 bits where its result is not quantized, which TensorRT does not fuse', async () => {
