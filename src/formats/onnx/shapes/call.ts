@@ -18,7 +18,7 @@ export interface ShapedValue {
 }
 
 /** Sizes are computed from few numbers: larger tensors are data. */
-export const MOST_ELEMENTS = 256;
+const MOST_ELEMENTS = 256;
 
 /** Thrown by a rule where its result cannot be known; the walk catches it. */
 export const UNKNOWN = Symbol('unknown shape');
@@ -26,10 +26,10 @@ export const UNKNOWN = Symbol('unknown shape');
 /** Number of elements. */
 export const elementsIn = (shape: Shape): MaybeSize => multiply(...shape);
 
-/** Whether elements are kept of a tensor of this shape. */
-export function isSmall(shape: Shape | undefined): boolean {
+/** Whether elements are kept of a tensor of this shape. Sizes beside a 0 count too, since rules list the places of each axis. */
+export function isSmall(shape: Shape | undefined): shape is readonly number[] {
   if (shape?.every(isNumber) !== true) return false;
-  return shape.reduce((count, size) => count * size, 1) <= MOST_ELEMENTS;
+  return shape.reduce((count, size) => count * Math.max(1, size), 1) <= MOST_ELEMENTS;
 }
 
 /** Bytes of a tensor; undefined where its type or size is not known. */
@@ -78,10 +78,10 @@ export class Call {
 
   /** The elements of an input that sizes depend on; of a small one that nothing determines, as many unknown ones. */
   elements(index: number): readonly MaybeSize[] {
-    const value = this.inputs[index];
-    if (value?.elements !== undefined) return value.elements;
-    const count = elementsIn(this.shape(index));
-    return isNumber(count) && count <= MOST_ELEMENTS ? new Array(count).fill(undefined) : unknown();
+    const shape = this.shape(index);
+    if (!isSmall(shape)) return unknown();
+    const count = shape.reduce((product, size) => product * size, 1);
+    return this.inputs[index]?.elements ?? new Array(count).fill(undefined);
   }
 
   /** The same where every element has to be a number. */

@@ -1,6 +1,6 @@
 import { typeAttribute } from '../node-types.js';
 import { broadcast } from './broadcast.js';
-import { type Call, type Shape, unknown } from './call.js';
+import { type Call, isSmall, type Shape, unknown } from './call.js';
 import { shapeRange, slicesOf } from './movement-rules.js';
 import {
   add,
@@ -31,7 +31,9 @@ function elementwise(apply: (...sizes: readonly MaybeSize[]) => MaybeSize): Elem
       elements: call.elements(index),
       shape: numericShape(call.shape(index)),
     }));
-    const shape = numericShape(broadcast(...inputs.map((input) => input.shape)));
+    const shape = broadcast(...inputs.map((input) => input.shape));
+    // Before opset 7 the result has the shape of the first operand, whatever the others have.
+    if (!isSmall(shape)) return unknown();
     return [
       Array.from({ length: countOf(shape) }, (_, at) =>
         apply(...inputs.map((input) => input.elements[offset(at, shape, input.shape)])),

@@ -57,6 +57,8 @@ export interface ModelShapes {
 const MOST_CALLS = 32;
 /** Functions and loops multiply: past so many nodes the rest stays unknown. */
 const MOST_STEPS = 50_000;
+/** No runtime takes tensors of more axes, and a chain of Gather doubles them with every node. */
+const MOST_AXES = 64;
 
 /**
  * Infers the shape of every value from those of the inputs. `given` fixes inputs by name, `sizes` open dimensions by symbol; what neither fixes stays open.
@@ -246,7 +248,9 @@ class Inference {
     const { opType } = call.node;
     const shapes = shapeRules.get(opType)?.(call) ?? [];
     shapes.forEach(assertPossible);
-    const elements = isSmall(shapes[0]) ? attempt(() => elementRules.get(opType)?.(call, shapes)) : undefined;
+    const elements = shapes.every(isSmall)
+      ? attempt(() => elementRules.get(opType)?.(call, shapes))
+      : undefined;
     const outputs = shapes.map((shape, index) => ({
       ...notKnown,
       shape,
@@ -337,8 +341,9 @@ function attempt<T>(rule: () => T): T | undefined {
   }
 }
 
-/** Sizes are whole and not negative; a rule that comes to others was applied to a graph that cannot run. */
+/** Sizes are whole and not negative, and few; a rule that comes to others was applied to a graph that cannot run. */
 function assertPossible(shape: Shape | undefined): void {
+  if (shape !== undefined && shape.length > MOST_AXES) unknown();
   if (shape?.some((size) => isNumber(size) && !(Number.isSafeInteger(size) && size >= 0))) unknown();
 }
 

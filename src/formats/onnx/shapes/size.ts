@@ -34,6 +34,7 @@ export interface Expression {
 /** Longer expressions are of no use to a reader; sizes beyond are not known. */
 const MOST_TERMS = 48;
 const MOST_TEXT = 400;
+const MOST_FACTORS = 32;
 const MOST_DIVISIONS = 64;
 
 export const isNumber = (size: MaybeSize): size is number => typeof size === 'number';
@@ -102,10 +103,14 @@ export function multiply(...sizes: readonly MaybeSize[]): MaybeSize {
 
 function multiplyTwo(a: MaybeSize, b: MaybeSize): MaybeSize {
   if (a === undefined || b === undefined) return undefined;
+  if (degree(a) + degree(b) > MOST_FACTORS) return undefined;
   return sumOf(
     Array.from(termsOf(a)).flatMap((one) => Array.from(termsOf(b), (other) => product(one, other))),
   );
 }
+
+const degree = (size: Size): number =>
+  isNumber(size) ? 0 : Math.max(...Array.from(termsOf(size), ({ atoms }) => atoms.length));
 
 const finite = (size: number): MaybeSize => (Number.isFinite(size) ? size : undefined);
 const areKnown = (sizes: readonly MaybeSize[]): sizes is readonly Size[] => !sizes.includes(undefined);

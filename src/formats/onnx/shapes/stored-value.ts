@@ -1,10 +1,9 @@
 import { TrtforgeError } from '../../../errors.js';
-import { elementCount } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/values.js';
 import type { ModelLike } from '../model.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
 import { tensorType, type ValueType } from '../value-type.js';
-import { MOST_ELEMENTS, type ShapedValue } from './call.js';
+import { isSmall, type ShapedValue } from './call.js';
 
 /** A weight: its shape stands in the model; of small ones the elements are read when a rule asks for them. */
 export function storedValue(model: ModelLike, tensor: TensorProto): ShapedValue {
@@ -26,7 +25,7 @@ function readElements(
   tensor: TensorProto,
   shape: readonly number[],
 ): readonly number[] | undefined {
-  if (!(elementCount(shape) <= MOST_ELEMENTS)) return undefined;
+  if (!isSmall(shape)) return undefined;
   try {
     const { dtype, chunks } = model.weight(tensor);
     const [bytes = new Uint8Array(0)] = chunks();

@@ -381,6 +381,82 @@ describe('shapes through a graph', () => {
   });
 });
 
+/** Files of a few hundred bytes whose values would take more memory than there is. */
+describe('sizes beyond any memory end', () => {
+  const most = 2 ** 31 - 1;
+  const weight = (graph: GraphBuilder, name: string, dims: readonly number[], values: readonly number[]) =>
+    graph.initializer(name, int64(dims, values));
+
+  it.each<[string, (graph: GraphBuilder) => void, string | undefined, number?]>([
+    [
+      'beside an axis of size 0',
+      (graph) => {
+        weight(graph, 'empty', [most, 0], []);
+        weight(graph, 'first', [1], [0]);
+        graph.node('Gather', { inputs: ['empty', 'first'], outputs: ['y'] });
+      },
+      '1 0',
+    ],
+    [
+      'as the product of axes before one of size 0',
+      (graph) => {
+        weight(graph, 'empty', [1, 200, 200, 200, 200, 0], []);
+        graph.node('Transpose', {
+          inputs: ['empty'],
+          outputs: ['y'],
+          attributes: { perm: ints([0, 1, 2, 3, 4, 5]) },
+        });
+      },
+      '1 200 200 200 200 0',
+    ],
+    [
+      'in the second part of a Split',
+      (graph) => {
+        weight(graph, 'data', [4], [1, 2, 3, 4]);
+        weight(graph, 'sizes', [2], [1, most]);
+        graph.node('Split', { inputs: ['data', 'sizes'], outputs: ['x', 'y'] });
+      },
+      String(most),
+    ],
+    [
+      'in operands that opset 6 does not stretch the result to',
+      (graph) => {
+        weight(graph, 'one', [1], [1]);
+        const inputs = [0, 1, 2, 3].map((axis) => {
+          weight(graph, `along${axis}`, [256, ...new Array(axis).fill(1)], new Array(256).fill(1));
+          return `along${axis}`;
+        });
+        graph.node('Max', { inputs: ['one', ...inputs], outputs: ['y'] });
+      },
+      '1',
+      6,
+    ],
+    [
+      'where every node doubles the number of axes',
+      (graph) => {
+        weight(graph, 'x0', [1, 1], [0]);
+        for (let at = 0; at < 40; at++)
+          graph.node('Gather', { inputs: [`x${at}`, `x${at}`], outputs: [`x${at + 1}`] });
+        graph.node('Relu', { inputs: ['x40'], outputs: ['y'] });
+      },
+      undefined,
+    ],
+    [
+      'where every node squares a size',
+      (graph) => {
+        graph.input('x', 'float32', ['n']);
+        graph.node('Shape', { inputs: ['x'], outputs: ['x0'] });
+        for (let at = 0; at < 40; at++)
+          graph.node('Mul', { inputs: [`x${at}`, `x${at}`], outputs: [`x${at + 1}`] });
+        graph.node('ConstantOfShape', { inputs: ['x40'], outputs: ['y'] });
+      },
+      'y[0]',
+    ],
+  ])('%s', (_, describe, expected, opset = 20) => {
+    expect(inferred(describe, { opset }).of('y')).toEqual([expected]);
+  });
+});
+
 describe('control flow', () => {
   const branch = (name: string, op: string, operands: readonly string[]) => {
     const graph = new GraphBuilder(name);
