@@ -4,7 +4,7 @@ import { isNumber } from '../../onnx/shapes/size.js';
 import { declaredShape } from '../declared-shape.js';
 import { type Flow, isStored, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { readers } from './operands.js';
+import { isConstant, readers } from './operands.js';
 
 /** softmax(Q·K)·V, with what scales and masks the scores between. */
 interface AttentionBlock {
@@ -122,7 +122,8 @@ function productBehind(value: Value | undefined, depth: number): Operation | und
   return undefined;
 }
 
-const isComputed = (value: Value | undefined): boolean => value !== undefined && !isStored(value);
+const isComputed = (value: Value | undefined): boolean => value !== undefined && !isConstant(value);
 
 /** A constant, or a number computed from shapes (1 / sqrt(head size)). */
-const isScalarLike = (value: Value): boolean => isStored(value) || (declaredShape(value)?.length ?? 0) === 0;
+const isScalarLike = (value: Value): boolean =>
+  isConstant(value) || (declaredShape(value)?.length ?? 0) === 0;

@@ -3,11 +3,11 @@ import type { WeightStream } from '../../onnx/weight.js';
 import { isFloat32, isStored, type Operation, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { ErrorKernel, LANES } from './error-kernel.js';
-import type { WeightOperand } from './operands.js';
+import { original, type WeightOperand } from './operands.js';
 import { forTiles, tileRows } from './tiles.js';
 import type { WeightScales } from './weight-scales.js';
 
-/** Where the bias of an operation is read; without a value there is none, and the operation takes one. */
+/** Where the bias of an operation is read, and the stored value; without one there is none, and the operation takes one. */
 export interface BiasOperand {
   readonly operation: Operation;
   readonly index: number;
@@ -29,13 +29,14 @@ export function biasOperand(
   };
   if (node.opType === 'Gemm' && (attributeOf(node, 'beta')?.f ?? 1) !== 1) return undefined;
   if (node.opType !== 'MatMul') {
-    const value = inputs[2];
+    const value = inputs[2] && original(inputs[2]);
     return value === undefined || fits(value) ? { operation, index: 2, value } : undefined;
   }
   const [use, ...others] = outputs[0]?.uses ?? [];
   if (use?.kind !== 'input' || others.length > 0 || use.operation.node.opType !== 'Add') return undefined;
   const index = 1 - use.index;
-  const value = use.operation.inputs[index];
+  const read = use.operation.inputs[index];
+  const value = read && original(read);
   return fits(value) ? { operation: use.operation, index, value } : undefined;
 }
 

@@ -114,9 +114,9 @@ class Inserter {
   }
 
   #readWeight(weight: WeightOperand): void {
-    const { value, place } = weight;
-    place.operation.node.input[place.index] = this.#weightName(weight);
-    this.#noteReplaced(value, place.operation.node);
+    const { operation, index } = weight.place;
+    operation.node.input[index] = this.#weightName(weight);
+    this.#noteReplaced(operation.inputs[index], operation.node);
   }
 
   #replaceBias({ operation, index, value }: BiasOperand, values: Float32Array): void {
@@ -125,10 +125,11 @@ class Inserter {
     const tensor = this.#addFloats(scope.graph, `${name}_corrected`, [values.length], values);
     node.input[index] = tensor.name;
     if (value === undefined) this.#additions.add(tensor);
-    else this.#noteReplaced(value, node);
+    else this.#noteReplaced(operation.inputs[index], node);
   }
 
-  #noteReplaced(value: Value, reader: NodeProto): void {
+  #noteReplaced(value: Value | undefined, reader: NodeProto): void {
+    if (value === undefined) return;
     const replaced = this.#replaced.get(value) ?? new Set();
     this.#replaced.set(value, replaced.add(reader));
   }
@@ -219,7 +220,7 @@ class Inserter {
     return this.#zeroPoint;
   }
 
-  /** A FP32 weight that nothing reads any more does not go into the file. */
+  /** A FP32 weight that nothing reads any more does not go into the file, nor an Identity between. */
   #dropUnread(value: Value): void {
     const isRead = value.uses.some(
       (use) => use.kind === 'output' || this.#replaced.get(value)?.has(use.operation.node) !== true,
@@ -227,7 +228,12 @@ class Inserter {
     if (isRead) return;
     const { graph } = value.scope;
     const { producer } = value;
-    if (producer !== undefined) this.#dropped.add(producer.node);
+    if (producer !== undefined) {
+      this.#dropped.add(producer.node);
+      const [from] = producer.inputs;
+      this.#noteReplaced(from, producer.node);
+      if (from !== undefined) this.#dropUnread(from);
+    }
     graph.initializer = graph.initializer.filter((tensor) => tensor !== value.tensor);
     graph.input = graph.input.filter(({ name }) => producer !== undefined || name !== value.name);
     graph.valueInfo = graph.valueInfo.filter(({ name }) => name !== value.name);

@@ -16,13 +16,29 @@ export interface WeightOperand {
 export const isTransposed = ({ node }: Operation, name: 'transA' | 'transB'): boolean =>
   Number(attributeOf(node, name)?.i ?? 0) !== 0;
 
+/** What a value has the elements of: exporters put an Identity before a weight that several modules share. */
+export function original(value: Value): Value {
+  for (let at = value; ; ) {
+    const from =
+      at.producer === undefined || operatorName(at.producer) !== 'Identity'
+        ? undefined
+        : at.producer.inputs[0];
+    if (from === undefined) return at;
+    at = from;
+  }
+}
+
+/** A weight or a constant, perhaps behind an Identity. */
+export const isConstant = (value: Value): boolean => isStored(original(value));
+
 /** The constant second operand of a convolution or a matrix product; undefined where it is computed, or of a rank that scales per channel do not fit. */
 export function weightOperand(operation: Operation): WeightOperand | undefined {
   const read = operation.inputs[1];
   if (read === undefined || !isFloat32(read)) return undefined;
-  const { producer } = read;
+  const { producer } = original(read);
   const transpose = producer !== undefined && isTranspose(producer) ? producer : undefined;
-  const value = transpose === undefined ? read : transpose.inputs[0];
+  const source = transpose === undefined ? read : transpose.inputs[0];
+  const value = source && original(source);
   const tensor = value === undefined || !isStored(value) ? undefined : value.tensor;
   if (value === undefined || tensor === undefined) return undefined;
   const dims = tensor.dims.map(Number);

@@ -1,10 +1,10 @@
 import { attributeOf } from '../../onnx/node-types.js';
-import { isFloat32, isStored, type Operation, operatorName, type Value } from '../flow.js';
+import { isFloat32, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
 import { requestedRules } from '../requested.js';
 import type { AttentionBlocks } from './attention.js';
-import { isTransposed, weightOperand } from './operands.js';
+import { isConstant, isTransposed, original, weightOperand } from './operands.js';
 
 /** What a rule may look at besides the node itself. */
 export interface PlacementFacts {
@@ -81,7 +81,7 @@ export const placementRules: readonly PlacementRule[] = [
     id: 'weight',
     title: 'Its weight is not a constant second operand',
     reason:
-      'A weight is quantized where the model stores it: a constant second operand of two dimensions (of three or more for Conv), directly or through a Transpose.',
+      'A weight is quantized where the model stores it: a constant second operand of two dimensions (of three or more for Conv), directly or through a Transpose or Identity.',
     decide: (operation, { attention }) =>
       attention.has(operation) || weightOperand(operation) !== undefined
         ? undefined
@@ -175,13 +175,15 @@ export const blockOf = (terms: number, { blocks }: QuantizedFormat): number | un
 /** True for products with a stored operand, and for everything that is no MatMul. */
 function isStoredOperand({ node, inputs }: Operation): boolean {
   if (node.opType !== 'MatMul') return true;
-  return inputs.some((value) => value !== undefined && (isStored(value) || comesFromWeights(value)));
+  return inputs.some(
+    (value) => value !== undefined && (isConstant(value) || comesFromWeights(original(value))),
+  );
 }
 
 const comesFromWeights = ({ producer }: Value): boolean =>
   producer !== undefined &&
   producer.inputs.length > 0 &&
-  producer.inputs.every((value) => value === undefined || isStored(value));
+  producer.inputs.every((value) => value === undefined || isConstant(value));
 
 /** Whether all that reads a value ends at outputs of the model without giving its rounding another scale. */
 function reachesOutput(from: Value | undefined): boolean {
@@ -199,7 +201,8 @@ function reachesOutput(from: Value | undefined): boolean {
         afterLastLayer.has(node.opType) ||
         isWeightedMean(use.operation) ||
         (arithmetic.has(node.opType) &&
-          (isApart || inputs.every((other) => other === value || (other !== undefined && isStored(other)))));
+          (isApart ||
+            inputs.every((other) => other === value || (other !== undefined && isConstant(other)))));
       return passes && outputs.every((output) => reaches(output, isApart || takesApart.has(node.opType)));
     });
     found.set(value, all);

@@ -1,8 +1,8 @@
 import type { ModelShapes } from '../../onnx/shapes/infer.js';
-import { type Flow, isFloat32, isStored, type Operation, type Value } from '../flow.js';
+import { type Flow, isFloat32, type Operation, type Value } from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
 import { AttentionBlocks } from './attention.js';
-import { readers, type WeightOperand, weightOperand } from './operands.js';
+import { isConstant, readers, type WeightOperand, weightOperand } from './operands.js';
 import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
 import { residualInput } from './residual.js';
 import { copies } from './scale-groups.js';
@@ -176,7 +176,7 @@ function decideResidual(
     return undefined;
   const index = residualInput(operation, isQuantized);
   const value = index === undefined ? undefined : operation.inputs[index];
-  if (index === undefined || value === undefined || isStored(value)) return undefined;
+  if (index === undefined || value === undefined || isConstant(value)) return undefined;
   const why = without.get(value);
   if (why !== undefined) return kept(operation, 'range', why);
   return {

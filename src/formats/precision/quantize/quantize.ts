@@ -10,14 +10,14 @@ import { inferShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
-import { isStored, readFlow, type Value } from '../flow.js';
+import { readFlow, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
 import { raiseOpset } from '../raise-opset.js';
 import { type BiasOperand, biasOperand, meanError } from './bias-correction.js';
 import type { InputMoments } from './error-kernel.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
-import type { WeightOperand } from './operands.js';
+import { isConstant, type WeightOperand } from './operands.js';
 import { type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
 import { scaleGroups } from './scale-groups.js';
 import { floatsOf } from './scale-layout.js';
@@ -66,7 +66,7 @@ export async function quantizeModel(
   const flow = readFlow(model.proto);
   const shapes = inferShapes(model);
   const first = placeQuantizers(flow, options, shapes);
-  const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isStored(value));
+  const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isConstant(value));
   const channels = channelsOf(first);
   const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
   const dtype = format.storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn';
@@ -214,7 +214,7 @@ function channelsOf({ decisions }: Placement): ReadonlyMap<string, number> {
   const axes = new Map<string, number>();
   for (const { operation, weight } of decisions) {
     const [value] = operation.inputs;
-    if (weight === undefined || value === undefined || isStored(value) || value.scope.owner !== undefined)
+    if (weight === undefined || value === undefined || isConstant(value) || value.scope.owner !== undefined)
       continue;
     if (!axes.has(value.name)) axes.set(value.name, axisOf(weight));
   }

@@ -1,4 +1,5 @@
-import { isStored, type Operation, type Value } from '../flow.js';
+import type { Operation, Value } from '../flow.js';
+import { isConstant } from './operands.js';
 
 /** Branches longer than this are not followed. */
 const LONGEST_BRANCH = 64;
@@ -12,7 +13,7 @@ export function residualInput(
   isQuantized: (operation: Operation) => boolean,
 ): number | undefined {
   const [left, right] = add.inputs;
-  if (left === undefined || right === undefined || left === right || isStored(left) || isStored(right))
+  if (left === undefined || right === undefined || left === right || isConstant(left) || isConstant(right))
     return undefined;
   const [fromLeft, fromRight] = [left, right].map((value) => convolutionBehind(value, isQuantized));
   if (fromLeft === undefined) return fromRight === undefined ? undefined : 0;
@@ -33,7 +34,7 @@ function convolutionBehind(
   const isFused =
     node.opType === 'BatchNormalization' ||
     ((node.opType === 'Add' || node.opType === 'Mul') &&
-      others.every((other) => other !== undefined && isStored(other)));
+      others.every((other) => other !== undefined && isConstant(other)));
   return isFused && first !== undefined ? convolutionBehind(first, isQuantized) : undefined;
 }
 
@@ -42,7 +43,7 @@ function branchLength(value: Value): number {
   let length = 0;
   for (let at: Value | undefined = value; at !== undefined && length < LONGEST_BRANCH; length++) {
     if (length > 0 && at.uses.length > 1) return length;
-    at = at.producer?.inputs.find((input) => input !== undefined && !isStored(input));
+    at = at.producer?.inputs.find((input) => input !== undefined && !isConstant(input));
   }
   return length;
 }

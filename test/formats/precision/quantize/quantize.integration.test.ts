@@ -189,6 +189,72 @@ describe('INT8', () => {
     expect(decisions(made)).toEqual({ one: 'weighted', two: 'not keep-node' });
   });
 
+  it('a weight and a bias behind Identity are quantized and corrected as without, and nothing of them stays', async () => {
+    const network = (isCopied: boolean) => {
+      const g = new GraphBuilder('copied');
+      const stored = (name: string, shape: readonly number[]) => {
+        g.initializer(name, noise(shape, 0.2, name.length));
+        return isCopied ? copied(name) : name;
+      };
+      const copied = (name: string) =>
+        g.node('Identity', { name: `${name}.copy`, inputs: [name], outputs: [`${name}.copied`] });
+      const turned = g.initializer('turned', noise([32, 32], 0.2, 5));
+      g.input('x', 'float32', ['n', 32, 4, 32]);
+      g.node('Conv', {
+        name: 'conv',
+        inputs: ['x', stored('kernel', [32, 32, 1, 1]), stored('offsets', [32])],
+        outputs: ['a'],
+      });
+      const transposed = g.node('Transpose', { inputs: [turned], outputs: ['t'] });
+      const second = isCopied ? copied(transposed) : transposed;
+      for (const [name, input, weight] of [
+        ['first', 'a', stored('shared', [32, 32])],
+        ['again', 'a', 'shared'],
+      ] as const)
+        g.node('MatMul', { name, inputs: [input, weight], outputs: [`${name}.out`] });
+      g.node('Add', { inputs: ['first.out', 'again.out'], outputs: ['b'] });
+      g.node('Relu', { inputs: ['b'], outputs: ['c'] });
+      g.node('MatMul', { name: 'second', inputs: ['c', second], outputs: ['d'] });
+      g.node('Add', { inputs: ['d', stored('offset', [32])], outputs: ['e'] });
+      g.node('Relu', { inputs: ['e'], outputs: ['f'] });
+      g.node('MatMul', { name: 'head', inputs: ['f', stored('last', [32, 20])], outputs: ['h'] });
+      g.node('Add', { inputs: ['h', stored('ends', [20])], outputs: ['y'] });
+      g.output('y', 'float32', ['n', 32, 4, 20]);
+      return g;
+    };
+    const feeds = { x: noise([2, 32, 4, 32], 1, 6) };
+    const [plain, behind] = [
+      await quantized(network(false), 'int8', feeds),
+      await quantized(network(true), 'int8', feeds),
+    ];
+    expect(decisions(behind)).toEqual(decisions(plain));
+    expect(decisions(behind)).toMatchObject({
+      first: 'weighted',
+      second: 'weighted',
+      head: 'not last-layer',
+    });
+    const names = behind.model.proto.graph?.initializer.map(({ name }) => name) ?? [];
+    expect(names.filter((name) => /^(kernel|offsets|shared|turned|offset)$/.test(name))).toEqual([]);
+    expect(await run(behind.output, feeds)).toEqual(await run(plain.output, feeds));
+  });
+
+  it('an Identity of a weight that something else reads stays beside the codes', async () => {
+    const g = new GraphBuilder('read twice');
+    g.input('x', 'float32', ['n', 64]);
+    g.initializer('w', noise([64, 64], 0.2, 2));
+    g.node('Identity', { inputs: ['w'], outputs: ['copy'] });
+    g.node('MatMul', { name: 'one', inputs: ['x', 'copy'], outputs: ['a'] });
+    g.node('MatMul', { name: 'two', inputs: ['x', 'copy'], outputs: ['b'] });
+    g.node('Sub', { inputs: ['a', 'b'], outputs: ['c'] });
+    g.node('Relu', { inputs: ['c'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', 64]);
+    const made = await quantized(g, 'int8', { x: noise([5, 64], 1, 4) }, { keepNodes: [/^two$/] });
+    const inputs = (name: string) => made.nodes.find((node) => node.name === name)?.input;
+    expect(inputs('two')).toEqual(['x', 'copy']);
+    expect(inputs('one')?.[1]).toBe('w_dequantized');
+    expect(made.nodes.filter(({ opType }) => opType === 'Identity')).toHaveLength(1);
+  });
+
   it('an attention has pairs on both products and on what Softmax makes, whose range is known', async () => {
     const feeds = { x: noise([3, 16, 32], 1, 5) };
     const made = await quantized(attention(), 'int8', feeds);
