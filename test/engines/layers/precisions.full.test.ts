@@ -7,10 +7,11 @@ import { buildPlan } from '../../../src/engines/builder/build-plan.js';
 import type { ProfileRange } from '../../../src/engines/identity/recipe.js';
 import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { ignoreEvents } from '../../../src/events.js';
+import { attribute, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { integerTensor } from '../../../src/formats/tensor/values.js';
-import { converted, type Feeds, freshPath, noise } from '../../formats/precision/judge.js';
+import { converted, type Feeds, freshPath, noise, written } from '../../formats/precision/judge.js';
 import { calibrationOn } from '../../formats/precision/quantize/calibration.js';
 import { rtxToolchain } from '../../native/rtx-toolchain.js';
 import { describeWith } from '../../support/needs.js';
@@ -147,6 +148,24 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
     const { operators, floating, conversions } = await precisionsOf(encoder, texts, 'int4', 89, false);
     expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { float16: 32 } }]);
     expect(floating.filter(({ finding }) => finding !== null)).toEqual([]);
+    expect(conversions.dequantize).toBe(0);
+  });
+
+  it.each([
+    ['MatMul', 64],
+    ['MatMul', 128],
+    ['Gemm', 64],
+    ['Gemm', 128],
+  ])('a %s in int4 over %i terms, as many as a block may have, does too', async (op, terms) => {
+    const g = new GraphBuilder('product');
+    g.input('x', 'float32', ['n', terms]);
+    g.initializer('w', noise([terms, 64], 0.3, 2));
+    const attributes = op === 'Gemm' ? { transB: attribute.int(0) } : {};
+    g.node(op, { name: 'product', inputs: ['x', 'w'], outputs: ['a'], attributes });
+    g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', 64]);
+    const feeds = { x: noise([64, terms], 1, 3) };
+    const { conversions } = await precisionsOf(await written(g), feeds, 'int4', 89, true);
     expect(conversions.dequantize).toBe(0);
   });
 });

@@ -156,21 +156,22 @@ export const placementRules: readonly PlacementRule[] = [
   {
     id: 'blocks',
     title: 'Its weight does not divide into blocks',
-    reason: 'A scale is for a whole block along the axis that is summed over.',
+    reason:
+      'A scale is for a whole block along the axis that is summed over, and TensorRT-RTX 1.7.1 dequantizes INT4 within the product only where the sum has two blocks or more; one is a scale per channel.',
     decide: (operation, { format }) => {
       const weight = weightOperand(operation);
       if (format.blocks.length === 0 || weight?.sumAxis === undefined) return undefined;
       const terms = weight.dims[weight.sumAxis] ?? 0;
       return blockOf(terms, format) === undefined
-        ? `it adds up ${terms} terms, which no block of ${format.blocks.join(', ')} divides`
+        ? `it adds up ${terms} terms, which no block of ${format.blocks.join(', ')} divides into two or more`
         : undefined;
     },
   },
 ];
 
-/** The size of the blocks of a weight with so many terms. */
+/** The size of the blocks of a weight with so many terms: the largest that divides them into two or more. */
 export const blockOf = (terms: number, { blocks }: QuantizedFormat): number | undefined =>
-  blocks.find((block) => terms % block === 0);
+  blocks.find((block) => terms % block === 0 && terms > block);
 
 /** True for products with a stored operand, and for everything that is no MatMul. */
 function isStoredOperand({ node, inputs }: Operation): boolean {

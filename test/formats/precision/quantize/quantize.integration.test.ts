@@ -553,8 +553,24 @@ describe('weights of 4 bits', () => {
     expect(made.result.opset.after).toBe(23);
   });
 
-  it('a weight that no block divides stays', async () => {
-    const made = await quantized(products(40), 'int4', {}, { calibration: undefined });
+  it.each([
+    [32, 16],
+    [64, 32],
+    [96, 32],
+    [128, 64],
+    [192, 64],
+    [256, 128],
+  ])('INT4: a sum of %i terms has two blocks of %i or more', async (terms, block) => {
+    const made = await quantized(products(terms), 'int4', {}, { calibration: undefined });
+    const dequantize = made.nodes.find(({ opType }) => opType === 'DequantizeLinear');
+    expect(dequantize?.attribute.map(({ name, i }) => [name, Number(i)])).toContainEqual([
+      'block_size',
+      block,
+    ]);
+  });
+
+  it.each([16, 40])('a weight of %i terms, which no block divides into two or more, stays', async (terms) => {
+    const made = await quantized(products(terms), 'int4', {}, { calibration: undefined });
     expect(decisions(made)).toEqual({ one: 'not blocks', two: 'not blocks' });
     expect(made.result.warnings).toHaveLength(1);
   });
