@@ -1,19 +1,18 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { visitGraphs } from '../../formats/onnx/graph.js';
 import {
-  attentionProblem,
+  attentionProblems,
   operationProblem,
   type QuantizationProblem,
 } from '../../formats/onnx/lint/quantization.js';
-import { openModel } from '../../formats/onnx/model.js';
-import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
+import { type ModelLike, openModel } from '../../formats/onnx/model.js';
+import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import {
   type AttentionProducts,
   isPairPart,
   QuantizedGraph,
   type QuantizedOperation,
 } from '../../formats/onnx/quantized-operations.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { readPlanHeader } from '../plan/header.js';
 import { multiplications, type PlanProgram, type ProgramKernel, readPlanProgram } from '../plan/program.js';
@@ -41,7 +40,7 @@ export function readLayerPrecisions(
   if (program === null) return null;
   const model = openModel(modelPath);
   try {
-    return layerPrecisions(program, model.proto, decisions);
+    return layerPrecisions(program, model, decisions);
   } finally {
     model.close();
   }
@@ -50,19 +49,19 @@ export function readLayerPrecisions(
 /** The same for a program and a model that are read already. */
 export function layerPrecisions(
   program: PlanProgram,
-  model: ModelProto,
+  model: ModelLike,
   decisions: Decisions = [],
 ): LayerPrecisions | null {
-  const views = [...visitGraphs(model)];
+  const views = [...visitGraphs(model.proto)];
   if (!views.some(({ nodes }) => nodes.some(isPairPart))) return null;
-  const quantized = new QuantizedGraph(views, inferDtypes(model).graph);
+  const quantized = new QuantizedGraph(views, inferDtypes(model.proto).graph);
   const kernels = program.graphs.flatMap((graph) => graph.kernels);
   const byNode = kernelsByNode(kernels);
   const whyNot = new Map(decisions.map(({ node, reason }) => [node, reason]));
   const operators = new Map<string, Map<string, number>>();
   const floating: LayerPrecisions['floating'] = [];
   const blocks = quantized.attentions();
-  const problems = attentionProblems(model, blocks);
+  const problems = problemsOfProducts(model, blocks);
   for (const operation of quantized.operations()) {
     const { node } = operation;
     const computes = typesOf(byNode.get(programName(node)) ?? [], programName(node));
@@ -154,15 +153,14 @@ const isOneKernel = (
     ) === true;
 
 /** What keeps attentions from being fused, by their products. */
-function attentionProblems(model: ModelProto, blocks: ReturnType<QuantizedGraph['attentions']>) {
-  const isOpen = feedInputs(model.graph!).some((input) =>
-    valueFacts(input).shape?.some((dim) => typeof dim !== 'number'),
-  );
+function problemsOfProducts(model: ModelLike, blocks: ReturnType<QuantizedGraph['attentions']>) {
   const problems = new Map<NodeProto, QuantizationProblem>();
-  for (const { block } of blocks) {
-    const problem = attentionProblem(block, isOpen);
-    if (problem !== undefined) problems.set(block.scores.node, problem).set(block.mixed.node, problem);
-  }
+  const found = attentionProblems(
+    model,
+    blocks.map(({ block }) => block),
+  );
+  for (const [{ scores, mixed }, problem] of found)
+    problems.set(scores.node, problem).set(mixed.node, problem);
   return problems;
 }
 

@@ -7,7 +7,7 @@ import { buildPlan } from '../../../src/engines/builder/build-plan.js';
 import type { ProfileRange } from '../../../src/engines/identity/recipe.js';
 import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { attribute, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { integerTensor } from '../../../src/formats/tensor/values.js';
@@ -160,8 +160,7 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
     const g = new GraphBuilder('product');
     g.input('x', 'float32', ['n', terms]);
     g.initializer('w', noise([terms, 64], 0.3, 2));
-    const attributes = op === 'Gemm' ? { transB: attribute.int(0) } : {};
-    g.node(op, { name: 'product', inputs: ['x', 'w'], outputs: ['a'], attributes });
+    g.node(op, { name: 'product', inputs: ['x', 'w'], outputs: ['a'] });
     g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
     g.output('y', 'float32', ['n', 64]);
     const feeds = { x: noise([64, terms], 1, 3) };

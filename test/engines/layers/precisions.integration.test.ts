@@ -84,15 +84,22 @@ describeWith('toolchain', 'what tensorrt-rtx computes quantized operations in', 
   });
 
   it.each([
-    [['q', 'k', 'v', 'probabilities', 'result'], 1],
-    [['q', 'k', 'v', 'probabilities'], 0],
-    [['q', 'k', 'v', 'scores', 'probabilities', 'result'], 0],
-    [['q', 'k', 'v', 'result'], 0],
-  ])('INT8 attention with pairs on %j', async (pairs, fused) => {
-    const { attentions } = await precisionsOf(pairs.join('-'), attention(pairs));
-    expect(attentions).toMatchObject({ quantized: 1, fused });
-    expect(attentions.reasons).toHaveLength(1 - fused);
-  });
+    [['q', 'k', 'v', 'probabilities', 'result'], 64, 64, 1],
+    [['q', 'k', 'v', 'probabilities', 'result'], 16, 64, 1],
+    [['q', 'k', 'v', 'probabilities', 'result'], 48, 64, 0],
+    [['q', 'k', 'v', 'probabilities', 'result'], 64, 1024, 0],
+    [['q', 'k', 'v', 'probabilities'], 64, 64, 0],
+    [['q', 'k', 'v', 'scores', 'probabilities', 'result'], 64, 64, 0],
+    [['q', 'k', 'v', 'result'], 64, 64, 0],
+  ])(
+    'INT8 attention with pairs on %j, heads of %i over %i positions',
+    async (pairs, head, positions, fused) => {
+      const net = attention(pairs, 'int8', 2, head, positions);
+      const { attentions } = await precisionsOf(`${pairs.join('-')}-${head}-${positions}`, net);
+      expect(attentions).toMatchObject({ quantized: 1, fused });
+      expect(attentions.reasons).toHaveLength(1 - fused);
+    },
+  );
 
   it('a convolution on compute capability 7.5', async () => {
     const { floating } = await precisionsOf('old', convolution(), [75]);

@@ -2,7 +2,8 @@ import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes, typeLabel } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/values.js';
 import { type GraphView, isOnnxDomain, nodeLabel } from '../graph.js';
-import type { OnnxModel } from '../model.js';
+import { whyNotFusedInInt8 } from '../int8-attention.js';
+import type { ModelLike, OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
 import {
@@ -15,6 +16,7 @@ import {
   type QuantizedOperand,
   type QuantizedOperation,
 } from '../quantized-operations.js';
+import { inferShapes, type ModelShapes } from '../shapes/infer.js';
 import { feedInputs, valueFacts } from '../value-facts.js';
 import type { FindingCode, Findings } from './findings.js';
 
@@ -313,22 +315,42 @@ function lintAttention(
   findings: Findings,
 ): ReadonlySet<NodeProto> {
   const products = new Set<NodeProto>();
-  const isOpen = feedInputs(model.proto.graph!).some((input) =>
-    valueFacts(input).shape?.some((dim) => typeof dim !== 'number'),
+  const attentions = quantized.attentions();
+  const problems = attentionProblems(
+    model,
+    attentions.map(({ block }) => block),
   );
-  for (const { block, view } of quantized.attentions()) {
+  for (const { block, view } of attentions) {
     products.add(block.scores.node).add(block.mixed.node);
-    const problem = attentionProblem(block, isOpen);
+    const problem = problems.get(block);
     if (problem !== undefined)
       findings.add(problem.code, `${view.path}/${nodeLabel(block.softmax)}`, problem.message);
   }
   return products;
 }
 
-/** What keeps an attention with quantized operands from being fused into one kernel in their type. */
-export function attentionProblem(
-  { scores, mixed, hasPairOnScores, quantizesResult }: AttentionProducts,
+/** What keeps attentions with quantized operands from being fused into one kernel in their type. */
+export function attentionProblems(
+  model: ModelLike,
+  attentions: readonly AttentionProducts[],
+): ReadonlyMap<AttentionProducts, QuantizationProblem> {
+  if (attentions.length === 0) return new Map();
+  const isOpen = feedInputs(model.proto.graph!).some((input) =>
+    valueFacts(input).shape?.some((dim) => typeof dim !== 'number'),
+  );
+  const shapes = inferShapes(model);
+  return new Map(
+    attentions.flatMap((attention) => {
+      const problem = attentionProblem(attention, isOpen, shapes);
+      return problem === undefined ? [] : [[attention, problem] as const];
+    }),
+  );
+}
+
+function attentionProblem(
+  { scores, softmax, mixed, hasPairOnScores, quantizesResult }: AttentionProducts,
   isOpen: boolean,
+  shapes: ModelShapes,
 ): QuantizationProblem | undefined {
   const [queries, keys] = scores.operands;
   const [probabilities, values] = mixed.operands;
@@ -350,6 +372,9 @@ export function attentionProblem(
     return problem(
       `The attention is INT8 and its result is not quantized: ${slower} Quantize the result (the input of the projection), or none of the operands.`,
     );
+  const lastOf = (node: NodeProto) => shapes.nodes.get(node)?.shapes[0]?.at(-1);
+  const why = queries.dtype === 'int8' ? whyNotFusedInInt8(lastOf(mixed.node), lastOf(softmax)) : undefined;
+  if (why !== undefined) return problem(`${why}. Unfused it is slower than FP16: remove its pairs.`);
   if (queries.dtype === 'float8_e4m3fn' && isOpen)
     return problem(
       'The attention is FP8, which TensorRT fuses for fixed shapes only, and an input of the model has an open dimension. Build it with a profile whose MIN, OPT and MAX are equal, or keep the attention in 16 bits.',

@@ -1,6 +1,6 @@
+import { whyNotFusedInInt8 } from '../../onnx/int8-attention.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import type { ModelShapes } from '../../onnx/shapes/infer.js';
-import { isNumber } from '../../onnx/shapes/size.js';
 import { declaredShape } from '../declared-shape.js';
 import { type Flow, isStored, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -12,12 +12,6 @@ interface AttentionBlock {
   readonly softmax: Value;
   readonly mixed: Operation;
 }
-
-/** INT8 attention over longer sequences is not fused by TensorRT (ModelOpt's bound as well; tensorrt-rtx 1.7.1 fused 64 and did not fuse 1024). */
-const LONGEST_INT8 = 512;
-
-/** tensorrt-rtx 1.7.1 fuses INT8 attention of these sizes of a head on sm_89 and sm_120, and none of 8, 24, 40, 48, 80, 96, 128 and 256. */
-const INT8_HEADS: ReadonlySet<number> = new Set([16, 32, 64]);
 
 /** The attention blocks of a model, as far as they are fused in a format. */
 export class AttentionBlocks {
@@ -81,13 +75,7 @@ function notFused(
     return isPinned
       ? undefined
       : `TensorRT fuses attention in ${format.label} only where all shapes are fixed, and an input of the model has an open dimension`;
-  const head = lastOf(mixed);
-  if (isNumber(head) && !INT8_HEADS.has(head))
-    return `TensorRT fuses attention in ${format.label} over heads of 16, 32 or 64, and this one has ${head}`;
-  const length = lastOf(softmax.producer!);
-  return isNumber(length) && length > LONGEST_INT8
-    ? `TensorRT fuses attention in ${format.label} over at most ${LONGEST_INT8} positions, and it is over ${length}`
-    : undefined;
+  return whyNotFusedInInt8(lastOf(mixed), lastOf(softmax.producer!));
 }
 
 function blockAround(operation: Operation): AttentionBlock | undefined {

@@ -157,15 +157,18 @@ export function product(
   return net;
 }
 
-/** softmax(q · k) · v over [2,4,64,64] with pairs on these of `q k v scores probabilities result`; what reads the result is `y_Relu`. */
+/** softmax(q · k) · v of 4 heads with pairs on these of `q k v scores probabilities result`; what reads the result is `y_Relu`. */
 export function attention(
   pairs: readonly string[],
   dtype: Dtype = 'int8',
   batch: number | string = 2,
+  head = 64,
+  positions = 64,
 ): QuantizedNet {
   const net = new QuantizedNet();
   const paired = (value: string) => (pairs.includes(value) ? net.pair(value, { dtype }) : value);
-  for (const name of ['q', 'k', 'v']) net.input(name, 'float32', [batch, 4, 64, 64]);
+  for (const name of ['q', 'v']) net.input(name, 'float32', [batch, 4, positions, head]);
+  net.input('k', 'float32', [batch, 4, head, positions]);
   net.op('MatMul', [paired('q'), paired('k')], 'scores');
   net.op(
     'Mul',
@@ -175,6 +178,6 @@ export function attention(
   net.op('Softmax', ['scaled'], 'probabilities', { axis: attribute.int(-1) });
   net.op('MatMul', [paired('probabilities'), paired('v')], 'result');
   net.op('Relu', [paired('result')], 'y');
-  net.output('y', 'float32', [batch, 4, 64, 64]);
+  net.output('y', 'float32', [batch, 4, positions, head]);
   return net;
 }
