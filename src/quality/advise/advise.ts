@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
-import { makeFolder } from '../../base/files/folders.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { plural } from '../../base/text/quantity.js';
@@ -13,6 +11,7 @@ import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import type { QuantizedFormat } from '../../formats/precision/formats/format.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
@@ -79,8 +78,9 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
   const { precision, output, threads } = request;
   const { signal } = context;
   const { format, budget, samples, judged, taskDigest } = await decideAdvice(request, context);
-  makeFolder(output);
-  const work = mkdtempSync(join(output, 'work-'));
+  sweepPending(output);
+  const pending = createPending(output);
+  const work = pending.folder;
   try {
     const model = await withNodeNames(request.model, join(output, 'named.onnx'), signal);
     const ranges = join(output, 'calibration.json');
@@ -138,7 +138,7 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
       repeat: null,
     };
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    pending.remove();
   }
 }
 

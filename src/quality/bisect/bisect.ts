@@ -1,7 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
-import { makeFolder } from '../../base/files/folders.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
@@ -10,6 +8,7 @@ import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { sampleOf } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
@@ -98,8 +97,9 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const decided = await decideBisect(requested, context);
   const { request, engines, digest, precision, options, budget } = decided;
   const { reference, candidate, output } = requested;
-  makeFolder(output);
-  const work = mkdtempSync(join(output, 'work-'));
+  sweepPending(output);
+  const pending = createPending(output);
+  const work = pending.folder;
   try {
     await engines?.obtain();
     const tolerance = precision ?? 'fp32';
@@ -173,7 +173,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       repeat: null,
     };
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    pending.remove();
   }
 }
 

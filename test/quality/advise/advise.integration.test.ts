@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { digestModelFile } from '../../../src/engines/identity/model-digest.js';
@@ -15,6 +15,7 @@ import { type Advice, adviceSchema } from '../../../src/quality/advise/result.js
 import { adviseReport } from '../../../src/report/advise-page.js';
 import { renderReport } from '../../../src/report/read.js';
 import { freshPath, noise, written } from '../../formats/precision/judge.js';
+import { leftByKilledRun } from '../../support/killed-run.js';
 import { trtforge } from '../../support/trtforge.js';
 
 /** Four convolutions in a row; the weights of the third have outliers, so it is the one that suffers in 8 bits. */
@@ -190,7 +191,9 @@ describe('what was tried', () => {
     const kept = JSON.parse(readFileSync(join(output, 'choices.json'), 'utf8')) as { trials: unknown[] };
     expect(kept.trials.length).toBeGreaterThan(1);
     const ranges = readFileSync(join(output, 'calibration.json'), 'utf8');
+    leftByKilledRun(output);
     const result = await advise(request({ output }));
+    expect(readdirSync(output).filter((name) => name.endsWith('.unpublished'))).toEqual([]);
     expect(result.tried).toBe(result.choices.length - kept.trials.length);
     expect(readFileSync(join(output, 'calibration.json'), 'utf8')).toBe(ranges);
   });

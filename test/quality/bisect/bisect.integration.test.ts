@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { transformerEncoder } from '../../../examples/models/transformer-encoder.js';
 import { writeNetwork } from '../../../examples/models/write-network.js';
 import { runFile } from '../../../src/engines/run/run-file.js';
 import { openSession } from '../../../src/engines/runtime/open-session.js';
+import { createPending } from '../../../src/engines/store/pending.js';
 import { attribute } from '../../../src/formats/onnx/index.js';
 import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
@@ -16,6 +17,7 @@ import { compareOutputs } from '../../../src/quality/verify/compare.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { converted, freshPath, noise } from '../../formats/precision/judge.js';
+import { leftByKilledRun } from '../../support/killed-run.js';
 import { trtforge } from '../../support/trtforge.js';
 import { plantFaults } from './planted.js';
 
@@ -125,6 +127,16 @@ describe('a search', () => {
     writeFileSync(file, readFileSync(file, 'utf8').slice(0, -40));
     expect((await bisected(reference, candidate, request)).tried).toBe(whole.tried);
     expect((await bisected(reference, candidate, request)).tried).toBe(0);
+  });
+
+  it('removes what killed runs left in its folder, and nothing of one that runs', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const output = freshPath('/out');
+    const [dead, alive] = [leftByKilledRun(output), createPending(output).folder];
+    await bisected(reference, candidate, { output, shapes: new Map() });
+    expect([existsSync(dead), existsSync(alive)]).toEqual([false, true]);
+    expect(readdirSync(output).filter((name) => name.endsWith('.unpublished'))).toHaveLength(1);
   });
 
   it('is judged by a command where one is passed', async () => {
