@@ -19,14 +19,15 @@ import { packageVersion } from '../../version.js';
 import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
 import { measure } from '../verify/result.js';
-import type { OpenedSide } from '../verify/sample-runs.js';
+import { type OpenedSide, SampleRuns } from '../verify/sample-runs.js';
 import { hasTypedInput, precisionBetween } from '../verify/verify.js';
 import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
 import { CandidateEngines } from './engines.js';
 import { innerTensors } from './fusions.js';
 import { type Judge, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
-import { type Failing, float32Products, reduceFailure } from './reduce.js';
+import { float32Products, type Suspected } from './parts.js';
+import { type Failing, type Reduction, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 import { Trials } from './trials.js';
@@ -134,15 +135,17 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
-    const reduced =
-      judge.reference === null || !hasModel || !finding.isMinimal
-        ? null
-        : await reduceFailure(
+    const { reduced, why }: Reduction =
+      workaround === null || !finding.isMinimal
+        ? { reduced: null, why: null }
+        : await reducedBy(
+            judge,
             {
               ...{ model: named, typed, precision: tolerance, engines, work },
-              ...{ reference: judge.reference, seed: judge.seed, sample: first.sample },
-              ...partsOf(finding, typed),
+              ...{ seed: judge.seed, sample: first.sample },
+              ...suspectedBy(finding, typed),
             },
+            { passing: workaround, change: finding.change },
             request,
             context,
           );
@@ -158,7 +161,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       backend: first.backend,
       seed: judge.seed,
       samples: judge.samples,
-      ...recordOf(finding),
+      ...recordOf({ ...finding, reasons: [...finding.reasons, ...(why === null ? [] : [why])] }),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
       tried: candidates.tried,
       builds: trials.all.filter(({ ms }) => ms.build !== null).length,
@@ -219,8 +222,28 @@ function conversionOf(
   );
 }
 
+/** Parts are cut on what the reference computes. Where a command judges it has not run yet, and runs on seeded inputs: what keeps it from that is no error of the search. */
+async function reducedBy(
+  judge: Judge,
+  failing: Omit<Failing, 'reference' | 'check'>,
+  passing: { readonly passing: string; readonly change: Change },
+  request: BisectRequest,
+  context: BisectContext,
+): Promise<Reduction> {
+  if (judge.reference !== null)
+    return reduceFailure({ ...failing, reference: judge.reference, check: null }, request, context);
+  try {
+    const reference = await new SampleRuns({ ...request, samples: 1 }, context).reference(() => {});
+    const check = { command: request.check ?? '', judge: judge.judge, ...passing };
+    return await reduceFailure({ ...failing, reference, check }, request, context);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    return { reduced: null, why: `No reduced model: ${error.message}` };
+  }
+}
+
 /** Where a part that fails by itself is looked for. */
-function partsOf({ cause, units, fusion }: Finding, typed: string): Pick<Failing, 'single' | 'together'> {
+function suspectedBy({ cause, units, fusion }: Finding, typed: string): Suspected {
   if (cause === 'tf32') return { single: float32Products(typed), together: [] };
   if (fusion !== null) return { single: [], together: fusion.nodes };
   const names = units.map(({ name }) => name);

@@ -224,6 +224,12 @@ async function recordedReference(
   }
 }
 
+/** The check command for a model or an engine. */
+export const checkLine = (check: string, { model, engine }: JudgedFiles): string =>
+  check
+    .replaceAll('{}', shellQuote(resolve(engine ?? model)))
+    .replaceAll('{model}', shellQuote(resolve(model)));
+
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
   if (!/\{(?:model)?\}/.test(check))
     throw new TrtforgeError(
@@ -239,10 +245,7 @@ function checkJudge(request: BisectRequest, check: string, context: BisectContex
     seed: request.seed ?? 0,
     samples: 0,
     judge: async ({ model, engine }) => {
-      const command = check
-        .replaceAll('{}', shellQuote(resolve(engine ?? model)))
-        .replaceAll('{model}', shellQuote(resolve(model)));
-      const line = `cd ${shellQuote(process.cwd())} && ${command}`;
+      const line = `cd ${shellQuote(process.cwd())} && ${checkLine(check, { model, engine })}`;
       const { exitCode, outcome, stdout, stderr } = await runCommand('/bin/sh', ['-c', line], {
         timeoutMs: CHECK_LIMIT_MS,
         environment: context.environment,

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +7,7 @@ import { writeNetwork } from '../../../examples/models/write-network.js';
 import { runFile } from '../../../src/engines/run/run-file.js';
 import { openSession } from '../../../src/engines/runtime/open-session.js';
 import { createPending } from '../../../src/engines/store/pending.js';
-import { attribute } from '../../../src/formats/onnx/index.js';
+import { attribute, openModel } from '../../../src/formats/onnx/index.js';
 import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
@@ -145,8 +146,35 @@ describe('a search', () => {
     const check = `${process.execPath} dist/main.js verify {} --against ${reference} --threads 1 --samples 1 -q`;
     const result = await bisected(reference, candidate, { check });
     expect(result).toMatchObject({ judge: 'check', backend: null, nodes: [{ name: 'second' }] });
+    // It compares outputs of the whole model.
+    expect(result.reduced).toBeNull();
+    expect(result.reasons.at(-1)).toContain('No reduced model');
     const noPlace = bisected(reference, candidate, { check: 'true' });
     await expect(noPlace).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  /** A check that takes any model: no output is infinite or NaN where the inputs are seeded. */
+  const finite = (path: string) => {
+    const script = freshPath('.sh');
+    const run = `${process.execPath} dist/main.js run "$1" --inputs random --seed 1 --json -q`;
+    writeFileSync(script, `${run} > ${path} || exit 2\n! grep -qE '"(infinite|nan)": *[1-9]' ${path}\n`);
+    return `sh ${script} {}`;
+  };
+
+  it('by a command that takes any model writes the part that fails it', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const check = finite(freshPath('.json'));
+    const result = await bisected(reference, candidate, { check, shapes: new Map() });
+    expect(names(result)).toEqual(['second']);
+    // Alone, on random inputs, the second product stays in range.
+    const made = openModel(result.reduced?.model ?? '');
+    made.close();
+    const operators = made.proto.graph?.node.map(({ opType }) => opType).filter((op) => op !== 'Cast');
+    expect(operators).toEqual(['Mul', 'Mul']);
+    expect(existsSync(result.reduced?.inputs ?? '')).toBe(true);
+    const [command = ''] = result.reduced?.commands ?? [];
+    expect(spawnSync('/bin/sh', ['-c', command]).status).toBe(1);
   });
 });
 

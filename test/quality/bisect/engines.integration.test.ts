@@ -140,7 +140,14 @@ describeWith('toolchain', 'an engine that fails', () => {
     expect(first.exitCode).toBe(0);
     expect(first.json()).toMatchObject({ judge: 'check', cause: 'tf32', backend: null, builds: 2, tried: 2 });
     expect(readFileSync(seen, 'utf8').trim().split('\n')).not.toContain('none');
-    for (const file of ['candidate.engine', 'workaround.onnx', 'report.html'])
+    // The command takes any engine: a part of the model fails it, and passes it without TF32.
+    const { commands, nodes } = first.json<BisectResult>().reduced ?? { commands: [], nodes: 0 };
+    expect(nodes).toBe(1);
+    expect(commands).toEqual([
+      expect.stringMatching(/^trtforge build .*reduced\.onnx .*reduced\.engine$/),
+      expect.stringMatching(/mjs .*reduced\.engine .*reduced\.onnx$/),
+    ]);
+    for (const file of ['candidate.engine', 'workaround.onnx', 'reduced.onnx', 'report.html'])
       expect(existsSync(join(folder, file))).toBe(true);
     expect(readFileSync(join(folder, 'report.md'), 'utf8')).toContain('TF32');
     expect(readPassport(join(folder, 'candidate.engine')).identity.document.recipe.profiles).toHaveLength(1);

@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import type { Profile } from '../../engines/identity/profile.js';
+import { inDtype, sampleOf } from '../../engines/run/inputs.js';
+import { openSession } from '../../engines/runtime/open-session.js';
+import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
+import type { OnnxModel } from '../../formats/onnx/model.js';
+import { type TensorProto, TensorProtoSchema } from '../../formats/onnx/onnx_pb.js';
+import { type BorderValue, borderOf, keepPart } from '../../formats/onnx/subgraph.js';
+import { writeModel } from '../../formats/onnx/write.js';
+import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values } from '../../formats/tensor/values.js';
+import type { ReferenceRun } from '../verify/sample-runs.js';
+import { openShape, rangesAt } from './border-shapes.js';
+import type { CandidateEngines } from './engines.js';
+import { copyWithOutputs } from './marked-model.js';
+import type { BisectContext, BisectRequest } from './request.js';
+
+/** What parts are cut for: the FP32 model that computes the values at their borders, and on what. */
+export interface Cutting {
+  /** The FP32 model. */
+  readonly model: string;
+  /** Builds the parts; null where models are judged. */
+  readonly engines: CandidateEngines | null;
+  readonly reference: Pick<ReferenceRun, 'plan'>;
+  readonly seed: number;
+  readonly sample: number;
+  /** For files that are not kept. */
+  readonly work: string;
+}
+
+/** A part as a model of its own. */
+export interface Cut {
+  readonly path: string;
+  readonly nodes: number;
+  /** What the FP32 model has at its inputs, in their types, and at its outputs. */
+  readonly inputs: NamedTensors;
+  readonly expected: NamedTensors;
+  readonly profiles: readonly Profile[];
+}
+
+/** Leaves the nodes of these names in a model, and writes it to a file; null where the FP32 model cannot state what crosses its border. Changes `model`. Throws what running and writing throw. */
+export async function cutOut(
+  model: OnnxModel,
+  names: ReadonlySet<string>,
+  path: string,
+  cutting: Cutting,
+  request: BisectRequest,
+  context: BisectContext,
+): Promise<Cut | null> {
+  const { graph } = model.proto;
+  if (graph === undefined) return null;
+  const { types } = inferDtypes(model.proto).graph;
+  const part = new Set(graph.node.filter(({ name }) => names.has(name)));
+  const border = borderOf(graph, part);
+  const values = await valuesOf(cutting, [...border.inputs, ...border.outputs], request, context);
+  const at = (name: string): readonly BorderValue[] => {
+    const [type, tensor] = [types.get(name), values.get(name)];
+    return type === undefined || !(type in dtypes) || tensor === undefined
+      ? []
+      : [{ name, dtype: type as Dtype, shape: tensor.shape }];
+  };
+  const [inputs, outputs] = [border.inputs.flatMap(at), border.outputs.flatMap(at)];
+  // A value that the FP32 model does not have under this name: a larger part may have it inside.
+  if (inputs.length < border.inputs.length || outputs.length === 0) return null;
+  const { declared, frozen, profiles } = await declaredAs(cutting, inputs, values, request, context);
+  keepPart(model.proto, part, declared, cutting.engines === null ? outputs : outputs.map(withoutShape));
+  graph.initializer.push(...frozen);
+  await writeModel(model, path, { signal: context.signal });
+  const passed: NamedTensors = new Map(
+    declared.map((input) => [input.name, inDtype(input, values.get(input.name)!, cutting.model)]),
+  );
+  // What leaves the range at the border fails without a node.
+  if (declared.some(({ name }) => countInfinite(passed.get(name)) > countInfinite(values.get(name))))
+    return null;
+  const expected: NamedTensors = new Map(outputs.map(({ name }) => [name, values.get(name)!]));
+  return { path, nodes: part.size, inputs: passed, expected, profiles };
+}
+
+/** Inputs of a part, what of them is stored in it instead, and the profiles of its engine. */
+interface DeclaredInputs {
+  readonly declared: readonly BorderValue[];
+  readonly frozen: readonly TensorProto[];
+  readonly profiles: readonly Profile[];
+}
+
+/**
+ * How the inputs of a part are declared. For an engine with the open dimensions that they have in its profile; where integers are computed outside of the part,
+ * which may be shapes, they are stored in it as they are for the sample, and every shape is fixed.
+ */
+async function declaredAs(
+  cutting: Cutting,
+  inputs: readonly BorderValue[],
+  values: NamedTensors,
+  request: BisectRequest,
+  context: BisectContext,
+): Promise<DeclaredInputs> {
+  const { engines, reference, seed, sample } = cutting;
+  if (engines === null) return { declared: inputs, frozen: [], profiles: [] };
+  const passed = sampleOf(reference.plan, seed, sample);
+  const isInteger = ({ name, dtype }: BorderValue) => dtypes[dtype].kind !== 'float' && !passed.has(name);
+  const fixed: DeclaredInputs = {
+    declared: inputs.filter((input) => !isInteger(input)),
+    frozen: inputs.filter(isInteger).map((input) => storedAs(input, values.get(input.name)!)),
+    profiles: [],
+  };
+  const profile = engines.recipe.profiles.find((ranges) => fits(ranges, passed));
+  if (fixed.frozen.length > 0 || profile === undefined) return fixed;
+  const names = inputs.map(({ name }) => name);
+  const own = new Map([...values].filter(([name]) => names.includes(name)));
+  const ranges = await rangesAt(profile, passed, own, (sized) =>
+    valuesOf(cutting, names, request, context, sized),
+  );
+  if (ranges === null) return fixed;
+  const open = [...ranges].filter(([, { min, max }]) => min.join() !== max.join());
+  return {
+    declared: inputs.map((input) => ({ ...input, shape: openShape(ranges.get(input.name)!) })),
+    frozen: [],
+    profiles: open.length === 0 ? [] : [Object.fromEntries(open)],
+  };
+}
+
+/** Whether the shapes of inputs lie in a profile. */
+const fits = (profile: Profile, inputs: NamedTensors): boolean =>
+  Object.entries(profile).every(([name, { min, max, values }]) => {
+    const shape = inputs.get(name)?.shape;
+    return !values && shape?.every((size, axis) => min[axis]! <= size && size <= max[axis]!) === true;
+  });
+
+const withoutShape = (value: BorderValue): BorderValue => ({ ...value, shape: null });
+
+const storedAs = ({ name, dtype }: BorderValue, { shape, bytes }: Tensor): TensorProto =>
+  create(TensorProtoSchema, {
+    name,
+    dataType: dtypes[dtype].onnx,
+    dims: shape.map(BigInt),
+    rawData: bytes.slice(),
+  });
+
+function countInfinite(tensor: Tensor | undefined): number {
+  if (tensor === undefined || dtypes[tensor.dtype].kind !== 'float') return 0;
+  return float32Values(tensor).reduce((count, value) => count + Number(!Number.isFinite(value)), 0);
+}
+
+/** What the FP32 model computes for some of its values, by default on the sample that failed; names that it does not have are left out. */
+async function valuesOf(
+  { model: path, reference, seed, sample, work }: Cutting,
+  names: readonly string[],
+  { threads }: BisectRequest,
+  context: BisectContext,
+  inputs = sampleOf(reference.plan, seed, sample),
+): Promise<NamedTensors> {
+  const marked = join(work, 'marked.onnx');
+  const made = names.filter((name) => !inputs.has(name));
+  await copyWithOutputs(path, marked, made, context.signal);
+  await using session = await openSession(marked, { threads }, context, context.backEnds);
+  return new Map([...inputs, ...(await session.run(inputs, { signal: context.signal }))]);
+}
