@@ -27,6 +27,9 @@ const OWN_FIELDS = new Set([
 /** Layer types that move data and compute nothing. `NoOp` is absent: it does not even move. */
 const COPY_TYPES = new Set(['Reformat', 'MyelinReformat', 'Reformatting']);
 
+/** Products of the compiler: their operands come first, then the floats that INT8 or FP8 sums are scaled by. */
+const PRODUCT_TYPES = new Set(['gemm', 'correlation']);
+
 /** The text of a file of layer information, for `readLayers`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID where it is too large. */
 export function layersText(path: string): string {
   const source = openFile(path);
@@ -175,6 +178,7 @@ function precisionOf(
 ): string | null {
   const ofWeights = type === 'Constant' ? null : weights[0]?.dtype;
   if (ofWeights !== undefined && ofWeights !== null) return ofWeights;
+  if (type !== null && PRODUCT_TYPES.has(type) && inputs[0]?.dtype != null) return inputs[0].dtype;
   const isFloating = ({ dtype }: LayerTensor) => dtype !== null && dtypes[dtype as Dtype]?.kind === 'float';
   const telling = inputs.find(isFloating) ?? outputs.find(isFloating) ?? inputs[0] ?? outputs[0];
   return telling?.dtype ?? null;

@@ -64,13 +64,13 @@ export function unitsOf(
     const { format } = resolved.quantization ?? {};
     if (format === undefined) throw new TrtforgeError('TF_INTERNAL', `${precision} has no codes.`);
     const shapes = inferShapes(model, inputs);
-    const { decisions } = placeQuantizers(flow, resolved, shapes);
+    const { decisions } = placeQuantizers(flow, resolved);
     const considered = decisions.filter(({ operation, rule }) => isProduct(operation) && rule !== 'residual');
     const macsOf = ({ node }: Operation): number => {
       const flops = shapes.nodes.get(node)?.flops;
       return isNumber(flops) ? flops / 2 : 0;
     };
-    const attention = new AttentionBlocks(flow, format, shapes);
+    const attention = new AttentionBlocks(flow, format);
     const units: Unit[] = [];
     const done = new Set<Operation>();
     for (const { operation, quantized } of considered) {

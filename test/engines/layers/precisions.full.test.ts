@@ -105,37 +105,22 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
   );
 
   it.each([
-    ['int8', 80, 'int8', false],
-    ['int8', 89, 'int8', false],
-    ['int8', 120, 'int8', true],
+    ['int8', 80, 'int8'],
+    ['int8', 89, 'int8'],
+    ['int8', 120, 'int8'],
+    ['fp8', 89, 'float8_e4m3fn'],
+    ['fp8', 120, 'float8_e4m3fn'],
   ] as const)(
-    'the encoder in %s for sm_%i: all products and fused attention',
-    async (precision, sm, type, fixed) => {
+    'the encoder in %s for sm_%i: all products with weights, attention in 16 bits',
+    async (precision, sm, type) => {
       const { operators, floating, attentions, conversions } = await precisionsOf(
         encoder,
         texts,
         precision,
         sm,
-        fixed,
-      );
-      expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { [type]: 32 } }]);
-      expect(floating).toEqual([]);
-      expect(attentions).toEqual({ quantized: 4, fused: 4, reasons: [] });
-      expect(conversions).toEqual({ quantize: 0, dequantize: 0, move: 0 });
-    },
-  );
-
-  it.each([89, 120])(
-    'the encoder in fp8 for sm_%i: all products with weights, attention in 16 bits',
-    async (sm) => {
-      const { operators, floating, attentions, conversions } = await precisionsOf(
-        encoder,
-        texts,
-        'fp8',
-        sm,
         false,
       );
-      expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { float8_e4m3fn: 24, float16: 8 } }]);
+      expect(operators).toEqual([{ op: 'MatMul', nodes: 32, types: { [type]: 24, float16: 8 } }]);
       expect(floating.every(({ requested, node }) => requested === null && /scores|mixed/.test(node))).toBe(
         true,
       );

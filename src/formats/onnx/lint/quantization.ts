@@ -2,7 +2,6 @@ import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes, typeLabel } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/values.js';
 import { type GraphView, isOnnxDomain, nodeLabel } from '../graph.js';
-import { whyNotFusedInInt8 } from '../int8-attention.js';
 import type { ModelLike, OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
@@ -17,6 +16,7 @@ import {
   type QuantizedOperation,
 } from '../quantized-operations.js';
 import { inferShapes, type ModelShapes } from '../shapes/infer.js';
+import { isNumber, type MaybeSize } from '../shapes/size.js';
 import { feedInputs, valueFacts } from '../value-facts.js';
 import type { FindingCode, Findings } from './findings.js';
 
@@ -345,6 +345,21 @@ export function attentionProblems(
       return problem === undefined ? [] : [[attention, problem] as const];
     }),
   );
+}
+
+/** INT8 attention over longer sequences is not fused by TensorRT (ModelOpt's bound as well; tensorrt-rtx 1.7.1 fused 64 and did not fuse 1024). */
+const LONGEST_INT8 = 512;
+
+/** tensorrt-rtx 1.7.1 fuses INT8 attention of these sizes of a head on sm_89 and sm_120, and none of 8, 24, 40, 48, 80, 96, 128 and 256. */
+const INT8_HEADS: ReadonlySet<number> = new Set([16, 32, 64]);
+
+/** Why TensorRT does not fuse INT8 attention of heads of this size over so many positions; undefined where it does, and where an open size decides. */
+function whyNotFusedInInt8(head: MaybeSize, positions: MaybeSize): string | undefined {
+  if (isNumber(head) && !INT8_HEADS.has(head))
+    return `TensorRT fuses attention in INT8 over heads of 16, 32 or 64, and this one has ${head}`;
+  return isNumber(positions) && positions > LONGEST_INT8
+    ? `TensorRT fuses attention in INT8 over at most ${LONGEST_INT8} positions, and it is over ${positions}`
+    : undefined;
 }
 
 function attentionProblem(

@@ -1,6 +1,4 @@
-import { whyNotFusedInInt8 } from '../../onnx/int8-attention.js';
 import { attributeOf } from '../../onnx/node-types.js';
-import type { ModelShapes } from '../../onnx/shapes/infer.js';
 import { declaredShape } from '../declared-shape.js';
 import { type Flow, isStored, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -17,17 +15,15 @@ interface AttentionBlock {
 export class AttentionBlocks {
   readonly #fused = new Map<Operation, AttentionBlock>();
   readonly #whyNot = new Map<Operation, string>();
-  readonly #isInt8: boolean;
 
-  constructor(flow: Flow, format: QuantizedFormat, shapes: ModelShapes) {
-    this.#isInt8 = format.storedDtype === 'int8';
+  constructor(flow: Flow, format: QuantizedFormat) {
     const isPinned = flow.root.inputs
       .filter((value) => !isStored(value))
       .every((value) => declaredShape(value)?.every((dim) => typeof dim === 'number') === true);
     for (const operation of flow.operations) {
       const block = blockAround(operation);
       if (block === undefined) continue;
-      const why = notFused(block, format, isPinned, shapes);
+      const why = notFused(block, format, isPinned);
       for (const product of [block.scores, block.mixed])
         if (why === undefined) this.#fused.set(product, block);
         else this.#whyNot.set(product, why);
@@ -44,11 +40,6 @@ export class AttentionBlocks {
     return block?.scores === product ? block.mixed : block?.scores;
   }
 
-  /** What an INT8 attention computes, by either product: TensorRT fuses it only where that is quantized as well. Undefined for products without that condition. */
-  resultToQuantize(product: Operation): Value | undefined {
-    return this.#isInt8 ? this.#fused.get(product)?.mixed.outputs[0] : undefined;
-  }
-
   /** Whether a value is the result of the Softmax of a block: its range is 0 to 1 by definition. */
   isProbability(value: Value): boolean {
     return [...this.#fused.values()].some(({ softmax }) => softmax === value);
@@ -63,19 +54,17 @@ export class AttentionBlocks {
 }
 
 function notFused(
-  { mixed, softmax }: AttentionBlock,
-  format: QuantizedFormat,
+  { mixed }: AttentionBlock,
+  { label, activations, attention }: QuantizedFormat,
   isPinned: boolean,
-  shapes: ModelShapes,
 ): string | undefined {
-  const lastOf = ({ node }: Operation) => shapes.nodes.get(node)?.shapes[0]?.at(-1);
-  if (!format.activations) return `${format.label} is for weights alone`;
+  if (!activations) return `${label} is for weights alone`;
+  if (!attention)
+    return `TensorRT's attention in ${label} is less exact than its codes, in the time that it takes in 16 bits`;
   if (mixed.scope.owner !== undefined) return 'it is in a body, whose values have no range';
-  if (format.storedDtype !== 'int8')
-    return isPinned
-      ? undefined
-      : `TensorRT fuses attention in ${format.label} only where all shapes are fixed, and an input of the model has an open dimension`;
-  return whyNotFusedInInt8(lastOf(mixed), lastOf(softmax.producer!));
+  return isPinned
+    ? undefined
+    : `TensorRT fuses attention in ${label} only where all shapes are fixed, and an input of the model has an open dimension`;
 }
 
 function blockAround(operation: Operation): AttentionBlock | undefined {

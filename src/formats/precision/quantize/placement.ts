@@ -1,11 +1,9 @@
-import type { ModelShapes } from '../../onnx/shapes/infer.js';
 import { type Flow, isFloat32, type Operation, type Value } from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
 import { AttentionBlocks } from './attention.js';
-import { isConstant, readers, type WeightOperand, weightOperand } from './operands.js';
+import { isConstant, type WeightOperand, weightOperand } from './operands.js';
 import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
 import { residualInput } from './residual.js';
-import { copies } from './scale-groups.js';
 
 /** An input of an operation that reads dequantized values. */
 export interface ActivationInput {
@@ -57,13 +55,12 @@ export const leftOut: Readonly<Record<string, string>> = {
 export function placeQuantizers(
   flow: Flow,
   options: ResolvedConversion,
-  shapes: ModelShapes,
   without: ReadonlyMap<Value, string> = new Map(),
 ): Placement {
   const { quantization } = options;
   if (quantization === undefined) return { decisions: [], activations: [], probabilities: new Set() };
   const { format } = quantization;
-  const attention = new AttentionBlocks(flow, format, shapes);
+  const attention = new AttentionBlocks(flow, format);
   const facts: PlacementFacts = { options, format, attention };
   const decisions = new Map<Operation, PlacementDecision>();
   for (const operation of flow.operations)
@@ -73,11 +70,6 @@ export function placeQuantizers(
     const partner = attention.partner(product);
     if (!decision.quantized || partner === undefined || decisions.get(partner)?.quantized === true) continue;
     decisions.set(product, kept(product, 'attention', 'the other product of its attention is not quantized'));
-  }
-  for (const [product, decision] of decisions) {
-    const result = attention.resultToQuantize(product);
-    if (!decision.quantized || result === undefined || isReadQuantized(result, decisions)) continue;
-    decisions.set(product, kept(product, 'attention', 'nothing that reads its attention is quantized'));
   }
   const isQuantized = (operation: Operation) => decisions.get(operation)?.quantized === true;
   if (format.activations) {
@@ -98,22 +90,6 @@ export function placeQuantizers(
     activations,
     probabilities: new Set(activations.filter((value) => attention.isProbability(value))),
   };
-}
-
-/** Whether a quantized operation reads a value, perhaps a copy of it. */
-function isReadQuantized(
-  value: Value,
-  decisions: ReadonlyMap<Operation, PlacementDecision>,
-  seen = new Set<Value>(),
-): boolean {
-  if (seen.has(value)) return false;
-  seen.add(value);
-  return readers(value).some(
-    (reader) =>
-      decisions.get(reader)?.activations.some((input) => input.value === value) === true ||
-      (copies.has(reader.node.opType) &&
-        reader.outputs.some((output) => output !== undefined && isReadQuantized(output, decisions, seen))),
-  );
 }
 
 const hasFloats = ({ inputs, outputs }: Operation): boolean => isFloat32(inputs[0]) && isFloat32(outputs[0]);

@@ -6,7 +6,6 @@ import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
 import { plainDomain } from '../../onnx/operators.js';
-import { inferShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
@@ -64,8 +63,7 @@ export async function quantizeModel(
   assertFloat(model.proto, path);
   const opsetReason = raise(model.proto, path, format);
   const flow = readFlow(model.proto);
-  const shapes = inferShapes(model);
-  const first = placeQuantizers(flow, options, shapes);
+  const first = placeQuantizers(flow, options);
   const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isConstant(value));
   const channels = channelsOf(first);
   const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
@@ -100,7 +98,7 @@ export async function quantizeModel(
     if (weight !== undefined && typeof scales === 'string') without.set(weight.value, scales);
   }
 
-  const placement = without.size === 0 ? first : placeQuantizers(flow, options, shapes, without);
+  const placement = without.size === 0 ? first : placeQuantizers(flow, options, without);
   const shared = scaleGroups(flow, placement.activations, magnitudes);
   const activations = new Map(
     placement.activations.map((value) => {

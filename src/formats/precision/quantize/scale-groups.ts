@@ -1,7 +1,7 @@
 import type { Flow, Value } from '../flow.js';
 
 /** Operators through which TensorRT moves a QuantizeLinear: their results hold the values of their inputs. */
-export const copies: ReadonlySet<string> = new Set(
+const copies: ReadonlySet<string> = new Set(
   'Concat MaxPool Reshape Transpose Flatten Squeeze Unsqueeze Slice Split Identity Dropout'.split(' '),
 );
 
