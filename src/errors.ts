@@ -472,7 +472,7 @@ export const catalogue = {
   TF_EVAL_HEAD: {
     exitCode: ExitCode.badInput,
     meaning:
-      'The outputs of a model are not those of a detector, classifier or embedding that trtforge knows with that number of labels, are not finite, change from image to image, or have been through a sigmoid twice.',
+      'The outputs of a model are not those of a detector, classifier or embedding that trtforge knows with that number of labels, are not finite, change from image to image, have boxes of no known form, or have been through a sigmoid twice.',
     remedy: 'Check that --labels belongs to this model; the message has the shapes of the outputs.',
   },
   TF_AUDIO_INVALID: {

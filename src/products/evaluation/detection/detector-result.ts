@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
+import { boxLayouts, boxScales } from './box-format.js';
 import { cocoResultSchema } from './result.js';
 
 /** How detections were made: what ran, what its outputs were taken for, and all that decides a detection. */
@@ -11,6 +12,18 @@ export const detectorRunSchema = z.object({
     scores: z.string(),
     /** Whether overlapping boxes were suppressed. */
     needsNms: z.boolean(),
+    /** Names of the outputs that have scores and boxes. */
+    outputs: z.object({ scores: z.string(), boxes: z.string() }),
+    /** What the four numbers of a box are; `distances` are from its anchor. */
+    boxes: z.object({
+      layout: z.enum([...boxLayouts, 'distances']),
+      scale: z.enum(boxScales),
+      /** Forms that the values do not exclude either: the usual one of the head was taken. */
+      alsoFits: z.array(z.string()),
+      /** So many boxes decided, and so many of them do not fit. */
+      count: z.int(),
+      misfits: z.int(),
+    }),
     /** How it was recognised. */
     reason: z.string(),
   }),

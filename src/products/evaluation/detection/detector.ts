@@ -8,10 +8,10 @@ import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { labelsOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
+import { Decoder } from './decoder.js';
 import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
 import type { Findings } from './findings.js';
-import { decode, type Head, recogniseHead } from './heads.js';
 import type { DetectionTruth } from './instances.js';
 import { strongest, suppress } from './nms.js';
 import type { Size } from './record.js';
@@ -69,7 +69,7 @@ export async function detect(
       height: preprocessing.height,
       confidence: request.conf,
     };
-    let head: Head | undefined;
+    const decoder = new Decoder(options);
     const ran = await runImages(
       session,
       images,
@@ -79,36 +79,43 @@ export async function detect(
         const { id, size, index: place } = images[index]!;
         if (size !== null && (size[0] !== width || size[1] !== height))
           findings.add('other-size', `image ${id} of ${width}x${height}, stated ${size[0]}x${size[1]}`);
-        head ??= recogniseHead(outputs, options);
-        const candidates = decode(outputs, head, options);
-        const kept = head.needsNms
-          ? suppress(candidates, {
-              overlap: request.iou,
-              classAgnostic: request.agnosticNms,
-              topK: request.preNmsTopk,
-              maxDetections: request.maxDet,
-            })
-          : strongest(candidates, request.maxDet);
-        for (const at of kept) {
-          const category = categories[candidates.category[at]!]!;
-          if (category === NOT_SCORED) continue;
-          const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
-          const x = (value: number) => clip((value - placement.left) / placement.scaleX, width);
-          const y = (value: number) => clip((value - placement.top) / placement.scaleY, height);
-          const [left, top, right, bottom] = candidates.box.subarray(4 * at, 4 * at + 4) as unknown as [
-            number,
-            number,
-            number,
-            number,
-          ];
-          detections.image.push(place);
-          detections.category.push(category);
-          detections.score.push(candidates.score[at]!);
-          detections.box.push(x(left), y(top), x(right) - x(left), y(bottom) - y(top));
-        }
+        decoder.take(outputs, (candidates, head) => {
+          const kept = head.needsNms
+            ? suppress(candidates, {
+                overlap: request.iou,
+                classAgnostic: request.agnosticNms,
+                topK: request.preNmsTopk,
+                maxDetections: request.maxDet,
+              })
+            : strongest(candidates, request.maxDet);
+          for (const at of kept) {
+            const category = categories[candidates.category[at]!]!;
+            if (category === NOT_SCORED) continue;
+            const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
+            const x = (value: number) => clip((value - placement.left) / placement.scaleX, width);
+            const y = (value: number) => clip((value - placement.top) / placement.scaleY, height);
+            const [left, top, right, bottom] = candidates.box.subarray(4 * at, 4 * at + 4) as unknown as [
+              number,
+              number,
+              number,
+              number,
+            ];
+            detections.image.push(place);
+            detections.category.push(category);
+            detections.score.push(candidates.score[at]!);
+            const [boxWidth, boxHeight] = [x(right) - x(left), y(bottom) - y(top)];
+            detections.box.push(x(left), y(top), Math.max(0, boxWidth), Math.max(0, boxHeight));
+          }
+        });
       },
     );
-    return { ran, head: head!, imgsz: [preprocessing.width, preprocessing.height] as [number, number] };
+    const head = decoder.finish();
+    if (head.boxes.alsoFits.length > 0 && head.boxes.count > 0)
+      findings.add(
+        'assumed-box-form',
+        `${head.boxes.layout} ${head.boxes.scale}, where ${head.boxes.alsoFits.join(', ')} fits too`,
+      );
+    return { ran, head, imgsz: [preprocessing.width, preprocessing.height] as [number, number] };
   });
   const { preprocess, conf, iou, maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency } = request;
   const { ran, head, imgsz } = result;
@@ -116,7 +123,7 @@ export async function detect(
     detections,
     run: {
       candidate,
-      head: { ...head },
+      head: { ...head, boxes: { ...head.boxes, alsoFits: [...head.boxes.alsoFits] } },
       labels: { count: labels.names.length, from: labels.from },
       settings: { preprocess, imgsz, conf, iou, maxDet, preNmsTopk, agnosticNms },
       warmupRuns,

@@ -32,6 +32,10 @@ const kinds = {
     severity: 'warning',
     what: 'annotations of unknown categories, left out',
   },
+  'assumed-box-form': {
+    severity: 'warning',
+    what: 'forms of boxes that their values do not decide, so that the usual one of the head was taken',
+  },
   'other-size': {
     severity: 'warning',
     what: 'images of another size than the instances state (resized, or turned by EXIF), whose boxes are elsewhere',

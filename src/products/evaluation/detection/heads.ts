@@ -1,14 +1,7 @@
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values } from '../../../formats/tensor/values.js';
-
-/** Candidate boxes of one image, in pixels of the network's input: left, top, right, bottom. */
-export interface Candidates {
-  readonly box: Float32Array;
-  readonly score: Float32Array;
-  /** Index into the labels. */
-  readonly category: Int32Array;
-}
+import { BoxEvidence, type BoxForm } from './box-format.js';
+import { Rows, shapesOf } from './rows.js';
 
 /** What the network's outputs are; decided once, from shapes and the values of the first image. */
 export interface Head {
@@ -18,6 +11,8 @@ export interface Head {
   readonly scores: 'probabilities' | 'logits' | 'softmax';
   /** Whether overlapping boxes must be suppressed: heads with one box an object have done it. */
   readonly needsNms: boolean;
+  /** Names of the outputs that have scores and boxes. */
+  readonly outputs: { readonly scores: string; readonly boxes: string };
   /** For the user: how it was recognised. */
   readonly reason: string;
 }
@@ -31,42 +26,24 @@ export interface DecodeOptions {
   readonly confidence: number;
 }
 
-const BINS = 16;
+/** Bins of a distance. */
+export const BINS = 16;
+export const STRIDES = [8, 16, 32] as const;
 /** A sigmoid of probabilities lies between 0.5 and this, in 16 bits too. */
 const SIGMOID_OF_ONE = 0.732;
 /** So many scores are not all in there by chance. */
 const ENOUGH_SCORES = 100;
-const STRIDES = [8, 16, 32] as const;
+/** What rounding to 16 or 8 bits adds to the sum of a softmax. */
+const SUM_ERROR = 0.02;
+/** Logits beyond this are a probability of 1 in any type: larger values are pixels. */
+const LARGEST_LOGIT = 50;
 
-const mismatch = (message: string, remedy: string, details?: Record<string, unknown>) =>
+export const mismatch = (message: string, remedy: string, details?: Record<string, unknown>) =>
   new TrtforgeError('TF_EVAL_HEAD', message, { remedy, details });
-
-const shapesOf = (outputs: NamedTensors): string =>
-  [...outputs].map(([name, { shape }]) => `${name} [${shape.join(',')}]`).join(', ');
 
 /** Anchors of strides 8, 16 and 32 at an input size. */
 const anchorCount = (width: number, height: number): number =>
   STRIDES.reduce((sum, stride) => sum + Math.floor(width / stride) * Math.floor(height / stride), 0);
-
-/** A matrix of values by row and channel, however the tensor orders them. */
-class Rows {
-  readonly values: Float32Array;
-  readonly count: number;
-  readonly channels: number;
-  readonly #row: number;
-  readonly #channel: number;
-
-  constructor(tensor: Tensor, name: string, channelAxis: 1 | 2) {
-    const [, first = 0, second = 0] = tensor.shape.length === 2 ? [1, ...tensor.shape] : tensor.shape;
-    this.values = float32Values(tensor, name);
-    [this.channels, this.count] = channelAxis === 1 ? [first, second] : [second, first];
-    [this.#channel, this.#row] = channelAxis === 1 ? [second, 1] : [1, second];
-  }
-
-  at(row: number, channel: number): number {
-    return this.values[row * this.#row + channel * this.#channel]!;
-  }
-}
 
 interface Found {
   readonly head: Head;
@@ -75,36 +52,65 @@ interface Found {
   readonly boxes?: Rows;
 }
 
+/** First channel of the class scores. */
+export const firstScore = ({ kind }: Head): number =>
+  ({ 'end-to-end': 4, boxes: 4, dfl: 4 * BINS, objectness: 5, detr: 0 })[kind];
+
+/** The form of boxes that exporters write for a head. */
+export const usualForm = ({ kind }: Head): BoxForm => ({
+  layout: kind === 'end-to-end' ? 'corners' : 'centre-size',
+  scale: kind === 'detr' ? 'normalised' : 'pixels',
+});
+
 /**
- * Recognises the head from the outputs of one image. Throws TF_EVAL_HEAD where no known head has these shapes with this number of labels, and where the
- * scores were put through a sigmoid twice.
+ * Recognises the head from the outputs of one image. Throws TF_EVAL_HEAD where no known head has these shapes with this number of labels, where it is open
+ * which output has the boxes, and where scores were put through a sigmoid twice, or one beside a background.
  */
 export function recogniseHead(outputs: NamedTensors, options: DecodeOptions): Head {
-  const { head, rows } = find(outputs, options);
-  if (head.scores === 'softmax') return head;
-  const columns = head.kind === 'end-to-end' ? 1 : options.classes;
-  const [low, high] = rangeOf(rows, head, columns);
-  if (low >= 0.5 && high <= SIGMOID_OF_ONE && rows.count * columns >= ENOUGH_SCORES)
+  const { head, rows } = findHead(outputs, options);
+  const columns = head.kind === 'end-to-end' ? 1 : rows.channels - firstScore(head);
+  const [low, high] = rows.rangeOf(firstScore(head), columns);
+  const isMany = rows.count * columns >= ENOUGH_SCORES;
+  const from = `scores from ${low.toPrecision(3)} to ${high.toPrecision(3)}`;
+  if (head.scores === 'softmax') {
+    if (isSoftmax(rows, low))
+      return { ...head, scores: 'probabilities', reason: `${head.reason}; its rows add up to 1 already` };
+    if (low < 0 || high > 1 || !isMany) return { ...head, reason: `${head.reason}; ${from} are logits` };
+    throw mismatch(
+      `The scores of ${options.classes} classes and a background lie between 0 and 1, and those of a query do not add up to 1.`,
+      'Export logits, or a softmax over all classes with the background last.',
+      { low, high },
+    );
+  }
+  if (low >= 0.5 && high <= SIGMOID_OF_ONE && isMany)
     throw mismatch(
       `Every score lies between 0.5 and ${high.toPrecision(3)}: the model applies the sigmoid twice.`,
       'Export the model again with one sigmoid, or without.',
       { low, high },
     );
   if (head.kind === 'end-to-end') return head;
-  if (low < -1e-3 || high > 1 + 1e-3)
-    return {
-      ...head,
-      scores: 'logits',
-      reason: `${head.reason}; scores from ${low.toPrecision(3)} to ${high.toPrecision(3)} are logits`,
-    };
-  return {
-    ...head,
-    reason: `${head.reason}; scores from ${low.toPrecision(3)} to ${high.toPrecision(3)} are probabilities`,
-  };
+  const scores = low < -1e-3 || high > 1 + 1e-3 ? 'logits' : 'probabilities';
+  return { ...head, scores, reason: `${head.reason}; ${from} are ${scores}` };
 }
 
-function find(outputs: NamedTensors, { classes, width, height }: DecodeOptions): Found {
-  const detr = findDetr(outputs, classes);
+/** Whether the scores of every query are those of a softmax. */
+function isSoftmax(rows: Rows, low: number): boolean {
+  if (low < -1e-3) return false;
+  for (let row = 0; row < rows.count; row++) {
+    let sum = 0;
+    for (let channel = 0; channel < rows.channels; channel++) sum += rows.at(row, channel);
+    if (!(Math.abs(sum - 1) <= SUM_ERROR)) return false;
+  }
+  return rows.count > 0;
+}
+
+/** The head by shapes, its scores not looked at yet; `known` is that of the images before. Throws TF_EVAL_HEAD. */
+export function findHead(
+  outputs: NamedTensors,
+  { classes, width, height }: DecodeOptions,
+  known?: Head,
+): Found {
+  const detr = findDetr(outputs, { classes, width, height }, known);
   if (detr !== undefined) return detr;
   const unknown = (why: string) =>
     mismatch(
@@ -117,25 +123,19 @@ function find(outputs: NamedTensors, { classes, width, height }: DecodeOptions):
   const dims = tensor.shape.length === 2 ? [1, ...tensor.shape] : tensor.shape;
   if (dims.length !== 3 || dims[0] !== 1) throw unknown('one output of one image has 2 or 3 dimensions');
   const [, first = 0, second = 0] = dims;
+  const one = { scores: 'probabilities', outputs: { scores: name, boxes: name } } as const;
   if (second === 6 && first <= 1000) {
     const rows = new Rows(tensor, name, 2);
+    const reason = `[1,${first},6] is ${first} rows of a box, its score and its class`;
     if (isEndToEnd(rows, classes))
-      return {
-        rows,
-        head: {
-          kind: 'end-to-end',
-          scores: 'probabilities',
-          needsNms: false,
-          reason: `[1,${first},6] is left, top, right, bottom, score, class`,
-        },
-      };
+      return { rows, head: { ...one, kind: 'end-to-end', needsNms: false, reason } };
   }
   const anchors = anchorCount(width, height);
   let why = 'no axis is 4, 5 or 64 longer than the labels';
   for (const [kind, channels, what] of [
-    ['boxes', 4 + classes, 'centre, size and one score a class'],
+    ['boxes', 4 + classes, 'a box and one score a class'],
     ['dfl', 4 * BINS + classes, 'distance distributions and one score a class'],
-    ['objectness', 5 + classes, 'centre, size, objectness and one score a class'],
+    ['objectness', 5 + classes, 'a box, objectness and one score a class'],
   ] as const) {
     const axis = first === channels ? 1 : second === channels ? 2 : undefined;
     if (axis === undefined) continue;
@@ -145,12 +145,12 @@ function find(outputs: NamedTensors, { classes, width, height }: DecodeOptions):
       continue;
     }
     const reason = `[1,${first},${second}] is ${rows.count} anchors of ${what}`;
-    return { rows, head: { kind, scores: 'probabilities', needsNms: true, reason } };
+    return { rows, head: { ...one, kind, needsNms: true, reason } };
   }
   throw unknown(why);
 }
 
-/** Classes are whole numbers, scores probabilities, and boxes have their corners in order. */
+/** Classes are whole numbers, and scores probabilities. */
 function isEndToEnd(rows: Rows, classes: number): boolean {
   for (let row = 0; row < rows.count; row++) {
     const [score, category] = [rows.at(row, 4), rows.at(row, 5)];
@@ -160,179 +160,72 @@ function isEndToEnd(rows: Rows, classes: number): boolean {
   return true;
 }
 
-function findDetr(outputs: NamedTensors, classes: number): Found | undefined {
-  if (outputs.size !== 2) return undefined;
-  const entries = [...outputs];
-  const ofBoxes = entries.filter(([, { shape }]) => shape.length === 3 && shape[2] === 4);
-  // With three or four classes both outputs may have four columns.
-  const boxes = ofBoxes.find(([name]) => /box/i.test(name)) ?? ofBoxes[0];
-  const logits = entries.find((entry) => entry !== boxes);
-  if (boxes === undefined || logits === undefined) return undefined;
-  const [, queries, channels = 0] = logits[1].shape;
-  if (logits[1].shape.length !== 3 || queries !== boxes[1].shape[1]) return undefined;
-  if (channels !== classes && channels !== classes + 1) return undefined;
-  const background = channels === classes + 1;
+type Output = readonly [name: string, tensor: Tensor];
+type Pair = readonly [boxes: Output, scores: Output];
+
+function findDetr(
+  outputs: NamedTensors,
+  canvas: Omit<DecodeOptions, 'confidence'>,
+  known: Head | undefined,
+): Found | undefined {
+  const [one, other, ...more] = [...outputs];
+  if (one === undefined || other === undefined || more.length > 0) return undefined;
+  const { classes } = canvas;
+  const pairs = (
+    [
+      [one, other],
+      [other, one],
+    ] as const
+  ).filter(([[, { shape: boxes }], [, { shape: scores }]]) => {
+    const [, queries, channels] = scores;
+    const isOfClasses = channels === classes || channels === classes + 1;
+    return boxes.length === 3 && scores.length === 3 && boxes[2] === 4 && queries === boxes[1] && isOfClasses;
+  });
+  const pair = pairs.length > 1 ? (knownPair(pairs, known) ?? pairByValues(pairs, canvas)) : pairs[0];
+  if (pair === undefined) return undefined;
+  const [[boxesName, boxes], [scoresName, scores]] = pair;
+  const rows = new Rows(scores, scoresName, 2);
+  const background = rows.channels === classes + 1;
+  const of = `${rows.count} queries of ${classes} classes`;
   return {
-    rows: new Rows(logits[1], logits[0], 2),
-    boxes: new Rows(boxes[1], boxes[0], 2),
+    rows,
+    boxes: new Rows(boxes, boxesName, 2),
     head: {
       kind: 'detr',
       scores: background ? 'softmax' : 'probabilities',
       needsNms: false,
-      reason: background
-        ? `${queries} queries of ${classes} classes and a background, softmax`
-        : `${queries} queries of ${classes} classes`,
+      outputs: { scores: scoresName, boxes: boxesName },
+      reason: background ? `${of} and a background, softmax` : of,
     },
   };
 }
 
-/** First channel of the class scores. */
-const firstScore = ({ kind }: Head): number =>
-  ({ 'end-to-end': 4, boxes: 4, dfl: 4 * BINS, objectness: 5, detr: 0 })[kind];
-
-function rangeOf(rows: Rows, head: Head, columns: number): readonly [number, number] {
-  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  const start = firstScore(head);
-  for (let row = 0; row < rows.count; row++)
-    for (let channel = start; channel < start + columns; channel++) {
-      const score = rows.at(row, channel);
-      if (score < low) low = score;
-      if (score > high) high = score;
-    }
-  return [low, high];
+/** With three or four classes both outputs have four columns: names tell which has the boxes. */
+function knownPair(pairs: readonly Pair[], known: Head | undefined): Pair | undefined {
+  const tests: readonly ((pair: Pair) => boolean)[] =
+    known === undefined
+      ? [
+          ([[boxes], [scores]]) => /box/i.test(boxes) && !/box/i.test(scores),
+          ([[boxes], [scores]]) => SCORES.test(scores) && !SCORES.test(boxes),
+        ]
+      : [([[boxes]]) => boxes === known.outputs.boxes];
+  return tests.flatMap((test) => pairs.filter(test))[0];
 }
 
-const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
+const SCORES = /logit|score|class|cls|prob|conf/i;
 
-/**
- * Boxes of one image with the score of their best class, above the confidence. Throws TF_EVAL_HEAD where the outputs are not those of the head that was
- * recognised, as for scores beyond 1 where probabilities were seen before, and for scores and boxes that are not finite numbers.
- */
-export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Candidates {
-  const found = find(outputs, options);
-  if (found.head.kind !== head.kind)
-    throw mismatch(
-      `The outputs of this image look like a ${found.head.kind} head, those before like ${head.kind}.`,
-      'Report the model: the head is decided by the first image.',
-    );
-  const { rows, boxes } = found;
-  const box: number[] = [];
-  const score: number[] = [];
-  const category: number[] = [];
-  for (let row = 0; row < rows.count; row++)
-    for (const scored of scoresOf(rows, row, head, options)) {
-      if (Number.isNaN(scored.score)) throw notFinite('score');
-      if (scored.score <= options.confidence) continue;
-      const corners = boxOf(rows, boxes, row, head, options);
-      if (!corners.every(Number.isFinite)) throw notFinite('box');
-      score.push(scored.score);
-      category.push(scored.category);
-      box.push(...corners);
-    }
-  return {
-    box: Float32Array.from(box),
-    score: Float32Array.from(score),
-    category: Int32Array.from(category),
-  };
-}
-
-const notFinite = (what: 'score' | 'box') =>
-  mismatch(
-    `A ${what} is not a finite number.`,
-    'Look for overflow: `trtforge verify` names outputs with NaN or infinities.',
+/** The pair whose boxes have a form of boxes, and whose scores are no pixels. Throws TF_EVAL_HEAD where both or none do. */
+function pairByValues(pairs: readonly Pair[], canvas: Omit<DecodeOptions, 'confidence'>): Pair {
+  const found = pairs.filter(([[boxesName, boxes], [scoresName, scores]]) => {
+    const evidence = new BoxEvidence({ layout: 'centre-size', scale: 'normalised' }, canvas);
+    evidence.add(new Rows(boxes, boxesName, 2).values);
+    return evidence.isOfBoxes && new Rows(scores, scoresName, 2).rangeOf(0, 4)[1] <= LARGEST_LOGIT;
+  });
+  if (found.length === 1) return found[0]!;
+  const names = pairs.map(([[name]]) => name);
+  throw mismatch(
+    `The outputs ${names.join(' and ')} both have four columns, and neither names nor values tell which has the boxes.`,
+    'Rename the outputs of the model, to "boxes" and "logits" for one.',
+    { outputs: names },
   );
-
-interface Scored {
-  readonly score: number;
-  readonly category: number;
-}
-
-/** What one row is taken for: its best class, or, of queries with independent classes, each of them (the best 300 of all decide, as RT-DETR does it). */
-function scoresOf(rows: Rows, row: number, head: Head, options: DecodeOptions): readonly Scored[] {
-  if (head.kind === 'end-to-end') return [{ score: rows.at(row, 4), category: rows.at(row, 5) }];
-  if (head.kind !== 'detr' || head.scores === 'softmax') return [bestClass(rows, row, head, options)];
-  const probability = head.scores === 'logits' ? sigmoid : (value: number) => value;
-  return Array.from({ length: options.classes }, (_, category) => ({
-    score: probability(rows.at(row, category)),
-    category,
-  }));
-}
-
-function bestClass(rows: Rows, row: number, head: Head, { classes }: DecodeOptions): Scored {
-  const start = firstScore(head);
-  let [best, category] = [Number.NEGATIVE_INFINITY, 0];
-  for (let at = 0; at < classes; at++) {
-    const value = rows.at(row, start + at);
-    if (Number.isNaN(value)) return { score: Number.NaN, category: at };
-    if (value > best) [best, category] = [value, at];
-  }
-  let score = best;
-  if (head.scores === 'logits') score = sigmoid(best);
-  else if (head.scores === 'softmax') score = softmaxShare(rows, row, best, classes);
-  else if (best > 1 + 1e-3)
-    throw mismatch(
-      `A class score is ${best}, but those of the first image were probabilities.`,
-      'Evaluate images with something on them first, or export the model with its sigmoid.',
-    );
-  if (head.kind === 'objectness')
-    score *= head.scores === 'logits' ? sigmoid(rows.at(row, 4)) : rows.at(row, 4);
-  return { score, category };
-}
-
-/** Of the best class among all and the background, which is the last channel. */
-function softmaxShare(rows: Rows, row: number, best: number, classes: number): number {
-  let sum = 0;
-  const top = Math.max(best, rows.at(row, classes));
-  for (let at = 0; at <= classes; at++) sum += Math.exp(rows.at(row, at) - top);
-  return Math.exp(best - top) / sum;
-}
-
-function boxOf(
-  rows: Rows,
-  boxes: Rows | undefined,
-  row: number,
-  { kind }: Head,
-  { width, height }: DecodeOptions,
-): readonly [number, number, number, number] {
-  if (kind === 'end-to-end') return [rows.at(row, 0), rows.at(row, 1), rows.at(row, 2), rows.at(row, 3)];
-  if (kind === 'dfl') return fromDistances(rows, row, width, height);
-  const source = boxes ?? rows;
-  const [scaleX, scaleY] = kind === 'detr' ? [width, height] : [1, 1];
-  const [x, y] = [source.at(row, 0) * scaleX, source.at(row, 1) * scaleY];
-  const [halfWidth, halfHeight] = [(source.at(row, 2) * scaleX) / 2, (source.at(row, 3) * scaleY) / 2];
-  return [x - halfWidth, y - halfHeight, x + halfWidth, y + halfHeight];
-}
-
-/** Distances to left, top, right and bottom are expectations over 16 bins, in strides, from the centre of the anchor's cell. */
-function fromDistances(
-  rows: Rows,
-  row: number,
-  width: number,
-  height: number,
-): readonly [number, number, number, number] {
-  let cell = row;
-  for (const stride of STRIDES) {
-    const columns = Math.floor(width / stride);
-    const cells = columns * Math.floor(height / stride);
-    if (cell >= cells) {
-      cell -= cells;
-      continue;
-    }
-    const [x, y] = [((cell % columns) + 0.5) * stride, (Math.floor(cell / columns) + 0.5) * stride];
-    const distance = (side: number) => expectation(rows, row, side * BINS) * stride;
-    return [x - distance(0), y - distance(1), x + distance(2), y + distance(3)];
-  }
-  throw new RangeError(`anchor ${row} of ${rows.count}`);
-}
-
-function expectation(rows: Rows, row: number, first: number): number {
-  let top = Number.NEGATIVE_INFINITY;
-  for (let bin = 0; bin < BINS; bin++) top = Math.max(top, rows.at(row, first + bin));
-  let [sum, weighted] = [0, 0];
-  for (let bin = 0; bin < BINS; bin++) {
-    const share = Math.exp(rows.at(row, first + bin) - top);
-    sum += share;
-    weighted += share * bin;
-  }
-  return weighted / sum;
 }

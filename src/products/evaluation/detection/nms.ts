@@ -1,4 +1,4 @@
-import type { Candidates } from './heads.js';
+import type { Candidates } from './decode.js';
 
 export interface SuppressionOptions {
   /** Of two boxes with a larger overlap the one of the lower score goes. */

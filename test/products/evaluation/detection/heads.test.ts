@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
 import { tensorFrom } from '../../../../src/formats/tensor/values.js';
-import {
-  type DecodeOptions,
-  decode,
-  recogniseHead,
-} from '../../../../src/products/evaluation/detection/heads.js';
+import type { Candidates } from '../../../../src/products/evaluation/detection/decode.js';
+import { Decoder } from '../../../../src/products/evaluation/detection/decoder.js';
+import { type DecodeOptions, recogniseHead } from '../../../../src/products/evaluation/detection/heads.js';
 import { codeOf } from '../../../support/refusal.js';
 
 const CLASSES = 3;
@@ -28,11 +26,24 @@ function output(
     ['out', tensorFrom('float32', first ? [1, channels, anchors] : [1, anchors, channels], values)],
   ]);
 }
+const boxesOf = ({ box, score }: Candidates) =>
+  Array.from(score, (_, at) => Array.from(box.subarray(4 * at, 4 * at + 4)));
+/** What is found on images, and what their outputs were taken for. */
+function decodedAll(images: readonly NamedTensors[], given = options) {
+  const decoder = new Decoder(given);
+  const found: Candidates[] = [];
+  for (const outputs of images) decoder.take(outputs, (candidates) => found.push(candidates));
+  return { head: decoder.finish(), found };
+}
 const decoded = (outputs: NamedTensors) => {
-  const head = recogniseHead(outputs, options);
-  const { box, score, category } = decode(outputs, head, options);
-  const boxes = Array.from(score, (_, at) => Array.from(box.subarray(4 * at, 4 * at + 4)));
-  return { head, boxes, scores: Array.from(score), categories: Array.from(category) };
+  const { head, found } = decodedAll([outputs]);
+  const [image] = found as [Candidates];
+  return {
+    head,
+    boxes: boxesOf(image),
+    scores: Array.from(image.score),
+    categories: Array.from(image.category),
+  };
 };
 
 describe('[1,4+C,N]', () => {
@@ -78,11 +89,9 @@ describe('[1,4+C,N]', () => {
   );
 
   it('a score beyond 1 after an image with probabilities, and NaN, are TF_EVAL_HEAD', () => {
-    const head = recogniseHead(output(7, ANCHORS, boxes(0.75, 0.01)), options);
-    expect(codeOf(() => decode(output(7, ANCHORS, boxes(3, 0.01)), head, options))).toBe('TF_EVAL_HEAD');
-    expect(codeOf(() => decode(output(7, ANCHORS, boxes(Number.NaN, 0.01)), head, options))).toBe(
-      'TF_EVAL_HEAD',
-    );
+    const first = output(7, ANCHORS, boxes(0.75, 0.01));
+    for (const score of [3, Number.NaN])
+      expect(codeOf(() => decodedAll([first, output(7, ANCHORS, boxes(score, 0.01))]))).toBe('TF_EVAL_HEAD');
   });
 });
 
@@ -137,39 +146,180 @@ it('[1,N,5+C] multiplies objectness and class', () => {
   expect([scores, categories]).toEqual([[0.375], [1]]);
 });
 
+describe('the form of boxes', () => {
+  /** Cells of 12 pixels, all over the input and a bit beyond it: left, top, right, bottom. */
+  const cells = Array.from({ length: 36 }, (_, at) => {
+    const [left, top] = [(at % 6) * 10.5 - 1, Math.floor(at / 6) * 10.5 - 1];
+    return [left, top, left + 12, top + 12];
+  });
+  type Box = readonly number[];
+  const forms: Readonly<Record<string, (box: Box) => Box>> = {
+    corners: (box) => box,
+    'centre-size': ([l = 0, t = 0, r = 0, b = 0]) => [(l + r) / 2, (t + b) / 2, r - l, b - t],
+    'left-top-size': ([l = 0, t = 0, r = 0, b = 0]) => [l, t, r - l, b - t],
+  };
+  const scaled = { pixels: 1, normalised: 1 / 64 };
+  const written = Object.entries(forms).flatMap(([layout, write]) =>
+    Object.entries(scaled).map(([scale, factor]) => ({
+      form: { layout, scale },
+      boxes: cells.map((cell) => write(cell).map((value) => value * factor)),
+    })),
+  );
+  const scores = Array.from({ length: 36 }, (_, at) => [0.9 - at / 100, 0, 0]);
+  /** The heads that have four numbers a box, with these boxes. */
+  const heads: Readonly<Record<string, (boxes: readonly Box[]) => NamedTensors>> = {
+    'end-to-end': (boxes) =>
+      output(6, boxes.length, (row, at) => [...boxes[row]!, scores[row]![0]!, 0][at]!, 'anchors first'),
+    boxes: (boxes) => output(7, boxes.length, (row, at) => [...boxes[row]!, ...scores[row]!][at]!),
+    objectness: (boxes) =>
+      output(8, boxes.length, (row, at) => [...boxes[row]!, 1, ...scores[row]!][at]!, 'anchors first'),
+    detr: (boxes) => {
+      const rows = boxes.map((_, row) =>
+        scores[row]!.map((score) => Math.log((score + 1e-6) / (1.01 - score))),
+      );
+      return new Map([
+        ['logits', tensorFrom('float32', [1, boxes.length, 3], Float32Array.from(rows.flat()))],
+        ['boxes', tensorFrom('float32', [1, boxes.length, 4], Float32Array.from(boxes.flat()))],
+      ]);
+    },
+  };
+
+  it.each(
+    Object.keys(heads).flatMap((kind) =>
+      written.map((each) => ({ kind, ...each, name: Object.values(each.form).join(', ') })),
+    ),
+  )('$kind: $name', ({ kind, form, boxes }) => {
+    const { head, ...found } = decoded(heads[kind]!(boxes));
+    expect(head).toMatchObject({ kind, boxes: { ...form, alsoFits: [], count: 36 } });
+    expect(found.boxes.map((box) => box.map((side) => Number(side.toFixed(3))))).toEqual(cells);
+  });
+
+  it('that values leave open is the usual one of the head, and the others are named', () => {
+    const one = (kind: string) => decoded(heads[kind]!([[30, 30, 40, 40]])).head.boxes;
+    expect(one('end-to-end')).toMatchObject({ layout: 'corners', alsoFits: ['centre-size in pixels'] });
+    expect(one('boxes')).toMatchObject({ layout: 'centre-size', alsoFits: ['corners in pixels'] });
+  });
+
+  it('is decided by all images where none has many boxes', () => {
+    const centres = written.find(
+      ({ form }) => form.layout === 'centre-size' && form.scale === 'pixels',
+    )!.boxes;
+    const { head, found } = decodedAll(centres.map((box) => heads['end-to-end']!([box])));
+    expect(head.boxes).toMatchObject({ layout: 'centre-size', count: 36 });
+    expect(found.flatMap(boxesOf)).toEqual(cells);
+  });
+
+  it('that no box has, or that changes, is TF_EVAL_HEAD', () => {
+    const image = (boxes: readonly Box[]) => heads['end-to-end']!(boxes);
+    const far = cells.map((cell) => cell.map((side) => side * 3 + 100));
+    expect(codeOf(() => decodedAll([image(far)]))).toBe('TF_EVAL_HEAD');
+    const sizes = written.find(
+      ({ form }) => form.layout === 'left-top-size' && form.scale === 'pixels',
+    )!.boxes;
+    const many = (boxes: readonly Box[], count: number) => Array.from({ length: count }, () => image(boxes));
+    expect(codeOf(() => decodedAll([...many(cells, 2), ...many(sizes, 8)]))).toBe('TF_EVAL_HEAD');
+  });
+});
+
 describe('DETR', () => {
-  const detr = (channels: number, value: (query: number, channel: number) => number): NamedTensors =>
+  const matrix = (rows: readonly (readonly number[])[]) =>
+    tensorFrom('float32', [1, rows.length, rows[0]!.length], Float32Array.from(rows.flat()));
+  const some = [
+    [0.5, 0.5, 0.25, 0.5],
+    [0, 0, 0, 0],
+  ];
+  const detr = (scores: readonly (readonly number[])[]): NamedTensors =>
     new Map([
-      [
-        'logits',
-        tensorFrom(
-          'float32',
-          [1, 2, channels],
-          Float32Array.from({ length: 2 * channels }, (_, at) =>
-            value(Math.floor(at / channels), at % channels),
-          ),
-        ),
-      ],
-      ['pred_boxes', tensorFrom('float32', [1, 2, 4], Float32Array.of(0.5, 0.5, 0.25, 0.5, 0, 0, 0, 0))],
+      ['logits', matrix(scores)],
+      ['pred_boxes', matrix(some)],
     ]);
 
   it('with a background is a softmax over all', () => {
     const { head, boxes, scores, categories } = decoded(
-      detr(4, (query, channel) => (query === 0 && channel === 1 ? 2 : query === 1 && channel === 3 ? 9 : 0)),
+      detr([
+        [0, 2, 0, 0],
+        [0, 0, 0, 9],
+      ]),
     );
-    expect(head.scores).toBe('softmax');
+    expect(head).toMatchObject({ scores: 'softmax', outputs: { scores: 'logits', boxes: 'pred_boxes' } });
     expect(categories).toEqual([1]);
     expect(scores[0]).toBeCloseTo(Math.exp(2) / (Math.exp(2) + 3), 6);
     expect(boxes).toEqual([[24, 16, 40, 48]]);
   });
 
+  it('with a softmax inside gets no second one', () => {
+    const { head, scores, categories } = decoded(
+      detr([
+        [0.2, 0.7, 0.05, 0.05],
+        [0, 0.01, 0, 0.99],
+      ]),
+    );
+    expect(head.scores).toBe('probabilities');
+    expect(categories).toEqual([1]);
+    expect(scores[0]).toBeCloseTo(0.7, 6);
+  });
+
+  it('a sigmoid of classes and a background is TF_EVAL_HEAD', () => {
+    const rows = Array.from({ length: 50 }, () => [0.1, 0.9, 0.1, 0.2]);
+    const outputs = new Map([
+      ['logits', matrix(rows)],
+      ['boxes', matrix(rows.map(() => some[0]!))],
+    ]);
+    expect(codeOf(() => recogniseHead(outputs, options))).toBe('TF_EVAL_HEAD');
+  });
+
   it('without one scores every class of a query by itself', () => {
     const { head, scores, categories } = decoded(
-      detr(3, (query, channel) => (query === 0 ? [1, -4, 3][channel]! : -9)),
+      detr([
+        [1, -4, 3],
+        [-9, -9, -9],
+      ]),
     );
     expect(head.scores).toBe('logits');
     expect(categories).toEqual([0, 2]);
     expect(scores.map((score) => score.toFixed(4))).toEqual(['0.7311', '0.9526']);
+  });
+
+  describe('of four classes, whose outputs have one shape', () => {
+    const four = { ...options, classes: 4 };
+    const boxes = Array.from({ length: 9 }, (_, at) => [0.1 + at / 11, 0.5, 0.1, 0.3]);
+    const pixels = boxes.map((box) => box.map((side) => 64 * side));
+    const logits = boxes.map((_, at) => [-5, -4.5, -6, at === 3 ? 2 : -3]);
+    const shares = boxes.map((_, at) => [0.01, 0.02, 0.01, at === 3 ? 0.9 : 0.03]);
+    const found = (first: string, rows: typeof boxes, second: string, others: typeof boxes) =>
+      recogniseHead(
+        new Map([
+          [first, matrix(rows)],
+          [second, matrix(others)],
+        ]),
+        four,
+      ).outputs;
+
+    it.each([
+      ['a name with box', 'pred_boxes', boxes, 'out', shares],
+      ['a name with logits', 'out', boxes, 'pred_logits', shares],
+      ['boxes from 0 to 1 beside logits', 'a', boxes, 'b', logits],
+      ['boxes in pixels beside logits', 'a', pixels, 'b', logits],
+      ['boxes in pixels beside probabilities', 'a', pixels, 'b', shares],
+    ])('%s', (_, boxesName, rows, scoresName, others) => {
+      const expected = { boxes: boxesName, scores: scoresName };
+      expect(found(boxesName, rows, scoresName, others)).toEqual(expected);
+      expect(found(scoresName, others, boxesName, rows)).toEqual(expected);
+    });
+
+    it('boxes from 0 to 1 beside probabilities without names are TF_EVAL_HEAD', () => {
+      expect(codeOf(() => found('a', boxes, 'b', shares))).toBe('TF_EVAL_HEAD');
+    });
+
+    it('the first image decides for all', () => {
+      const image = (scores: typeof boxes): NamedTensors =>
+        new Map([
+          ['b', matrix(scores)],
+          ['a', matrix(boxes)],
+        ]);
+      const { found: images } = decodedAll([image(logits), image(shares)], four);
+      expect(images.map(({ box }) => box.length / 4)).toEqual([1, 36]);
+    });
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Candidates } from '../../../../src/products/evaluation/detection/heads.js';
+import type { Candidates } from '../../../../src/products/evaluation/detection/decode.js';
 import { strongest, suppress } from '../../../../src/products/evaluation/detection/nms.js';
 
 const of = (rows: readonly (readonly [number, number, number, number, number, number])[]): Candidates => ({

@@ -1,0 +1,146 @@
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import { type BoxFormat, cornersOf } from './box-format.js';
+import { BINS, type DecodeOptions, findHead, firstScore, type Head, mismatch, STRIDES } from './heads.js';
+import type { Rows } from './rows.js';
+
+/** Candidate boxes of one image. */
+export interface Candidates {
+  /** Four numbers each: left, top, right, bottom in pixels of the network's input; before `withCorners` as the head has them. */
+  readonly box: Float32Array;
+  readonly score: Float32Array;
+  /** Index into the labels. */
+  readonly category: Int32Array;
+}
+
+const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
+
+/**
+ * Boxes of one image with the score of their best class, above the confidence. Throws TF_EVAL_HEAD where the outputs are not those of the head that was
+ * recognised, as for scores beyond 1 where probabilities were seen before, and for scores and boxes that are not finite numbers.
+ */
+export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Candidates {
+  const found = findHead(outputs, options, head);
+  if (found.head.kind !== head.kind)
+    throw mismatch(
+      `The outputs of this image look like a ${found.head.kind} head, those before like ${head.kind}.`,
+      'Report the model: the head is decided by the first image.',
+    );
+  const { rows, boxes } = found;
+  const box: number[] = [];
+  const score: number[] = [];
+  const category: number[] = [];
+  for (let row = 0; row < rows.count; row++)
+    for (const scored of scoresOf(rows, row, head, options)) {
+      if (Number.isNaN(scored.score)) throw notFinite('score');
+      if (scored.score <= options.confidence) continue;
+      const numbers = boxOf(boxes ?? rows, row, head, options);
+      if (!numbers.every(Number.isFinite)) throw notFinite('box');
+      score.push(scored.score);
+      category.push(scored.category);
+      box.push(...numbers);
+    }
+  return {
+    box: Float32Array.from(box),
+    score: Float32Array.from(score),
+    category: Int32Array.from(category),
+  };
+}
+
+/** The candidates with their boxes as corners in pixels. */
+export function withCorners(candidates: Candidates, format: BoxFormat, canvas: DecodeOptions): Candidates {
+  const box = new Float32Array(candidates.box.length);
+  for (let at = 0; at < box.length; at += 4) box.set(cornersOf(format, candidates.box, at, canvas), at);
+  return { ...candidates, box };
+}
+
+const notFinite = (what: 'score' | 'box') =>
+  mismatch(
+    `A ${what} is not a finite number.`,
+    'Look for overflow: `trtforge verify` names outputs with NaN or infinities.',
+  );
+
+interface Scored {
+  readonly score: number;
+  readonly category: number;
+}
+
+/** What one row is taken for: its best class, or, of queries with independent classes, each of them (the best 300 of all decide, as RT-DETR does it). */
+function scoresOf(rows: Rows, row: number, head: Head, options: DecodeOptions): readonly Scored[] {
+  if (head.kind === 'end-to-end') return [{ score: rows.at(row, 4), category: rows.at(row, 5) }];
+  const hasBackground = head.kind === 'detr' && rows.channels > options.classes;
+  if (head.kind !== 'detr' || hasBackground) return [bestClass(rows, row, head, options)];
+  const probability = head.scores === 'logits' ? sigmoid : (value: number) => value;
+  return Array.from({ length: options.classes }, (_, category) => ({
+    score: probability(rows.at(row, category)),
+    category,
+  }));
+}
+
+function bestClass(rows: Rows, row: number, head: Head, { classes }: DecodeOptions): Scored {
+  const start = firstScore(head);
+  let [best, category] = [Number.NEGATIVE_INFINITY, 0];
+  for (let at = 0; at < classes; at++) {
+    const value = rows.at(row, start + at);
+    if (Number.isNaN(value)) return { score: Number.NaN, category: at };
+    if (value > best) [best, category] = [value, at];
+  }
+  let score = best;
+  if (head.scores === 'logits') score = sigmoid(best);
+  else if (head.scores === 'softmax') score = softmaxShare(rows, row, best, classes);
+  else if (best > 1 + 1e-3)
+    throw mismatch(
+      `A class score is ${best}, but those of the first image were probabilities.`,
+      'Evaluate images with something on them first, or export the model with its sigmoid.',
+    );
+  if (head.kind === 'objectness')
+    score *= head.scores === 'logits' ? sigmoid(rows.at(row, 4)) : rows.at(row, 4);
+  return { score, category };
+}
+
+/** Of the best class among all and the background, which is the last channel. */
+function softmaxShare(rows: Rows, row: number, best: number, classes: number): number {
+  let sum = 0;
+  const top = Math.max(best, rows.at(row, classes));
+  for (let at = 0; at <= classes; at++) sum += Math.exp(rows.at(row, at) - top);
+  return Math.exp(best - top) / sum;
+}
+
+/** The four numbers as the head has them, or the corners that distances are from an anchor. */
+const boxOf = (rows: Rows, row: number, { kind }: Head, { width, height }: DecodeOptions) =>
+  kind === 'dfl'
+    ? fromDistances(rows, row, width, height)
+    : ([rows.at(row, 0), rows.at(row, 1), rows.at(row, 2), rows.at(row, 3)] as const);
+
+/** Distances to left, top, right and bottom are expectations over 16 bins, in strides, from the centre of the anchor's cell. */
+function fromDistances(
+  rows: Rows,
+  row: number,
+  width: number,
+  height: number,
+): readonly [number, number, number, number] {
+  let cell = row;
+  for (const stride of STRIDES) {
+    const columns = Math.floor(width / stride);
+    const cells = columns * Math.floor(height / stride);
+    if (cell >= cells) {
+      cell -= cells;
+      continue;
+    }
+    const [x, y] = [((cell % columns) + 0.5) * stride, (Math.floor(cell / columns) + 0.5) * stride];
+    const distance = (side: number) => expectation(rows, row, side * BINS) * stride;
+    return [x - distance(0), y - distance(1), x + distance(2), y + distance(3)];
+  }
+  throw new RangeError(`anchor ${row} of ${rows.count}`);
+}
+
+function expectation(rows: Rows, row: number, first: number): number {
+  let top = Number.NEGATIVE_INFINITY;
+  for (let bin = 0; bin < BINS; bin++) top = Math.max(top, rows.at(row, first + bin));
+  let [sum, weighted] = [0, 0];
+  for (let bin = 0; bin < BINS; bin++) {
+    const share = Math.exp(rows.at(row, first + bin) - top);
+    sum += share;
+    weighted += share * bin;
+  }
+  return weighted / sum;
+}
