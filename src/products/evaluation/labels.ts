@@ -19,13 +19,23 @@ export function readLabels(path: string): readonly string[] {
 
 /** The names that Ultralytics writes into an ONNX file's metadata, `{0: 'person', 1: "driver's seat"}`; undefined where there are none. */
 export function labelsOfMetadata(metadata: Readonly<Record<string, string>>): readonly string[] | undefined {
-  const names = metadata.names;
-  if (names === undefined) return undefined;
-  const entries = [...names.matchAll(/(\d+)\s*:\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g)];
-  const byIndex = Object.fromEntries(
-    entries.map(([, index, single, double]) => [index, (single ?? double ?? '').replace(/\\(.)/g, '$1')]),
+  const byIndex = namesOfMetadata(metadata);
+  return byIndex.size === 0
+    ? undefined
+    : checked(listOf(Object.fromEntries(byIndex)), 'the metadata "names"');
+}
+
+/** The same names by index, whether there is one for each class or not. */
+export function namesOfMetadata({
+  names = '',
+}: Readonly<Record<string, string>>): ReadonlyMap<number, string> {
+  const entries = names.matchAll(/(\d+)\s*:\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g);
+  return new Map(
+    Array.from(entries, ([, index, single, double]) => [
+      Number(index),
+      (single ?? double ?? '').replace(/\\(.)/g, '$1'),
+    ]),
   );
-  return entries.length === 0 ? undefined : checked(listOf(byIndex), 'the metadata "names"');
 }
 
 /** A list as it is; a mapping from 0, 1, … in that order. */

@@ -5,7 +5,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
-import { labelsOfMetadata, readLabels } from '../labels.js';
+import { labelsOfMetadata, namesOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import { Decoder } from './decoder.js';
@@ -44,7 +44,7 @@ export interface Detecting {
 
 /** Throws TF_EVAL_DATA for images that are missing beyond what the findings allow, and for labels that the truth does not have. */
 export function detectingOf(request: DetectorRequest, truth: DetectionTruth, findings: Findings): Detecting {
-  const labels = labelsFor(request);
+  const labels = labelsFor(request, findings);
   const categories = categoriesOf(labels, truth, findings);
   const images = imagesOf(request.imagesDir, truth, findings);
   return { request, labels, categories, images, findings };
@@ -136,10 +136,18 @@ export async function detect(
 /** A label that the truth has no category for. */
 const NOT_SCORED = -1;
 
-function labelsFor({ labels, namedBy, ...request }: DetectorRequest): Detecting['labels'] {
-  if (labels !== undefined) return { names: readLabels(labels), from: labels };
+function labelsFor(
+  { labels, namedBy, ...request }: DetectorRequest,
+  findings: Findings,
+): Detecting['labels'] {
   const model = namedBy ?? request.model;
-  const names = isEngineFile(model) ? undefined : labelsOfMetadata(factsOfModel(model).metadata);
+  const metadata = isEngineFile(model) ? {} : factsOfModel(model).metadata;
+  if (labels !== undefined) {
+    const names = readLabels(labels);
+    addContradictions(names, namesOfMetadata(metadata), findings);
+    return { names, from: labels };
+  }
+  const names = labelsOfMetadata(metadata);
   if (names !== undefined) return { names, from: 'metadata "names" of the model' };
   throw new TrtforgeError('TF_EVAL_DATA', `${model} does not name its classes.`, {
     remedy:
@@ -148,6 +156,21 @@ function labelsFor({ labels, namedBy, ...request }: DetectorRequest): Detecting[
 }
 
 const comparable = (name: string): string => name.trim().toLowerCase();
+
+/** Labels of a file that the model itself names otherwise: their detections would be those of another class. */
+function addContradictions(
+  labels: readonly string[],
+  named: ReadonlyMap<number, string>,
+  findings: Findings,
+): void {
+  if (named.size === 0) return;
+  const shown = (name: string | undefined) => (name === undefined ? 'missing' : `"${name}"`);
+  for (const at of new Set([...labels.keys(), ...named.keys()])) {
+    const [label, name] = [labels[at], named.get(at)];
+    if (label === undefined || name === undefined || comparable(label) !== comparable(name))
+      findings.add('contradicting-label', `label ${at} is ${shown(label)}, in the model ${shown(name)}`);
+  }
+}
 
 /** The category of the truth by label: by name, since ids of data sets have gaps. */
 function categoriesOf(

@@ -23,6 +23,10 @@ const kinds = {
     severity: 'warning',
     what: 'labels of the model that the instances lack, their detections left out',
   },
+  'contradicting-label': {
+    severity: 'warning',
+    what: 'labels of --labels that the metadata of the model names otherwise',
+  },
   'unknown-category': {
     severity: 'warning',
     what: 'detections of categories that the instances lack, left out',

@@ -103,6 +103,21 @@ describe('what does not fit', () => {
     expect(await codeOf({ labels: at('more.txt') })).toBe('TF_EVAL_HEAD');
   });
 
+  it('labels that the model names otherwise are counted, and are those of --labels', async () => {
+    const labels = at('swapped.txt');
+    const swapped = async (names: string | null, lines: string) => {
+      writeFileSync(labels, lines);
+      const { warnings, run } = await evaluateDetector({ ...request, model: await detector(names), labels });
+      expect(run.labels.from).toBe(labels);
+      return warnings.filter(({ kind }) => kind === 'contradicting-label').map(({ count }) => count);
+    };
+    const names = "{0: 'red', 1: 'green', 2: 'blue'}";
+    expect(await swapped(names, 'Red\ngreen\nblue\n')).toEqual([]);
+    expect(await swapped(names, 'green\nred\nblue\n')).toEqual([2]);
+    expect(await swapped("{0: 'red', 2: 'blue', 3: 'cyan'}", 'red\ngreen\nblue\n')).toEqual([2]);
+    expect(await swapped(null, 'green\nred\nblue\n')).toEqual([]);
+  });
+
   it('a missing image is TF_EVAL_DATA unless it is allowed, and then what is on it is not found', async () => {
     writeFileSync(at('three.json'), JSON.stringify(instancesOf([...images, { ...images[0]!, id: 12 }])));
     const change = { instances: at('three.json') };
