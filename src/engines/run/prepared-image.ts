@@ -21,6 +21,8 @@ export interface PreparedImage {
   /** Of the image, in pixels. */
   readonly width: number;
   readonly height: number;
+  /** EXIF orientation by which it was turned; 1: not at all. */
+  readonly orientation: number;
   readonly placement: Placement;
   /** Preparing without decoding. */
   readonly ms: number;
@@ -40,6 +42,6 @@ export async function prepareImage(
     input.dtype === 'float32'
       ? tensor
       : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
-  const { width, height } = image;
-  return { tensor, inputs: new Map([[input.name, fed]]), width, height, placement, ms };
+  const { width, height, orientation } = image;
+  return { tensor, inputs: new Map([[input.name, fed]]), width, height, orientation, placement, ms };
 }

@@ -8,6 +8,12 @@ export interface Image {
   readonly rgb: Uint8Array;
 }
 
+/** An image with what its file states beside the pixels. */
+export interface ReadImage extends Image {
+  /** EXIF orientation by which the pixels were turned: 1 is as they are stored, 5 to 8 exchange width and height. */
+  readonly orientation: number;
+}
+
 type Sharp = typeof import('sharp').default;
 let loading: Promise<Sharp> | undefined;
 
@@ -34,12 +40,12 @@ export const loadSharp = (): Promise<Sharp> =>
  * 16 bits cut to 8. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_IMAGE_INVALID for what is damaged, cut short, CMYK (whose conversion no two decoders
  * agree on) or no image, and TF_DECODER_MISSING without sharp.
  */
-export async function readImage(path: string): Promise<Image> {
+export async function readImage(path: string): Promise<ReadImage> {
   const sharp = await loadSharp();
   const bytes = readWhole(path);
   try {
     const pipeline = sharp(bytes, { ignoreIcc: true });
-    const { space, format } = await pipeline.metadata();
+    const { space, format, orientation = 1 } = await pipeline.metadata();
     if (!['jpeg', 'png', 'webp'].includes(format))
       throw invalid(path, `it is ${format}`, 'Convert it to JPEG, PNG or WebP.');
     if (space === 'cmyk')
@@ -49,7 +55,7 @@ export async function readImage(path: string): Promise<Image> {
       .removeAlpha()
       .raw()
       .toBuffer({ resolveWithObject: true });
-    return { width: info.width, height: info.height, rgb: rgbOf(data, info.channels) };
+    return { width: info.width, height: info.height, rgb: rgbOf(data, info.channels), orientation };
   } catch (cause) {
     if (cause instanceof TrtforgeError) throw cause;
     throw invalid(path, cause instanceof Error ? cause.message : String(cause), undefined, cause);

@@ -7,7 +7,13 @@ import type { EventListener } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { labelsOfMetadata, namesOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
-import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
+import {
+  type ImageFile,
+  type ImageRequest,
+  type ImageSample,
+  preprocessingFor,
+  runImages,
+} from '../run/images.js';
 import { Decoder } from './decoder.js';
 import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
@@ -75,10 +81,10 @@ export async function detect(
       images,
       { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
       context,
-      ({ index, width, height, placement }, outputs) => {
-        const { id, size, index: place } = images[index]!;
-        if (size !== null && (size[0] !== width || size[1] !== height))
-          findings.add('other-size', `image ${id} of ${width}x${height}, stated ${size[0]}x${size[1]}`);
+      (sample, outputs) => {
+        const { width, height, placement } = sample;
+        const { id, size, index: place } = images[sample.index]!;
+        addSizeFinding(sample, id, size, findings);
         decoder.take(outputs, (candidates, head) => {
           const kept = head.needsNms
             ? suppress(candidates, {
@@ -131,6 +137,20 @@ export async function detect(
       ...ran,
     },
   };
+}
+
+/** Boxes of the truth are elsewhere on an image of another size, and may be on one that EXIF turned, where its size does not show the way that is meant. */
+function addSizeFinding(
+  { width, height, orientation }: ImageSample,
+  id: number | string,
+  size: Size | null,
+  findings: Findings,
+): void {
+  const isOther = size !== null && (size[0] !== width || size[1] !== height);
+  if (isOther) findings.add('other-size', `image ${id} of ${width}x${height}, stated ${size[0]}x${size[1]}`);
+  const isShown = size !== null && orientation >= 5 && width !== height;
+  if (!isOther && !isShown && orientation > 1)
+    findings.add('turned-image', `image ${id} of ${width}x${height}, EXIF orientation ${orientation}`);
 }
 
 /** A label that the truth has no category for. */

@@ -44,6 +44,10 @@ const kinds = {
     severity: 'warning',
     what: 'images of another size than the instances state (resized, or turned by EXIF), whose boxes are elsewhere',
   },
+  'turned-image': {
+    severity: 'warning',
+    what: 'images turned by EXIF although their size is as stated or not stated, whose boxes are elsewhere if they are meant for the stored pixels',
+  },
   'duplicate-image': { severity: 'warning', what: 'images listed again, counted once' },
   'duplicate-category': { severity: 'warning', what: 'categories listed again, counted once' },
   'annotation-id-0': {

@@ -52,6 +52,8 @@ export interface ImageSample extends Sample {
   /** Of the image, in pixels. */
   readonly width: number;
   readonly height: number;
+  /** EXIF orientation by which it was turned; 1: not at all. */
+  readonly orientation: number;
   readonly placement: Placement;
 }
 

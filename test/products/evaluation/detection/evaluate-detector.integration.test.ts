@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
 import { detectorResultSchema } from '../../../../src/products/evaluation/detection/detector-result.js';
@@ -167,6 +168,35 @@ describe('what does not fit', () => {
     instances.categories[2]!.name = instances.categories[0]!.name;
     writeFileSync(at('names.json'), JSON.stringify(instances));
     expect(await codeOf({ instances: at('names.json') })).toBe('TF_EVAL_DATA');
+  });
+
+  it.each([
+    ['a square image on its side', 7, 6, true, ['turned-image']],
+    ['an image upside down', 9, 3, true, ['turned-image']],
+    ['an image on its side, of the size that is stated', 9, 6, true, []],
+    ['an image on its side, of no stated size', 9, 6, false, ['turned-image']],
+    ['an image on its side, of the stored size', 9, 8, 'stored', ['other-size']],
+    ['an image as it is stored', 7, 1, true, []],
+  ])('%s, by EXIF', async (_, id, orientation, stated, expected) => {
+    const imagesDir = at(`turned-${id}-${orientation}-${stated}`);
+    mkdirSync(imagesDir);
+    const { width, height } = images.find((image) => image.id === id)!;
+    const turned = orientation >= 5 && stated === true ? { width: height, height: width } : { width, height };
+    await sharp(at(`images/${id}.png`))
+      .withMetadata({ orientation })
+      .jpeg()
+      .toFile(join(imagesDir, `${id}.jpg`));
+    const instances = instancesOf(images.filter((image) => image.id === id));
+    instances.images = instances.images.map((image) => ({
+      ...image,
+      ...(stated === false ? { width: undefined, height: undefined } : turned),
+      file_name: `${id}.jpg`,
+    })) as typeof instances.images;
+    writeFileSync(join(imagesDir, 'instances.json'), JSON.stringify(instances));
+    const change = { instances: join(imagesDir, 'instances.json'), imagesDir };
+    const { warnings } = await evaluateDetector({ ...request, ...change });
+    const kinds = warnings.map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'turned-image' || kind === 'other-size')).toEqual(expected);
   });
 
   it('a damaged image and a folder without images have codes of their own', async () => {
