@@ -23,6 +23,8 @@ export interface PreparedImage {
   readonly height: number;
   /** EXIF orientation by which it was turned; 1: not at all. */
   readonly orientation: number;
+  /** SHA-256 of the file. */
+  readonly sha256: string;
   readonly placement: Placement;
   /** Preparing without decoding. */
   readonly ms: number;
@@ -42,6 +44,7 @@ export async function prepareImage(
     input.dtype === 'float32'
       ? tensor
       : floatTensor(input.dtype as 'float16', tensor.shape, float32Values(tensor));
-  const { width, height, orientation } = image;
-  return { tensor, inputs: new Map([[input.name, fed]]), width, height, orientation, placement, ms };
+  const { width, height, orientation, sha256 } = image;
+  const inputs = new Map([[input.name, fed]]);
+  return { tensor, inputs, width, height, orientation, sha256, placement, ms };
 }

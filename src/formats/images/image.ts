@@ -1,4 +1,5 @@
 import { readWhole } from '../../base/files/byte-source.js';
+import { sha256 } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 
 /** Pixels by row, red, green and blue of each, 8 bits. */
@@ -8,8 +9,10 @@ export interface Image {
   readonly rgb: Uint8Array;
 }
 
-/** An image with what its file states beside the pixels. */
+/** An image with what is known of its file. */
 export interface ReadImage extends Image {
+  /** SHA-256 of the file. */
+  readonly sha256: string;
   /** EXIF orientation by which the pixels were turned: 1 is as they are stored, 5 to 8 exchange width and height. */
   readonly orientation: number;
 }
@@ -55,7 +58,8 @@ export async function readImage(path: string): Promise<ReadImage> {
       .removeAlpha()
       .raw()
       .toBuffer({ resolveWithObject: true });
-    return { width: info.width, height: info.height, rgb: rgbOf(data, info.channels), orientation };
+    const rgb = rgbOf(data, info.channels);
+    return { width: info.width, height: info.height, rgb, orientation, sha256: sha256(bytes) };
   } catch (cause) {
     if (cause instanceof TrtforgeError) throw cause;
     throw invalid(path, cause instanceof Error ? cause.message : String(cause), undefined, cause);

@@ -56,7 +56,11 @@ export async function evaluateDetector(
   const { detections, run } = await inPhase('run samples', emit, () => detect(detecting, { emit, signal }));
   const present = new Set(detecting.images.map(({ id }) => id));
   const missing = truth.images.filter((id) => !present.has(id));
-  const settings = missing.length === 0 ? run.settings : { ...run.settings, missing };
+  const settings = {
+    ...run.settings,
+    images: run.imagesDigest,
+    ...(missing.length === 0 ? {} : { missing }),
+  };
   const scored = await inPhase('score', emit, async () =>
     scoredResult(truth, detections, findings, settings),
   );

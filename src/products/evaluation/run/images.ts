@@ -31,6 +31,8 @@ interface ImageRunOptions extends Pick<EvaluateOptions<Sample>, 'warmUpRuns' | '
 export const imageRunSchema = z.object({
   images: z.number(),
   preprocessing: z.record(z.string(), z.unknown()),
+  /** SHA-256 over the SHA-256 of each file, in the order of the images. */
+  imagesDigest: z.string(),
   /** SHA-256 of the float32 input tensor of the first image, so that two tools can be compared. */
   firstInput: z.object({ id: z.union([z.number(), z.string()]), sha256: z.string() }),
   latency: latencySchema,
@@ -61,7 +63,7 @@ export interface ImageSample extends Sample {
 export interface ImageSamples {
   readonly samples: AsyncIterable<ImageSample>;
   readonly total: number;
-  facts(): Pick<ImageRun, 'preprocessing' | 'firstInput' | 'preprocessMs'>;
+  facts(): Pick<ImageRun, 'preprocessing' | 'imagesDigest' | 'firstInput' | 'preprocessMs'>;
 }
 
 /** Images as a network takes them, in their order; the next ones are decoded while one runs. Iterating throws what reading an image throws. */
@@ -72,13 +74,15 @@ export function imageSamples(
 ): ImageSamples {
   let firstInput: ImageRun['firstInput'] | undefined;
   let preprocessMs = 0;
+  const digests: string[] = [];
   async function* samples(): AsyncIterable<ImageSample> {
     const paths = images.map(({ path }) => path);
     let index = 0;
     for await (const prepared of preparedImages(session.inputs, paths, preprocessing)) {
-      const { tensor, ms, ...facts } = prepared;
+      const { tensor, ms, sha256: digest, ...facts } = prepared;
       const image = images[index]!;
       firstInput ??= { id: image.id, sha256: sha256(tensor.bytes) };
+      digests.push(digest);
       preprocessMs += ms;
       yield { index, image, ...facts, reference: new Map() };
       index++;
@@ -89,6 +93,7 @@ export function imageSamples(
     total: images.length,
     facts: () => ({
       preprocessing: { ...preprocessing },
+      imagesDigest: sha256(digests.join('\n')),
       firstInput: firstInput!,
       preprocessMs: preprocessMs / images.length,
     }),

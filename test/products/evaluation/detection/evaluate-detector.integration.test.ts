@@ -85,6 +85,26 @@ describe('a detector that finds every cell', () => {
   });
 });
 
+it('other images of the same names are not comparable, the same files elsewhere are', async () => {
+  const plain = await evaluateDetector(request);
+  for (const [name, content] of [
+    ['copied', 7],
+    ['other', 9],
+  ] as const) {
+    mkdirSync(at(name));
+    copyFileSync(at(`images/${content}.png`), at(`${name}/7.png`));
+    copyFileSync(at('images/9.png'), at(`${name}/9.png`));
+  }
+  const copied = await evaluateDetector({ ...request, imagesDir: at('copied') });
+  const other = await evaluateDetector({ ...request, imagesDir: at('other') });
+  expect([copied.comparabilityKey, copied.run.imagesDigest]).toEqual([
+    plain.comparabilityKey,
+    plain.run.imagesDigest,
+  ]);
+  expect(other.dataDigest).toBe(plain.dataDigest);
+  expect(other.comparabilityKey).not.toBe(plain.comparabilityKey);
+});
+
 describe('what does not fit', () => {
   it('a model without names needs --labels', async () => {
     const model = await detector(null);
