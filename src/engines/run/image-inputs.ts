@@ -36,22 +36,35 @@ export function preprocessingOf(inputs: readonly Binding[], name: string, imgsz:
     : { ...how, ...size };
 }
 
-/** Images in their order; the next ones are prepared on other threads while one is used. Iterating throws what reading an image throws. */
+/** What a file that cannot be read as an image throws. */
+const unreadableCodes = new Set<string>(['TF_IMAGE_INVALID', 'TF_FILE_UNREADABLE', 'TF_FILE_NOT_FOUND']);
+
+/**
+ * Images with their places, in order; the next ones are prepared on other threads while one is used. Iterating throws what reading an image throws, unless
+ * `unreadable` takes it: then that image is left out.
+ */
 export async function* preparedImages(
   inputs: readonly Binding[],
   paths: readonly string[],
   preprocessing: Preprocessing,
-): AsyncIterable<PreparedImage> {
+  unreadable?: (index: number, error: TrtforgeError) => void,
+): AsyncIterable<PreparedImage & { readonly index: number }> {
   const input = imageInput(inputs);
   if (paths.length === 0) return;
   const threads = await startImageThreads(input, preprocessing, paths.length);
+  const orUndefined = (index: number) => (error: unknown) => {
+    const isTaken = error instanceof TrtforgeError && unreadableCodes.has(error.code);
+    if (unreadable === undefined || !isTaken) throw error;
+    unreadable(index, error);
+    return undefined;
+  };
   try {
     const ahead = paths.slice(0, 2 * threads.count).map(threads.prepare);
     for (let index = 0; index < paths.length; index++) {
-      const prepared = await ahead.shift()!;
+      const prepared = await ahead.shift()!.catch(orUndefined(index));
       const next = paths[index + 1 + ahead.length];
       if (next !== undefined) ahead.push(threads.prepare(next));
-      yield prepared;
+      if (prepared !== undefined) yield { ...prepared, index };
     }
   } finally {
     await threads.close();

@@ -59,6 +59,19 @@ describe('prepared images', () => {
     expect(threads()).toBe(before);
   });
 
+  test('that cannot be read are left out where somebody takes them', async () => {
+    const damaged = join(folder, 'damaged.png');
+    writeFileSync(damaged, 'no image');
+    const [left, taken]: [number[], number[]] = [[], []];
+    const some = [damaged, paths[0]!, join(folder, 'nowhere.png'), paths[1]!];
+    for await (const { index } of preparedImages(inputs, some, preprocessing, (at) => left.push(at)))
+      taken.push(index);
+    expect([left, taken]).toEqual([
+      [0, 2],
+      [1, 3],
+    ]);
+  });
+
   test('of which the rest is not wanted leave no thread behind', async () => {
     const before = threads();
     for await (const _ of preparedImages(inputs, paths, preprocessing)) {

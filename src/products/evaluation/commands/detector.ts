@@ -28,7 +28,8 @@ export const detectionOptions = {
   }),
   allowMissing: option({
     flags: '--allow-missing <n>',
-    describe: 'so many images may have no file; what is on them counts as not found',
+    describe:
+      'so many images may have no file, or one that cannot be read; what is on them counts as not found',
     parse: integer(0),
     default: 0,
   }),

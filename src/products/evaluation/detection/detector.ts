@@ -44,7 +44,11 @@ export interface Detecting {
   /** By label, an index of the truth's categories. */
   readonly categories: readonly number[];
   /** With their place in the truth, and the size that it states. */
-  readonly images: readonly (ImageFile & { readonly index: number; readonly size: Size | null })[];
+  readonly images: readonly (ImageFile & {
+    readonly id: number;
+    readonly index: number;
+    readonly size: Size | null;
+  })[];
   readonly findings: Findings;
 }
 
@@ -56,17 +60,21 @@ export function detectingOf(request: DetectorRequest, truth: DetectionTruth, fin
   return { request, labels, categories, images, findings };
 }
 
-/** Runs a detector over its images. Errors: TF_EVAL_HEAD, TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw. */
+/**
+ * Runs a detector over its images; `ids` are those that could be read. Errors: TF_EVAL_HEAD, TF_EVAL_DATA (all images that cannot be read, where the findings
+ * do not allow them), TF_SESSION_BINDING, and what opening and running throw.
+ */
 export async function detect(
   { request, labels, categories, images, findings }: Detecting,
   context: { readonly emit: EventListener; readonly signal?: AbortSignal },
-): Promise<{ readonly detections: Detections; readonly run: DetectorRun }> {
+): Promise<{ readonly detections: Detections; readonly ids: readonly number[]; readonly run: DetectorRun }> {
   const detections = {
     image: [] as number[],
     category: [] as number[],
     score: [] as number[],
     box: [] as number[],
   };
+  const ids: number[] = [];
   const { candidate, result } = await withCandidate(request.model, request.open, context, async (session) => {
     const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
     const options = {
@@ -79,11 +87,20 @@ export async function detect(
     const ran = await runImages(
       session,
       images,
-      { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
+      {
+        preprocessing,
+        warmUpRuns: request.warmupRuns,
+        skipLatency: request.skipLatency,
+        unreadable: ({ id }, { message }) => {
+          findings.add('unreadable-file', `image ${id}: ${message.replace(/\.$/, '')}`);
+          return findings.allowsMissing;
+        },
+      },
       context,
       (sample, outputs) => {
         const { width, height, placement } = sample;
         const { id, size, index: place } = images[sample.index]!;
+        ids.push(id);
         addSizeFinding(sample, id, size, findings);
         decoder.take(outputs, (candidates, head) => {
           const kept = head.needsNms
@@ -115,6 +132,8 @@ export async function detect(
         });
       },
     );
+    findings.throwErrors(request.imagesDir);
+    if (ids.length === 0) throw noImages(request.imagesDir);
     const head = decoder.finish();
     if (head.boxes.alsoFits.length > 0 && head.boxes.count > 0)
       findings.add(
@@ -127,6 +146,7 @@ export async function detect(
   const { ran, head, imgsz } = result;
   return {
     detections,
+    ids,
     run: {
       candidate,
       head: { ...head, boxes: { ...head.boxes, alsoFits: [...head.boxes.alsoFits] } },
@@ -240,9 +260,11 @@ function imagesOf(folder: string, truth: DetectionTruth, findings: Findings): De
     return [{ id, index, size: truth.sizes[index]!, path: join(folder, below) }];
   });
   findings.throwErrors(folder);
-  if (images.length === 0)
-    throw new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`, {
-      remedy: 'Check --images, and that the instances list images with a file_name.',
-    });
+  if (images.length === 0) throw noImages(folder);
   return images;
 }
+
+const noImages = (folder: string) =>
+  new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`, {
+    remedy: 'Check --images, and that the instances list images with a file_name.',
+  });

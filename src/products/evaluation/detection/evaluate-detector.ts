@@ -17,7 +17,7 @@ export interface EvaluateDetectorRequest extends DetectorRequest {
   readonly imageIds?: string | undefined;
   /** So many images of the lowest ids. */
   readonly maxImages?: number | undefined;
-  /** Up to so many images may be missing; default none. */
+  /** Up to so many images may be missing or unreadable; default none. */
   readonly allowMissing?: number | undefined;
   /** Folder for metrics.json and detections.json. */
   readonly output?: string | undefined;
@@ -53,8 +53,10 @@ export async function evaluateDetector(
 ): Promise<DetectorResult> {
   const { instances, imagesDir, output } = request;
   const { truth, findings, detecting } = await decideDetector(request, { emit, signal });
-  const { detections, run } = await inPhase('run samples', emit, () => detect(detecting, { emit, signal }));
-  const present = new Set(detecting.images.map(({ id }) => id));
+  const { detections, ids, run } = await inPhase('run samples', emit, () =>
+    detect(detecting, { emit, signal }),
+  );
+  const present = new Set(ids);
   const missing = truth.images.filter((id) => !present.has(id));
   const settings = {
     ...run.settings,

@@ -19,6 +19,11 @@ const kinds = {
     severity: 'warning',
     what: 'images whose file is missing, with nothing found on them (--allow-missing)',
   },
+  'unreadable-file': { severity: 'error', what: 'images whose file cannot be read' },
+  'allowed-unreadable-file': {
+    severity: 'warning',
+    what: 'images whose file cannot be read, with nothing found on them (--allow-missing)',
+  },
   'label-without-category': {
     severity: 'warning',
     what: 'labels of the model that the instances lack, their detections left out',
@@ -61,8 +66,11 @@ const kinds = {
 
 type FindingKind = keyof typeof kinds;
 
-const isMissing = (kind: FindingKind): kind is 'missing-image' | 'missing-file' =>
-  kind === 'missing-image' || kind === 'missing-file';
+/** What --allow-missing is for, all of it together. */
+const missingKinds = ['missing-image', 'missing-file', 'unreadable-file'] as const;
+type MissingKind = (typeof missingKinds)[number];
+
+const isMissing = (kind: FindingKind): kind is MissingKind => missingKinds.includes(kind as MissingKind);
 
 export const findingSchema = z.object({
   kind: z.enum(Object.keys(kinds) as [FindingKind, ...FindingKind[]]),
@@ -111,18 +119,28 @@ export class Findings {
         `${formatCount(count)} ${what} (${examples.join(', ')}${count > examples.length ? ', …' : ''})`,
     );
     const onlyMissing = errors.every(({ kind }) => isMissing(kind));
-    const most = Math.max(...errors.map(({ count }) => count));
     throw new TrtforgeError('TF_EVAL_DATA', `${path} cannot be scored: ${sentences.join('; ')}.`, {
-      ...(onlyMissing && { remedy: `Add them, or pass --allow-missing ${most} to score without them.` }),
+      ...(onlyMissing && {
+        remedy: `Add or replace them, or pass --allow-missing ${this.#missing} to score without them.`,
+      }),
       details: { file: path, findings: errors },
     });
+  }
+
+  /** Whether no more images are missing than may be. */
+  get allowsMissing(): boolean {
+    return this.#missing <= this.#allowMissing;
+  }
+
+  get #missing(): number {
+    return missingKinds.reduce((sum, kind) => sum + (this.#found.get(kind)?.count ?? 0), 0);
   }
 
   warnings = (): Finding[] => this.#list('warning');
 
   #list(severity: 'error' | 'warning'): Finding[] {
     return [...this.#found].flatMap(([found, { count, examples }]) => {
-      const kind = isMissing(found) && count <= this.#allowMissing ? (`allowed-${found}` as const) : found;
+      const kind = isMissing(found) && this.allowsMissing ? (`allowed-${found}` as const) : found;
       return kinds[kind].severity === severity ? [{ kind, count, what: kinds[kind].what, examples }] : [];
     });
   }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
 import { preparedImages, preprocessingOf } from '../../../engines/run/image-inputs.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { TrtforgeError } from '../../../errors.js';
 import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
@@ -24,8 +25,13 @@ export interface ImageRequest {
   readonly open: OpenOptions;
 }
 
+/** Takes an image whose file cannot be read. `false`: the result is lost, so the others are only read, and not run. */
+export type TakeUnreadable = (image: ImageFile, error: TrtforgeError) => boolean;
+
 interface ImageRunOptions extends Pick<EvaluateOptions<Sample>, 'warmUpRuns' | 'skipLatency'> {
   readonly preprocessing: Preprocessing;
+  /** Default: the first one ends the run with its error. */
+  readonly unreadable?: TakeUnreadable;
 }
 
 export const imageRunSchema = z.object({
@@ -66,26 +72,35 @@ export interface ImageSamples {
   facts(): Pick<ImageRun, 'preprocessing' | 'imagesDigest' | 'firstInput' | 'preprocessMs'>;
 }
 
-/** Images as a network takes them, in their order; the next ones are decoded while one runs. Iterating throws what reading an image throws. */
+/**
+ * Images as a network takes them, in their order; the next ones are decoded while one runs. Iterating throws what reading an image throws, unless
+ * `unreadable` takes it.
+ */
 export function imageSamples(
   session: OpenedSession,
   images: readonly ImageFile[],
   preprocessing: Preprocessing,
+  unreadable?: TakeUnreadable,
 ): ImageSamples {
   let firstInput: ImageRun['firstInput'] | undefined;
   let preprocessMs = 0;
   const digests: string[] = [];
   async function* samples(): AsyncIterable<ImageSample> {
     const paths = images.map(({ path }) => path);
-    let index = 0;
-    for await (const prepared of preparedImages(session.inputs, paths, preprocessing)) {
+    let isLost = false;
+    const take =
+      unreadable &&
+      ((index: number, error: TrtforgeError) => {
+        if (!unreadable(images[index]!, error)) isLost = true;
+      });
+    for await (const prepared of preparedImages(session.inputs, paths, preprocessing, take)) {
+      if (isLost) continue;
       const { tensor, ms, sha256: digest, ...facts } = prepared;
-      const image = images[index]!;
+      const image = images[prepared.index]!;
       firstInput ??= { id: image.id, sha256: sha256(tensor.bytes) };
       digests.push(digest);
       preprocessMs += ms;
-      yield { index, image, ...facts, reference: new Map() };
-      index++;
+      yield { image, ...facts, reference: new Map() };
     }
   }
   return {
@@ -95,7 +110,7 @@ export function imageSamples(
       preprocessing: { ...preprocessing },
       imagesDigest: sha256(digests.join('\n')),
       firstInput: firstInput!,
-      preprocessMs: preprocessMs / images.length,
+      preprocessMs: preprocessMs / Math.max(1, digests.length),
     }),
   };
 }
@@ -104,11 +119,11 @@ export function imageSamples(
 export async function runImages(
   session: OpenedSession,
   images: readonly ImageFile[],
-  { preprocessing, ...pace }: ImageRunOptions,
+  { preprocessing, unreadable, ...pace }: ImageRunOptions,
   context: TaskContext,
   take: (sample: ImageSample, outputs: NamedTensors) => void,
 ): Promise<ImageRun> {
-  const { samples, total, facts } = imageSamples(session, images, preprocessing);
+  const { samples, total, facts } = imageSamples(session, images, preprocessing, unreadable);
   const { run } = await evaluate({ take, result: () => undefined }, session, {
     samples,
     total,

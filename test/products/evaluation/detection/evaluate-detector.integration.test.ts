@@ -219,12 +219,52 @@ describe('what does not fit', () => {
     expect(kinds.filter((kind) => kind === 'turned-image' || kind === 'other-size')).toEqual(expected);
   });
 
-  it('a damaged image and a folder without images have codes of their own', async () => {
-    mkdirSync(at('damaged'));
-    writeFileSync(at('damaged/7.png'), 'no image');
-    writeFileSync(at('damaged/9.png'), 'no image');
-    expect(await codeOf({ imagesDir: at('damaged') })).toBe('TF_IMAGE_INVALID');
-    expect(await codeOf({ imagesDir: at('nowhere'), allowMissing: 2 })).toBe('TF_EVAL_DATA');
+  describe('images that cannot be read', () => {
+    const folderOf = (name: string, good: readonly number[], damaged: readonly number[]) => {
+      mkdirSync(at(name), { recursive: true });
+      for (const id of good) copyFileSync(at('images/9.png'), at(`${name}/${id}.png`));
+      for (const id of damaged) writeFileSync(at(`${name}/${id}.png`), 'no image');
+      const all = Array.from({ length: 30 }, (_, id) => ({ ...images[1]!, id }));
+      writeFileSync(at(`${name}.json`), JSON.stringify(instancesOf(all)));
+      return { imagesDir: at(name), instances: at(`${name}.json`) };
+    };
+    const range = (first: number, end: number) => Array.from({ length: end - first }, (_, at) => first + at);
+
+    it('are TF_EVAL_DATA with the count of all, together with those that are missing', async () => {
+      const change = folderOf('damaged', range(4, 28), [...range(1, 4), 28, 29]);
+      await expect(evaluateDetector({ ...request, ...change, allowMissing: 3 })).rejects.toMatchObject({
+        code: 'TF_EVAL_DATA',
+        remedy: expect.stringContaining('--allow-missing 6'),
+        details: {
+          findings: [
+            { kind: 'missing-file', count: 1 },
+            { kind: 'unreadable-file', count: 5 },
+          ],
+        },
+      });
+    });
+
+    it('are left out as far as --allow-missing goes, and what is on them is not found', async () => {
+      const change = folderOf('half', range(0, 20), range(20, 30));
+      const result = await evaluateDetector({ ...request, ...change, allowMissing: 10 });
+      expect(result.warnings).toContainEqual(
+        expect.objectContaining({ kind: 'allowed-unreadable-file', count: 10 }),
+      );
+      expect(result.metrics.num_images).toBe(30);
+      expect([result.run.images, result.run.latency?.count]).toEqual([20, 20]);
+      expect(result.stats[8]).toBeCloseTo(2 / 3, 9);
+      const subset = at('subset.txt');
+      writeFileSync(subset, range(0, 20).join('\n'));
+      const whole = await evaluateDetector({ ...request, ...change, imageIds: subset });
+      expect(whole.run.imagesDigest).toBe(result.run.imagesDigest);
+      expect(whole.comparabilityKey).not.toBe(result.comparabilityKey);
+    });
+
+    it('and nothing else is TF_EVAL_DATA whatever is allowed, as a folder without images is', async () => {
+      const change = folderOf('none', [], range(0, 30));
+      expect(await codeOf({ ...change, allowMissing: 30 })).toBe('TF_EVAL_DATA');
+      expect(await codeOf({ imagesDir: at('nowhere'), allowMissing: 2 })).toBe('TF_EVAL_DATA');
+    });
   });
 
   it('a model of two inputs is TF_SESSION_BINDING', async () => {
