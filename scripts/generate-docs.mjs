@@ -113,6 +113,7 @@ const whose = {
   modelopt: 'ModelOpt AutoCast',
   'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
+  'detector script': "auto-quantize-model's evaluators of detectors",
   trtforge: 'earlier releases of trtforge',
 };
 
@@ -187,6 +188,10 @@ const differences = [
   [
     'a plot by matplotlib (`trt_stability_300chunks.png`)',
     '`trtforge report parity.json --format svg`, which every browser shows and most programs convert',
+  ],
+  [
+    "the first 100 images, or 500 (auto-quantize-model's evaluators)",
+    'all images unless `--max-images` is passed: figures of a part say nothing about the whole',
   ],
   [
     'memory compared with PyTorch',

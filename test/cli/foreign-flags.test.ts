@@ -79,6 +79,18 @@ describe('flags of other tools are accepted', () => {
       'bundle build --meta meta.json --outdir out --fp16 --workspace-mb 4096 --builder-opt-level 3',
       'bundle build meta.json --outdir out --precision fp16 --workspace 4096M --builder-config optimization-level=3',
     ],
+    [
+      'eval detector --onnx-path m.onnx --data-root coco --max-images 100 --providers CUDAExecutionProvider CPUExecutionProvider --disable-cpu-fallback --imgsz 640 --out run/fp32-coco/metrics.json',
+      'eval detector --instances coco/annotations/instances_val2017.json --images coco/val2017 m.onnx --max-images 100 --provider cuda --imgsz 640 -o run/fp32-coco',
+    ],
+    [
+      'eval detector --onnx_path=m.onnx --instances i.json --images-dir val --data-root coco --coco-yaml coco.yaml --image-ids-list ids.txt --providers TensorrtExecutionProvider',
+      'eval detector --instances coco/annotations/instances_val2017.json --images coco/val2017 m.onnx --instances i.json --images val --labels coco.yaml --image-ids ids.txt --provider tensorrt',
+    ],
+    [
+      'run m.onnx --providers tensorrt cuda x.npz --provider-option a=1',
+      'run m.onnx --provider tensorrt x.npz --provider-option a=1',
+    ],
   ])('%s', async (line, expected) => {
     expect(await own(line)).toBe(expected);
   });
@@ -92,6 +104,7 @@ describe('flags of other tools are accepted', () => {
       'migrate -- trtexec --onnx=m.onnx --fp16',
       'build m.onnx --config --fp16',
       'build m.onnx --precison fp16',
+      'build m.onnx --out m.engine',
     ])
       expect(await own(line)).toBe(line);
   });
@@ -118,6 +131,8 @@ describe('flags without an equivalent are answered', () => {
     ['bundle build meta.json --joint-max-U=16', '--joint-max-U', 'trtforge'],
     ['stream record m.onnx --cache-size 256', '--cache-size', 'streaming script'],
     ['stream record --model m.nemo', '--model', 'streaming script'],
+    ['eval detector m.onnx --out figures.json', '--out', 'detector script'],
+    ['eval detector m.onnx --detections-out d.json', '--detections-out', 'detector script'],
     ['bundle build meta.json --trtexec /opt/trtexec', '--trtexec', 'bundle script'],
   ])('%s', async (line, flag, of) => {
     const error = await answerTo(line);

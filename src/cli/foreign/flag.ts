@@ -5,6 +5,7 @@ export const tools = [
   'modelopt',
   'bundle script',
   'streaming script',
+  'detector script',
   'trtforge',
 ] as const;
 export type Tool = (typeof tools)[number];
@@ -14,8 +15,8 @@ export interface ForeignFlag {
   /** `--saveEngine` */
   readonly flag: string;
   readonly of: Tool;
-  /** `many`: every argument up to the next flag, as argparse reads them. */
-  readonly takesValue?: true | 'many';
+  /** `many`: every argument up to the next flag, as argparse reads them. `ranked`: likewise, and the first one counts. */
+  readonly takesValue?: true | 'many' | 'ranked';
   /**
    * Templates of our arguments; the first whose option the verb has is taken. `{value}` stands for the value: alone it is a positional argument. An empty
    * template is what trtforge does by default. No template: nothing is equivalent.
@@ -27,6 +28,8 @@ export interface ForeignFlag {
   readonly verbs?: readonly string[];
   /** The only value that makes this flag a foreign one: `--mode closed_loop`. */
   readonly only?: string;
+  /** Options of the line count rather than the template's. */
+  readonly isDefault?: true;
   /** Of an earlier release: the verb whose lines with this flag (every line of it, where `flag` is empty) are lines of another verb now. */
   readonly moved?: { readonly from: string; readonly to: string };
   /** TensorRT 11 removed it: a conversion of the model replaces it. */
@@ -38,12 +41,12 @@ export interface ForeignFlag {
 export const QUANTIZED =
   'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';
 
-type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed'>;
+type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault'>;
 
 /** How one tool's rows are written. */
 export function rowsOf(of: Tool) {
   const row =
-    (takesValue?: true | 'many') =>
+    (takesValue?: ForeignFlag['takesValue']) =>
     (flags: string, ours: string | readonly string[] | null, why: string, facts: Facts = {}) =>
       flags.split(' ').map(
         (flag): ForeignFlag => ({
@@ -55,7 +58,7 @@ export function rowsOf(of: Tool) {
           ...facts,
         }),
       );
-  return { bare: row(), valued: row(true), listed: row('many') };
+  return { bare: row(), valued: row(true), listed: row('many'), ranked: row('ranked') };
 }
 
 /**

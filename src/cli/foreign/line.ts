@@ -114,7 +114,7 @@ function readArguments(
     const values = equals < 0 ? [] : [word.slice(equals + 1)];
     const isValue = (next: string | undefined) => next !== undefined && !/^--?[a-z]/i.test(next);
     if (equals < 0 && row?.takesValue !== undefined)
-      while (isValue(words[i + 1]) && (values.length === 0 || row.takesValue === 'many'))
+      while (isValue(words[i + 1]) && (values.length === 0 || row.takesValue !== true))
         values.push(words[++i]!);
     flags.push({ flag, row, values });
   }

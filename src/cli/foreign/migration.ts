@@ -73,7 +73,7 @@ export async function migrate(
     let ours: readonly string[] | undefined;
     for (const each of lines) {
       if (row.removed && (isTyped || !typed.has(each.path))) continue;
-      const added = addTo(each, row, values);
+      const added = addTo(each, row, row.takesValue === 'ranked' ? values.slice(0, 1) : values);
       ours ??= added;
     }
     return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };

@@ -64,6 +64,7 @@ const isWritten = ({ flag, only }: ForeignFlag, args: readonly string[]): boolea
 function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {
   const { options } = chosen;
   const own: string[] = [];
+  const defaults: string[] = [];
   const answered: Answered[] = [];
   let argument: number | undefined;
   let former: number | undefined;
@@ -76,7 +77,10 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
     const { flag, inline } = flagOf(arg);
     const value = inline ?? args[i + 1];
     const candidates = rows.filter(
-      (row) => row.flag === flag && (row.only === undefined ? !isOwn(options, flag) : row.only === value),
+      (row) =>
+        row.flag === flag &&
+        isForVerb(row, chosen) &&
+        (row.only === undefined ? !isOwn(options, flag) : row.only === value),
     );
     const found = equivalent(candidates, value, inline !== undefined, chosen);
     if (found === undefined) {
@@ -87,15 +91,21 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
       continue;
     }
     if (found.row.takesValue !== undefined && inline === undefined) i++;
+    while (found.row.takesValue === 'ranked' && found.row.values?.(args[i + 1] ?? '')) i++;
     if (found.ours === undefined || found.row.of === 'trtforge') answered.push(found);
     if (found.row.moved !== undefined && !found.ours?.[0]?.startsWith('-')) former ??= own.length;
-    own.push(...(found.ours ?? []));
+    (found.row.isDefault ? defaults : own).push(...(found.ours ?? []));
   }
   // What was an argument already stays the first one: `--against b a` is `a b`.
   if (former !== undefined && argument !== undefined && former < argument)
     own.splice(argument, 0, ...own.splice(former, 1));
-  return { own, answered };
+  // The last of two counts.
+  return { own: [...defaults, ...own], answered };
 }
+
+/** Flags of a script are foreign to the verbs that replace it; elsewhere they are as unknown as any other. */
+const isForVerb = ({ of, verbs }: ForeignFlag, { path }: Chosen): boolean =>
+  !of.endsWith(' script') || verbs === undefined || verbs.includes(path);
 
 const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellQuote).join(' ')}`;
 

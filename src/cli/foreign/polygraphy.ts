@@ -1,6 +1,6 @@
 import { type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
 
-const { bare, valued, listed } = rowsOf('polygraphy');
+const { bare, valued, listed, ranked } = rowsOf('polygraphy');
 const removed = { removed: true } as const;
 const builderFlag = (flag: string) => `--builder-config flags=${flag}`;
 const shape = (value: string) => [
@@ -211,7 +211,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   }),
   ...valued('--load-outputs --load-results', null, '`trtforge compare A B` reads them'),
   ...listed('--trt-outputs --onnx-outputs', null, "the graph's outputs are compared"),
-  ...listed(
+  ...ranked(
     '--providers',
     '--provider {value}',
     'what of ONNX Runtime runs the model; TensorRT engines are built',
@@ -219,8 +219,10 @@ export const polygraphyRows: readonly ForeignFlag[] = [
       values: spelled({
         cpu: 'cpu',
         cuda: 'cuda',
+        tensorrt: 'tensorrt',
         CPUExecutionProvider: 'cpu',
         CUDAExecutionProvider: 'cuda',
+        TensorrtExecutionProvider: 'tensorrt',
       }),
     },
   ),

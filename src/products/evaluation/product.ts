@@ -60,6 +60,7 @@ export const evaluation: Product = {
       load: async () => (await import('./commands/compare-backends-repair.js')).command,
     },
   ],
+  foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   files: {
     'detector-metrics': async () => (await import('./detection/metrics-file.js')).detectorMetricsSchema,
     'not-run': async () => (await import('./compare/variant.js')).notRunSchema,

@@ -1,3 +1,4 @@
+import { dirname, isAbsolute, normalize, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { type Variant, variantSchema } from '../compare/variant.js';
 import { candidateSchema } from '../run/candidate.js';
@@ -12,6 +13,8 @@ export const detectorMetricsSchema = z.object({
   /** What ran: one of the two. */
   onnx_path: z.string().optional(),
   engine_path: z.string().optional(),
+  /** The folder that has instances and images. */
+  data_root: z.string(),
   instances: z.string(),
   images_dir: z.string(),
   providers: z.array(z.string()),
@@ -57,6 +60,7 @@ export function metricsOf(
   const { candidate, settings } = run;
   return {
     [candidate.kind === 'engine' ? 'engine_path' : 'onnx_path']: candidate.file,
+    data_root: commonFolder(dirname(scored.instances), scored.imagesDir),
     instances: scored.instances,
     images_dir: scored.imagesDir,
     providers: [candidate.backend],
@@ -89,4 +93,12 @@ export function metricsOf(
     warnings: scored.warnings,
     ...(variant === undefined ? {} : { variant }),
   };
+}
+
+/** The deepest folder that both are in, relative where both are. */
+export function commonFolder(one: string, other: string): string {
+  const spell = isAbsolute(one) === isAbsolute(other) ? normalize : (path: string) => resolve(path);
+  const [parts, others] = [spell(one).split(sep), spell(other).split(sep)];
+  const end = parts.findIndex((part, at) => part !== others[at]);
+  return parts.slice(0, end < 0 ? parts.length : end).join(sep) || (parts[0] === '' ? sep : '.');
 }

@@ -55,6 +55,7 @@ describe('a detector that finds every cell', () => {
     );
     const metrics = JSON.parse(readFileSync(at('run/metrics.json'), 'utf8'));
     expect(metrics).toMatchObject({
+      data_root: folder,
       imgsz: 64,
       conf: 0.5,
       max_det: 300,
