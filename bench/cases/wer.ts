@@ -23,6 +23,10 @@ export const wer: BenchCase = {
       writeTexts(reference, hypothesis);
       const files = ['--ref', reference, '--hyp', hypothesis];
       const ours = measureCommand(trtforge(context, 'eval', 'wer', ...files, '--quiet'), context);
+      const normalised = measureCommand(
+        trtforge(context, 'eval', 'wer', ...files, '--normalizer', 'whisper-en', '--quiet'),
+        context,
+      );
       const peers = peersOr(context, skipped);
       const peer =
         peers === undefined
@@ -34,8 +38,15 @@ export const wer: BenchCase = {
       return {
         case: 'wer',
         title: `Word error rate of ${PAIRS} pairs of ${WORDS} words`,
-        commands: ['trtforge eval wer --ref R --hyp H', 'jiwer.process_words'],
-        measurements: costs('two files to figures', ours, peer, { seconds: 2, megabytes: 400 }),
+        commands: [
+          'trtforge eval wer --ref R --hyp H',
+          'trtforge eval wer --ref R --hyp H --normalizer whisper-en',
+          'jiwer.process_words',
+        ],
+        measurements: [
+          ...costs('two files to figures', ours, peer, { seconds: 2, megabytes: 400 }),
+          ...costs('with --normalizer whisper-en', normalised, undefined, { seconds: 2, megabytes: 400 }),
+        ],
         skipped,
       };
     } finally {

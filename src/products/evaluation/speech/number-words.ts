@@ -74,6 +74,9 @@ const plain = (word: string | undefined, kind: Entry['kind']): boolean => {
   return entry?.kind === kind && !('suffix' in entry && entry.suffix !== '');
 };
 
+/** Whether it is one of those words. */
+export const isNumberWord = (word: string): boolean => lexicon.has(word);
+
 /** Decimal digits of any script as ASCII ones. */
 const asciiDigits = (text: string): string =>
   text.replace(/\p{Nd}/gu, (digit) => {
@@ -252,6 +255,10 @@ const SINGLE_ONE = new RegExp(`(?<!${LETTER})1(s?)(?!${LETTER})`, 'gu');
 /** Words of a text, by Python's white space. */
 export const wordsOf = (text: string): readonly string[] => text.split(SPACES).filter((word) => word !== '');
 
+/** Digits and the letters beside them as words of their own. */
+export const spacedDigits = (text: string): string =>
+  text.replace(/([a-z])([0-9])/g, '$1 $2').replace(/([0-9])([a-z])/g, '$1 $2');
+
 /** A lower-case text with its numbers as digits, currency signs in front, and "one" for a lone 1. */
 export function standardizeNumbers(text: string): string {
   const segments = text.split(HALF);
@@ -265,11 +272,7 @@ export function standardizeNumbers(text: string): string {
     const counts = ['zero', 'one', 'ten', 'scale'].some((kind) => plain(last, kind as Entry['kind']));
     joined.push(counts ? 'point five' : 'and a half');
   });
-  const spaced = joined
-    .join(' ')
-    .replace(/([a-z])([0-9])/g, '$1 $2')
-    .replace(/([0-9])([a-z])/g, '$1 $2')
-    .replace(ORDINAL_GAP, '$1$2');
+  const spaced = spacedDigits(joined.join(' ')).replace(ORDINAL_GAP, '$1$2');
   return readNumbers(wordsOf(spaced))
     .join(' ')
     .replace(

@@ -79,6 +79,19 @@ export function countCharacters(
       units.set(pair, unit);
       return unit;
     });
-  const expected = inUnits(reference);
-  return { edits: distance(expected, inUnits(hypothesis)), of: expected.length };
+  const [expected, recognised] = [inUnits(reference), inUnits(hypothesis)];
+  let start = 0;
+  let [rows, columns] = [expected.length, recognised.length];
+  while (start < rows && start < columns && expected.charCodeAt(start) === recognised.charCodeAt(start))
+    start++;
+  while (
+    rows > start &&
+    columns > start &&
+    expected.charCodeAt(rows - 1) === recognised.charCodeAt(columns - 1)
+  ) {
+    rows--;
+    columns--;
+  }
+  const edits = distance(expected.slice(start, rows), recognised.slice(start, columns));
+  return { edits, of: expected.length };
 }

@@ -27,9 +27,25 @@ describe('whisper-en', () => {
     ['£2 and ¢7', '£2.07'],
     ['١٢٣', '123'],
     ['the colour of Mr. Smith', 'the color of mister smith'],
+    ["he um's gone", 'he has gone'],
+    ["she 's here, isn't 't", 'she is here is not not'],
+    ["it's been; he'd  been; he's gotta", 'it has been he would been he has got to'],
+    ['$ 5 cars $', '5 cars $'],
+    ['costs 5 % of 7, 100 % sure %', 'costs 5 of 7 100 sure'],
+    ['1 s one 1 and colour', 'ones one one and color'],
+    ['two and a half men, half and a half', '2.5 men half and a half'],
+    ['two hundred and one and three', '201 and 3'],
+    ['minus and plus five', '-and +5'],
   ])('makes "%s" "%s"', (text, expected) => {
     expect(words('whisper-en', text)?.join(' ')).toBe(expected);
   });
+});
+
+it('whisper-en makes the same of a text whatever white space is between its words', () => {
+  for (const [text] of recorded.normalized) {
+    const spaced = text.trim().replace(/'([ds]) /g, '$1 ');
+    expect(words('whisper-en', spaced.replaceAll(' ', '\t'))).toEqual(words('whisper-en', spaced));
+  }
 });
 
 it('seed is upper case without punctuation, hyphenated words merged', () => {
