@@ -7,6 +7,8 @@ export interface Normalizer {
   readonly summary: string;
   /** Words of one transcript, normalised. */
   words(text: string): readonly string[];
+  /** The characters whose errors are counted; default: the words with a space between them. */
+  characters?(text: string): string;
 }
 
 /** A regular expression over whole words, with Python's idea of a letter. */
@@ -197,12 +199,27 @@ function whisperEnglish(text: string): readonly string[] {
   return words;
 }
 
+const TWO_SPACES = new RegExp(`${SPACE}${SPACE}+`, 'g');
+const ONE_SPACE = new RegExp(SPACE);
+
+/** Python's `str.strip`. */
+function stripped(text: string): string {
+  let [from, to] = [0, text.length];
+  while (from < to && ONE_SPACE.test(text[from]!)) from++;
+  while (to > from && ONE_SPACE.test(text[to - 1]!)) to--;
+  return text.slice(from, to);
+}
+
 /** Every normaliser, by the value of `--normalizer`. */
 export const normalizers: readonly Normalizer[] = [
   {
     id: 'none',
     summary: 'words between spaces, as they are',
-    words: (text) => text.trim().split(/ +/).filter(Boolean),
+    words: (text) => {
+      const spaced = stripped(text.replace(TWO_SPACES, ' '));
+      return spaced === '' ? [] : spaced.split(' ');
+    },
+    characters: stripped,
   },
   {
     id: 'seed',

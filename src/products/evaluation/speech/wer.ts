@@ -22,7 +22,7 @@ export interface WerRequest {
 }
 
 /** The revision goes up when the same texts may score differently. */
-const TASK = { id: 'wer', revision: 1 } as const;
+const TASK = { id: 'wer', revision: 2 } as const;
 const WORST = 20;
 
 /**
@@ -59,12 +59,13 @@ export function scoreUtterances(
   const normalizer = normalizerNamed(normalizerId);
   if (utterances.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${from} has no utterance.`);
   const missing = utterances.filter(({ hypothesis }) => hypothesis === null).length;
-  const scores = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
+  const scored = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
+  const scores = scored.map(({ score }) => score);
   if (scoresPath !== undefined) publishFile(scoresPath, scoresTable(scores));
   const dataDigest = sha256(utterances.map(({ id, reference }) => `${id}\t${reference}\n`).join(''));
   const settings = { normalizer: normalizer.id };
   const { comparabilityKey } = taskIdentity(TASK, settings, scores.length, dataDigest);
-  const totals = totalsOf(scores);
+  const totals = totalsOf(scores, scored);
   return {
     ...totals,
     utterances: scores.length,
@@ -99,7 +100,15 @@ function normalizerNamed(id: string): Normalizer {
 const editsOf = ({ substitutions, deletions, insertions }: UtteranceScore): number =>
   substitutions + deletions + insertions;
 
-function scoreUtterance({ id, reference, hypothesis }: Utterance, { words }: Normalizer): UtteranceScore {
+interface ScoredUtterance {
+  readonly score: UtteranceScore;
+  readonly characters: ReturnType<typeof countCharacters>;
+}
+
+function scoreUtterance(
+  { id, reference, hypothesis }: Utterance,
+  { words, characters }: Normalizer,
+): ScoredUtterance {
   const [expected, recognised] = [words(reference), words(hypothesis ?? '')];
   const edits = countEdits(expected, recognised);
   if (edits === null)
@@ -109,32 +118,37 @@ function scoreUtterance({ id, reference, hypothesis }: Utterance, { words }: Nor
       { remedy: 'Write one utterance a line.', details: { id } },
     );
   const count = edits.substitutions + edits.deletions + edits.insertions;
+  const texts = { reference: expected.join(' '), hypothesis: recognised.join(' ') };
   return {
-    id,
-    wer: expected.length === 0 ? Math.min(1, count) : count / expected.length,
-    ...edits,
-    refWords: expected.length,
-    hypWords: recognised.length,
-    reference: expected.join(' '),
-    hypothesis: recognised.join(' '),
+    characters:
+      characters === undefined
+        ? countCharacters(texts.reference, texts.hypothesis)
+        : countCharacters(characters(reference), characters(hypothesis ?? '')),
+    score: {
+      id,
+      wer: expected.length === 0 ? Math.min(1, count) : count / expected.length,
+      ...edits,
+      refWords: expected.length,
+      hypWords: recognised.length,
+      ...texts,
+    },
   };
 }
 
 /** A rate; null where something is counted over nothing. */
 const rate = (edits: number, of: number): number | null => (of > 0 ? edits / of : edits === 0 ? 0 : null);
 
-function totalsOf(scores: readonly UtteranceScore[]) {
+function totalsOf(scores: readonly UtteranceScore[], scored: readonly ScoredUtterance[]) {
   const sum = (value: (score: UtteranceScore) => number) =>
     scores.reduce((total, score) => total + value(score), 0);
   const edits = sum(editsOf);
-  const characters = scores.map(({ reference, hypothesis }) => countCharacters(reference, hypothesis));
   const refWords = sum(({ refWords }) => refWords);
   return {
     wer: rate(edits, refWords),
     meanWer: sum(({ wer }) => wer) / scores.length,
     cer: rate(
-      characters.reduce((total, { edits }) => total + edits, 0),
-      characters.reduce((total, { of }) => total + of, 0),
+      scored.reduce((total, { characters }) => total + characters.edits, 0),
+      scored.reduce((total, { characters }) => total + characters.of, 0),
     ),
     edits,
     substitutions: sum(({ substitutions }) => substitutions),

@@ -59,6 +59,12 @@ it('seed is upper case without punctuation, hyphenated words merged', () => {
   ]);
 });
 
-it('none splits at spaces alone, as jiwer does', () => {
-  expect(words('none', '  a\tb  c ')).toEqual(['a\tb', 'c']);
+it.each([
+  ['  a\tb  c ', ['a\tb', 'c'], 'a\tb  c'],
+  ['a \tb\u00a0c', ['a', 'b\u00a0c'], 'a \tb\u00a0c'],
+  ['\u2003a\x1f', ['a'], 'a'],
+  [' \t ', [], ''],
+])('none has the words and characters of jiwer: %j', (text, split, characters) => {
+  const none = normalizers.find(({ id }) => id === 'none')!;
+  expect([none.words(text), none.characters?.(text)]).toEqual([split, characters]);
 });

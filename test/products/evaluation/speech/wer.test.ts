@@ -39,6 +39,11 @@ describe('lines', () => {
     expect(werResultSchema.parse(result)).toEqual(result);
   });
 
+  it('counts every space between words as a character, as jiwer does', () => {
+    expect(score(' a  b\n', 'a b\n')).toMatchObject({ wer: 0, cer: 1 / 4 });
+    expect(score('a  b\n', 'a b\n', { normalizer: 'seed' })).toMatchObject({ wer: 0, cer: 0 });
+  });
+
   it('counts empty hypotheses and references and warns of both', () => {
     const result = score('a b\n\nc\n', '\nx y\nc\n');
     expect(result).toMatchObject({
