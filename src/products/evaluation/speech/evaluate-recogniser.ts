@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
-import { sha256OfFileInPieces } from '../../../base/files/digest.js';
+import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
@@ -197,6 +197,8 @@ async function transcribe(
     const started = performance.now();
     const recorded = await readAudio(path);
     if (recorded.rate !== frontEnd.rate) resampled++;
+    const { buffer, byteOffset, byteLength } = recorded.samples;
+    const sound = `${recorded.rate} ${sha256(new Uint8Array(buffer, byteOffset, byteLength))}`;
     const { samples } = resample(recorded, frontEnd.rate);
     audioSeconds += recorded.samples.length / recorded.rate;
     const features = logMel(samples, frontEnd);
@@ -208,7 +210,7 @@ async function transcribe(
     const { text, timings } = await recogniser.transcribe(tensorFrom('float32', [1, mels, width], kept));
     encodeMs += timings.encodeMs;
     decodeMs += timings.decodeMs;
-    utterances.push({ id, reference, hypothesis: text });
+    utterances.push({ id, reference, hypothesis: text, sound });
     emit({ type: 'progress', phase: 'transcribe', done: utterances.length, total: recordings.length });
   }
   const seconds = (performance.now() - begun) / 1000;

@@ -9,6 +9,8 @@ export interface Utterance {
   readonly id: string;
   readonly reference: string;
   readonly hypothesis: string | null;
+  /** Sample rate and SHA-256 of the samples that were transcribed; undefined where only texts are known. */
+  readonly sound?: string | undefined;
 }
 
 export interface Transcripts {

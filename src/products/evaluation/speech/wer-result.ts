@@ -39,9 +39,9 @@ export const werResultSchema = z.object({
   missingHypotheses: z.number(),
   normalizer: z.string(),
   form: z.enum(['lines', 'manifest']),
-  /** SHA-256 over ids and references as written. */
+  /** SHA-256 over ids and references as written, and the samples that were transcribed where they are known. */
   dataDigest: z.string(),
-  /** SHA-256 over task, revision, normaliser and data: only rates with equal keys are compared. */
+  /** SHA-256 over task, revision, normaliser, missing hypotheses and data: only rates with equal keys are compared. */
   comparabilityKey: z.string(),
   metrics: z.array(metricSchema),
   /** The twenty utterances with the most edits. */

@@ -58,18 +58,21 @@ export function scoreUtterances(
 ): Omit<WerResult, 'schema' | 'form'> {
   const normalizer = normalizerNamed(normalizerId);
   if (utterances.length === 0) throw new TrtforgeError('TF_EVAL_DATA', `${from} has no utterance.`);
-  const missing = utterances.filter(({ hypothesis }) => hypothesis === null).length;
+  const missing = utterances.filter(({ hypothesis }) => hypothesis === null).map(({ id }) => id);
   const scored = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
   const scores = scored.map(({ score }) => score);
   if (scoresPath !== undefined) publishFile(scoresPath, scoresTable(scores));
-  const dataDigest = sha256(utterances.map(({ id, reference }) => `${id}\t${reference}\n`).join(''));
-  const settings = { normalizer: normalizer.id };
+  const rows = utterances.map(({ id, reference, sound }) =>
+    [id, reference, ...(sound === undefined ? [] : [sound])].join('\t'),
+  );
+  const dataDigest = sha256(rows.map((row) => `${row}\n`).join(''));
+  const settings = { normalizer: normalizer.id, ...(missing.length === 0 ? {} : { missing }) };
   const { comparabilityKey } = taskIdentity(TASK, settings, scores.length, dataDigest);
   const totals = totalsOf(scores, scored);
   return {
     ...totals,
     utterances: scores.length,
-    missingHypotheses: missing,
+    missingHypotheses: missing.length,
     normalizer: normalizer.id,
     dataDigest,
     comparabilityKey,
@@ -83,7 +86,7 @@ export function scoreUtterances(
       .sort((a, b) => editsOf(b) - editsOf(a))
       .slice(0, WORST),
     scores: scoresPath ?? null,
-    warnings: warningsOf(totals, missing, scores.length),
+    warnings: warningsOf(totals, missing.length, scores.length),
   };
 }
 

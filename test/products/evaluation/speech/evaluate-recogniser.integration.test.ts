@@ -91,7 +91,28 @@ test('features of every utterance go in at the rate of the model, words are scor
   expect(result.run.audioSeconds).toBeCloseTo(0.65, 6);
   expect(readFileSync(at('run/transcripts.tsv'), 'utf8')).toBe('a\tone two\nb\tfree\n');
   const scored = scoreTranscripts({ reference: request.manifest, hypothesis: at('run/transcripts.tsv') });
-  expect([scored.wer, scored.comparabilityKey]).toEqual([result.wer, result.comparabilityKey]);
+  expect([scored.wer, scored.cer]).toEqual([result.wer, result.cer]);
+});
+
+test('other sound is other data, under the same name and with the same words', async () => {
+  const keyOf = async (change: (wav: Buffer) => Buffer) => {
+    const audioDir = mkdtempSync(at('sounds-'));
+    for (const name of ['pcm16.wav', 'espeak-rate.wav'])
+      writeFileSync(join(audioDir, name), change(readFileSync(join(sounds, name))));
+    const { recogniser } = fake(['one two', 'three']);
+    const { dataDigest, comparabilityKey } = await evaluateRecogniser({ ...request, audioDir }, [recogniser]);
+    return [dataDigest, comparabilityKey];
+  };
+  const same = await keyOf((wav) => wav);
+  expect(await keyOf((wav) => wav)).toEqual(same);
+  const oneSample = await keyOf((wav) => Buffer.concat([wav.subarray(0, -1), Buffer.of(wav.at(-1)! ^ 1)]));
+  const otherRate = await keyOf((wav) => {
+    const changed = Buffer.from(wav);
+    changed.writeUInt32LE(wav.readUInt32LE(24) + 1, 24);
+    return changed;
+  });
+  for (const [at, value] of same.entries())
+    expect(new Set([value, oneSample[at], otherRate[at]]).size).toBe(3);
 });
 
 test('a stream gets the frame behind the valid ones, too', async () => {

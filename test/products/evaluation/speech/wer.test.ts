@@ -111,6 +111,11 @@ describe('a manifest', () => {
     expect(codeOf(() => score(MANIFEST, 'a\tthe cat sat\n', { allowMissing: 1 }))).toBe('TF_EVAL_DATA');
     const result = score(MANIFEST, 'a\tthe cat sat\n', { allowMissing: 2 });
     expect(result).toMatchObject({ missingHypotheses: 2, deletions: 4, wer: 4 / 7 });
+    const other = score(MANIFEST, 'b\ton the mat\nc\tquietly\n', { allowMissing: 2 });
+    const whole = score(MANIFEST, 'a\tthe cat sat\nb\ton the mat\nc\tquietly\n', { allowMissing: 2 });
+    const all = [result, other, whole];
+    expect(new Set(all.map(({ comparabilityKey }) => comparabilityKey)).size).toBe(3);
+    expect(new Set(all.map(({ dataDigest }) => dataDigest)).size).toBe(1);
     expect(result.warnings).toHaveLength(1);
   });
 
