@@ -142,13 +142,15 @@ function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): Lo
       remedy: 'Add "labels", the text of every token, to it.',
     });
   const { settings } = features;
+  // NeMo reads a window of null as none, and fails in its transform.
   const { type, window, normalize } = settings;
   const notComputed = (what: string) =>
     new TrtforgeError('TF_EVAL_DATA', `${meta} has features ${what}, which trtforge does not compute.`, {
       remedy: 'Known: log-mel as NeMo computes it, with a Hann window, over a power of two of samples.',
     });
   if (typeof type === 'string' && !/mel/i.test(type)) throw notComputed(`of type "${type}"`);
-  if (typeof window === 'string' && !/^hann/i.test(window)) throw notComputed(`with the window "${window}"`);
+  if (window !== undefined && !(typeof window === 'string' && /^hann/i.test(window)))
+    throw notComputed(`with the window ${JSON.stringify(window)}`);
   const whole = (name: string, otherwise: number): number => {
     const value = settings[name] ?? otherwise;
     if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;

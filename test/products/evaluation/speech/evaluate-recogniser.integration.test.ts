@@ -138,6 +138,8 @@ test('what cannot be scored has a code', async () => {
 test.each([
   { type: 'mfcc' },
   { window: 'kaiser' },
+  { window: null },
+  { window: ['hann'] },
   { n_fft: 400, win_length: 400 },
   { n_fft: 512, win_length: 513 },
   { hop_length: 0 },
