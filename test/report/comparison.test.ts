@@ -213,7 +213,7 @@ describe('trtforge report A B', () => {
   });
 
   const variants = () => {
-    const context = { root: 'root', ran: new Set<string>(), warnings: [], repeat: null };
+    const context = { root: 'root', ran: new Set<string>(), damaged: [], warnings: [], repeat: null };
     return join(
       written('variants', compareVariants(sampleVariants, context), 'variants.json'),
       'variants.json',

@@ -36,6 +36,7 @@ const compared = () => {
   const result = compareVariants(sampleVariants, {
     root: 'tmp/root',
     ran: new Set(),
+    damaged: [],
     warnings: [],
     repeat: 'trtforge',
   });

@@ -94,7 +94,7 @@ describe('recogniser-acceptance', () => {
 });
 
 describe('comparison-acceptance', () => {
-  const facts = { root: 'r', ran: new Set<string>(), warnings: [], repeat: null };
+  const facts = { root: 'r', ran: new Set<string>(), damaged: [], warnings: [], repeat: null };
   const judged = (...variants: Parameters<typeof compareVariants>[0]) =>
     missesOf(
       gate({

@@ -143,6 +143,10 @@ export function renderComparison(result: Comparison, { line, colors }: TextOutpu
     line(`  ${name.padEnd(24)}  ${parts.filter((part) => part !== '').join('  ')}`);
     if (error !== null) line(dim(`    ${error.message}`));
   }
+  for (const { file, error } of result.damaged) {
+    line(`  ${file.padEnd(24)}  ${yellow(`damaged: ${error.code}`)}`);
+    line(dim(`    ${error.message}`));
+  }
   for (const { variant, reference, share } of result.latency)
     line(`  ${variant} takes ${(100 * share).toFixed(1)} % of the time of ${reference}`);
   for (const { variant, reference, why } of result.notCompared)

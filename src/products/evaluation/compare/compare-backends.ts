@@ -8,7 +8,7 @@ import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/read.js';
 import { backEndNamed, openOptionsFor } from './back-end-names.js';
 import { comparedModels, type ModelChoice } from './compared-models.js';
-import { compareVariants } from './comparison.js';
+import { compareVariants, damagedError, errorOf } from './comparison.js';
 import { comparisonReport } from './page.js';
 import { newRunRoot, type Planned, plan } from './plan.js';
 import type { Comparison } from './result.js';
@@ -100,7 +100,7 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
   return writeComparison(root, { ran, warnings, repeat: context.commandLine ?? null });
 }
 
-/** Makes the table, summary and report again from what the folders of a run root state. Throws TF_EVAL_DATA where there is no variant. */
+/** Makes the table, summary and report again from what the folders of a run root state; a damaged file is in the result. Throws TF_EVAL_DATA where no variant is left. */
 export function writeComparison(
   root: string,
   facts: {
@@ -109,17 +109,14 @@ export function writeComparison(
     readonly repeat: string | null;
   },
 ): Comparison {
-  const { recorded, unread } = readRunRoot(root);
+  const { recorded, damaged } = readRunRoot(root);
   const [first, ...others] = recorded;
+  if (first === undefined && damaged[0] !== undefined) throw damagedError(join(root, damaged[0]));
   if (first === undefined)
     throw new TrtforgeError('TF_EVAL_DATA', `${root} has no variant of a comparison.`, {
       remedy: 'Pass the folder that trtforge compare-backends wrote.',
     });
-  const warnings = [
-    ...facts.warnings,
-    ...unread.map((file) => `${file} is not the metrics.json of a variant and is left out.`),
-  ];
-  const result = compareVariants([first, ...others], { root, ...facts, warnings });
+  const result = compareVariants([first, ...others], { root, damaged, ...facts });
   const report = { kind: comparisonReport, result };
   publishFile(join(root, comparisonReport.file), renderReport(report, 'json').content);
   publishFile(join(root, 'summary.md'), renderReport(report, 'markdown').content);
@@ -157,8 +154,12 @@ async function runVariant(
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)
       throw error;
-    const { code, message, remedy, exitCode } = error;
-    recordNotRun(root, variant, { code, message, remedy, exitCode });
-    emit({ type: 'log', source: 'trtforge', severity: 'warning', message: `${variant.name}: ${message}` });
+    recordNotRun(root, variant, errorOf(error));
+    emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `${variant.name}: ${error.message}`,
+    });
   }
 }

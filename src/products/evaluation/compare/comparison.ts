@@ -1,14 +1,18 @@
-import { ExitCode } from '../../../errors.js';
+import { join } from 'node:path';
+import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { defaultFormat } from '../../../formats/precision/formats/index.js';
 import { packageVersion } from '../../../version.js';
 import type { ComparedVariant, Comparison } from './result.js';
 import type { RecordedVariant } from './run-root.js';
+import type { NotRun } from './variant.js';
 
 /** What only the run knows. */
 export interface ComparisonFacts {
   readonly root: string;
   /** Names of variants that ran now; the others were there already. */
   readonly ran: ReadonlySet<string>;
+  /** Files within the root that should state a variant. */
+  readonly damaged: readonly string[];
   readonly warnings: readonly string[];
   readonly repeat: string | null;
 }
@@ -16,13 +20,14 @@ export interface ComparisonFacts {
 /** Compares what the folders of a run root state, at least one variant. */
 export function compareVariants(
   recorded: readonly [RecordedVariant, ...RecordedVariant[]],
-  { root, ran, warnings, repeat }: ComparisonFacts,
+  { root, ran, damaged: files, warnings, repeat }: ComparisonFacts,
 ): Comparison {
   const [first] = recorded;
   const variants = recorded.map(({ variant: { schema, task, ...variant }, ...rest }): ComparedVariant => {
     const status = rest.figures === null ? 'not-run' : ran.has(variant.name) ? 'run' : 'kept';
     return { ...variant, ...rest, status };
   });
+  const damaged = files.map((file) => ({ file, error: errorOf(damagedError(join(root, file))) }));
   const withFigures = variants.filter((each) => each.figures !== null);
   const [reference, ...others] = withFigures;
   const parts = reference === undefined ? [] : others.map((each) => accuracyOf(each, reference));
@@ -37,14 +42,29 @@ export function compareVariants(
     task: first.variant.task,
     metric: reference?.figures?.metrics[0]?.name ?? '',
     variants,
+    damaged,
     reference: reference?.name ?? null,
     ...comparable,
     latency: withFigures.flatMap((each) => latencyOf(each, withFigures)),
     warnings: [...warnings],
     repeat,
-    exitCode: exitCodeOf(variants, comparable.notCompared.length),
+    exitCode: exitCodeOf([...variants, ...damaged], comparable.notCompared.length),
   };
 }
+
+/** What a variant without figures is recorded with. */
+export const errorOf = ({ code, message, remedy, exitCode }: TrtforgeError): NotRun['error'] => ({
+  code,
+  message,
+  remedy,
+  exitCode,
+});
+
+export const damagedError = (path: string): TrtforgeError =>
+  new TrtforgeError('TF_EVAL_DATA', `${path} is damaged: it does not state a variant.`, {
+    remedy:
+      'Run the same compare-backends with -o and this run root, which evaluates it again; or remove its folder.',
+  });
 
 interface AccuracyPart {
   readonly accuracy?: Comparison['accuracy'][number];
@@ -85,8 +105,11 @@ function latencyOf(each: ComparedVariant, all: readonly ComparedVariant[]): Comp
     : [{ variant: each.name, reference: reference.name, medianMs: ms, of, share: ms / of }];
 }
 
-/** That of the worst reason why a variant did not run; inconclusive where figures could not be compared. */
-function exitCodeOf(variants: readonly ComparedVariant[], notCompared: number): Comparison['exitCode'] {
+/** That of the worst reason why a variant has no figures; inconclusive where figures could not be compared. */
+function exitCodeOf(
+  variants: readonly Pick<ComparedVariant, 'error'>[],
+  notCompared: number,
+): Comparison['exitCode'] {
   const codes = new Set(variants.flatMap(({ error }) => (error === null ? [] : [error.exitCode])));
   const worst = [ExitCode.internal, ExitCode.badInput, ExitCode.machineCannot].find((code) =>
     codes.has(code),

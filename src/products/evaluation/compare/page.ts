@@ -63,7 +63,8 @@ export const comparisonReport = defineReport<Comparison>({
 const withFigures = (variants: readonly ComparedVariant[]) =>
   variants.flatMap(({ figures, ...each }) => (figures === null ? [] : [{ ...each, figures }]));
 
-const notesOf = ({ variants, notCompared, warnings }: Comparison): readonly string[] => [
+const notesOf = ({ variants, damaged, notCompared, warnings }: Comparison): readonly string[] => [
+  ...damaged.map(({ error }) => error.message),
   ...variants.flatMap(({ name, error }) => (error === null ? [] : [`${name} did not run: ${error.code}.`])),
   ...notCompared.map(
     ({ variant, reference, why }) => `${variant} is not compared with ${reference}: ${why}.`,
@@ -108,14 +109,17 @@ function figuresSection(result: Comparison): Section {
 const notComparedTexts = ({ notCompared }: Comparison): readonly string[] =>
   notCompared.map(({ variant, reference, why }) => `${variant} with ${reference}: ${why}.`);
 
-function notRunSection({ variants }: Comparison): Section | null {
-  const failed = variants.flatMap(({ name, error }) => (error === null ? [] : [{ name, error }]));
+function notRunSection({ variants, damaged }: Comparison): Section | null {
+  const failed = [
+    ...variants.flatMap(({ name, error }) => (error === null ? [] : [{ name, error }])),
+    ...damaged.map(({ file, error }) => ({ name: file, error })),
+  ];
   return failed.length === 0
     ? null
     : {
         id: 'not-run',
         title: 'Not run',
-        lead: `${plural(failed.length, 'variant')} could not run here; the same command on another machine, with -o and this folder, adds them.`,
+        lead: `${plural(failed.length, 'variant')} could not run here or cannot be read; the same command on another machine, with -o and this folder, adds them.`,
         blocks: [
           table(
             'Why',

@@ -22,6 +22,8 @@ export const comparisonSchema = z.object({
       figures: figuresSchema.nullable(),
     }),
   ),
+  /** Files of the run root that should state a variant and cannot be read. */
+  damaged: z.array(z.object({ file: z.string(), error: notRunSchema.shape.error })),
   /** The variant that others are compared with; null where none has figures. */
   reference: z.string().nullable(),
   /** The metric of every other variant with the same comparability key. */

@@ -13,26 +13,28 @@ export interface RecordedVariant {
   readonly error: NotRun['error'] | null;
 }
 
+const METRICS = 'metrics.json';
 const NOT_RUN = 'not-run.json';
 
-/** What the folders of a run root state, in the order of the comparison; `unread` names the files that are not the metrics.json of a variant. */
+/** What the folders of a run root state, in the order of the comparison; `damaged` names, within the root, the files that state no variant. */
 export function readRunRoot(root: string): {
   readonly recorded: readonly RecordedVariant[];
-  readonly unread: readonly string[];
+  readonly damaged: readonly string[];
 } {
-  const unread: string[] = [];
+  const damaged: string[] = [];
   const recorded = listFolder(root).flatMap((folder): RecordedVariant[] => {
     const task = comparedTasks.find((each) => folder.endsWith(`-${each}`));
     if (task === undefined) return [];
-    const path = join(root, folder, 'metrics.json');
-    if (statIfThere(path)?.isFile() === true) {
-      const read = figureReaders[task].read(readJson(path));
-      if (read !== null) return [{ ...read, folder, error: null }];
-      unread.push(`${folder}/metrics.json`);
-      return [];
-    }
-    const { data } = notRunSchema.safeParse(readJson(join(root, folder, NOT_RUN)));
-    return data === undefined ? [] : [{ variant: data.variant, folder, figures: null, error: data.error }];
+    const name = [METRICS, NOT_RUN].find((each) => statIfThere(join(root, folder, each)) !== undefined);
+    // A run that was cut off before it wrote either.
+    if (name === undefined) return [];
+    const json = readJson(join(root, folder, name));
+    const read = name === METRICS ? figureReaders[task].read(json) : null;
+    if (read !== null) return [{ ...read, folder, error: null }];
+    const { data } = notRunSchema.safeParse(json);
+    if (data !== undefined) return [{ variant: data.variant, folder, figures: null, error: data.error }];
+    damaged.push(`${folder}/${name}`);
+    return [];
   });
   // Runs on other machines add to a comparison, each with places of its own.
   const order = (role: Variant['role']) => ['model', 'converted', 'candidate'].indexOf(role);
@@ -40,13 +42,13 @@ export function readRunRoot(root: string): {
     ({ variant: a }, { variant: b }) =>
       order(a.role) - order(b.role) || a.place - b.place || (a.name < b.name ? -1 : 1),
   );
-  return { recorded, unread };
+  return { recorded, damaged };
 }
 
 /** Records why a variant has no figures; those of an earlier run go, which had another model. */
 export function recordNotRun(root: string, variant: Variant, error: NotRun['error']): void {
   const folder = join(root, variantFolder(variant));
-  removeIfThere(join(folder, 'metrics.json'));
+  removeIfThere(join(folder, METRICS));
   const notRun: NotRun = { schema: 'trtforge.not-run/1', variant, error };
   publishFile(join(folder, NOT_RUN), `${JSON.stringify(notRun, null, 2)}\n`);
 }

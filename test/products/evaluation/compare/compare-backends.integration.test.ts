@@ -11,7 +11,7 @@ import {
 import { comparisonReport } from '../../../../src/products/evaluation/compare/page.js';
 import { type Comparison, comparisonSchema } from '../../../../src/products/evaluation/compare/result.js';
 import { detectorMetricsSchema } from '../../../../src/products/evaluation/detection/metrics-file.js';
-import { codeOfWork } from '../../../support/refusal.js';
+import { codeOfWork, codeOf as codeThrown } from '../../../support/refusal.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { cellSettings, detector, images, instancesOf, paintCells } from '../detection/coloured-cells.js';
 
@@ -34,6 +34,7 @@ beforeAll(async () => {
     output: at('root'),
   };
 });
+const noFacts = { ran: new Set<string>(), warnings: [], repeat: null };
 const compare = (change: Partial<CompareBackEndsRequest> = {}) => compareBackEnds({ ...request, ...change });
 const codeOf = (change: Partial<CompareBackEndsRequest>) => codeOfWork(compare(change));
 const statuses = ({ variants }: Comparison) => variants.map(({ name, status }) => [name, status]);
@@ -95,6 +96,29 @@ describe('FP32 and FP16 on one back end', () => {
     expect(readFileSync(at('root', 'summary.md'), 'utf8')).toBe(before);
   });
 
+  it('a damaged variant is named beside the good ones, with exit code 2', async () => {
+    const repair = ['compare-backends', 'repair', at('root'), '--json'];
+    const path = at('root', 'fp16-ort-cpu-coco', 'metrics.json');
+    const whole = readFileSync(path);
+    writeFileSync(path, whole.subarray(0, 400));
+    const { exitCode, json: answer } = await trtforge(repair);
+    const repaired = comparisonSchema.parse(answer());
+    expect([exitCode, statuses(repaired)]).toEqual([2, [['fp32-ort-cpu', 'kept']]]);
+    expect(repaired.damaged).toMatchObject([
+      { file: 'fp16-ort-cpu-coco/metrics.json', error: { code: 'TF_EVAL_DATA' } },
+    ]);
+    expect(readFileSync(at('root', 'summary.md'), 'utf8').replaceAll('\\', '')).toContain(
+      '| fp16-ort-cpu-coco/metrics.json |',
+    );
+    const other = at('root', 'fp32-ort-cpu-coco', 'metrics.json');
+    const kept = readFileSync(other);
+    writeFileSync(other, '');
+    expect(codeThrown(() => writeComparison(at('root'), noFacts))).toBe('TF_EVAL_DATA');
+    writeFileSync(path, whole);
+    writeFileSync(other, kept);
+    expect((await trtforge(repair)).exitCode).toBe(0);
+  });
+
   it('the summary has the columns of auto-quantize-model, the report every chart', () => {
     const summary = readFileSync(at('root', 'summary.md'), 'utf8').replaceAll('\\', '');
     expect(summary).toMatch(
@@ -141,7 +165,7 @@ describe('what is not mixed', () => {
     const path = at('root', 'fp16-ort-cpu-coco', 'metrics.json');
     const before = readFileSync(path, 'utf8');
     writeFileSync(path, JSON.stringify({ ...JSON.parse(before), comparability_key: 'other' }));
-    const result = writeComparison(at('root'), { ran: new Set(), warnings: [], repeat: null });
+    const result = writeComparison(at('root'), noFacts);
     writeFileSync(path, before);
     expect(result).toMatchObject({
       accuracy: [],
@@ -215,7 +239,7 @@ describe('a back end that cannot run here', () => {
       expect(summary).toContain(`| ${name} |`);
       expect(summary).toContain(error?.code);
     }
-    const repaired = writeComparison(at('gpu'), { ran: new Set(), warnings: [], repeat: null });
+    const repaired = writeComparison(at('gpu'), noFacts);
     expect(repaired.exitCode).toBe(3);
   });
 });

@@ -9,7 +9,7 @@ import { readRunRoot } from '../../../../src/products/evaluation/compare/run-roo
 import { runs } from '../../../support/runs.js';
 import { notRun, recorded, sampleVariants } from './sample.js';
 
-const facts = { root: 'tmp/root', ran: new Set<string>(), warnings: [], repeat: null };
+const facts = { root: 'tmp/root', ran: new Set<string>(), damaged: [], warnings: [], repeat: null };
 const [first] = sampleVariants;
 const quantised = { label: 'int8', backEnd: 'ort-cuda', role: 'candidate', mAP: 0.48, medianMs: 3 } as const;
 
@@ -38,6 +38,13 @@ describe('a comparison', () => {
   it('ends with the exit code of the worst reason why a variant did not run', () => {
     expect(result.exitCode).toBe(3);
     expect(compareVariants([first], facts).exitCode).toBe(0);
+  });
+
+  it('has damaged files, which are bad input whatever the others are', () => {
+    const damaged = ['int8-trt-coco/metrics.json'];
+    const { exitCode, damaged: stated, accuracy } = compareVariants(sampleVariants, { ...facts, damaged });
+    expect([exitCode, accuracy.length]).toEqual([2, 5]);
+    expect(stated).toMatchObject([{ file: damaged[0], error: { code: 'TF_EVAL_DATA', exitCode: 2 } }]);
   });
 
   it('without figures has no reference', () => {
@@ -82,7 +89,7 @@ describe('a run root', () => {
     fc.assert(
       fc.property(text, (content) => {
         writeFileSync(join(root, 'fp32-ort-cpu-coco', 'metrics.json'), content);
-        expect(readRunRoot(root)).toEqual({ recorded: [], unread: ['fp32-ort-cpu-coco/metrics.json'] });
+        expect(readRunRoot(root)).toEqual({ recorded: [], damaged: ['fp32-ort-cpu-coco/metrics.json'] });
       }),
       { numRuns: runs(100) },
     );
