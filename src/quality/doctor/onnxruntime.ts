@@ -5,6 +5,7 @@ import {
   findOrtLibraries,
   howToInstall,
   neighbourFolders,
+  type OrtLibrary,
   providerNames,
 } from '../../engines/runtime/onnxruntime/find-library.js';
 import { ortEnvironment } from '../../engines/runtime/onnxruntime/provider-options.js';
@@ -34,38 +35,34 @@ export interface OnnxRuntimeAnswer {
   readonly providers: readonly { readonly name: 'cuda' | 'tensorrt'; readonly missing: readonly string[] }[];
 }
 
-/** Loads every library that sessions would choose from, each in a process of its own with the loader path that sessions have. */
-export function lookForOnnxRuntimes(host: Host): Promise<readonly OnnxRuntimeFacts[]> {
+/** Loads every library that sessions would choose from. */
+export const lookForOnnxRuntimes = (host: Host): Promise<readonly OnnxRuntimeFacts[]> =>
+  Promise.all(findOrtLibraries(host).map((library) => factsOfOnnxRuntime(library, host.environment)));
+
+/** Loads a library in a process of its own, with the loader path that sessions have. */
+export async function factsOfOnnxRuntime(
+  { path, foundBy }: OrtLibrary,
+  environment: NodeJS.ProcessEnv,
+): Promise<OnnxRuntimeFacts> {
   const module = new URL('../../../dist/quality/doctor/onnxruntime-child.js', import.meta.url);
-  return Promise.all(
-    findOrtLibraries(host).map(async ({ path, foundBy }) => {
-      const { environment } = host;
-      try {
-        const answer = (await runSupervised(
-          module,
-          { path },
-          {
-            emit: () => {},
-            signal: AbortSignal.timeout(LOAD_TIMEOUT_MS),
-            graceMs: 500,
-            doing: 'loading ONNX Runtime',
-            env: withLoaderPath(ortEnvironment(environment), neighbourFolders(path)),
-          },
-        )) as OnnxRuntimeAnswer;
-        const providers = answer.providers.map(({ name, missing }) => ({ name, missing: [...missing] }));
-        return { path, foundBy, ...answer, providers, why: null };
-      } catch (error) {
-        return {
-          path,
-          foundBy,
-          version: null,
-          buildInfo: null,
-          why: error instanceof Error ? error.message : String(error),
-          providers: [],
-        };
-      }
-    }),
-  );
+  try {
+    const answer = (await runSupervised(
+      module,
+      { path },
+      {
+        emit: () => {},
+        signal: AbortSignal.timeout(LOAD_TIMEOUT_MS),
+        graceMs: 500,
+        doing: 'loading ONNX Runtime',
+        env: withLoaderPath(ortEnvironment(environment), neighbourFolders(path)),
+      },
+    )) as OnnxRuntimeAnswer;
+    const providers = answer.providers.map(({ name, missing }) => ({ name, missing: [...missing] }));
+    return { path, foundBy, ...answer, providers, why: null };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { path, foundBy, version: null, buildInfo: null, why, providers: [] };
+  }
 }
 
 const onnxruntime = findingsOf('onnxruntime');

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
+import { statIfThere } from '../../../base/files/files.js';
 import { decidedBuild, engineSteps } from '../../../cli/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { type CompareContext, type DecidedComparison, KEPT } from '../compare/compare-backends.js';
 import { decideRunnable, type Runnable } from '../compare/runnable-file.js';
+import { assertRunsHere } from '../compare/runs-here.js';
 import { variantFolder } from '../compare/variant.js';
 
-/** Every variant: what is made for it, that it runs, and where its figures go; one that cannot run is skipped with its error, as the run records it. */
+/** Every variant: what is made for it, that it runs, and where its figures go; one that cannot run here is skipped with its error, as the run records it. */
 export async function comparisonSteps(
   { request, task, root, variants, warnings }: DecidedComparison,
   context: CompareContext,
@@ -21,13 +23,14 @@ export async function comparisonSteps(
       const runnable = isKept
         ? null
         : decideRunnable(model, backEnd, { root, imgsz: task.imgsz, open, store });
-      if (runnable === null) steps.push(run(KEPT));
-      else
-        steps.push(
-          ...(await makingSteps(runnable, variant.model, made, context)),
-          run(null),
-          step('write', join(root, variantFolder(variant), 'metrics.json')),
-        );
+      if (runnable === null) {
+        steps.push(run(KEPT));
+        continue;
+      }
+      steps.push(...(await makingSteps(runnable, variant.model, made, context)));
+      const engine = model.kind === 'engine' && statIfThere(model.file)?.isFile() ? model.file : null;
+      await assertRunsHere(backEnd, engine, open, context.environment ?? process.env);
+      steps.push(run(null), step('write', join(root, variantFolder(variant), 'metrics.json')));
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       steps.push(run(`${error.code} ${error.message}`));

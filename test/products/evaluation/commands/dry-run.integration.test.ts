@@ -1,11 +1,14 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findOrtLibraries } from '../../../../src/engines/runtime/onnxruntime/find-library.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import { visibleGpus } from '../../../../src/tensorrt/addon/chosen-gpu.js';
+import { thisMachine } from '../../../../src/tensorrt/toolchain/find.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { dryRunIn, refusedIn } from '../../../support/dry-run.js';
+import { samplePlan } from '../../../support/sample-engine.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { detector, paintCells } from '../detection/coloured-cells.js';
 import { channelMeans, paint } from '../image-networks.js';
@@ -14,6 +17,12 @@ const sounds = join(import.meta.dirname, '../../../fixtures/audio');
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-eval-dry-'));
 const at = (...names: readonly string[]) => join(folder, ...names);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The folder of the library in onnxruntime-node, which has no provider but the CPU. */
+function packagedOnnxRuntime(): string {
+  const found = findOrtLibraries(thisMachine(process.env));
+  return dirname(found.find(({ foundBy }) => foundBy === 'onnxruntime-node')!.path);
+}
 
 const dryRun = (args: readonly string[]) => dryRunIn(folder, args);
 const refused = (args: readonly string[]) => refusedIn(folder, args);
@@ -104,6 +113,19 @@ describe('compare-backends', () => {
     expect(await refused([...args, '--max-images', '1'])).toBe('TF_EVAL_MIXED');
   });
 
+  test('states of each variant whether it can run here, as the run finds it', async () => {
+    // What pip has beside the package's own library is not looked at.
+    const environment = { ...process.env, ORT_HOME: packagedOnnxRuntime() };
+    const args = [...(await line('ort-cpu,ort-cuda,ort-trt')), '-o', at('here')];
+    const { steps } = await dryRunIn(folder, args, environment);
+    const planned = steps.filter(({ does }) => does === 'run');
+    const { json } = await trtforge([...args, '--json'], environment);
+    const { variants } = json<{ variants: { name: string; error: { code: string } | null }[] }>();
+    const codes = planned.map(({ what, skipped }) => [what, skipped?.split(' ')[0] ?? null]);
+    expect(codes).toEqual(variants.map(({ name, error }) => [name, error?.code ?? null]));
+    expect(codes.map(([, code]) => code)).toEqual([null, 'TF_ONNXRUNTIME_MISSING', 'TF_ONNXRUNTIME_MISSING']);
+  });
+
   test('rejects data, models and back ends as the run does', async () => {
     expect(await refused(await line('ort-cpu', '--image-ids', at('absent')))).toBe('TF_FILE_NOT_FOUND');
     expect(await refused(await line('ort'))).toBe('TF_USAGE');
@@ -113,11 +135,14 @@ describe('compare-backends', () => {
   test.skipIf(visibleGpus().gpus.length > 0)(
     'skips an engine that cannot run here, with its error',
     async () => {
-      const [first] = (await dryRun(await line('trt'))).steps;
-      expect(first).toMatchObject({
-        what: 'fp32-trt',
-        skipped: expect.stringMatching(/^TF_GPU_UNAVAILABLE /),
-      });
+      writeFileSync(at('int8.engine'), samplePlan());
+      const { steps } = await dryRun(await line('trt', '--candidate', `int8=${at('int8.engine')}`));
+      const skipped = expect.stringMatching(/^TF_GPU_UNAVAILABLE /);
+      expect(steps).toMatchObject([
+        { what: 'fp32-trt', skipped },
+        { what: 'int8-trt', skipped },
+        { does: 'write' },
+      ]);
     },
   );
 });
