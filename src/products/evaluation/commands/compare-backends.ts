@@ -11,13 +11,14 @@ import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { splitAtCommas } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type FormatId, formatIds, formatNamed } from '../../../formats/precision/formats/index.js';
+import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { backEndNames } from '../compare/back-end-names.js';
 import {
   type CompareBackEndsRequest,
   compareBackEnds,
   decideComparison,
 } from '../compare/compare-backends.js';
+import { precisionsWithoutSamples } from '../compare/compared-models.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';
 import { comparisonSteps } from './compare-plan.js';
@@ -46,7 +47,7 @@ const commandOptions = {
   }),
   precision: option({
     flags: '--precision <types>',
-    describe: `also MODEL converted to ${formatIds.join(', ')}, separated by commas`,
+    describe: `also MODEL converted to ${precisionsWithoutSamples.join(', ')}, separated by commas`,
     parse: precisions,
     repeat: true,
   }),
@@ -120,7 +121,7 @@ function precisions(list: string): readonly FormatId[] {
     const format = formatNamed(name);
     if (format !== undefined) return format.id;
     throw new TrtforgeError('TF_USAGE', `"${name}" is not a precision.`, {
-      remedy: `Pass some of: ${formatIds.join(', ')}.`,
+      remedy: `Pass some of: ${precisionsWithoutSamples.join(', ')}.`,
     });
   });
 }

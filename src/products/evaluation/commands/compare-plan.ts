@@ -27,7 +27,7 @@ export async function comparisonSteps(
         steps.push(run(KEPT));
         continue;
       }
-      steps.push(...(await makingSteps(runnable, variant.model, made, context)));
+      steps.push(...(await makingSteps(runnable, made, context)));
       const engine = model.kind === 'engine' && statIfThere(model.file)?.isFile() ? model.file : null;
       await assertRunsHere(backEnd, engine, open, context.environment ?? process.env);
       steps.push(run(null), step('write', join(root, variantFolder(variant), 'metrics.json')));
@@ -45,7 +45,6 @@ export async function comparisonSteps(
 /** The engine or the converted model, once however many back ends take it. */
 async function makingSteps(
   runnable: Runnable,
-  model: string,
   made: Set<string>,
   { emit = ignoreEvents, signal, environment }: CompareContext,
 ): Promise<readonly PlanStep[]> {
@@ -53,6 +52,10 @@ async function makingSteps(
     return engineSteps(await decidedBuild(runnable.build, { emit, signal, environment }));
   if (runnable.is === 'file' || made.has(runnable.file)) return [];
   made.add(runnable.file);
-  const detail = `to ${runnable.precision.toUpperCase()}`;
-  return [step('convert', model, { detail }), step('write', runnable.file)];
+  const { file, precision, conversions } = runnable;
+  const detail = `to ${precision.toUpperCase()}`;
+  return [
+    ...conversions.flatMap(({ from, to }) => [step('convert', from, { detail }), step('write', to)]),
+    ...(conversions.some(({ to }) => to === file) ? [] : [step('write', file)]),
+  ];
 }

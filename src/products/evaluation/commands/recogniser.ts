@@ -107,6 +107,10 @@ export const command = defineCommand({
     output.line(
       `  ${run.audioSeconds.toFixed(1)} s of sound at ${run.speed.toFixed(1)} times its speed: features ${formatMs(run.frontEndMs)}, encoder ${formatMs(run.encodeMs)}, decoder ${formatMs(run.decodeMs)}`,
     );
+    if (run.latency !== null)
+      output.line(
+        `  an utterance, from features to text: ${formatMs(run.latency.median_ms)} median, ${formatMs(run.latency.p90_ms)} p90`,
+      );
     if (run.resampled > 0)
       output.line(`  ${run.resampled} utterances were resampled to ${run.frontEnd.rate} Hz (windowed sinc)`);
     if (result.output !== null) output.line(`  ${result.output}: transcripts.tsv, scores.tsv, metrics.json`);

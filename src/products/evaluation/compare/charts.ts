@@ -29,7 +29,10 @@ export function accuracyChart(metric: string, variants: readonly Drawn[]): Chart
       title: 'median of a run',
       scale: linearScale(0, 1.1 * Math.max(...points.map(({ x }) => x)), 5, formatMsTick),
     },
-    y: { title: metric, scale: linearScale(Math.max(0, low - room), Math.min(1, high + room), 5, share) },
+    y: {
+      title: metric,
+      scale: linearScale(Math.max(0, low - room), Math.max(high, Math.min(1, high + room)), 5, share),
+    },
     points: [],
     limits: [],
     series: points.map(({ name, ...point }) => ({ name, points: [point] })),

@@ -9,7 +9,12 @@ import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
-import { type FormatId, floatFormats } from '../../../formats/precision/formats/index.js';
+import {
+  type FormatId,
+  floatFormats,
+  formatIds,
+  quantizedFormatNamed,
+} from '../../../formats/precision/formats/index.js';
 import type { Variant } from './variant.js';
 
 /** A model or an engine that is compared, on every back end that takes it. */
@@ -22,6 +27,11 @@ export interface ComparedModel extends Pick<Variant, 'label' | 'role'> {
   readonly digest: string;
 }
 
+/** What a model is converted to without samples of its inputs. */
+export const precisionsWithoutSamples: readonly FormatId[] = formatIds.filter(
+  (id) => quantizedFormatNamed(id)?.activations !== true,
+);
+
 export interface ModelChoice {
   readonly model: string;
   /** `FILE` or `NAME=FILE`. */
@@ -30,12 +40,22 @@ export interface ModelChoice {
 }
 
 /**
- * MODEL, what it is converted to, and the candidates, each with a label of its own. Throws TF_USAGE for two of one label, and what reading the files throws.
+ * MODEL, what it is converted to, and the candidates, each with a label of its own. Throws TF_USAGE for two of one label and a precision that needs samples, and what reading the files throws.
  */
 export async function comparedModels(
   { model, candidates, precisions }: ModelChoice,
   context: OpenContext,
 ): Promise<readonly ComparedModel[]> {
+  const unsampled = precisions.find((id) => !precisionsWithoutSamples.includes(id));
+  if (unsampled !== undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `--precision ${unsampled} needs samples, which a comparison has none of.`,
+      {
+        remedy: `Convert the model first, trtforge convert --precision ${unsampled} --calibration FILE, and pass it with --candidate.`,
+        details: { option: '--precision', precision: unsampled },
+      },
+    );
   const first = await readCompared(model, { role: 'model' }, context);
   const converted = precisions.map(
     (precision): ComparedModel => ({
@@ -78,7 +98,7 @@ async function readCompared(
   const bundle = bundleFiles(file);
   if (bundle !== null) {
     const digests: string[] = [];
-    for (const each of bundle.files) digests.push(await digestOfFile(each, context));
+    for (const each of [...bundle.meta, ...bundle.models]) digests.push(await digestOfFile(each, context));
     const word = role === 'model' ? 'models' : basename(bundle.folder).replaceAll(/[^\w.-]/g, '-');
     const digest = sha256(digests.join(' '));
     return { file, role, kind: bundle.kind, label: label ?? word, precision: null, digest };
@@ -94,18 +114,19 @@ async function readCompared(
   return { file, role, kind: 'model', label: typed, precision: null, digest };
 }
 
-/** The models beside the meta file of a bundle, or the engines of a folder; null for a single file. */
-function bundleFiles(path: string): {
+/** The meta file of a bundle and the models beside it, or the engines of a folder; null for a single file. */
+export function bundleFiles(path: string): {
   readonly folder: string;
   readonly kind: ComparedModel['kind'];
-  readonly files: readonly string[];
+  readonly meta: readonly string[];
+  readonly models: readonly string[];
 } | null {
   const isFolder = statIfThere(path)?.isDirectory() === true;
   if (!isFolder && !/\.json$/i.test(path)) return null;
   const folder = isFolder ? path : dirname(path);
   const named = listFolder(folder).filter((name) => (isFolder ? /\.engine$/i : /\.onnx$/i).test(name));
-  const files = named.sort().map((name) => join(folder, name));
-  return { folder, kind: isFolder ? 'engine' : 'model', files: isFolder ? files : [path, ...files] };
+  const models = named.sort().map((name) => join(folder, name));
+  return { folder, kind: isFolder ? 'engine' : 'model', meta: isFolder ? [] : [path], models };
 }
 
 /** Of an ONNX model with its weights in other files; of any other file its bytes. */

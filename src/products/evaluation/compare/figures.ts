@@ -20,7 +20,7 @@ export const figuresSchema = z.object({
   comparabilityKey: z.string(),
   dataDigest: z.string(),
   samples: z.number(),
-  /** Of runs alone; null where the task times none of them by itself. */
+  /** Of runs alone, of speech from the features of an utterance to its text; null where every time was skipped. */
   latency: latencySchema,
   providers: z.array(z.string()),
   placement: z.array(z.string()),
@@ -113,7 +113,7 @@ function recogniserFigures({ run, ...file }: z.infer<typeof recogniserMetricsSch
     comparabilityKey: file.comparabilityKey,
     dataDigest: file.dataDigest,
     samples: file.utterances,
-    latency: null,
+    latency: run.latency,
     providers: [run.backend],
     placement: [],
     files: run.files,

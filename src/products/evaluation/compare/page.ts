@@ -83,7 +83,7 @@ function figuresSection(result: Comparison): Section {
   return {
     id: 'figures',
     title: 'Figures',
-    lead: `${countText(result)} ran over ${formatCount(ran[0]?.figures.samples ?? 0)} samples. Times are of single runs from host memory to host memory.`,
+    lead: `${countText(result)} ran over ${formatCount(ran[0]?.figures.samples ?? 0)} samples. Times are of ${result.task === 'wer' ? 'single utterances, from features to text' : 'single runs from host memory to host memory'}.`,
     blocks: [
       table(
         'Every variant',

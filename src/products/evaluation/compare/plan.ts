@@ -73,7 +73,7 @@ export function plan(
       },
     };
   });
-  return { planned, warnings };
+  return { planned, warnings: [...new Set(warnings)] };
 }
 
 /** Models of images are built into engines here, bundles by their own verb. */

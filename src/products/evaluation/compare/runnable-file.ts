@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { publishFile } from '../../../base/files/publish.js';
 import type { BuildOptions } from '../../../engines/builder/build.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
@@ -6,7 +8,7 @@ import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
-import type { ComparedModel } from './compared-models.js';
+import { bundleFiles, type ComparedModel } from './compared-models.js';
 
 /** A toolchain that also builds is known by its name or folder. */
 export type CompareOpenOptions = Omit<OpenOptions, 'provider' | 'toolchain'> & {
@@ -29,7 +31,13 @@ interface RunnablePlace {
 /** What a back end opens: the file, its converted model, or the engine that is built of it and found again in the store. */
 export type Runnable =
   | { readonly is: 'file'; readonly file: string }
-  | { readonly is: 'converted'; readonly file: string; readonly precision: FormatId }
+  | {
+      readonly is: 'converted';
+      readonly file: string;
+      readonly precision: FormatId;
+      /** One, or those of a bundle, whose `file` is a copy of its meta file beside them. */
+      readonly conversions: readonly { readonly from: string; readonly to: string }[];
+    }
   | { readonly is: 'engine'; readonly build: BuildOptions };
 
 /** Throws TF_GPU_UNAVAILABLE for an engine that could not run here: none is built. */
@@ -53,8 +61,15 @@ export function decideRunnable(
     return { is: 'engine', build };
   }
   if (precision === null) return { is: 'file', file };
+  const bundle = bundleFiles(file);
+  if (bundle !== null) {
+    const folder = join(root, 'models', precision);
+    const conversions = bundle.models.map((from) => ({ from, to: join(folder, basename(from)) }));
+    return { is: 'converted', file: join(folder, basename(file)), precision, conversions };
+  }
   const name = basename(file).replace(/\.onnx$/i, '');
-  return { is: 'converted', file: join(root, 'models', `${name}.${precision}.onnx`), precision };
+  const to = join(root, 'models', `${name}.${precision}.onnx`);
+  return { is: 'converted', file: to, precision, conversions: [{ from: file, to }] };
 }
 
 /** The path of what the back end opens, which is made where it has to be. Throws what `decideRunnable`, building and converting throw. */
@@ -67,9 +82,10 @@ export async function runnableFile(
   const runnable = decideRunnable(model, backEnd, place);
   if (runnable.is === 'file') return runnable.file;
   if (runnable.is === 'engine') return (await buildOrLoad(runnable.build, context)).engine;
-  const { file, precision } = runnable;
+  const { file, precision, conversions } = runnable;
   const convert = async () => {
-    await convertModel(model.file, file, { precision }, context);
+    for (const { from, to } of conversions) await convertModel(from, to, { precision }, context);
+    if (conversions.every(({ to }) => to !== file)) publishFile(file, readFileSync(model.file));
     return file;
   };
   const known = place.converted.get(model) ?? convert();

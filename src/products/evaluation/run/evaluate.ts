@@ -18,7 +18,7 @@ export const latencySchema = z
     percentiles_ms: z.array(z.number()).length(101),
   })
   .nullable();
-type Latency = z.infer<typeof latencySchema>;
+export type Latency = z.infer<typeof latencySchema>;
 
 /** What the session took, bytes. */
 export const memorySchema = z.object({
@@ -102,7 +102,8 @@ export async function evaluate<S extends Sample, R>(
   };
 }
 
-function latencyOf(times: readonly number[]): Latency {
+/** Of runs that took so many milliseconds each. */
+export function latencyOf(times: readonly number[]): Latency {
   if (times.length === 0) return null;
   const sorted = Float64Array.from(times).sort();
   const mean = meanOf(sorted);

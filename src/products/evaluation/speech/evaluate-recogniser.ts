@@ -17,6 +17,7 @@ import type {
   RecogniserOptions,
 } from '../../../quality/tasks/recogniser.js';
 import type { Variant } from '../compare/variant.js';
+import { latencyOf } from '../run/evaluate.js';
 import type { RecogniserResult } from './recogniser-result.js';
 import { readManifest, type Spoken, type Utterance } from './transcripts.js';
 import { scoreUtterances } from './wer.js';
@@ -192,6 +193,7 @@ async function transcribe(
   { emit = ignoreEvents, signal }: OpenContext,
 ) {
   const utterances: Utterance[] = [];
+  const times: number[] = [];
   let [audioSeconds, resampled, frontEndMs, encodeMs, decodeMs] = [0, 0, 0, 0, 0];
   const begun = performance.now();
   for (const { id, reference, path } of recordings) {
@@ -210,6 +212,7 @@ async function transcribe(
     const kept = firstFrames(features, width);
     frontEndMs += performance.now() - started;
     const { text, timings } = await recogniser.transcribe(tensorFrom('float32', [1, mels, width], kept));
+    times.push(timings.encodeMs + timings.decodeMs);
     encodeMs += timings.encodeMs;
     decodeMs += timings.decodeMs;
     utterances.push({ id, reference, hypothesis: text, sound });
@@ -223,6 +226,7 @@ async function transcribe(
     frontEndMs,
     encodeMs,
     decodeMs,
+    latency: latencyOf(times),
     speed: audioSeconds / seconds,
   };
 }

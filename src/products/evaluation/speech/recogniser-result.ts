@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { latencySchema } from '../run/evaluate.js';
 import { werResultSchema } from './wer-result.js';
 
 /** How transcripts were made. */
@@ -15,6 +16,8 @@ export const recogniserRunSchema = z.object({
   frontEndMs: z.number(),
   encodeMs: z.number(),
   decodeMs: z.number(),
+  /** Of utterances, each from its features to its text, the first one included; they are of different lengths, so compare it on the same manifest. */
+  latency: latencySchema,
   /** Seconds of sound a second, from file to text. */
   speed: z.number(),
 });
