@@ -78,7 +78,8 @@ async function ratios(
   const calibrated = async (method: string) => {
     const at: number[] = [];
     const emit = ({ type }: { readonly type: string }) => type === 'progress' && at.push(performance.now());
-    const open = (path: string) => openOrtSession(path);
+    const open = ({ path, weightsFolder }: { path: string; weightsFolder: string }) =>
+      openOrtSession(path, { weightsFolder });
     // The first sample warms up.
     const given = () => [samples[0], ...samples];
     await calibrateTensors(model, tensors, given, open, { method: { name: method }, emit });

@@ -80,6 +80,7 @@ ort::OpenRequest openRequest(const Reader& from) {
   ort::OpenRequest request;
   request.library = from["library"].text();
   request.modelPath = from["modelPath"].text();
+  request.weightsFolder = from["weightsFolder"].textOrEmpty();
   request.threads = static_cast<int>(from["threads"].integer());
   for (const Reader& one : from["providers"].elements()) request.providers.push_back({one["name"].text(), settingsOf(one["options"])});
   request.config = settingsOf(from["config"]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cuda.hpp"
+#include "files.hpp"
 
 namespace trtforge::ort {
 
@@ -45,7 +46,7 @@ Session::Session(const Library& library, const OpenRequest& request) : library_(
   for (const auto& [key, value] : request.config) library.check(Slot::AddSessionConfigEntry, options_.get(), key.c_str(), value.c_str());
   if (!request.profilePrefix.empty()) library.check(Slot::EnableProfiling, options_.get(), request.profilePrefix.c_str());
   for (const Provider& provider : request.providers) append(provider);
-  session_ = Owned(library, Slot::ReleaseSession, library.made(Slot::CreateSession, library.environment(), request.modelPath.c_str(), options_.get()));
+  session_ = Owned(library, Slot::ReleaseSession, load(request));
   hostMemory_ = Owned(library, Slot::ReleaseMemoryInfo, library.made(Slot::CreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory));
   void* device = request.providers.empty() ? library.made(Slot::CreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory)
                                            : library.made(Slot::CreateMemoryInfo, "Cuda", kDeviceAllocator, std::int32_t{request.device}, kDefaultMemory);
@@ -61,6 +62,15 @@ std::shared_ptr<Session> Session::open(const OpenRequest& request) {
 }
 
 Session::~Session() { close(); }
+
+// ONNX Runtime looks for external data beside the model, and elsewhere for a model in memory only.
+void* Session::load(const OpenRequest& request) {
+  const void* environment = library_.environment();
+  if (request.weightsFolder.empty()) return library_.made(Slot::CreateSession, environment, request.modelPath.c_str(), options_.get());
+  library_.check(Slot::AddSessionConfigEntry, options_.get(), "session.model_external_initializers_file_folder_path", request.weightsFolder.c_str());
+  const std::vector<char> bytes = readFile(request.modelPath);
+  return library_.made(Slot::CreateSessionFromArray, environment, bytes.data(), static_cast<std::uint64_t>(bytes.size()), options_.get());
+}
 
 void Session::append(const Provider& provider) {
   const bool cuda = provider.name == "cuda";

@@ -21,6 +21,7 @@ struct Provider {
 
 struct OpenRequest {
   std::string library, modelPath;
+  std::string weightsFolder;  // of external data that is not beside the model; empty: beside it
   int threads = 0;  // 0: ONNX Runtime's own number
   std::vector<Provider> providers;  // before the CPU, which is always there
   Settings config;
@@ -58,6 +59,7 @@ class Session {
  private:
   friend class Binding;
   Session(const Library& library, const OpenRequest& request);
+  void* load(const OpenRequest& request);
   void append(const Provider& provider);
   void readPlacement();
 

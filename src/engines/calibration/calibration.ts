@@ -11,6 +11,7 @@ import {
   methodText,
   parseMethod,
 } from '../../formats/precision/calibrate/method.js';
+import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
@@ -184,7 +185,8 @@ async function opener(model: string, { provider = 'cpu', ...place }: PlaceOption
       remedy: 'Pass one of: cpu, cuda, tensorrt.',
     });
   const { openOrtSession } = await import('../runtime/onnxruntime/ort-session.js');
-  return (path: string) => openOrtSession(path, { provider, ...place, ...context, givenModel: model });
+  return ({ path, weightsFolder }: ObservedFile) =>
+    openOrtSession(path, { provider, ...place, ...context, weightsFolder, givenModel: model });
 }
 
 async function samplesOf(sources: readonly SampleSource[], signal: AbortSignal | undefined) {

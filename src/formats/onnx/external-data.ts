@@ -43,14 +43,16 @@ const invalid = (tensor: TensorProto, what: string) =>
     { details: { tensor: tensor.name } },
   );
 
-/** Opens the external-data files of one model, each once, and only those inside the model's folder. */
+/** Opens the external-data files of one model, each once, and only those inside the model's folder (or another). */
 export class ExternalFiles {
   readonly #modelPath: string;
+  readonly #folder: string;
   readonly #open = new Map<string, ByteSource>();
   #roots: readonly string[] | undefined;
 
-  constructor(modelPath: string) {
+  constructor(modelPath: string, folder = dirname(modelPath)) {
     this.#modelPath = modelPath;
+    this.#folder = folder;
   }
 
   /**
@@ -66,8 +68,8 @@ export class ExternalFiles {
       );
     if (isAbsolute(location) || win32.isAbsolute(location)) throw outside('is an absolute path');
     if (location.includes('\0')) throw outside('contains a null character');
-    const path = join(dirname(this.#modelPath), location);
-    if (leaves(dirname(this.#modelPath), path)) throw outside("leaves the model's folder");
+    const path = join(this.#folder, location);
+    if (leaves(this.#folder, path)) throw outside("leaves the model's folder");
     const real = this.#realpath(path, location);
     if (this.#rootFolders().every((root) => leaves(root, real))) {
       throw outside(`is a link that leaves the model's folder (to ${real})`);
@@ -106,7 +108,7 @@ export class ExternalFiles {
    */
   #rootFolders(): readonly string[] {
     this.#roots ??= [
-      realpathSync(dirname(this.#modelPath)),
+      realpathSync(this.#folder),
       ...(existsSync(this.#modelPath) ? [dirname(realpathSync(this.#modelPath))] : []),
     ];
     return this.#roots;
@@ -132,7 +134,7 @@ export class ExternalFiles {
 }
 
 /** True when `path` is not inside `folder`. */
-function leaves(folder: string, path: string): boolean {
+export function leaves(folder: string, path: string): boolean {
   const way = relative(folder, path);
   return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
 }

@@ -88,20 +88,26 @@ export interface OnnxModel extends ModelLike {
   close(): void;
 }
 
+interface OpenOptions extends ScanOptions {
+  /** Where external data is; default: beside the model. */
+  readonly weightsFolder?: string;
+}
+
 /**
  * Opens an ONNX model of any size; reads its structure, not its weights. The caller closes it.
  * Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_ONNX_NOT_A_MODEL, TF_ONNX_TRUNCATED, TF_ONNX_CORRUPT, TF_ONNX_TOO_LARGE.
  */
-export function openModel(path: string, options: ScanOptions = {}): OnnxModel {
+export function openModel(path: string, options: OpenOptions = {}): OnnxModel {
   const model = modelOf(openFile(path), options);
   noteInput(path);
+  const { weightsFolder = dirname(path) } = options;
   const locations = new Set(Array.from(visitTensors(model.proto), ({ tensor }) => locationOf(tensor)));
-  for (const location of locations) if (location !== undefined) noteInput(join(dirname(path), location));
+  for (const location of locations) if (location !== undefined) noteInput(join(weightsFolder, location));
   return model;
 }
 
 /** The same over any source of bytes; closes it when it throws. */
-export function modelOf(source: ByteSource, options: ScanOptions = {}): OnnxModel {
+export function modelOf(source: ByteSource, options: OpenOptions = {}): OnnxModel {
   try {
     return readModel(source, options);
   } catch (error) {
@@ -110,14 +116,14 @@ export function modelOf(source: ByteSource, options: ScanOptions = {}): OnnxMode
   }
 }
 
-function readModel(source: ByteSource, options: ScanOptions): OnnxModel {
+function readModel(source: ByteSource, options: OpenOptions): OnnxModel {
   rejectOtherFormats(source);
   const { skeleton, payloads } = scanModel(source, options);
   const proto = decodeModel(source.path, skeleton);
   if (proto.graph === undefined) {
     throw new TrtforgeError('TF_ONNX_NOT_A_MODEL', `${source.path} is not an ONNX model: it has no graph.`);
   }
-  const external = new ExternalFiles(source.path);
+  const external = new ExternalFiles(source.path, options.weightsFolder);
   const files = {
     source,
     external,

@@ -19,11 +19,11 @@ export interface WeightStream {
   chunks(chunkBytes?: number): Iterable<Uint8Array>;
 }
 
-/** Where the bytes of a weight are: in the decoded messages, in the model file (not loaded), or in an external-data file. */
+/** Where the values of a weight are: in the decoded messages, in the model file (not loaded; `encoded`: not as plain bytes), or in an external-data file. */
 export type WeightPlace =
   | { readonly kind: 'inline' }
   | {
-      readonly kind: 'embedded' | 'external';
+      readonly kind: 'embedded' | 'encoded' | 'external';
       readonly path: string;
       readonly offset: number;
       readonly length: number;
@@ -141,7 +141,8 @@ function pickPayload(tensor: TensorProto, dtype: Dtype, elements: number, files:
   const segments = deferred?.get(field);
   if (segments !== undefined) {
     const offset = segments[0]!.offset;
-    const where = { kind: 'embedded', path: files.source.path, offset, length: total(segments) } as const;
+    const kind = field === 9 && segments.length === 1 ? 'embedded' : 'encoded';
+    const where = { kind, path: files.source.path, offset, length: total(segments) } as const;
     return { field, source: files.source, segments, where };
   }
   const bytes = inlinePayload(tensor, field);

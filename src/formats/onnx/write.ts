@@ -55,18 +55,25 @@ class WriteProgress {
 const SINGLE_FILE_LIMIT = 2 ** 31 - 1 - (1 << 20);
 
 /** Values below this stay in the model file even with external data, as ONNX's own tools do. */
-const EXTERNAL_THRESHOLD = 1024;
+export const EXTERNAL_THRESHOLD = 1024;
 
 /** ONNX advises offsets that are multiples of the page size, so that runtimes can map the file. */
 const EXTERNAL_ALIGNMENT = 4096;
 
 const COPY_BYTES = 1 << 20;
 
+interface WeightReference {
+  readonly location: string;
+  readonly offset: number;
+}
+
 export interface WriteOptions {
   /** `auto` (default): one file where protobuf's 2 GiB allow it, else external data in `<name>.data` beside the model. */
   readonly externalData?: 'auto' | 'never' | 'always';
   /** New values (and so perhaps a new dtype) for some tensors of `proto`; shapes stay. */
   readonly replacements?: ReadonlyMap<TensorProto, WeightStream>;
+  /** Tensors that are not written: where their values already are, in files that the reader finds by `location`. */
+  readonly references?: ReadonlyMap<TensorProto, WeightReference>;
   readonly signal?: AbortSignal;
 }
 
@@ -87,7 +94,7 @@ export async function writeModel(
   emit: EventListener = ignoreEvents,
 ): Promise<WrittenModel> {
   const streams = weightStreams(model, options.replacements);
-  const layout = planLayout(model, streams, path, options.externalData ?? 'auto');
+  const layout = planLayout(model, streams, path, options);
   // Both before the first weight is copied.
   protectingInputs(model.files(), () => {
     assertNotInput(path);
@@ -164,10 +171,10 @@ function planLayout(
   model: ModelLike,
   streams: ReadonlyMap<TensorProto, WeightStream>,
   path: string,
-  mode: 'auto' | 'never' | 'always',
+  { externalData: mode = 'auto', references = new Map() }: WriteOptions,
 ): Layout {
   if (mode !== 'always') {
-    const single = layOut(model, streams, path, false);
+    const single = layOut(model, streams, path, false, references);
     if (single.bytes <= SINGLE_FILE_LIMIT) return single;
     if (mode === 'never') {
       throw new TrtforgeError(
@@ -177,7 +184,7 @@ function planLayout(
       );
     }
   }
-  return layOut(model, streams, path, true);
+  return layOut(model, streams, path, true, references);
 }
 
 function layOut(
@@ -185,6 +192,7 @@ function layOut(
   streams: ReadonlyMap<TensorProto, WeightStream>,
   path: string,
   toExternal: boolean,
+  references: ReadonlyMap<TensorProto, WeightReference>,
 ): Layout {
   const dataPath = `${path}.data`;
   const embedded = new PayloadTable<WeightStream>();
@@ -195,7 +203,11 @@ function layOut(
     const stream = streams.get(tensor);
     if (stream === undefined) return undefined;
     const bare = withoutPayload(tensor, stream);
-    if (stream.dtype === 'string') {
+    const reference = references.get(tensor);
+    if (reference !== undefined) {
+      bare.dataLocation = TensorProto_DataLocation.EXTERNAL;
+      bare.externalData = externalEntries(reference.location, reference.offset, stream.byteLength);
+    } else if (stream.dtype === 'string') {
       bare.stringData = stringsOf(stream);
     } else if (toExternal && stream.byteLength >= EXTERNAL_THRESHOLD) {
       const offset = Math.ceil(end / EXTERNAL_ALIGNMENT) * EXTERNAL_ALIGNMENT;

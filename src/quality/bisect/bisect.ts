@@ -7,10 +7,11 @@ import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { sampleOf } from '../../engines/run/inputs.js';
-import { openSession } from '../../engines/runtime/open-session.js';
+import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
+import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
@@ -269,15 +270,15 @@ async function suspects(
   { threads }: BisectRequest,
   context: BisectContext,
 ): Promise<readonly Unit[]> {
-  const open = (path: string) => openSession(path, { threads }, context, context.backEnds);
+  const { emit, signal } = context;
+  const open = ({ path, weightsFolder }: ObservedFile) =>
+    openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
   const inputs =
     reference === null
       ? []
       : Array.from({ length: samples }, (_, sample) => sampleOf(reference.plan, seed, sample));
   const ranges: ReadonlyMap<string, ValueRange> =
-    inputs.length === 0
-      ? new Map()
-      : await observeRanges(model, () => inputs, open, { signal: context.signal });
+    inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
   return unitsOf(model, precision, options, ranges);
 }
 

@@ -23,6 +23,8 @@ export type Setting = readonly [key: string, value: string];
 export interface NativeOrtRequest {
   readonly library: string;
   readonly modelPath: string;
+  /** Where external data is; default: beside the model. */
+  readonly weightsFolder?: string | undefined;
   /** 0: ONNX Runtime's own number. */
   readonly threads: number;
   /** Before the CPU, which is always there. */

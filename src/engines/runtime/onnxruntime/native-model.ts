@@ -26,7 +26,8 @@ const CUDA_OUT_OF_MEMORY = '2';
  * A model on ONNX Runtime's C interface. Throws TF_LIBRARY_…, TF_ONNXRUNTIME_MISSING with every library that is missing, TF_USAGE for a provider's option, TF_GPU_UNAVAILABLE,
  * TF_GPU_MEMORY, TF_PROVIDER_FALLBACK, TF_ONNXRUNTIME_FAILED.
  */
-export async function openNativeModel({ modelPath, threads }: OrtOpen, native: OrtNative): Promise<OrtModel> {
+export async function openNativeModel(request: OrtOpen, native: OrtNative): Promise<OrtModel> {
+  const { modelPath, weightsFolder, threads } = request;
   const runtime = loadOnnxRuntime();
   const { library, provider, allowFallback } = native;
   const { version } = runtime.probe(library);
@@ -39,6 +40,7 @@ export async function openNativeModel({ modelPath, threads }: OrtOpen, native: O
     session = await runtime.open({
       ...native,
       modelPath,
+      weightsFolder,
       threads: threads ?? 0,
       profilePrefix: recordFolder === null ? null : join(recordFolder, 'first-run'),
     }).done;

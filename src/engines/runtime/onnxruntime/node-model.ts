@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { TrtforgeError } from '../../../errors.js';
@@ -9,13 +10,22 @@ import { firstLine, type OrtModel, unsupported } from './ort-model.js';
 import type { OrtOpen } from './ort-protocol.js';
 
 /** A model on onnxruntime-node's binding: on the CPU, where the addon is not compiled. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED. */
-export async function openNodeModel({ modelPath, threads, isFloat8 }: OrtOpen): Promise<OrtModel> {
+export async function openNodeModel(request: OrtOpen): Promise<OrtModel> {
+  const { modelPath, weightsFolder, threads, isFloat8 } = request;
   const ort = await loadOrt();
-  // Always by path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
+  const { model, extra } =
+    weightsFolder === undefined
+      ? // By path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
+        { model: modelPath, extra: {} }
+      : {
+          model: readFileSync(modelPath),
+          extra: { session: { model_external_initializers_file_folder_path: weightsFolder } },
+        };
   const session = await inOrt(() =>
-    ort.InferenceSession.create(modelPath, {
+    ort.InferenceSession.create(model as string, {
       executionProviders: ['cpu'],
       logSeverityLevel: 3,
+      extra,
       ...(isFloat8 ? { graphOptimizationLevel: 'basic' as const } : {}),
       ...(threads === null ? {} : { intraOpNumThreads: threads }),
     }),

@@ -34,6 +34,8 @@ export type OrtRequest =
 export interface OrtOpen {
   readonly kind: 'open';
   readonly modelPath: string;
+  /** Where external data is; default: beside the model. */
+  readonly weightsFolder?: string | undefined;
   readonly threads: number | null;
   /** Whether the model quantizes values to float8, which ONNX Runtime's own rewriting of Q/DQ breaks. */
   readonly isFloat8: boolean;

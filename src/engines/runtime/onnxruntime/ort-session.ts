@@ -38,6 +38,8 @@ const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js
 export interface OrtSessionOptions extends OrtPlace {
   /** What messages call the model; default: its path. For copies that the user has never seen. */
   readonly givenModel?: string;
+  /** Where the model's external data is; default: beside it. */
+  readonly weightsFolder?: string;
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number;
   readonly emit?: EventListener;
@@ -128,6 +130,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
     const request: OrtRequest = {
       kind: 'open',
       modelPath: prepared.path,
+      weightsFolder: prepared.weightsFolder,
       threads: options.threads ?? null,
       isFloat8,
       native,

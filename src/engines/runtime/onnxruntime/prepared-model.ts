@@ -28,6 +28,8 @@ const LARGEST_PROTOBUF = 2 ** 31 - 1;
 export interface PreparedModel {
   /** The model file to load: the user's own, or a copy that is rounded, has no FP4, or has its weights beside it, or its shapes inside. */
   readonly path: string;
+  /** Where its external data is; undefined: beside it. */
+  readonly weightsFolder: string | undefined;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
   readonly rounding: Rounding | undefined;
@@ -46,9 +48,14 @@ export interface PreparedModel {
 export async function prepareModel(
   path: string,
   given: string,
-  options: Pick<OrtPlace, 'provider'> & { readonly emit?: EventListener; readonly signal?: AbortSignal },
+  options: Pick<OrtPlace, 'provider'> & {
+    readonly weightsFolder?: string;
+    readonly emit?: EventListener;
+    readonly signal?: AbortSignal;
+  },
 ): Promise<PreparedModel> {
-  const model = openModel(path);
+  const { weightsFolder } = options;
+  const model = openModel(path, { weightsFolder });
   try {
     assertWellTyped(path, model.proto);
     const isGpu = (options.provider ?? 'cpu') !== 'cpu';
@@ -73,7 +80,7 @@ export async function prepareModel(
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
     const isAsItIs = rounding === undefined && replacements.size === 0;
     if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
-      return { path, ...facts, discard: () => {} };
+      return { path, weightsFolder, ...facts, discard: () => {} };
     const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
     const discard = () => rmSync(folder, { recursive: true, force: true });
     const copy = join(folder, 'model.onnx');
@@ -92,7 +99,7 @@ export async function prepareModel(
       discard();
       throw error;
     }
-    return { path: copy, ...facts, discard };
+    return { path: copy, weightsFolder: undefined, ...facts, discard };
   } finally {
     model.close();
   }

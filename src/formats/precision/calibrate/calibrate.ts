@@ -6,7 +6,7 @@ import type { Extremes, Histogram } from './histogram.js';
 import { type ChosenMethod, methodText } from './method.js';
 import { entropyAmax, mseAmax, percentileAmax } from './methods.js';
 import type { ObserveContext, SamplesFor } from './observe-ranges.js';
-import { withObservedModel } from './observed-model.js';
+import { type ObservedFile, withObservedModel } from './observed-model.js';
 import type { Observed, Observing } from './output-observer.js';
 import type { CalibratedRanges, TensorRange } from './ranges.js';
 
@@ -43,15 +43,15 @@ export function calibrateTensors<S extends ObservingSession>(
   modelPath: string,
   tensors: readonly string[],
   samples: SamplesFor<S>,
-  openSession: (path: string) => Promise<S>,
+  openSession: (model: ObservedFile) => Promise<S>,
   { method, dtype = 'int8', channels = new Map(), emit = ignoreEvents, signal, total }: CalibrateContext,
 ): Promise<CalibratedRanges> {
   return withObservedModel(
     modelPath,
     tensors,
-    async ({ path, outputs }) => {
+    async ({ outputs, ...file }) => {
       if (tensors.length === 0) return new Map();
-      const session = await openSession(path);
+      const session = await openSession(file);
       try {
         const seen = tensors.map(() => new Seen());
         const observing: Observing = {

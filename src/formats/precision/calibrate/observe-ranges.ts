@@ -1,8 +1,8 @@
 import { type EventListener, ignoreEvents } from '../../../events.js';
-import type { NamedTensors } from '../../tensor/tensor.js';
+import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values } from '../../tensor/values.js';
 import type { ValueRange } from '../options.js';
-import { MAXIMA, MINIMA, withObservedModel } from './observed-model.js';
+import { EXTREMES, type ObservedFile, withObservedModel } from './observed-model.js';
 
 /** Runs a model file; the runtime's sessions fit. */
 interface RunningSession {
@@ -22,26 +22,26 @@ export interface ObserveContext {
 
 /**
  * Runs the FP32 model on every sample and gives the range of each activation of its graph (not of the bodies of If, Loop and Scan), zero included.
- * The ranges are computed inside the model, so nothing but two small vectors comes out of it. Throws what opening, writing and running a model throw.
+ * The ranges are computed inside the model, so nothing but a small vector comes out of it. Throws what opening, writing and running a model throw.
  */
 export function observeRanges<S extends RunningSession>(
   modelPath: string,
   samples: SamplesFor<S>,
-  openSession: (path: string) => Promise<S>,
+  openSession: (model: ObservedFile) => Promise<S>,
   { emit = ignoreEvents, signal, total }: ObserveContext = {},
 ): Promise<ReadonlyMap<string, ValueRange>> {
   return withObservedModel(
     modelPath,
     'extremes',
-    async ({ path, names }) => {
+    async ({ names, ...file }) => {
       if (names.length === 0) return new Map();
-      const session = await openSession(path);
+      const session = await openSession(file);
       try {
         const ranges = names.map(() => ({ min: 0, max: 0 }));
         let done = 0;
         for await (const sample of samples(session)) {
           const outputs = await session.run(sample, { signal });
-          widen(ranges, vectorOf(outputs, MINIMA), vectorOf(outputs, MAXIMA));
+          widen(ranges, outputs.get(EXTREMES));
           emit({ type: 'progress', phase: 'calibrate', done: ++done, total });
         }
         return new Map(names.map((name, index) => [name, ranges[index] ?? { min: 0, max: 0 }]));
@@ -54,14 +54,10 @@ export function observeRanges<S extends RunningSession>(
 }
 
 /** NaN sticks, so that a rule sees it. */
-function widen(ranges: { min: number; max: number }[], minima: Float32Array, maxima: Float32Array): void {
+function widen(ranges: { min: number; max: number }[], extremes: Tensor | undefined): void {
+  const values = extremes === undefined ? [] : float32Values(extremes);
   for (const [index, range] of ranges.entries()) {
-    range.min = Math.min(range.min, minima[index] ?? Number.NaN);
-    range.max = Math.max(range.max, maxima[index] ?? Number.NaN);
+    range.min = Math.min(range.min, values[2 * index] ?? Number.NaN);
+    range.max = Math.max(range.max, values[2 * index + 1] ?? Number.NaN);
   }
-}
-
-function vectorOf(outputs: NamedTensors, name: string): Float32Array {
-  const tensor = outputs.get(name);
-  return tensor === undefined ? new Float32Array() : float32Values(tensor);
 }

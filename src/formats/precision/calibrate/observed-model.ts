@@ -1,38 +1,45 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../../../errors.js';
+import { leaves } from '../../onnx/external-data.js';
 import { type OnnxModel, openModel } from '../../onnx/model.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
   type GraphProto,
   NodeProtoSchema,
+  type TensorProto,
   TensorProtoSchema,
   ValueInfoProtoSchema,
 } from '../../onnx/onnx_pb.js';
-import { writeModel } from '../../onnx/write.js';
+import { EXTERNAL_THRESHOLD, writeModel } from '../../onnx/write.js';
+import { dtypes } from '../../tensor/dtype.js';
 import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
 import { inlineFunctions } from '../inline-functions.js';
 import { normalise } from '../normalise.js';
 
-/** The two outputs of a copy that reduces inside: smallest and largest value of each activation, zero included. */
-export const MINIMA = 'trtforge/minima';
-export const MAXIMA = 'trtforge/maxima';
+/** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
+export const EXTREMES = 'trtforge/extremes';
+
+/** The file of a copy that refers to the weights where the model has them: its external data is not beside it. */
+export interface ObservedFile {
+  readonly path: string;
+  readonly weightsFolder: string;
+}
 
 /** A copy of a model that shows its activations. */
-export interface ObservedModel {
-  readonly path: string;
-  /** The activations, in the order in which the copy has them: elements of both vectors, or outputs. */
+export interface ObservedModel extends ObservedFile {
+  /** The activations, in the order in which the copy has them: pairs of elements of the vector, or outputs. */
   readonly names: readonly string[];
   /** The outputs of the copy. */
   readonly outputs: readonly string[];
 }
 
 /**
- * Writes a copy of a model into a temporary folder for as long as `use` takes. Its outputs are the extremes of every float activation of its graph
- * (`MINIMA`, `MAXIMA`), reduced inside so that memory stays that of a run, or exactly the activations named. The bodies of If, Loop and Scan are not
+ * Writes a copy of a model, without its weights, into a temporary folder for as long as `use` takes. Its outputs are the extremes of every float activation of its graph
+ * (`EXTREMES`), reduced inside so that memory stays that of a run, or exactly the activations named. The bodies of If, Loop and Scan are not
  * looked into. Throws TF_CALIBRATION_INVALID for a name that is not a float activation of the graph, and what opening and writing models throw.
  */
 export async function withObservedModel<T>(
@@ -47,8 +54,10 @@ export async function withObservedModel<T>(
     const model = openModel(modelPath);
     let observed: Omit<ObservedModel, 'path'>;
     try {
-      observed = which === 'extremes' ? showExtremes(model) : showValues(model, modelPath, which);
-      await writeModel(model, path, { signal });
+      const shown = which === 'extremes' ? showExtremes(model) : showValues(model, modelPath, which);
+      const { references, weightsFolder } = referencesOf(model);
+      await writeModel(model, path, { references, externalData: 'never', signal });
+      observed = { ...shown, weightsFolder };
     } finally {
       model.close();
     }
@@ -67,7 +76,37 @@ function activationsOf(model: OnnxModel): { graph: GraphProto; activations: read
   return { graph: root.graph, activations };
 }
 
-function showValues(model: OnnxModel, path: string, names: readonly string[]): Omit<ObservedModel, 'path'> {
+/**
+ * The weights of the graph that ONNX Runtime can map from where they are, by real paths within the folder that all of them are in: ONNX Runtime 1.30 rejects
+ * paths and links that leave it. Offsets in a model file are seldom multiples of the element; results are the same bits. Shapes are inferred before external
+ * data is read, so constants of them are written.
+ */
+function referencesOf(model: OnnxModel) {
+  const places = new Map(
+    model.proto.graph?.initializer.flatMap((tensor) => {
+      const { where, byteLength } = model.weight(tensor);
+      const isShape = tensor.dataType === dtypes.int64.onnx && tensor.dims.length <= 1;
+      const isFar = where.kind === 'embedded' || where.kind === 'external';
+      return isFar && !isShape && byteLength >= EXTERNAL_THRESHOLD ? [[tensor, where] as const] : [];
+    }),
+  );
+  const paths = new Set(Array.from(places.values(), ({ path }) => path));
+  const real = new Map(Array.from(paths, (path) => [path, realpathSync(path)]));
+  let weightsFolder = dirname(realpathSync(model.path));
+  for (const path of real.values())
+    while (leaves(weightsFolder, path)) weightsFolder = dirname(weightsFolder);
+  const references = new Map(
+    [...places].map(([tensor, { path, offset }]): [TensorProto, { location: string; offset: number }] => [
+      tensor,
+      { location: relative(weightsFolder, real.get(path)!), offset },
+    ]),
+  );
+  return { references, weightsFolder };
+}
+
+type Shown = Pick<ObservedModel, 'names' | 'outputs'>;
+
+function showValues(model: OnnxModel, path: string, names: readonly string[]): Shown {
   const { graph, activations } = activationsOf(model);
   const known = new Map(activations.map((value) => [value.name, value]));
   const outputs = names.map((name, index) => {
@@ -87,18 +126,14 @@ function showValues(model: OnnxModel, path: string, names: readonly string[]): O
   return { names, outputs };
 }
 
-function showExtremes(model: OnnxModel): Omit<ObservedModel, 'path'> {
+function showExtremes(model: OnnxModel): Shown {
   const { graph, activations } = activationsOf(model);
   graph.initializer.push(flatShape(), zero());
   graph.node.push(...activations.flatMap(reductions));
-  const outputs = [MINIMA, MAXIMA];
-  for (const [name, side] of [
-    [MINIMA, 'min'],
-    [MAXIMA, 'max'],
-  ] as const) {
-    const inputs = activations.map((_, index) => part(index, side));
-    graph.node.push(node('Concat', inputs, name, { axis: 0n }));
-  }
+  // One vector: ONNX Runtime orders nodes by outputs, and would keep every activation until the second.
+  const inputs = activations.flatMap((_, index) => [part(index, 'min'), part(index, 'max')]);
+  graph.node.push(node('Concat', inputs, EXTREMES, { axis: 0n }));
+  const outputs = [EXTREMES];
   graph.output = outputs.map(floatOutput);
   return { names: activations.map(({ name }) => name), outputs };
 }

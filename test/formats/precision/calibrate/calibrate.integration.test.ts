@@ -1,10 +1,19 @@
-import { describe, expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import type { WorkEvent } from '../../../../src/events.js';
-import { attribute as a, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
+import { attribute as a, buildModel, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
+import { openModel } from '../../../../src/formats/onnx/model.js';
+import { writeModel } from '../../../../src/formats/onnx/write.js';
 import { calibrateTensors } from '../../../../src/formats/precision/calibrate/calibrate.js';
 import { parseMethod } from '../../../../src/formats/precision/calibrate/method.js';
+import { integerTensor } from '../../../../src/formats/tensor/values.js';
 import { floats, noise, written } from '../judge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-observed-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function graph(): GraphBuilder {
   const g = new GraphBuilder('g');
@@ -32,7 +41,7 @@ async function calibrate(
     model,
     tensors,
     () => samples,
-    (path) => openOrtSession(path),
+    ({ path, weightsFolder }) => openOrtSession(path, { weightsFolder }),
     context,
   );
   return { ranges: Object.fromEntries(ranges), warnings };
@@ -107,5 +116,59 @@ describe('calibration on ONNX Runtime', () => {
         message: expect.stringMatching(message),
         remedy: expect.any(String),
       });
+  });
+});
+
+describe('the weights of a model', () => {
+  const size = 96;
+  const g = new GraphBuilder('g');
+  g.input('x', 'float32', [1, size]);
+  g.initializer('first', noise([size, size], 1, 1));
+  g.initializer('odd', { dtype: 'uint8', shape: [1025], bytes: new Uint8Array(1025) });
+  g.initializer('second', noise([size, size], 1, 2));
+  g.initializer('shape', integerTensor('int64', [200], [1, size, ...Array<number>(198).fill(1)]));
+  g.node('MatMul', { name: 'a', inputs: ['x', 'first'], outputs: ['h'] });
+  g.node('Reshape', { name: 'r', inputs: ['h', 'shape'], outputs: ['many'] });
+  g.node('Reshape', { name: 's', inputs: ['many', 'flat'], outputs: ['back'] });
+  g.initializer('flat', integerTensor('int64', [2], [1, size]));
+  g.node('Cast', { name: 'c', inputs: ['odd'], outputs: ['odds'], attributes: { to: a.int(1) } });
+  g.node('MatMul', { name: 'b', inputs: ['back', 'second'], outputs: ['y'] });
+  g.output('y', 'float32', [1, size]);
+  g.output('odds', 'float32', [1025]);
+  const inside = join(folder, 'inside.onnx');
+  const beside = join(folder, 'beside.onnx');
+  const linked = join(folder, 'snapshot', 'model.onnx');
+  const sample = new Map([['x', noise([1, size], 1, 3)]]);
+
+  async function ranges(path: string) {
+    let bytes = 0;
+    const found = await calibrateTensors(
+      path,
+      ['h', 'y'],
+      () => [sample],
+      ({ path: copy, weightsFolder }) => {
+        bytes = statSync(copy).size;
+        return openOrtSession(copy, { weightsFolder });
+      },
+      { method: parseMethod('max') },
+    );
+    return { bytes, ranges: Object.fromEntries(found) };
+  }
+
+  test('are read where they are: in the file, beside it, behind links', async () => {
+    await writeModel(buildModel(g), inside);
+    const model = openModel(inside);
+    await writeModel(model, beside, { externalData: 'always' });
+    model.close();
+    mkdirSync(join(folder, 'snapshot'));
+    // As the cache of a hub has them: both are links into a folder of blobs.
+    symlinkSync(beside, linked);
+    symlinkSync(`${beside}.data`, join(folder, 'snapshot', 'beside.onnx.data'));
+    const expected = await ranges(inside);
+    expect(expected.ranges.y?.max).toBeGreaterThan(1);
+    expect(expected.bytes).toBeLessThan(8_000);
+    for (const path of [beside, linked])
+      expect(await ranges(path)).toEqual({ ...expected, bytes: expect.any(Number) });
+    expect((await ranges(beside)).bytes).toBeLessThan(8_000);
   });
 });

@@ -8,7 +8,7 @@ import { floats, run, written } from '../judge.js';
 /** ONNX Runtime as a session, remembering what it was asked to run. */
 function sessions() {
   const log = { opened: [] as string[], closed: 0, bytes: 0 };
-  const open = async (path: string) => {
+  const open = async ({ path }: { readonly path: string }) => {
     log.opened.push(path);
     log.bytes = readFileSync(path).length;
     return {

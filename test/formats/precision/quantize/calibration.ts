@@ -11,7 +11,7 @@ export const calibrationOn = (samples: readonly Feeds[]): Calibration =>
       model,
       tensors,
       () => samples.map((feeds) => new Map(Object.entries(feeds))),
-      (path) => openOrtSession(path, { givenModel: model }),
+      ({ path, weightsFolder }) => openOrtSession(path, { weightsFolder, givenModel: model }),
       { method: { name: 'max' }, channels, signal },
     ),
   );
