@@ -135,5 +135,5 @@ function render(result: ForgeResult, output: TextOutput): void {
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   if (result.report !== null) line(`report  ${result.report}`);
-  renderWarnings(build?.warnings ?? [], output);
+  renderWarnings([...new Set([...(conversion?.warnings ?? []), ...(build?.warnings ?? [])])], output);
 }

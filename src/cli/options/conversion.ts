@@ -184,7 +184,9 @@ export function conversionFrom(
     calibration:
       data.length === 0 && cache === undefined
         ? undefined
-        : calibrationOf({ data, method, cache, preprocess, imgsz, ...(data.length === 0 ? {} : place) }),
+        : data.length === 0
+          ? calibrationOf({ data, cache, ...(method !== DEFAULT_METHOD && { method }) })
+          : calibrationOf({ data, method, cache, preprocess, imgsz, ...place }),
   };
 }
 

@@ -47,7 +47,9 @@ export async function buildEngine(
   );
   const decisions = converted?.quantization?.nodes;
   const precisions = readLayerPrecisions(files.planPath, files.modelPath, decisions);
-  return passportOf(build, { outcome, sha256, started, conversionMs: converted?.ms ?? null, precisions });
+  const { ms: conversionMs = null, warnings: conversionWarnings = [] } = converted ?? {};
+  const warnings = [...conversionWarnings, ...outcome.warnings];
+  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
 }
 
 async function typedModel(
@@ -88,6 +90,7 @@ interface BuildRecord {
   readonly sha256: string;
   readonly started: Date;
   readonly conversionMs: number | null;
+  readonly warnings: readonly string[];
   readonly precisions: LayerPrecisions | null;
 }
 
@@ -125,6 +128,6 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       gpu: machine.gpu,
       driver: machine.driver,
     },
-    warnings: [...outcome.warnings],
+    warnings: [...record.warnings],
   };
 }

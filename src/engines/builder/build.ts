@@ -78,7 +78,7 @@ export interface ResolvedBuild {
   /** How the model is converted before the build; null where it is built as it is. */
   readonly conversion: ConvertOptions | null;
   /** The converted model, where the caller has it already. */
-  readonly converted?: Pick<ConversionResult, 'output' | 'ms' | 'quantization'>;
+  readonly converted?: Pick<ConversionResult, 'output' | 'ms' | 'quantization' | 'warnings'>;
   readonly pluginPaths: readonly string[];
   readonly extension: EngineExtension;
   /** Which of the visible GPUs builds, and is the only one its builder sees; undefined: the first. */

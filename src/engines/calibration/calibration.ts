@@ -3,7 +3,12 @@ import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
-import type { CalibrationIdentity } from '../../formats/precision/calibrate/cache.js';
+import {
+  type CachedRanges,
+  type CalibrationIdentity,
+  readCalibration,
+  writeCalibration,
+} from '../../formats/precision/calibrate/cache.js';
 import {
   CALIBRATION_REVISION,
   type ChosenMethod,
@@ -12,7 +17,11 @@ import {
   parseMethod,
 } from '../../formats/precision/calibrate/method.js';
 import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
-import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
+import {
+  CALIBRATION_LOG,
+  type CalibratedRanges,
+  type TensorRange,
+} from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { canonicalJson } from '../identity/canonical-json.js';
@@ -29,8 +38,8 @@ export interface CalibrationRequest extends Preparation, PlaceOptions {
   /** As `parseMethod` reads it; default `mse`. */
   readonly method?: string;
   /**
-   * Where ranges are kept: used where it is there and of the same data, method and model, else written. A table of TensorRT or ONNX Runtime is used as it
-   * is, then data may be left out.
+   * Where ranges are kept: used where it is there and of the same data, method, type and model, else written. Without data the file states data and method; a
+   * table of TensorRT or ONNX Runtime states nothing and is used as it is.
    */
   readonly cache?: string;
   /** Which of the samples count; default all. */
@@ -42,8 +51,8 @@ export interface CalibrationRequest extends Preparation, PlaceOptions {
  * its functions throw what reading the data and running the model throw.
  */
 export function calibrationOf(request: CalibrationRequest): Calibration {
-  const { data, method = DEFAULT_METHOD, cache, part, preprocess, imgsz, ...place } = request;
-  const chosen = parseMethod(method);
+  const { data, method, cache, part, preprocess, imgsz, ...place } = request;
+  const chosen = parseMethod(method ?? DEFAULT_METHOD);
   if (data.length === 0 && (cache === undefined || !existsSync(cache)))
     throw new TrtforgeError('TF_USAGE', 'A calibration has neither samples nor a cache.', {
       remedy: 'Pass samples: --calibration FILE.',
@@ -82,22 +91,17 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
   };
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
-  const identityOf = async (
-    path: string,
-    method: ChosenMethod,
-    dtype: string,
-  ): Promise<CalibrationIdentity | undefined> =>
-    data.length === 0
-      ? undefined
-      : {
-          data: dataDigest(),
-          method: methodText(method),
-          dtype,
-          model: await (await import('../identity/model-digest.js')).digestModelFile(path),
-        };
+  /** What ranges without samples are of, as the file states it. */
+  let stated: CachedRanges | undefined;
+  const origin = () => {
+    stated ??= readCalibration(cache!);
+    return stated.identity;
+  };
   return {
-    digest: () => (data.length === 0 ? sha256OfFile(cache!) : dataDigest()),
-    method: methodText(chosen),
+    digest: () => (data.length === 0 ? (origin()?.data ?? sha256OfFile(cache!)) : dataDigest()),
+    get method() {
+      return data.length === 0 ? (origin()?.method ?? 'unknown') : methodText(chosen);
+    },
     facts: () => ({
       data: [...data],
       samples: ran,
@@ -128,45 +132,51 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
     },
     calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
       ran = 0;
-      const method: ChosenMethod = dtype === null ? { name: 'max' } : chosen;
-      const identity = cache === undefined ? undefined : await identityOf(model, method, dtype ?? 'weights');
-      if (cache !== undefined && existsSync(cache))
-        return cachedRanges(cache, tensors, channels, identity, emit);
+      const used: ChosenMethod = dtype === null ? { name: 'max' } : chosen;
+      const fitting = async () => ({
+        dtype: dtype ?? 'weights',
+        model: await (await import('../identity/model-digest.js')).digestModelFile(model),
+      });
+      if (data.length === 0)
+        return cachedRanges(cache!, tensors, channels, { method, ...(await fitting()) }, emit);
+      const kept = cache !== undefined && {
+        path: cache,
+        identity: { data: dataDigest(), method: methodText(used), ...(await fitting()) },
+      };
+      if (kept && existsSync(kept.path))
+        return cachedRanges(kept.path, tensors, channels, kept.identity, emit);
       const [{ calibrateTensors }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/calibrate.js'),
         opener(model, place, { emit, signal }),
         counted(signal),
       ]);
       const total = totalOf(sources());
-      const context = { method, dtype: dtype ?? undefined, channels, emit, signal, total };
+      const context = { method: used, dtype: dtype ?? undefined, channels, emit, signal, total };
       const ranges = await onSample(calibrateTensors(model, tensors, samples, open, context));
-      if (cache !== undefined && identity !== undefined) {
-        const { writeCalibration } = await import('../../formats/precision/calibrate/cache.js');
-        writeCalibration(cache, identity, ranges);
-      }
+      if (kept) writeCalibration(kept.path, kept.identity, ranges);
       return ranges;
     },
   };
 }
 
-/** Throws TF_CALIBRATION_INVALID for a tensor that the cache lacks. */
+/** Throws TF_CALIBRATION_INVALID for a file of other origin than wanted, and for a tensor that it lacks. */
 async function cachedRanges(
   path: string,
   tensors: readonly string[],
   channels: ReadonlyMap<string, number>,
-  identity: CalibrationIdentity | undefined,
+  wanted: Partial<CalibrationIdentity>,
   emit: EventListener,
 ): Promise<CalibratedRanges> {
-  const { readCalibration } = await import('../../formats/precision/calibrate/cache.js');
-  const { kind, ranges } = readCalibration(path, identity ?? null);
-  if (kind === 'table' || identity === undefined) {
+  const { identity, ranges } = readCalibration(path, wanted);
+  const isTable = identity === null;
+  if (isTable) {
     const message = `The ranges are those of ${path}: whether they are of this model is not checked.`;
-    emit({ type: 'log', source: 'calibration', severity: 'warning', message });
+    emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
   }
   return new Map(
     tensors.map((name): [string, TensorRange] => {
       const range = ranges.get(name);
-      const isWhole = kind === 'table' || range?.channels !== undefined || !channels.has(name);
+      const isWhole = isTable || range?.channels !== undefined || !channels.has(name);
       if (range !== undefined && isWhole) return [name, range];
       const what = range === undefined ? 'range' : 'channels';
       throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no ${what} of the tensor ${name}.`, {

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { type EventListener, inPhase } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
 import { type OnnxModel, openModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
 import { declaredType } from '../onnx/value-type.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
-import type { Calibrate } from './calibrate/ranges.js';
+import { CALIBRATION_LOG, type Calibrate } from './calibrate/ranges.js';
 import type { ConversionResult } from './conversion.js';
 import { operatorName } from './flow.js';
 import type { FormatId } from './formats/index.js';
@@ -55,7 +55,12 @@ async function convert(
   options: ConvertOptions,
   context: ConvertContext,
 ): Promise<ConversionResult> {
-  const emit = context.emit ?? ignoreEvents;
+  const warned: string[] = [];
+  const emit: EventListener = (event) => {
+    if (event.type === 'log' && event.source === CALIBRATION_LOG && event.severity === 'warning')
+      warned.push(event.message);
+    context.emit?.(event);
+  };
   const { calibration, precision, signal } = { ...options, ...context };
   const asked = resolveConversion(precision, options);
   // Where pairs are placed the model runs again for ranges, so the other activations are observed on request only.
@@ -77,13 +82,10 @@ async function convert(
     const calibrate = calibration?.calibrate;
     const quantized =
       asked.quantization &&
-      (await quantizeModel(
-        model,
-        inputPath,
-        asked,
-        calibrate && timed(calibrate, (ms) => (started += ms)),
-        context,
-      ));
+      (await quantizeModel(model, inputPath, asked, calibrate && timed(calibrate, (ms) => (started += ms)), {
+        emit,
+        signal,
+      }));
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
     const plan = await inPhase('plan', emit, () =>
@@ -117,7 +119,7 @@ async function convert(
       ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
       bytes: { before: bytesOf(model), after: bytesWritten(written) },
       externalData: written.externalData?.path ?? null,
-      warnings: warningsOf(plan, resolved, quantized),
+      warnings: [...warned, ...warningsOf(plan, resolved, quantized)],
       ms: performance.now() - started,
     };
   } finally {

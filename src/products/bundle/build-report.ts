@@ -152,7 +152,7 @@ function componentPart(run: BundleRun, { name, onnx }: ComponentPlace): Componen
     warnings: [
       ...(component?.part.conversion.warnings ?? []),
       ...(engine?.warnings ?? []),
-      ...(isBuilt ? warnings : []),
+      ...(isBuilt ? warnings : (conversion?.warnings ?? [])),
       ...issues
         .filter(({ severity }) => severity !== 'note')
         .map(({ id, cause, remedy }) => `${cause} ${remedy} (${id})`),

@@ -156,12 +156,16 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     expect(first.exitCode).toBe(0);
     const made = { data: [sample], cache, preprocess: null, imgsz: null, provider: 'cpu' };
     expect(first.result.calibration).toEqual({ ...made, samples: 1 });
+    expect(first.result.warnings).toEqual([expect.stringContaining('1 sample')]);
     expect(first.result.quantization?.activations).toMatchObject([
       { tensor: 'x', amax: expect.closeTo(8, 1) },
     ]);
 
     // Ranges that no run gives: they come out only where the file is read.
     const written = readFileSync(cache, 'utf8');
+    const fromCache = ['--precision', 'int8', '--calibration-cache', cache, '--json'];
+    const { json } = await trtforge(['convert', wide, '-o', output, ...fromCache]);
+    expect(json<ConversionResult>()).toMatchObject({ quantization: { method: 'mse' }, warnings: [] });
     const content = JSON.parse(written);
     expect(content.ranges.x.amax).toBeCloseTo(8, 1);
     content.ranges.x.amax = 6;

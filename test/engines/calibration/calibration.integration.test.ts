@@ -82,7 +82,34 @@ describe('a calibration cache', () => {
     expect(await calibrate(request)).toEqual({ y, hasRun: true, warned: false });
     expect(existsSync(cache)).toBe(true);
     expect(await calibrate(request)).toEqual({ y, hasRun: false, warned: false });
-    expect(await calibrate({ data: [], method: 'max', cache })).toEqual({ y, hasRun: false, warned: true });
+    expect(await calibrate({ data: [], cache })).toEqual({ y, hasRun: false, warned: false });
+  });
+
+  test('states its data and method where there are no samples', async () => {
+    const own = calibrationOf({ data: [], cache });
+    const made = calibrationOf({ data: [samples], method: 'max' });
+    expect([own.method, own.digest()]).toEqual(['max', made.digest()]);
+    const other = join(folder, 'other.onnx');
+    const h = new GraphBuilder('other');
+    h.input('x', 'float32', ['batch', 4]);
+    h.node('Tanh', { name: 'tanh', inputs: ['x'], outputs: ['y'] });
+    h.output('y', 'float32', ['batch', 4]);
+    await writeModel(buildModel(h), other);
+    const reading = (path: string, dtype: 'int8' | 'float8_e4m3fn', method?: string) =>
+      calibrationOf({ data: [], cache, method }).calibrate(path, ['y'], {
+        emit: () => {},
+        dtype,
+        channels: new Map(),
+      });
+    for (const [differing, run] of [
+      ['model', () => reading(other, 'int8')],
+      ['dtype', () => reading(model, 'float8_e4m3fn')],
+      ['method', () => reading(model, 'int8', 'entropy')],
+    ] as const)
+      await expect(run()).rejects.toMatchObject({
+        code: 'TF_CALIBRATION_INVALID',
+        details: { differing: [differing] },
+      });
   });
 
   test('of other data, by another method or without a tensor is rejected', async () => {
@@ -109,6 +136,7 @@ describe('a calibration cache', () => {
       hasRun: false,
       warned: true,
     });
+    expect(calibrationOf({ data: [], cache: table }).method).toBe('unknown');
     const first = calibrationOf({ data: [], cache: table }).digest();
     writeFileSync(table, 'TRT-8602-EntropyCalibration2\nx: 3c010a14\ny: 40400000\n');
     expect(calibrationOf({ data: [], cache: table }).digest()).not.toBe(first);

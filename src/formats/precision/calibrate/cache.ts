@@ -49,17 +49,17 @@ const cacheSchema = z.object({
 /** Ranges from a file. */
 export interface CachedRanges {
   readonly ranges: CalibratedRanges;
-  /** `own`: made from what the identity names; `table`: of another program, which states no origin. */
-  readonly kind: 'own' | 'table';
+  /** What a cache of trtforge states of its origin; null for a table of another program, which states none. */
+  readonly identity: CalibrationIdentity | null;
 }
 
 /**
  * Ranges from a cache that trtforge wrote, or from a table of TensorRT or ONNX Runtime, by the first bytes. Throws TF_CALIBRATION_INVALID for a file that
- * is neither, that is damaged, or whose identity differs (the message names the field); TF_FILE_….
+ * is neither, that is damaged, or that states another value of what is wanted (the message names the field); TF_FILE_….
  */
-export function readCalibration(path: string, identity: CalibrationIdentity | null): CachedRanges {
+export function readCalibration(path: string, wanted: Partial<CalibrationIdentity> = {}): CachedRanges {
   const text = readText(path, LARGEST_DOCUMENT, 'TF_CALIBRATION_INVALID');
-  if (!/^\s*\{/.test(text)) return { kind: 'table', ranges: parseTable(path, text) };
+  if (!/^\s*\{/.test(text)) return { identity: null, ranges: parseTable(path, text) };
   const invalid = (why: string, cause?: unknown) =>
     new TrtforgeError('TF_CALIBRATION_INVALID', `${path} cannot be read as a calibration cache: ${why}.`, {
       cause,
@@ -73,8 +73,13 @@ export function readCalibration(path: string, identity: CalibrationIdentity | nu
   }
   const parsed = cacheSchema.safeParse(content);
   if (!parsed.success) throw invalid(faultText(parsed.error));
-  if (identity !== null)
-    assertSame(path, parsed.data.identity, { ...identity, revision: CALIBRATION_REVISION });
+  const { revision, ...identity } = parsed.data.identity;
+  // The same samples give other ranges by another revision; ranges without samples are what they are.
+  assertSame(
+    path,
+    { revision, ...identity },
+    wanted.data === undefined ? wanted : { revision: CALIBRATION_REVISION, ...wanted },
+  );
   const ranges = Object.entries(parsed.data.ranges).map(
     ([name, { channels, ...range }]): [string, TensorRange] => [
       name,
@@ -83,7 +88,7 @@ export function readCalibration(path: string, identity: CalibrationIdentity | nu
         : { ...range, channels: { mean: unpack(channels.mean), variance: unpack(channels.variance) } },
     ],
   );
-  return { kind: 'own', ranges: new Map(ranges) };
+  return { identity, ranges: new Map(ranges) };
 }
 
 type Keyed = z.infer<typeof cacheSchema>['identity'];
@@ -97,9 +102,9 @@ const fields: Readonly<Record<keyof Keyed, string>> = {
   model: 'the model',
 };
 
-function assertSame(path: string, cached: Keyed, wanted: Keyed): void {
+function assertSame(path: string, cached: Keyed, wanted: Partial<Keyed>): void {
   const differing = (Object.keys(fields) as (keyof Keyed)[]).filter(
-    (field) => cached[field] !== wanted[field],
+    (field) => wanted[field] !== undefined && cached[field] !== wanted[field],
   );
   const [first] = differing;
   if (first === undefined) return;

@@ -8,7 +8,7 @@ import { entropyAmax, mseAmax, percentileAmax } from './methods.js';
 import type { ObserveContext, SamplesFor } from './observe-ranges.js';
 import { type ObservedFile, withObservedModel } from './observed-model.js';
 import type { Observed, Observing } from './output-observer.js';
-import type { CalibratedRanges, TensorRange } from './ranges.js';
+import { CALIBRATION_LOG, type CalibratedRanges, type TensorRange } from './ranges.js';
 
 /** Runs a model and keeps what its outputs were, where they are: an ONNX Runtime session in its own process. */
 export interface ObservingSession {
@@ -74,7 +74,7 @@ export function calibrateTensors<S extends ObservingSession>(
         if (done === 0) throw invalid('The calibration data have no sample.', 'Pass one sample at least.');
         const warning = growthWarning(tensors, seen);
         if (warning !== undefined)
-          emit({ type: 'log', source: 'calibration', severity: 'warning', message: warning });
+          emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message: warning });
         const observed = await session.observed();
         return new Map(
           tensors.map((name, index): [string, TensorRange] => {

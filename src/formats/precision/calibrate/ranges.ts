@@ -14,6 +14,9 @@ export interface TensorRange {
   readonly channels?: ChannelMoments;
 }
 
+/** The source of a calibration's log events; its warnings are those of a conversion. */
+export const CALIBRATION_LOG = 'calibration';
+
 /** How the magnitude of a tensor is chosen. */
 export type CalibrationMethod = 'max' | 'percentile' | 'entropy' | 'mse';
 

@@ -43,8 +43,8 @@ describe('a cache of ours', () => {
   writeCalibration(file, identity, ranges);
 
   test('is read again with all that was written', () => {
-    expect(readCalibration(file, identity)).toEqual({ kind: 'own', ranges });
-    expect(readCalibration(file, null).ranges).toEqual(ranges);
+    expect(readCalibration(file, identity)).toEqual({ identity, ranges });
+    expect(readCalibration(file).ranges).toEqual(ranges);
   });
 
   test.each(['data', 'method', 'dtype', 'model'] as const)('of another %s is rejected by name', (field) => {
@@ -59,6 +59,7 @@ describe('a cache of ours', () => {
     expect(codeOf(() => readCalibration(old, identity))).toMatchObject({
       details: { differing: ['revision'] },
     });
+    expect(readCalibration(old, { model: identity.model }).ranges).toEqual(ranges);
   });
 
   test.each([
@@ -91,18 +92,18 @@ describe("TensorRT's table", () => {
 
   test('is read again, whatever version wrote it', () => {
     const table = path('v.cache', 'TRT-100600-EntropyCalibration2\r\ninput: 3c010a14\r\na: b: 40000000\r\n');
-    const { kind, ranges: read } = readCalibration(table, identity);
-    expect(kind).toBe('table');
+    const { identity: origin, ranges: read } = readCalibration(table, identity);
+    expect(origin).toBeNull();
     expect(read.get('a: b')).toEqual({ min: -254, max: 254, amax: 254 });
     expect(read.get('input')?.amax).toBeCloseTo(1, 3);
-    expect(readCalibration(file, null).ranges.get('a: b')?.amax).toBe(254);
+    expect(readCalibration(file).ranges.get('a: b')?.amax).toBe(254);
   });
 
   test.each(['x: 3c010a1', 'x: 7f800000', 'x: bc010a14', ': 3c010a14', 'x 1.5'])(
     '"%s" is no entry',
     (line) => {
       const table = path('bad.cache', `TRT-8602-EntropyCalibration2\nx: 3c010a14\n${line}\n`);
-      expect(codeOf(() => readCalibration(table, null))).toMatchObject({ details: { line: 3 } });
+      expect(codeOf(() => readCalibration(table))).toMatchObject({ details: { line: 3 } });
     },
   );
 
@@ -116,7 +117,7 @@ describe("TensorRT's table", () => {
 
 test("ONNX Runtime's table has magnitudes", () => {
   const table = path('ort.cache', 'conv1 out 2.5\nfc 1e-3\n');
-  expect([...readCalibration(table, null).ranges]).toEqual([
+  expect([...readCalibration(table).ranges]).toEqual([
     ['conv1 out', { min: -2.5, max: 2.5, amax: 2.5 }],
     ['fc', { min: -1e-3, max: 1e-3, amax: 1e-3 }],
   ]);
@@ -129,7 +130,7 @@ test.each(['c.json', 'table.cache', 'ort.cache'])(
     let rejected = 0;
     for (const bytes of mutations(original, runs(2000))) {
       try {
-        const { ranges: read } = readCalibration(path('mutated', bytes), null);
+        const { ranges: read } = readCalibration(path('mutated', bytes));
         for (const { amax } of read.values()) expect(amax).toBeGreaterThanOrEqual(0);
       } catch (error) {
         if (!(error instanceof TrtforgeError)) throw error;
