@@ -111,8 +111,8 @@ export const catalogue = {
   TF_NOT_QUANTIZABLE: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A model cannot be quantized as it is: it holds quantized operators already, or its opset does not know the type and cannot be raised without changing what it computes.',
-    remedy: 'Quantize the FP32 original, exported with a newer opset.',
+      'A model cannot be quantized as it is: it holds quantized operators already, no node of it can have the type, or its opset does not know the type and cannot be raised without changing what it computes.',
+    remedy: 'Quantize the FP32 original, exported with a newer opset, or pass another precision.',
   },
   TF_ONNX_TOO_LARGE: {
     exitCode: ExitCode.badInput,

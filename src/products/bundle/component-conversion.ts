@@ -12,18 +12,20 @@ export interface ComponentConversion {
 
 /**
  * Samples count for the components whose inputs they have. The others, mostly a predictor and a joint network that are small beside their encoder, get what the rest of
- * the graph gets where the format needs ranges of activations. Throws TF_CALIBRATION_INVALID where no component has samples, and what opening them throws.
+ * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized. Throws TF_CALIBRATION_INVALID where no component has samples, and what opening them throws.
  */
 export function componentConversions(
   { precision, conversion }: BundleRequest,
   components: readonly Component[],
 ): ReadonlyMap<string, ComponentConversion> {
   const calibration = conversion?.calibration;
+  const format = quantizedFormatNamed(precision ?? 'as-is');
+  const shared = format === undefined ? conversion : { ...conversion, allowUnquantized: true };
   const choices = components.map((component): [Component, ConversionOptions | undefined] => [
     component,
     calibration === undefined
-      ? conversion
-      : { ...conversion, calibration: calibration.forInputs?.(component.inputs) },
+      ? shared
+      : { ...shared, calibration: calibration.forInputs?.(component.inputs) },
   ]);
   if (calibration !== undefined && choices.every(([, chosen]) => chosen?.calibration === undefined))
     throw new TrtforgeError('TF_CALIBRATION_INVALID', 'The samples have the inputs of no component.', {
@@ -32,7 +34,6 @@ export function componentConversions(
   return new Map(
     choices.map(([component, chosen]): [string, ComponentConversion] => {
       const { name, inputs } = component;
-      const format = quantizedFormatNamed(precision ?? 'as-is');
       const lacksSamples = calibration !== undefined && chosen?.calibration === undefined;
       if (!lacksSamples || format?.activations !== true)
         return [name, { options: { precision, conversion: chosen }, warnings: [] }];

@@ -13,6 +13,7 @@ import { readFlow, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { ResolvedConversion } from '../options.js';
 import { raiseOpset } from '../raise-opset.js';
+import { assertQuantizable } from './assert-quantizable.js';
 import { type BiasOperand, biasOperand, meanError } from './bias-correction.js';
 import type { InputMoments } from './error-kernel.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
@@ -46,8 +47,8 @@ const ofQuantizedModels: ReadonlySet<string> = new Set(
 
 /**
  * Quantizes a FP32 model in place: decides where pairs go, has the ranges of those activations observed (on the file, which is the model as it was), reads
- * the weights for their scales, and inserts the pairs in FP32. Throws TF_NOT_QUANTIZABLE for a model that is quantized already or whose opset
- * can neither hold the codes nor be raised, TF_CANCELLED, and what `calibrate` and reading weights throw.
+ * the weights for their scales, and inserts the pairs in FP32. Throws TF_NOT_QUANTIZABLE for a model that is quantized already, of which
+ * nothing can be quantized, or whose opset can neither hold the codes nor be raised, TF_CANCELLED, and what `calibrate` and reading weights throw.
  */
 export async function quantizeModel(
   model: OnnxModel,
@@ -64,6 +65,7 @@ export async function quantizeModel(
   const opsetReason = raise(model.proto, path, format);
   const flow = readFlow(model.proto);
   const first = placeQuantizers(flow, options);
+  assertQuantizable(first, path, flow, options);
   const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isConstant(value));
   const channels = channelsOf(first);
   const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
@@ -99,6 +101,7 @@ export async function quantizeModel(
   }
 
   const placement = without.size === 0 ? first : placeQuantizers(flow, options, without);
+  assertQuantizable(placement, path, flow, options, without);
   const shared = scaleGroups(flow, placement.activations, magnitudes);
   const activations = new Map(
     placement.activations.map((value) => {

@@ -5,7 +5,7 @@ import { openModel } from '../../../../src/formats/onnx/model.js';
 import type { TensorRange } from '../../../../src/formats/precision/calibrate/ranges.js';
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../../src/formats/precision/formats/index.js';
-import { converted, type Feeds, integers, noise, run, written } from '../judge.js';
+import { converted, type Feeds, floats, integers, noise, run, written } from '../judge.js';
 import { calibrationBy, calibrationOn } from './calibration.js';
 
 const x = noise([4, 32, 8, 8], 1, 3);
@@ -478,7 +478,8 @@ it.each([
     });
     g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
     g.output('y', 'float32', ['n', weight[0], 9 - weight[2], 9 - weight[3]]);
-    const made = await quantized(g, precision, { x: noise([2, channels, 8, 8], 1, 3) });
+    const feeds = { x: noise([2, channels, 8, 8], 1, 3) };
+    const made = await quantized(g, precision, feeds, { allowUnquantized: true });
     expect(decisions(made), precision).toEqual({ conv: expected[precision] });
   }
 });
@@ -557,7 +558,8 @@ describe('weights of 4 bits', () => {
   });
 
   it.each([16, 40])('a weight of %i terms, which no block divides into two or more, stays', async (terms) => {
-    const made = await quantized(products(terms), 'int4', {}, { calibration: undefined });
+    const options = { calibration: undefined, allowUnquantized: true };
+    const made = await quantized(products(terms), 'int4', {}, options);
     expect(decisions(made)).toEqual({ one: 'not blocks', two: 'not blocks' });
     expect(made.result.warnings).toHaveLength(1);
   });
@@ -567,5 +569,43 @@ it('an error of the calibration is the error of the conversion', async () => {
   const calibration = calibrationBy(() => Promise.reject(new TrtforgeError('TF_CANCELLED', 'Stopped.')));
   await expect(quantized(products(), 'int8', {}, { calibration })).rejects.toMatchObject({
     code: 'TF_CANCELLED',
+  });
+});
+
+describe('a model of which no node is quantized', () => {
+  const fixed = () => {
+    const g = new GraphBuilder('fixed');
+    g.input('x', 'float32', ['n', 32, 8, 8]);
+    g.initializer('w', noise([32, 32, 3, 3], 0.2, 2));
+    g.node('Conv', { name: 'conv', inputs: ['x', 'w'], outputs: ['a'] });
+    g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', 32, 6, 6]);
+    return g;
+  };
+  const nothing = () => {
+    const g = new GraphBuilder('nothing');
+    g.input('x', 'float32', ['n']);
+    g.node('Relu', { name: 'relu', inputs: ['x'], outputs: ['y'] });
+    g.output('y', 'float32', ['n']);
+    return g;
+  };
+  const zeros = { x: floats([1, 32, 8, 8], new Array(2048).fill(0)) };
+
+  it.each([
+    ['a type without kernels for it', fixed(), 'nvfp4', {}, { 'no-kernel': 1 }, ['int8', 'fp8']],
+    ['no product at all', nothing(), 'int4', {}, {}, []],
+    ['activations that are zero', fixed(), 'int8', zeros, { range: 1 }, ['fp8']],
+  ] as const)('%s is an error', async (_what, graph, precision, feeds, rules, precisions) => {
+    await expect(quantized(graph, precision, feeds)).rejects.toMatchObject({
+      code: 'TF_NOT_QUANTIZABLE',
+      details: { rules, precisions },
+    });
+  });
+
+  it('is what was asked for where nodes were named', async () => {
+    const feeds = { x: noise([1, 32, 8, 8], 1, 3) };
+    const made = await quantized(fixed(), 'int8', feeds, { keepNodes: [/conv/] });
+    expect(decisions(made)).toEqual({ conv: 'not keep-node' });
+    expect(made.result.warnings).toHaveLength(1);
   });
 });

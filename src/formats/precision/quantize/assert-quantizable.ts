@@ -1,0 +1,44 @@
+import { TrtforgeError } from '../../../errors.js';
+import type { Flow, Value } from '../flow.js';
+import { floatFormats, quantizedFormats } from '../formats/index.js';
+import type { ResolvedConversion } from '../options.js';
+import { type Placement, placeQuantizers } from './placement.js';
+
+/**
+ * Throws TF_NOT_QUANTIZABLE for a placement without a pair, unless that is what the user named or allowed: with the rules that kept nodes out, and the
+ * precisions that would quantize some.
+ */
+export function assertQuantizable(
+  { decisions }: Placement,
+  path: string,
+  flow: Flow,
+  options: ResolvedConversion,
+  without: ReadonlyMap<Value, string> = new Map(),
+): void {
+  const { quantization, allowUnquantized } = options;
+  if (quantization === undefined || allowUnquantized || isAny(decisions)) return;
+  const unnamed = { ...options, keepNodes: [], keepOps: new Set<string>(), unquantizedNodes: [] };
+  if (isAny(placeQuantizers(flow, unnamed, without).decisions)) return;
+  const able = quantizedFormats.filter((format) => {
+    const asked = { ...unnamed, quantization: { ...quantization, format } };
+    return format !== quantization.format && isAny(placeQuantizers(flow, asked).decisions);
+  });
+  const rules: Record<string, number> = {};
+  for (const { rule } of decisions) rules[rule] = (rules[rule] ?? 0) + 1;
+  const reasons = Object.entries(rules).map(
+    ([rule, nodes]) => `${rule} (${nodes}: ${decisions.find((kept) => kept.rule === rule)?.reason})`,
+  );
+  const { label } = quantization.format;
+  throw new TrtforgeError(
+    'TF_NOT_QUANTIZABLE',
+    decisions.length === 0
+      ? `${path} has no convolution and no matrix product that could be ${label}.`
+      : `No node of ${path} can be ${label}. What keeps them out: ${reasons.join('; ')}.`,
+    {
+      remedy: `Pass --precision ${[...able, ...floatFormats].map(({ id }) => id).join(' or ')}.`,
+      details: { rules, precisions: able.map(({ id }) => id) },
+    },
+  );
+}
+
+const isAny = (decisions: Placement['decisions']): boolean => decisions.some(({ quantized }) => quantized);
