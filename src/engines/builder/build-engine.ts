@@ -3,6 +3,8 @@ import { openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
+import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
+import { openModel } from '../../formats/onnx/model.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
@@ -48,8 +50,18 @@ export async function buildEngine(
   const decisions = converted?.quantization?.nodes;
   const precisions = readLayerPrecisions(files.planPath, files.modelPath, decisions);
   const { ms: conversionMs = null, warnings: conversionWarnings = [] } = converted ?? {};
-  const warnings = [...conversionWarnings, ...outcome.warnings];
+  const warnings = [...conversionWarnings, ...wrongResultsOf(files.modelPath), ...outcome.warnings];
   return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
+}
+
+/** What the engine will compute wrongly without a word of the library. */
+function wrongResultsOf(path: string): readonly string[] {
+  const model = openModel(path);
+  try {
+    return wrongQuantization(model).map(({ code, where, message }) => `${where}: ${message} (${code})`);
+  } finally {
+    model.close();
+  }
 }
 
 async function typedModel(

@@ -17,8 +17,11 @@ import {
   cacheVerifySchema,
   cacheWhySchema,
 } from '../../../src/engines/store/cache-result.js';
+import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
-import { convolution, perChannel } from '../../formats/onnx/support/quantized.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { convolution, perChannel, product } from '../../formats/onnx/support/quantized.js';
 import { describeWith } from '../../support/needs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
@@ -173,6 +176,33 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     const text = readFileSync(`${output}.passport.json`, 'utf8');
     expect(text).not.toContain(root);
     expect(text).not.toContain(dirname(toolchain));
+  });
+
+  test('what a quantized model computes wrongly is a warning', async () => {
+    const blocks = join(root, 'blocks.onnx');
+    await writeModel(product({}, { scaleShape: [8, 128], axis: 0, block: 32 }).model(), blocks);
+    const args = ['--target', 'tensorrt-rtx:sm_89', '-o', join(root, 'blocks.engine'), '--no-cache'];
+    const { warnings } = buildResultSchema.parse((await run('build', blocks, ...args, '--json')).json());
+    expect(warnings).toEqual(
+      expect.arrayContaining([expect.stringMatching(/MatMul "y_MatMul".*\(quantized-blocks\)$/)]),
+    );
+  });
+
+  test('a conversion says in the result what it warns of', async () => {
+    const plain = join(root, 'plain.onnx');
+    const g = new GraphBuilder('plain');
+    g.input('x', 'float32', [1, 64]);
+    g.initializer('w', tensorFrom('float32', [64, 64], new Float32Array(64 * 64).fill(1 / 64)));
+    g.node('MatMul', { name: 'first', inputs: ['x', 'w'], outputs: ['h'] });
+    g.node('MatMul', { name: 'last', inputs: ['h', 'w'], outputs: ['y'] });
+    g.output('y', 'float32', [1, 64]);
+    await writeModel(buildModel(g), plain);
+    const samples = join(root, 'plain.npz');
+    writeNpz(samples, new Map([['x', tensorFrom('float32', [1, 64], new Float32Array(64).fill(2))]]));
+    const args = ['--target', 'tensorrt-rtx:sm_89', '-o', join(root, 'plain.engine'), '--no-cache'];
+    const quantized = [...args, '--precision', 'int8', '--calibration', samples, '--json'];
+    const { warnings } = buildResultSchema.parse((await run('build', plain, ...quantized)).json());
+    expect(warnings).toEqual(expect.arrayContaining([expect.stringContaining('1 sample')]));
   });
 
   test('a quantized model is reported by what it computes in, from the build on', async () => {

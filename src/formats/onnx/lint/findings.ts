@@ -53,6 +53,13 @@ const findingKinds = {
 
 export type FindingCode = keyof typeof findingKinds;
 
+/** What TensorRT builds without a warning, and computes something else. */
+export const wrongResults: ReadonlySet<string> = new Set<FindingCode>([
+  'quantized-blocks',
+  'quantized-uint8',
+  'quantized-scale',
+]);
+
 /** More findings of one code than this become one line that counts the rest. */
 const MOST_OF_A_CODE = 20;
 

@@ -1,12 +1,12 @@
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import { inferDtypes } from '../dtype-inference.js';
-import type { GraphView, TensorPlace } from '../graph.js';
+import { type GraphView, type TensorPlace, visitGraphs } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import type { Finding, ValueFacts } from '../model-facts.js';
 import type { ModelProto } from '../onnx_pb.js';
-import { QuantizedGraph } from '../quantized-operations.js';
+import { isPairPart, QuantizedGraph } from '../quantized-operations.js';
 import { factsAsWritten, feedInputs } from '../value-facts.js';
-import { Findings } from './findings.js';
+import { Findings, wrongResults } from './findings.js';
 import { lintGraphs } from './graphs.js';
 import { lintOperators } from './operators.js';
 import { lintQuantization } from './quantization.js';
@@ -31,6 +31,15 @@ export function lintModel(
   lintQuantization(model, new QuantizedGraph(views, graph), findings);
   lintInterface(model.proto, findings);
   return findings.list();
+}
+
+/** Of a quantized model, what `inspect` reports that makes an engine's results wrong although it builds. */
+export function wrongQuantization(model: OnnxModel): Finding[] {
+  const views = [...visitGraphs(model.proto)];
+  if (!views.some(({ nodes }) => nodes.some(isPairPart))) return [];
+  const findings = new Findings();
+  lintQuantization(model, new QuantizedGraph(views, inferDtypes(model.proto).graph), findings);
+  return findings.list().filter(({ code }) => wrongResults.has(code));
 }
 
 /** Findings about graph inputs and outputs: dimensions without a name, zeros, types that TensorRT lacks. */
