@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
-import { protectingInputs } from '../../base/files/user-files.js';
+import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { meanOf } from '../../base/statistics.js';
 import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
@@ -238,13 +238,17 @@ function imageOf(sample: NamedTensors): QuantizedComparison['input_chw'] {
   return first?.shape.length === 4 ? first.shape.slice(1) : null;
 }
 
-/** The samples as one array; of several inputs, or sizes that differ, there is none. */
+/** The samples as one array; of several inputs, or sizes that differ, there is none, and none of an earlier comparison stays. */
 function writeStacked(path: string, samples: readonly NamedTensors[]): void {
   const tensors = samples.flatMap((sample) => [...sample.values()]);
   const [first] = tensors;
-  if (first === undefined || tensors.length !== samples.length) return;
-  const [batch, ...rest] = first.shape;
-  if (batch === undefined || tensors.some(({ shape }) => shape.join() !== first.shape.join())) return;
+  const [batch, ...rest] = first?.shape ?? [];
+  const isEven = tensors.every(({ shape }) => shape.join() === first?.shape.join());
+  if (first === undefined || batch === undefined || tensors.length !== samples.length || !isEven) {
+    assertNotInput(path);
+    rmSync(path, { force: true });
+    return;
+  }
   writeNpy(path, {
     dtype: first.dtype,
     shape: [batch * tensors.length, ...rest],

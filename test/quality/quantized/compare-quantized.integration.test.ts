@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import { openSession } from '../../../src/engines/runtime/open-session.js';
 import { attribute as a, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { numbersOf } from '../../../src/formats/tensor/values.js';
 import {
   ioContractSchema,
@@ -109,6 +110,21 @@ it('names the codes of other types, and has no infinity where nothing differs', 
   const { errors, per_layer } = quantizedComparisonSchema.parse(same.read('metrics.json'));
   expect(errors).toMatchObject({ max_max_abs: 0, mean_sqnr_db: null, mean_cosine_sim: 1 });
   expect(per_layer).toHaveLength(7);
+});
+
+it('leaves no samples of an earlier comparison', async () => {
+  const { output } = await compared(model, '--samples', '1');
+  const both = new GraphBuilder('both');
+  for (const name of ['x', 'z']) both.input(name, 'float32', ['n', 4]);
+  both.node('Add', { name: 'sum', inputs: ['x', 'z'], outputs: ['y'] });
+  both.output('y', 'float32', ['n', 4]);
+  const path = await written(both);
+  const sample = freshPath('.npz');
+  writeNpz(sample, new Map(['x', 'z'].map((name) => [name, noise([1, 4], 1, 1)])));
+  expect(existsSync(join(output, 'calibration.npy'))).toBe(true);
+  const line = ['compare', 'quantized', path, '--against', path, '--calibration', sample, '-o', output];
+  expect((await trtforge(line)).exitCode).toBe(0);
+  expect(existsSync(join(output, 'calibration.npy'))).toBe(false);
 });
 
 it('names FP4 codes, whose scales are codes too', async () => {
