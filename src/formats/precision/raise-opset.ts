@@ -8,17 +8,25 @@ import {
   GraphProtoSchema,
   type ModelProto,
   type NodeProto,
-  TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
 import { firstOpset, plainDomain } from '../onnx/operators.js';
 import { type Flow, operatorName } from './flow.js';
+import {
+  addConstant,
+  addText,
+  type Change,
+  type ChangeContext,
+  constantFloats,
+  dropAttribute,
+  oldOpsetChanges,
+} from './old-opset-changes.js';
 import { keptByDefault } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { notBuilt } from './rules.js';
 import { slotsOf } from './slots.js';
 
-/** Raising starts from what is still in use and ends where every operator knows BF16. */
-const OLDEST = 11;
+/** Raising starts from where values broadcast as they do today and ends where every operator knows BF16. */
+const OLDEST = 7;
 const NEWEST = 22;
 
 /** The oldest IR version that goes with an opset, for the opsets between. */
@@ -28,6 +36,7 @@ const irVersions: readonly (readonly [opset: number, ir: bigint])[] = [
   [19, 9n],
   [15, 8n],
   [13, 7n],
+  [11, 6n],
 ];
 
 export interface Raise {
@@ -67,7 +76,7 @@ export function raiseOpset(model: ModelProto, to: number): string | undefined {
   const domain = model.opsetImport.find((entry) => plainDomain(entry.domain) === '');
   const from = Number(domain?.version ?? 0);
   if (model.graph === undefined || domain === undefined || from < OLDEST)
-    return `opset ${from} is too old to be raised`;
+    return `values broadcast by other rules before opset ${OLDEST}`;
   if (model.functions.length > 0) return 'the model has functions of another opset';
   const original = model.graph;
   const graph = clone(GraphProtoSchema, original);
@@ -121,16 +130,19 @@ function contextOf(graph: GraphProto, names: Set<string>): ChangeContext {
   }
   return {
     rank: (name) => ranks.get(name),
-    integers: (values) => {
-      let name = `axes_${values.join('_')}`;
-      for (let count = 2; names.has(name); count++) name = `axes_${values.join('_')}_${count}`;
-      names.add(name);
-      const bytes = new Uint8Array(BigInt64Array.from(values).buffer);
-      graph.initializer.push(
-        create(TensorProtoSchema, { name, dims: [BigInt(values.length)], dataType: 7, rawData: bytes }),
-      );
-      return name;
-    },
+    constant: (name) => constantFloats(graph, name),
+    integers: (values) =>
+      addConstant(graph, names, `axes_${values.join('_')}`, {
+        dims: [BigInt(values.length)],
+        dataType: 7,
+        rawData: new Uint8Array(BigInt64Array.from(values).buffer),
+      }),
+    floats: (values, dims) =>
+      addConstant(graph, names, `floats_${values.join('_')}`, {
+        dims: [...dims],
+        dataType: 1,
+        rawData: new Uint8Array(Float32Array.from(values).buffer),
+      }),
   };
 }
 
@@ -142,26 +154,11 @@ function* allNames(graph: GraphProto): Generator<string> {
   }
 }
 
-/** What a change may do to the graph around the node. */
-interface ChangeContext {
-  /** Adds an int64 constant to the graph and returns its name. */
-  integers(values: readonly bigint[]): string;
-  /** The rank of a value where the model states it. */
-  rank(name: string): number | undefined;
-}
-
-/** A change of an operator's meaning or spelling between two opsets. */
-interface Change {
-  readonly at: number;
-  readonly operators: readonly string[];
-  /** Rewrites the node so that it means the same from `at` on; returns why it cannot, or undefined when it has. */
-  readonly apply: (node: NodeProto, context: ChangeContext) => string | undefined;
-}
-
 const words = (text: string) => text.split(' ');
 
-/** Every change from opset 11 to 22 that is not just an addition. From the change logs of the operators; additions need nothing. */
+/** Every change from opset 7 to 22 that is not just an addition. From the change logs of the operators; additions need nothing. */
 const changes: readonly Change[] = [
+  ...oldOpsetChanges,
   { at: 12, operators: ['Dropout'], apply: (node) => dropAttribute(node, 'ratio') },
   { at: 13, operators: words('Softmax LogSoftmax Hardmax'), apply: lastAxisOnly },
   {
@@ -178,7 +175,7 @@ const changes: readonly Change[] = [
   {
     at: 16,
     operators: ['RoiAlign'],
-    apply: (node) => addString(node, 'coordinate_transformation_mode', 'output_half_pixel'),
+    apply: (node) => addText(node, 'coordinate_transformation_mode', 'output_half_pixel'),
   },
   {
     at: 18,
@@ -196,11 +193,6 @@ const changes: readonly Change[] = [
     apply: () => 'its scale and bias are per group, and per channel from opset 21 on',
   },
 ];
-
-function dropAttribute(node: NodeProto, name: string): undefined {
-  node.attribute = node.attribute.filter((attribute) => attribute.name !== name);
-  return undefined;
-}
 
 /** Before opset 13 a softmax ran over all axes from the given one on; the same only where that is the last. */
 function lastAxisOnly(node: NodeProto, context: ChangeContext): string | undefined {
@@ -229,13 +221,6 @@ function splitEvenly(node: NodeProto): undefined {
   node.attribute.push(
     create(AttributeProtoSchema, { name: 'num_outputs', type: AttributeProto_AttributeType.INT, i }),
   );
-  return undefined;
-}
-
-function addString(node: NodeProto, name: string, value: string): undefined {
-  if (attributeOf(node, name) !== undefined) return undefined;
-  const s = Buffer.from(value);
-  node.attribute.push(create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.STRING, s }));
   return undefined;
 }
 

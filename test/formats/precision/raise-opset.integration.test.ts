@@ -70,13 +70,78 @@ const cases: readonly Case[] = [
   {
     name: 'BatchNormalization',
     opset: 11,
-    build: (g) => {
-      for (const name of ['scale', 'bias', 'mean']) g.initializer(name, noise([3], 1, name.length));
-      g.initializer('variance', floats([3], [1, 2, 3]));
-      g.node('BatchNormalization', { inputs: ['x', 'scale', 'bias', 'mean', 'variance'], outputs: ['y'] });
-    },
+    build: batchNormalization(),
   },
 ];
+
+/** Until opset 10; the graph has the input x [2, 3, 4, 6] and the output y. */
+const older: readonly Case[] = [
+  {
+    name: 'Slice',
+    opset: 9,
+    build: one('Slice', { starts: a.ints([0, -3]), ends: a.ints([1, 99]), axes: a.ints([0, 3]) }),
+  },
+  {
+    name: 'TopK',
+    opset: 9,
+    build: (g) => {
+      g.node('TopK', { inputs: ['x'], outputs: ['y', 'i'], attributes: { k: a.int(2), axis: a.int(-1) } });
+    },
+  },
+  { name: 'Clip', opset: 10, build: one('Clip', { min: a.float(-0.5), max: a.float(0.25) }) },
+  { name: 'Clip from above', opset: 7, build: one('Clip', { max: a.float(0.25) }) },
+  {
+    name: 'Pad with a value',
+    opset: 10,
+    build: one('Pad', { pads: a.ints([0, 0, 1, 0, 0, 0, 0, 2]), value: a.float(3) }),
+  },
+  {
+    name: 'Pad by reflection',
+    opset: 8,
+    build: one('Pad', { pads: a.ints([0, 0, 1, 0, 0, 0, 0, 2]), mode: a.string('reflect') }),
+  },
+  { name: 'Dropout', opset: 7, build: one('Dropout', { ratio: a.float(0.3) }) },
+  { name: 'BatchNormalization with spatial', opset: 7, build: batchNormalization({ spatial: a.int(1) }) },
+  ...(['nearest', 'linear'] as const).flatMap((mode): Case[] => [
+    {
+      name: `Upsample ${mode} with an attribute`,
+      opset: 8,
+      build: one('Upsample', { mode: a.string(mode), scales: a.floats([1, 1, 2, 1.5]) }),
+    },
+    { name: `Upsample ${mode}`, opset: 9, build: scaled('Upsample', mode, [1, 1, 1.5, 2]) },
+    { name: `Resize ${mode} up`, opset: 10, build: scaled('Resize', mode, [1, 1, 2, 1.7]) },
+  ]),
+  { name: 'Resize linear down', opset: 10, build: scaled('Resize', 'linear', [1, 1, 0.5, 0.7]) },
+  {
+    name: 'Scatter',
+    opset: 9,
+    build: (g) => {
+      g.initializer('where', integers([1, 1, 1, 2], [3, 0]));
+      g.initializer('what', floats([1, 1, 1, 2], [7, 8]));
+      g.node('Scatter', { inputs: ['x', 'where', 'what'], outputs: ['y'], attributes: { axis: a.int(2) } });
+    },
+  },
+  { name: 'MaxPool', opset: 8, build: one('MaxPool', { kernel_shape: a.ints([2, 2]) }) },
+  { name: 'ReduceMean', opset: 7, build: one('ReduceMean', { axes: a.ints([2, 3]) }) },
+];
+
+function batchNormalization(
+  attributes: Parameters<GraphBuilder['node']>[1]['attributes'] = {},
+): Case['build'] {
+  return (g) => {
+    for (const name of ['scale', 'bias', 'mean']) g.initializer(name, noise([3], 1, name.length));
+    g.initializer('variance', floats([3], [1, 2, 3]));
+    const inputs = ['x', 'scale', 'bias', 'mean', 'variance'];
+    g.node('BatchNormalization', { inputs, outputs: ['y'], attributes });
+  };
+}
+
+function scaled(opType: string, mode: string, scales: readonly number[]): Case['build'] {
+  return (g) => {
+    g.initializer('scales', floats([4], [...scales]));
+    g.node(opType, { inputs: ['x', 'scales'], outputs: ['y'], attributes: { mode: a.string(mode) } });
+  };
+}
 
 const graphOf = ({ build, name }: Pick<Case, 'build' | 'name'>) => {
   const g = new GraphBuilder(name);
@@ -87,7 +152,7 @@ const graphOf = ({ build, name }: Pick<Case, 'build' | 'name'>) => {
 };
 
 describe('raised to a newer opset', () => {
-  it.each(cases)('$name means the same', async (one) => {
+  it.each([...cases, ...older])('$name of opset $opset means the same', async (one) => {
     const model = buildModel(graphOf(one), { opset: one.opset });
     const before = freshPath();
     await writeModel(model, before);
@@ -108,12 +173,13 @@ describe('a model is left alone', () => {
       one('Softmax', { axis: a.int(1) }),
       'it runs over all axes from 1 on',
     ],
-    ['when it is too old', 10, one('Relu'), 'opset 10 is too old'],
+    ['when it is too old', 6, one('Relu'), 'before opset 7'],
+    ['when it scales down by repeating', 10, scaled('Resize', 'nearest', [1, 1, 0.5, 0.5]), 'scales down'],
   ] as const)('%s', (_, opset, build, why) => {
     const { proto } = buildModel(graphOf({ name: 'g', build }), { opset });
     const raised = raiseOpset(proto, 22);
     expect(raised).toContain(why);
     expect(proto.opsetImport[0]?.version).toBe(BigInt(opset));
-    expect(proto.graph?.node[0]?.attribute.length).toBe(opset === 11 ? 1 : 0);
+    expect(proto.graph?.node[0]?.attribute.length).toBe(proto.graph?.node[0]?.opType === 'Relu' ? 0 : 1);
   });
 });
