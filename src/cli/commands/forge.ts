@@ -135,5 +135,6 @@ function render(result: ForgeResult, output: TextOutput): void {
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   if (result.report !== null) line(`report  ${result.report}`);
-  renderWarnings([...new Set([...(conversion?.warnings ?? []), ...(build?.warnings ?? [])])], output);
+  const warnings = [conversion?.warnings, build?.passport.warnings, build?.warnings];
+  renderWarnings([...new Set(warnings.flatMap((each) => each ?? []))], output);
 }
