@@ -181,7 +181,7 @@ function warningsOf(
   return warnings;
 }
 
-/** Columns as trt-asr-engine's scores.tsv has them after variant and round. */
+/** Columns as trt-asr-engine's scores.tsv has them after variant and round. A tab or an end of a line inside a text is a space there, so that every row has its columns. */
 const scoresTable = (scores: readonly UtteranceScore[]): string =>
   [
     ['utt_id', 'wer', 'subs', 'ins', 'dels', 'ref_words', 'hyp_words', 'ref', 'hyp'],
@@ -193,8 +193,7 @@ const scoresTable = (scores: readonly UtteranceScore[]): string =>
       s.deletions,
       s.refWords,
       s.hypWords,
-      s.reference,
-      s.hypothesis,
+      ...[s.reference, s.hypothesis].map((text) => text.replace(/[\t\r\n]/g, ' ')),
     ]),
   ]
     .map((row) => `${row.join('\t')}\n`)

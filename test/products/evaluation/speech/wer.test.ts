@@ -44,6 +44,15 @@ describe('lines', () => {
     expect(score('a  b\n', 'a b\n', { normalizer: 'seed' })).toMatchObject({ wer: 0, cer: 0 });
   });
 
+  it('writes a row of nine columns whatever the texts have', () => {
+    const scores = join(folder, 'tabs.tsv');
+    const { worst } = score('a b\nc\td\n', 'a b\nc\te\rf\n', { scores });
+    const rows = readFileSync(scores, 'utf8').split(/[\n\r]/);
+    expect(rows.slice(0, -1).map((row) => row.split('\t').length)).toEqual([9, 9, 9]);
+    expect(rows[2]?.split('\t').slice(5)).toEqual(['1', '1', 'c d', 'c e f']);
+    expect(worst[0]).toMatchObject({ reference: 'c\td', hypothesis: 'c\te\rf' });
+  });
+
   it('counts empty hypotheses and references and warns of both', () => {
     const result = score('a b\n\nc\n', '\nx y\nc\n');
     expect(result).toMatchObject({
