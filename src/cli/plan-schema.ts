@@ -20,5 +20,8 @@ export const planSchema = z.object({
     }),
   ),
   /** What was decided for it, by the command: identity, target, recipe of a build; limits of a collection. */
-  resolved: z.record(z.string(), z.unknown()),
+  resolved: z.looseObject({
+    /** What is left out, and why. */
+    warnings: z.array(z.string()).optional(),
+  }),
 });

@@ -10,7 +10,7 @@ export type PlanStep = PlanResult['steps'][number];
 /** What a command would do, with what it decided for it. Making it reads, and writes nothing that a user keeps. */
 export interface Plan {
   readonly steps: readonly PlanStep[];
-  readonly resolved: Readonly<Record<string, unknown>>;
+  readonly resolved: Readonly<PlanResult['resolved']>;
 }
 
 /** Every command with a plan has it. */

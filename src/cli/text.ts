@@ -64,8 +64,9 @@ const valueText = (value: unknown): string => {
   return /^[0-9a-f]{64}$/.test(text) ? `${text.slice(0, 12)}…` : text;
 };
 
-/** Text and numbers that were decided, then the steps. */
-export function renderPlan({ steps, resolved }: PlanResult, { line, colors }: TextOutput): void {
+/** Text and numbers that were decided, the steps, then warnings. */
+export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput): void {
+  const { line, colors } = output;
   const { bold, cyan, dim } = colors;
   const facts = Object.entries(resolved).flatMap(([name, value]) =>
     typeof value === 'string' || typeof value === 'number' ? [[name, String(value)] as const] : [],
@@ -83,6 +84,7 @@ export function renderPlan({ steps, resolved }: PlanResult, { line, colors }: Te
     if (skipped === null) line(`  ${bold(does.padEnd(verb))}  ${what}${more}`);
     else line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${skipped}`));
   }
+  renderWarnings(resolved.warnings ?? [], output);
   const total = steps.reduce((sum, { bytes, skipped }) => sum + (skipped === null ? (bytes ?? 0) : 0), 0);
   const size = total === 0 ? '' : ` (${formatBytes(total)})`;
   const done = steps.filter(({ skipped }) => skipped === null).length;

@@ -38,7 +38,7 @@ export async function comparisonSteps(
   }
   return {
     steps: [...steps, step('write', root, { detail: 'comparison.json, summary.md, report.html' })],
-    resolved: { task: task.id, metric: task.metric.name, root, warnings },
+    resolved: { task: task.id, metric: task.metric.name, root, warnings: [...warnings] },
   };
 }
 

@@ -126,6 +126,14 @@ describe('compare-backends', () => {
     expect(codes.map(([, code]) => code)).toEqual([null, 'TF_ONNXRUNTIME_MISSING', 'TF_ONNXRUNTIME_MISSING']);
   });
 
+  test('warns of what does not run, in text too', async () => {
+    writeFileSync(at('int4.engine'), samplePlan());
+    const args = [...(await line('ort-cpu')), '--candidate', at('int4.engine')];
+    const { resolved } = await dryRun(args);
+    expect(resolved.warnings).toHaveLength(1);
+    expect((await trtforge([...args, '--dry-run'])).out).toContain(resolved.warnings![0]);
+  });
+
   test('rejects data, models and back ends as the run does', async () => {
     expect(await refused(await line('ort-cpu', '--image-ids', at('absent')))).toBe('TF_FILE_NOT_FOUND');
     expect(await refused(await line('ort'))).toBe('TF_USAGE');
