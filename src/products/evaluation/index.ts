@@ -16,7 +16,6 @@ export { type CocoRequest, evaluateCoco } from './detection/coco.js';
 export { type Detections, readDetections } from './detection/detections.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
 export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
-export { type Finding, Findings } from './detection/findings.js';
 export {
   type Annotation,
   type DetectionTruth,
@@ -29,6 +28,7 @@ export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from 
 export { scoreDetections } from './detection/score.js';
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
 export { type EmbeddingsRequest, evaluateEmbeddings } from './embeddings/evaluate-embeddings.js';
+export { type Finding, Findings } from './findings.js';
 export {
   type Evaluated,
   type EvaluateOptions,

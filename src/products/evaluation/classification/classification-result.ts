@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { metricSchema } from '../../../quality/tasks/task.js';
+import { findingSchema } from '../findings.js';
 import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
 
@@ -24,6 +25,6 @@ export const classificationResultSchema = z.object({
   candidate: candidateSchema,
   preprocess: z.string(),
   run: imageRunSchema,
-  warnings: z.array(z.string()),
+  warnings: z.array(findingSchema),
 });
 export type ClassificationResult = z.infer<typeof classificationResultSchema>;

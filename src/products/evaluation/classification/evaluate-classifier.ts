@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
-import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { Findings } from '../findings.js';
 import { readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
@@ -17,7 +17,7 @@ export interface ClassifierRequest extends ImageRequest {
   readonly truth: string;
   /** Names of the classes by index. */
   readonly labels?: string | undefined;
-  /** So many images of the truth may have no file; they are left out. */
+  /** So many images of the truth may have no file, or one that cannot be read; they are left out. */
   readonly allowMissing?: number | undefined;
 }
 
@@ -34,35 +34,37 @@ interface Labelled {
 interface DecidedClassifier {
   readonly names: readonly string[] | undefined;
   readonly images: readonly Labelled[];
-  readonly missing: number;
+  readonly findings: Findings;
 }
 
 /** Reads truth and labels, and finds the images. Throws TF_EVAL_DATA. */
 export function decideClassifier(request: ClassifierRequest): DecidedClassifier {
+  const findings = new Findings(request.allowMissing);
   const names = request.labels === undefined ? undefined : readLabels(request.labels);
-  return { names, ...labelledImages(request, names) };
+  return { names, images: labelledImages(request, names, findings), findings };
 }
 
 /**
- * Runs a classifier over labelled images: top-1, top-5 and what was taken for what. Errors: TF_EVAL_DATA (truth, labels beyond the classes, missing images),
- * TF_EVAL_HEAD (an output that is not one score a class, scores that are no numbers), TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
+ * Runs a classifier over labelled images: top-1, top-5 and what was taken for what. Errors: TF_EVAL_DATA (truth, labels beyond the classes, images that are missing or cannot be read),
+ * TF_EVAL_HEAD (an output that is not one score a class, scores that are no numbers), TF_SESSION_BINDING, and what opening and running throw.
  */
 export async function evaluateClassifier(
   request: ClassifierRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<ClassificationResult> {
-  const { names, images, missing } = decideClassifier(request);
+  const { names, images: found, findings } = decideClassifier(request);
+  const images: Labelled[] = [];
   const best: Int32Array[] = [];
   const { candidate, result } = await inPhase('run samples', emit, () =>
     withCandidate(request.model, request.open, { emit, signal }, (session) => {
       const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
-      const { warmupRuns, skipLatency } = request;
       return runImages(
         session,
-        images,
-        { preprocessing, warmUpRuns: warmupRuns, skipLatency },
+        found,
+        { ...request, preprocessing, findings },
         { emit, signal },
-        (_, outputs) => {
+        ({ index }, outputs) => {
+          images.push(found[index]!);
           best.push(fiveBest(scoresOf(outputs, names?.length)));
         },
       );
@@ -105,18 +107,17 @@ export async function evaluateClassifier(
     candidate,
     preprocess: request.preprocess,
     run: result,
-    warnings:
-      missing > 0 ? [`${plural(missing, 'image')} of ${request.truth} have no file and were left out.`] : [],
+    warnings: findings.warnings(),
   };
 }
 
 function labelledImages(
-  { truth, imagesDir, allowMissing = 0 }: ClassifierRequest,
+  { truth, imagesDir }: ClassifierRequest,
   names: readonly string[] | undefined,
-): { readonly images: readonly Labelled[]; readonly missing: number } {
+  findings: Findings,
+): readonly Labelled[] {
   const present = new Set(listFolder(imagesDir));
   const byName = new Map(names?.map((name, index) => [name, index]));
-  const missing: string[] = [];
   const seen = new Set<string>();
   const reject = (line: number, why: string) =>
     new TrtforgeError('TF_EVAL_DATA', `Line ${line} of ${truth} ${why}.`, {
@@ -134,21 +135,13 @@ function labelledImages(
       if (seen.has(id)) throw reject(at + 1, `has the image "${id}" a second time`);
       seen.add(id);
       if (present.has(id)) return [{ id, path: join(imagesDir, id), label }];
-      missing.push(id);
+      findings.add('missing-file', `image ${id}`);
       return [];
     });
-  if (missing.length > allowMissing)
-    throw new TrtforgeError(
-      'TF_EVAL_DATA',
-      `${imagesDir} lacks ${plural(missing.length, 'image')} of ${truth}, the first "${missing[0]}".`,
-      {
-        remedy: `Add them, or pass --allow-missing ${missing.length} to leave them out.`,
-        details: { missing: missing.slice(0, 10), count: missing.length },
-      },
-    );
+  findings.throwErrors(imagesDir);
   if (images.length === 0)
     throw new TrtforgeError('TF_EVAL_DATA', `${truth} names no image of ${imagesDir}.`);
-  return { images, missing: missing.length };
+  return images;
 }
 
 function scoresOf(

@@ -5,6 +5,7 @@ import { step } from '../../../cli/plan.js';
 import { integer } from '../../../cli/values.js';
 import type { ClassificationResult } from '../classification/classification-result.js';
 import { decideClassifier, evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 import { imagePlan, lookAtNetwork } from './image-plan.js';
 
@@ -27,7 +28,7 @@ export const command = defineCommand({
     }),
     allowMissing: option({
       flags: '--allow-missing <n>',
-      describe: 'so many images may have no file; they are left out',
+      describe: 'so many images may have no file, or one that cannot be read; they are left out',
       parse: integer(0),
       default: 0,
     }),
@@ -48,7 +49,7 @@ export const command = defineCommand({
     });
   },
   render: (result: ClassificationResult, output) => {
-    const { bold, dim, yellow } = output.colors;
+    const { bold, dim } = output.colors;
     output.line(bold(`${result.candidate.file} on ${result.truth}`));
     output.line(dim(`  ${result.candidate.backend}, ${result.preprocess}`));
     output.line(
@@ -59,6 +60,6 @@ export const command = defineCommand({
     const { latency } = result.run;
     if (latency !== null)
       output.line(`  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90`);
-    for (const warning of result.warnings) output.line(yellow(warning));
+    renderFindings(result.warnings, output);
   },
 });

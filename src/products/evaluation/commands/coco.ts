@@ -4,6 +4,7 @@ import { option, text } from '../../../cli/option.js';
 import { integer } from '../../../cli/values.js';
 import { evaluateCoco } from '../detection/coco.js';
 import type { CategoryScore, CocoResult } from '../detection/result.js';
+import type { Finding } from '../findings.js';
 
 export const command = defineCommand({
   examples: [
@@ -48,7 +49,7 @@ function renderCoco(result: CocoResult, output: TextOutput): void {
 
 /** The figures, the weakest categories, and what is odd about the data. */
 export function renderScores(result: Omit<CocoResult, 'schema' | 'detections'>, output: TextOutput): void {
-  const { bold, dim, yellow } = output.colors;
+  const { bold, dim } = output.colors;
   const { stats, metrics, perClass, beyondLimit } = result;
   const of = result.subset ? ` of ${formatCount(result.imagesOfInstances)}: a subset` : '';
   output.line(
@@ -70,8 +71,13 @@ export function renderScores(result: Omit<CocoResult, 'schema' | 'detections'>, 
   output.line(
     dim(`  data ${result.dataDigest.slice(0, 16)}, comparable with ${result.comparabilityKey.slice(0, 16)}`),
   );
-  for (const { count, what, examples } of result.warnings)
-    output.line(`${yellow('warning')} ${formatCount(count)} ${what} (${examples.join(', ')})`);
+  renderFindings(result.warnings, output);
+}
+
+/** What is odd about the data, with its first places. */
+export function renderFindings(findings: readonly Finding[], { line, colors }: TextOutput): void {
+  for (const { count, what, examples } of findings)
+    line(`${colors.yellow('warning')} ${formatCount(count)} ${what} (${examples.join(', ')})`);
 }
 
 const SHOWN = 8;

@@ -5,6 +5,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
+import type { Findings } from '../findings.js';
 import { labelsOfMetadata, namesOfMetadata, readLabels } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import {
@@ -17,7 +18,6 @@ import {
 import { Decoder } from './decoder.js';
 import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
-import type { Findings } from './findings.js';
 import type { DetectionTruth } from './instances.js';
 import { strongest, suppress } from './nms.js';
 import type { Size } from './record.js';
@@ -88,13 +88,9 @@ export async function detect(
       session,
       images,
       {
+        ...request,
         preprocessing,
-        warmUpRuns: request.warmupRuns,
-        skipLatency: request.skipLatency,
-        unreadable: ({ id }, { message }) => {
-          findings.add('unreadable-file', `image ${id}: ${message.replace(/\.$/, '')}`);
-          return findings.allowsMissing;
-        },
+        findings,
       },
       context,
       (sample, outputs) => {
@@ -132,8 +128,6 @@ export async function detect(
         });
       },
     );
-    findings.throwErrors(request.imagesDir);
-    if (ids.length === 0) throw noImages(request.imagesDir);
     const head = decoder.finish();
     if (head.boxes.alsoFits.length > 0 && head.boxes.count > 0)
       findings.add(
@@ -260,11 +254,9 @@ function imagesOf(folder: string, truth: DetectionTruth, findings: Findings): De
     return [{ id, index, size: truth.sizes[index]!, path: join(folder, below) }];
   });
   findings.throwErrors(folder);
-  if (images.length === 0) throw noImages(folder);
+  if (images.length === 0)
+    throw new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`, {
+      remedy: 'Check --images, and that the instances list images with a file_name.',
+    });
   return images;
 }
-
-const noImages = (folder: string) =>
-  new TrtforgeError('TF_EVAL_DATA', `${folder} has none of the images.`, {
-    remedy: 'Check --images, and that the instances list images with a file_name.',
-  });

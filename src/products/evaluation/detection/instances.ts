@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { Findings } from './findings.js';
+import type { Findings } from '../findings.js';
 import { type ListPart, ListReader } from './json-lists.js';
 import { type Box, CocoRecord, type Size } from './record.js';
 

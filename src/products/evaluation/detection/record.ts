@@ -1,4 +1,4 @@
-import type { Findings } from './findings.js';
+import type { Findings } from '../findings.js';
 
 type Values = Readonly<Record<string, unknown>>;
 

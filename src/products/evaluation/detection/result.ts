@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ExitCode } from '../../../errors.js';
 import { taskIdentitySchema } from '../../../quality/tasks/task.js';
-import { findingSchema } from './findings.js';
+import { findingSchema } from '../findings.js';
 
 /** From 0 to 1; null where no annotation counts. */
 const share = z.number().nullable();

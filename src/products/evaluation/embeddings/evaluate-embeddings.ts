@@ -7,6 +7,7 @@ import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { Findings } from '../findings.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { EmbeddingsResult } from './embeddings-result.js';
@@ -28,8 +29,8 @@ const UNRELATED = 0.5;
 const UNIT = 0.01;
 
 /**
- * Runs two networks over the same images and compares their embeddings. Errors: TF_EVAL_DATA (no image), TF_EVAL_HEAD (an output that is not one vector,
- * vectors of different length, of zeros or without numbers), TF_IMAGE_INVALID, TF_SESSION_BINDING, and what opening and running throw.
+ * Runs two networks over the same images and compares their embeddings. Errors: TF_EVAL_DATA (no image, all that cannot be read), TF_EVAL_HEAD (an output that is not one vector,
+ * vectors of different length, of zeros or without numbers), TF_SESSION_BINDING, and what opening and running throw.
  */
 export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
@@ -44,7 +45,7 @@ export async function evaluateEmbeddings(
         const run = await runImages(
           session,
           images,
-          { preprocessing, warmUpRuns: request.warmupRuns, skipLatency: request.skipLatency },
+          { ...request, preprocessing, findings: new Findings(null) },
           { emit, signal },
           ({ image }, outputs) => {
             vectors.push(vectorOf(outputs, image, file));

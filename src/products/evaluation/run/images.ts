@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
 import { preparedImages, preprocessingOf } from '../../../engines/run/image-inputs.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
-import type { TrtforgeError } from '../../../errors.js';
+import { TrtforgeError } from '../../../errors.js';
 import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
-import { type EvaluateOptions, evaluate, latencySchema, memorySchema } from './evaluate.js';
+import type { Findings } from '../findings.js';
+import { evaluate, latencySchema, memorySchema } from './evaluate.js';
 
 export interface ImageFile {
   readonly id: number | string;
@@ -26,12 +27,12 @@ export interface ImageRequest {
 }
 
 /** Takes an image whose file cannot be read. `false`: the result is lost, so the others are only read, and not run. */
-export type TakeUnreadable = (image: ImageFile, error: TrtforgeError) => boolean;
+type TakeUnreadable = (image: ImageFile, error: TrtforgeError) => boolean;
 
-interface ImageRunOptions extends Pick<EvaluateOptions<Sample>, 'warmUpRuns' | 'skipLatency'> {
+interface ImageRunOptions extends Pick<ImageRequest, 'imagesDir' | 'warmupRuns' | 'skipLatency'> {
   readonly preprocessing: Preprocessing;
-  /** Default: the first one ends the run with its error. */
-  readonly unreadable?: TakeUnreadable;
+  /** Take the images that cannot be read. */
+  readonly findings: Findings;
 }
 
 export const imageRunSchema = z.object({
@@ -115,21 +116,31 @@ export function imageSamples(
   };
 }
 
-/** Runs images one after another in their order. Throws what `evaluate` throws. */
+/**
+ * Runs images one after another in their order; `take` has the samples of those that could be read. Throws what `evaluate` throws, and TF_EVAL_DATA with all
+ * images that cannot be read where the findings do not allow them, or where no image is left.
+ */
 export async function runImages(
   session: OpenedSession,
   images: readonly ImageFile[],
-  { preprocessing, unreadable, ...pace }: ImageRunOptions,
+  { preprocessing, findings, imagesDir, warmupRuns, skipLatency }: ImageRunOptions,
   context: TaskContext,
   take: (sample: ImageSample, outputs: NamedTensors) => void,
 ): Promise<ImageRun> {
+  const unreadable: TakeUnreadable = ({ id }, { message }) => {
+    findings.add('unreadable-file', `image ${id}: ${message.replace(/\.$/, '')}`);
+    return findings.allowsMissing;
+  };
   const { samples, total, facts } = imageSamples(session, images, preprocessing, unreadable);
   const { run } = await evaluate({ take, result: () => undefined }, session, {
-    samples,
-    total,
-    ...pace,
+    ...{ samples, total, warmUpRuns: warmupRuns, skipLatency },
     ...context,
   });
+  findings.throwErrors(imagesDir);
+  if (run.samples === 0)
+    throw new TrtforgeError('TF_EVAL_DATA', `${imagesDir} has no image that can be read.`, {
+      remedy: 'Check --images.',
+    });
   return {
     images: run.samples,
     latency: run.latency,

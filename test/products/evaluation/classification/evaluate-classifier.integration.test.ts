@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -80,8 +80,46 @@ it('leaves out so many missing images as are allowed', async () => {
   expect(await codeOf({ truth: more })).toBe('TF_EVAL_DATA');
   expect(await evaluateClassifier({ ...request, truth: more, allowMissing: 1 })).toMatchObject({
     images: 1,
-    warnings: { length: 1 },
+    warnings: [{ kind: 'allowed-missing-file', count: 1 }],
   });
+});
+
+it('counts images that cannot be read with those that are missing, and scores without what is allowed', async () => {
+  const imagesDir = at('damaged');
+  cpSync(request.imagesDir, imagesDir, { recursive: true });
+  for (const name of ['b.png', 'c.png']) writeFileSync(join(imagesDir, name), 'no image');
+  const data = truth('five.tsv', 'a.png\tred\nb.png\tgreen\nc.png\tblue\nd.png\tgreen\nz.png\tred\n');
+  const change = { imagesDir, truth: data };
+  await expect(evaluateClassifier({ ...request, ...change, allowMissing: 1 })).rejects.toMatchObject({
+    code: 'TF_EVAL_DATA',
+    remedy: expect.stringContaining('--allow-missing 3'),
+    details: {
+      findings: [
+        { kind: 'missing-file', count: 1 },
+        { kind: 'unreadable-file', count: 2 },
+      ],
+    },
+  });
+  const partial = await evaluateClassifier({ ...request, ...change, allowMissing: 3 });
+  expect(partial).toMatchObject({
+    top1: 0.5,
+    images: 2,
+    perClass: [
+      { label: 'red', images: 1, top1: 1 },
+      { label: 'green', images: 1, top1: 0 },
+    ],
+    warnings: [
+      { kind: 'allowed-missing-file', count: 1 },
+      { kind: 'allowed-unreadable-file', count: 2 },
+    ],
+  });
+  const same = await evaluateClassifier({
+    ...request,
+    truth: truth('two.tsv', 'a.png\tred\nd.png\tgreen\n'),
+  });
+  expect(same.comparabilityKey).toBe(partial.comparabilityKey);
+  for (const name of ['a.png', 'd.png']) writeFileSync(join(imagesDir, name), 'no image');
+  expect(await codeOf({ ...change, allowMissing: 5 })).toBe('TF_EVAL_DATA');
 });
 
 it.each([

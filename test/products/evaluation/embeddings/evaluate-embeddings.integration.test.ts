@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -79,6 +79,17 @@ it('other weights fail', async () => {
   const result = await evaluateEmbeddings({ ...request, candidate: await channelMeans([-1, 1, -1]) });
   expect(result).toMatchObject({ validation: { passed: false }, exitCode: ExitCode.failed });
   expect(result.reference.sha256).not.toBe(result.candidate.sha256);
+});
+
+it('counts all images that cannot be read', async () => {
+  const imagesDir = at('damaged');
+  cpSync(request.imagesDir, imagesDir, { recursive: true });
+  for (const name of ['a.png', 'c.png']) writeFileSync(join(imagesDir, name), 'no image');
+  await expect(evaluateEmbeddings({ ...request, imagesDir })).rejects.toMatchObject({
+    code: 'TF_EVAL_DATA',
+    remedy: expect.not.stringContaining('--allow-missing'),
+    details: { findings: [{ kind: 'unreadable-file', count: 2 }] },
+  });
 });
 
 it('vectors of zeros, two outputs and a folder without images have codes', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { formatCount } from '../../../base/text/quantity.js';
-import { TrtforgeError } from '../../../errors.js';
+import { formatCount } from '../../base/text/quantity.js';
+import { TrtforgeError } from '../../errors.js';
 
 /** What can be wrong with data that is to be scored. An error ends the evaluation; a warning is counted in its result. */
 const kinds = {
@@ -17,12 +17,12 @@ const kinds = {
   'missing-file': { severity: 'error', what: 'images whose file is missing' },
   'allowed-missing-file': {
     severity: 'warning',
-    what: 'images whose file is missing, with nothing found on them (--allow-missing)',
+    what: 'images whose file is missing, which were not run (--allow-missing)',
   },
   'unreadable-file': { severity: 'error', what: 'images whose file cannot be read' },
   'allowed-unreadable-file': {
     severity: 'warning',
-    what: 'images whose file cannot be read, with nothing found on them (--allow-missing)',
+    what: 'images whose file cannot be read, which were not run (--allow-missing)',
   },
   'label-without-category': {
     severity: 'warning',
@@ -86,12 +86,12 @@ const EXAMPLES = 3;
 
 /** What was found wrong in the data of one evaluation, counted by kind. */
 export class Findings {
-  readonly #allowMissing: number;
+  readonly #allowMissing: number | null;
   readonly #missingImages = new Set<number>();
   readonly #found = new Map<FindingKind, { count: number; readonly examples: string[] }>();
 
-  /** `allowMissing`: up to so many missing images are left out with a warning. */
-  constructor(allowMissing = 0) {
+  /** `allowMissing`: up to so many missing images are left out with a warning; null: none, and there is no option for it. */
+  constructor(allowMissing: number | null = 0) {
     this.#allowMissing = allowMissing;
   }
 
@@ -121,7 +121,10 @@ export class Findings {
     const onlyMissing = errors.every(({ kind }) => isMissing(kind));
     throw new TrtforgeError('TF_EVAL_DATA', `${path} cannot be scored: ${sentences.join('; ')}.`, {
       ...(onlyMissing && {
-        remedy: `Add or replace them, or pass --allow-missing ${this.#missing} to score without them.`,
+        remedy:
+          this.#allowMissing === null
+            ? 'Replace them, or take them out of the folder.'
+            : `Add or replace them, or pass --allow-missing ${this.#missing} to score without them.`,
       }),
       details: { file: path, findings: errors },
     });
@@ -129,7 +132,7 @@ export class Findings {
 
   /** Whether no more images are missing than may be. */
   get allowsMissing(): boolean {
-    return this.#missing <= this.#allowMissing;
+    return this.#missing <= (this.#allowMissing ?? 0);
   }
 
   get #missing(): number {
