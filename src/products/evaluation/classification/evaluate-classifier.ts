@@ -86,6 +86,7 @@ export async function evaluateClassifier(
     preprocess: request.preprocess,
     width: result.preprocessing.width,
     height: result.preprocessing.height,
+    images: result.imagesDigest,
   };
   const nameOf = (label: number) => names?.[label] ?? String(label);
   return {

@@ -82,6 +82,7 @@ export async function evaluateEmbeddings(
   const settings = {
     preprocess: request.preprocess,
     size: found.size,
+    images: expected.run.imagesDigest,
     reference: reference.candidate.sha256,
   };
   const [referenceMs, candidateMs] = [

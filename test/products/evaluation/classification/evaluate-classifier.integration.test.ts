@@ -122,6 +122,17 @@ it('counts images that cannot be read with those that are missing, and scores wi
   expect(await codeOf({ ...change, allowMissing: 5 })).toBe('TF_EVAL_DATA');
 });
 
+it('the content of the images is in the key', async () => {
+  const imagesDir = at('other');
+  cpSync(request.imagesDir, imagesDir, { recursive: true });
+  const plain = await evaluateClassifier(request);
+  expect((await evaluateClassifier({ ...request, imagesDir })).comparabilityKey).toBe(plain.comparabilityKey);
+  cpSync(join(imagesDir, 'b.png'), join(imagesDir, 'd.png'));
+  const other = await evaluateClassifier({ ...request, imagesDir });
+  expect(other.dataDigest).toBe(plain.dataDigest);
+  expect(other.comparabilityKey).not.toBe(plain.comparabilityKey);
+});
+
 it.each([
   ['one column', 'a.png\n'],
   ['an unknown label', 'a.png\tcyan\n'],

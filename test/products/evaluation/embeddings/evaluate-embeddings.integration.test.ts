@@ -92,6 +92,18 @@ it('counts all images that cannot be read', async () => {
   });
 });
 
+it('the content of every image is in the key', async () => {
+  const imagesDir = at('other');
+  cpSync(request.imagesDir, imagesDir, { recursive: true });
+  const plain = await evaluateEmbeddings(request);
+  const copied = await evaluateEmbeddings({ ...request, imagesDir });
+  expect(copied.comparabilityKey).toBe(plain.comparabilityKey);
+  cpSync(join(imagesDir, 'b.png'), join(imagesDir, 'c.png'));
+  const other = await evaluateEmbeddings({ ...request, imagesDir });
+  expect(other.dataDigest).toBe(plain.dataDigest);
+  expect(other.comparabilityKey).not.toBe(plain.comparabilityKey);
+});
+
 it('vectors of zeros, two outputs and a folder without images have codes', async () => {
   expect(await codeOf({ candidate: await channelMeans([0, 0, 0]) })).toBe('TF_EVAL_HEAD');
   expect(await codeOf({ candidate: await channelMeans([1, 1, 1], 2) })).toBe('TF_EVAL_HEAD');
