@@ -1,6 +1,40 @@
 import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
 import { readYaml } from '../../base/text/yaml.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
+import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
+import type { Findings } from './findings.js';
+
+/** A network with names of its classes. */
+export interface LabelRequest {
+  /** An engine or an ONNX model. */
+  readonly model: string;
+  /** File with the names of the classes. */
+  readonly labels?: string | undefined;
+  /** The model whose metadata name the classes, too; default `model`. An engine has none. */
+  readonly namedBy?: string | undefined;
+}
+
+/** Names are equal but for case and white space around them. */
+export const comparable = (name: string): string => name.trim().toLowerCase();
+
+export function metadataOf({ model, namedBy = model }: LabelRequest): Readonly<Record<string, string>> {
+  return isEngineFile(namedBy) ? {} : factsOfModel(namedBy).metadata;
+}
+
+/** The names of the file of labels, where there is one; those that the model itself names otherwise are findings: their results would be those of another class. */
+export function readLabelsBeside(request: LabelRequest, findings: Findings): readonly string[] | undefined {
+  if (request.labels === undefined) return undefined;
+  const labels = readLabels(request.labels);
+  const named = namesOfMetadata(metadataOf(request));
+  const shown = (name: string | undefined) => (name === undefined ? 'missing' : `"${name}"`);
+  for (const at of named.size === 0 ? [] : new Set([...labels.keys(), ...named.keys()])) {
+    const [label, name] = [labels[at], named.get(at)];
+    if (label === undefined || name === undefined || comparable(label) !== comparable(name))
+      findings.add('contradicting-label', `label ${at} is ${shown(label)}, in the model ${shown(name)}`);
+  }
+  return labels;
+}
 
 /**
  * Names of a detector's classes by index, from a file: a name a line, or YAML or JSON with `names` as a list or by number (Ultralytics' coco.yaml).
@@ -26,9 +60,7 @@ export function labelsOfMetadata(metadata: Readonly<Record<string, string>>): re
 }
 
 /** The same names by index, whether there is one for each class or not. */
-export function namesOfMetadata({
-  names = '',
-}: Readonly<Record<string, string>>): ReadonlyMap<number, string> {
+function namesOfMetadata({ names = '' }: Readonly<Record<string, string>>): ReadonlyMap<number, string> {
   const entries = names.matchAll(/(\d+)\s*:\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g);
   return new Map(
     Array.from(entries, ([, index, single, double]) => [

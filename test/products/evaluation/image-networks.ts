@@ -17,17 +17,24 @@ export async function paint(
 }
 
 /** A network of 16 by 16 pixels whose output is the mean of each channel, times a factor, in the shape [1,3]. */
-export const channelMeans = (factors: readonly [number, number, number] = [1, 1, 1], outputs = 1) =>
-  modelFile((graph) => {
-    graph.input('image', 'float32', [1, 3, 16, 16]);
-    graph.initializer('factors', floats('float32', [1, 3], factors));
-    graph.initializer('shape', ids([2], [1, 3]));
-    graph.node('GlobalAveragePool', { inputs: ['image'], outputs: ['pooled'] });
-    graph.node('Reshape', { inputs: ['pooled', 'shape'], outputs: ['means'] });
-    graph.node('Mul', { inputs: ['means', 'factors'], outputs: ['scores'] });
-    graph.output('scores', 'float32', [1, 3]);
-    if (outputs > 1) graph.output('means', 'float32', [1, 3]);
-  });
+export const channelMeans = (
+  factors: readonly [number, number, number] = [1, 1, 1],
+  outputs = 1,
+  metadata: Readonly<Record<string, string>> = {},
+) =>
+  modelFile(
+    (graph) => {
+      graph.input('image', 'float32', [1, 3, 16, 16]);
+      graph.initializer('factors', floats('float32', [1, 3], factors));
+      graph.initializer('shape', ids([2], [1, 3]));
+      graph.node('GlobalAveragePool', { inputs: ['image'], outputs: ['pooled'] });
+      graph.node('Reshape', { inputs: ['pooled', 'shape'], outputs: ['means'] });
+      graph.node('Mul', { inputs: ['means', 'factors'], outputs: ['scores'] });
+      graph.output('scores', 'float32', [1, 3]);
+      if (outputs > 1) graph.output('means', 'float32', [1, 3]);
+    },
+    { metadata },
+  );
 
 /** The same, made length 1. */
 export const unitMeans = () =>

@@ -6,17 +6,14 @@ import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
-import { readLabels } from '../labels.js';
+import { type LabelRequest, readLabelsBeside } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { ClassificationResult } from './classification-result.js';
 
-export interface ClassifierRequest extends ImageRequest {
-  readonly model: string;
+export interface ClassifierRequest extends ImageRequest, LabelRequest {
   /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */
   readonly truth: string;
-  /** Names of the classes by index. */
-  readonly labels?: string | undefined;
   /** So many images of the truth may have no file, or one that cannot be read; they are left out. */
   readonly allowMissing?: number | undefined;
 }
@@ -40,7 +37,7 @@ interface DecidedClassifier {
 /** Reads truth and labels, and finds the images. Throws TF_EVAL_DATA. */
 export function decideClassifier(request: ClassifierRequest): DecidedClassifier {
   const findings = new Findings(request.allowMissing);
-  const names = request.labels === undefined ? undefined : readLabels(request.labels);
+  const names = readLabelsBeside(request, findings);
   return { names, images: labelledImages(request, names, findings), findings };
 }
 

@@ -96,7 +96,6 @@ function detection(request: TaskRequest): ComparedTask {
   const { data, preprocess = 'yolo', imageIds, labels } = request;
   const imagesDir = imagesOf(request);
   const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
-  // Engines do not name their classes; the model they come from does.
   const requestFor = (model: string, open: OpenOptions): EvaluateDetectorRequest => ({
     ...settings,
     namedBy: settings.model,
@@ -125,6 +124,7 @@ function classification(request: TaskRequest): ComparedTask {
   const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
   const requestFor = (model: string, open: OpenOptions): ClassifierRequest => ({
     ...settings,
+    namedBy: settings.model,
     truth: data,
     imagesDir,
     model,

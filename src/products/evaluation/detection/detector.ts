@@ -1,12 +1,10 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
-import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
-import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { Findings } from '../findings.js';
-import { labelsOfMetadata, namesOfMetadata, readLabels } from '../labels.js';
+import { comparable, type LabelRequest, labelsOfMetadata, metadataOf, readLabelsBeside } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import {
   type ImageFile,
@@ -22,14 +20,8 @@ import type { DetectionTruth } from './instances.js';
 import { strongest, suppress } from './nms.js';
 import type { Size } from './record.js';
 
-/** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. */
-export interface DetectorRequest extends ImageRequest {
-  /** An engine or an ONNX model. */
-  readonly model: string;
-  /** File with the names of the classes; default the model's metadata. */
-  readonly labels?: string | undefined;
-  /** The model whose metadata that is; default `model`. An engine has none. */
-  readonly namedBy?: string | undefined;
+/** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. Default of `labels`: the metadata of the model. */
+export interface DetectorRequest extends ImageRequest, LabelRequest {
   readonly conf: number;
   readonly iou: number;
   readonly maxDet: number;
@@ -170,40 +162,15 @@ function addSizeFinding(
 /** A label that the truth has no category for. */
 const NOT_SCORED = -1;
 
-function labelsFor(
-  { labels, namedBy, ...request }: DetectorRequest,
-  findings: Findings,
-): Detecting['labels'] {
-  const model = namedBy ?? request.model;
-  const metadata = isEngineFile(model) ? {} : factsOfModel(model).metadata;
-  if (labels !== undefined) {
-    const names = readLabels(labels);
-    addContradictions(names, namesOfMetadata(metadata), findings);
-    return { names, from: labels };
-  }
-  const names = labelsOfMetadata(metadata);
+function labelsFor(request: DetectorRequest, findings: Findings): Detecting['labels'] {
+  const read = readLabelsBeside(request, findings);
+  if (read !== undefined) return { names: read, from: request.labels! };
+  const names = labelsOfMetadata(metadataOf(request));
   if (names !== undefined) return { names, from: 'metadata "names" of the model' };
-  throw new TrtforgeError('TF_EVAL_DATA', `${model} does not name its classes.`, {
+  throw new TrtforgeError('TF_EVAL_DATA', `${request.namedBy ?? request.model} does not name its classes.`, {
     remedy:
       'Pass --labels FILE: a name a line in the order of the classes, or YAML with "names". There is no default list.',
   });
-}
-
-const comparable = (name: string): string => name.trim().toLowerCase();
-
-/** Labels of a file that the model itself names otherwise: their detections would be those of another class. */
-function addContradictions(
-  labels: readonly string[],
-  named: ReadonlyMap<number, string>,
-  findings: Findings,
-): void {
-  if (named.size === 0) return;
-  const shown = (name: string | undefined) => (name === undefined ? 'missing' : `"${name}"`);
-  for (const at of new Set([...labels.keys(), ...named.keys()])) {
-    const [label, name] = [labels[at], named.get(at)];
-    if (label === undefined || name === undefined || comparable(label) !== comparable(name))
-      findings.add('contradicting-label', `label ${at} is ${shown(label)}, in the model ${shown(name)}`);
-  }
 }
 
 /** The category of the truth by label: by name, since ids of data sets have gaps. */

@@ -134,6 +134,15 @@ it('the content of the images is in the key', async () => {
 });
 
 it.each([
+  ['those of the file', "{0: 'Red', 1: 'green', 2: 'blue'}", []],
+  ['others', "{0: 'red', 1: 'blue', 2: 'green'}", [{ kind: 'contradicting-label', count: 2 }]],
+])('names in the metadata of the model that are %s', async (_, names, warnings) => {
+  const model = await channelMeans([1, 1, 1], 1, { names });
+  expect(await evaluateClassifier({ ...request, model })).toMatchObject({ top1: 0.75, warnings });
+  expect(await evaluateClassifier({ ...request, namedBy: model })).toMatchObject({ warnings });
+});
+
+it.each([
   ['one column', 'a.png\n'],
   ['an unknown label', 'a.png\tcyan\n'],
   ['an image twice', 'a.png\tred\na.png\tred\n'],
