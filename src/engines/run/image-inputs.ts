@@ -39,6 +39,9 @@ export function preprocessingOf(inputs: readonly Binding[], name: string, imgsz:
 /** What a file that cannot be read as an image throws. */
 const unreadableCodes = new Set<string>(['TF_IMAGE_INVALID', 'TF_FILE_UNREADABLE', 'TF_FILE_NOT_FOUND']);
 
+export const isUnreadable = (error: unknown): error is TrtforgeError =>
+  error instanceof TrtforgeError && unreadableCodes.has(error.code);
+
 /**
  * Images with their places, in order; the next ones are prepared on other threads while one is used. Iterating throws what reading an image throws, unless
  * `unreadable` takes it: then that image is left out.
@@ -53,8 +56,7 @@ export async function* preparedImages(
   if (paths.length === 0) return;
   const threads = await startImageThreads(input, preprocessing, paths.length);
   const orUndefined = (index: number) => (error: unknown) => {
-    const isTaken = error instanceof TrtforgeError && unreadableCodes.has(error.code);
-    if (unreadable === undefined || !isTaken) throw error;
+    if (unreadable === undefined || !isUnreadable(error)) throw error;
     unreadable(index, error);
     return undefined;
   };

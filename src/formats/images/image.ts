@@ -44,27 +44,41 @@ export const loadSharp = (): Promise<Sharp> =>
  * agree on) or no image, and TF_DECODER_MISSING without sharp.
  */
 export async function readImage(path: string): Promise<ReadImage> {
-  const sharp = await loadSharp();
   const bytes = readWhole(path);
-  try {
-    const pipeline = sharp(bytes, { ignoreIcc: true });
-    const { space, format, orientation = 1 } = await pipeline.metadata();
-    if (!['jpeg', 'png', 'webp'].includes(format))
-      throw invalid(path, `it is ${format}`, 'Convert it to JPEG, PNG or WebP.');
-    if (space === 'cmyk')
-      throw invalid(path, 'its colours are CMYK', 'Convert it to RGB with the tool of your choice.');
-    const { data, info } = await pipeline
-      .autoOrient()
-      .removeAlpha()
-      .raw()
-      .toBuffer({ resolveWithObject: true });
-    const rgb = rgbOf(data, info.channels);
-    return { width: info.width, height: info.height, rgb, orientation, sha256: sha256(bytes) };
-  } catch (cause) {
-    if (cause instanceof TrtforgeError) throw cause;
-    throw invalid(path, cause instanceof Error ? cause.message : String(cause), undefined, cause);
-  }
+  const { pipeline, orientation } = await readHeader(path, bytes);
+  const { data, info } = await pipeline
+    .autoOrient()
+    .removeAlpha()
+    .raw()
+    .toBuffer({ resolveWithObject: true })
+    .catch(throwDamaged(path));
+  const rgb = rgbOf(data, info.channels);
+  return { width: info.width, height: info.height, rgb, orientation, sha256: sha256(bytes) };
 }
+
+/** Throws what `readImage` throws by the header of a file: a tenth of the time, but damaged pixels are not found. */
+export async function assertImageHeader(path: string, bytes: Uint8Array): Promise<void> {
+  await readHeader(path, bytes);
+}
+
+async function readHeader(path: string, bytes: Uint8Array) {
+  const sharp = await loadSharp();
+  // An empty file throws before there is anything to await.
+  const open = async () => {
+    const pipeline = sharp(bytes, { ignoreIcc: true });
+    return { pipeline, ...(await pipeline.metadata()) };
+  };
+  const { pipeline, space, format, orientation = 1 } = await open().catch(throwDamaged(path));
+  if (!['jpeg', 'png', 'webp'].includes(format))
+    throw invalid(path, `it is ${format}`, 'Convert it to JPEG, PNG or WebP.');
+  if (space === 'cmyk')
+    throw invalid(path, 'its colours are CMYK', 'Convert it to RGB with the tool of your choice.');
+  return { pipeline, orientation };
+}
+
+const throwDamaged = (path: string) => (cause: unknown) => {
+  throw invalid(path, cause instanceof Error ? cause.message : String(cause), undefined, cause);
+};
 
 const invalid = (path: string, why: string, remedy?: string, cause?: unknown) =>
   new TrtforgeError('TF_IMAGE_INVALID', `${path} cannot be used as an image: ${why}.`, { remedy, cause });

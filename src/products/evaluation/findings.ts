@@ -110,6 +110,11 @@ export class Findings {
     this.add('missing-image', `image ${id} of ${place}`);
   }
 
+  /** An image whose file cannot be read, with the error of reading it. */
+  addUnreadableFile(id: number | string, { message }: TrtforgeError): void {
+    this.add('unreadable-file', `image ${id}: ${message.replace(/\.$/, '')}`);
+  }
+
   /** Throws TF_EVAL_DATA with all errors found so far, each kind with its count and first places. */
   throwErrors(path: string): void {
     const errors = this.#list('error');

@@ -1,13 +1,15 @@
 import { join } from 'node:path';
-import { openFile } from '../../../base/files/byte-source.js';
+import { openFile, readWhole } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
+import { assertImageHeader } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import type { Metric } from '../../../quality/tasks/task.js';
@@ -21,6 +23,8 @@ import {
   type EvaluateDetectorRequest,
   evaluateDetector,
 } from '../detection/evaluate-detector.js';
+import type { Findings } from '../findings.js';
+import type { ImageFile } from '../run/images.js';
 import {
   decideRecogniser,
   type EvaluateRecogniserRequest,
@@ -108,9 +112,12 @@ function detection(request: TaskRequest): ComparedTask {
     id: 'coco',
     imgsz: settings.imgsz,
     digest: async (context) => {
-      const { detecting } = await decideDetector(requestFor(settings.model, {}), context);
-      const images = detecting.images.map(({ path }) => path);
-      return digestOfData('coco', decisive(settings), [data, imageIds, labels], images, context);
+      const { detecting, findings } = await decideDetector(requestFor(settings.model, {}), context);
+      const { images } = detecting;
+      const files = [data, imageIds, labels];
+      const digest = await digestOfData('coco', decisive(settings), files, images, context, findings);
+      findings.throwErrors(imagesDir);
+      return digest;
     },
     metric: { name: 'mAP_50_95', unit: 'share', higherIsBetter: true },
     run: async (model, open, context, into) =>
@@ -134,9 +141,11 @@ function classification(request: TaskRequest): ComparedTask {
     id: 'classify',
     imgsz: settings.imgsz,
     digest: async (context) => {
-      const { images: labelled } = decideClassifier(requestFor(settings.model, {}));
-      const images = labelled.map(({ path }) => path);
-      return digestOfData('classify', decisive(settings), [data, labels], images, context);
+      const { images, findings } = decideClassifier(requestFor(settings.model, {}));
+      const files = [data, labels];
+      const digest = await digestOfData('classify', decisive(settings), files, images, context, findings);
+      findings.throwErrors(imagesDir);
+      return digest;
     },
     metric: { name: 'top1', unit: 'share', higherIsBetter: true },
     run: async (model, open, context, into) => {
@@ -164,8 +173,7 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
     imgsz: 0,
     digest: async (context) => {
       const { recordings } = decideRecogniser(requestFor(model, {}), recognisers);
-      const audio = recordings.map(({ path }) => path);
-      return digestOfData('wer', { normalizer }, [manifest], audio, context);
+      return digestOfData('wer', { normalizer }, [manifest], recordings, context);
     },
     metric: { name: 'wer', unit: 'share', higherIsBetter: false },
     run: async (file, open, context, into) =>
@@ -184,20 +192,44 @@ const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Setti
   };
 };
 
-/** Places of files are not part of it, their content is. A sample may lack its file, as many as the evaluation allows. */
+/**
+ * Places of files are not part of it, their content is. A sample may lack its file, as many as the evaluation allows. `unreadable` takes samples that are no
+ * images by their header, so that they are known before a variant is made; only a run decodes pixels.
+ */
 async function digestOfData(
   task: ComparedTaskId,
   settings: object,
   named: readonly (string | undefined)[],
-  samples: readonly string[],
+  samples: readonly Pick<ImageFile, 'id' | 'path'>[],
   { emit = ignoreEvents, signal }: OpenContext,
+  unreadable?: Findings,
 ): Promise<string> {
   const files: (string | null)[] = [];
-  for (const [index, path] of [...named, ...samples].entries()) {
+  const total = named.length + samples.length;
+  const take = async (path: string | undefined, digestOf: (path: string) => Promise<string | null>) => {
     throwIfCancelled(signal, 'reading the data');
     const isThere = path !== undefined && statIfThere(path)?.isFile() === true;
-    files.push(isThere ? await sha256OfFileInPieces(path) : null);
-    emit({ type: 'progress', phase: 'read data', done: index + 1, total: named.length + samples.length });
-  }
+    files.push(isThere ? await digestOf(path) : null);
+    emit({ type: 'progress', phase: 'read data', done: files.length, total });
+  };
+  for (const path of named) await take(path, sha256OfFileInPieces);
+  for (const { id, path } of samples)
+    await take(
+      path,
+      unreadable === undefined ? sha256OfFileInPieces : () => digestOfImage(id, path, unreadable),
+    );
   return sha256(canonicalJson({ task, settings, files }));
+}
+
+async function digestOfImage(id: ImageFile['id'], path: string, unreadable: Findings) {
+  let digest: string | null = null;
+  try {
+    const bytes = readWhole(path);
+    digest = sha256(bytes);
+    await assertImageHeader(path, bytes);
+  } catch (error) {
+    if (!isUnreadable(error)) throw error;
+    unreadable.addUnreadableFile(id, error);
+  }
+  return digest;
 }

@@ -127,8 +127,8 @@ export async function runImages(
   context: TaskContext,
   take: (sample: ImageSample, outputs: NamedTensors) => void,
 ): Promise<ImageRun> {
-  const unreadable: TakeUnreadable = ({ id }, { message }) => {
-    findings.add('unreadable-file', `image ${id}: ${message.replace(/\.$/, '')}`);
+  const unreadable: TakeUnreadable = ({ id }, error) => {
+    findings.addUnreadableFile(id, error);
     return findings.allowsMissing;
   };
   const { samples, total, facts } = imageSamples(session, images, preprocessing, unreadable);

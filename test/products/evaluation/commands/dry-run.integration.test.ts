@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -138,6 +138,22 @@ describe('compare-backends', () => {
     expect(await refused(await line('ort-cpu', '--image-ids', at('absent')))).toBe('TF_FILE_NOT_FOUND');
     expect(await refused(await line('ort'))).toBe('TF_USAGE');
     expect(await refused(await line('ort-cpu', '--labels', at('truth.tsv')))).toBe('TF_EVAL_DATA');
+  });
+
+  test('counts files that are no images before it makes a variant', async () => {
+    cpSync(at('pictures'), at('damaged'), { recursive: true });
+    writeFileSync(at('damaged', 'b.png'), 'no image');
+    cpSync(at('cells', 'images'), at('damaged', 'cells'), { recursive: true });
+    writeFileSync(at('damaged', 'cells', '7.png'), '');
+    const more = ['--precision', 'fp16', '-o', at('unmade')];
+    const pictures = ['--data', at('truth.tsv'), '--images', at('damaged'), '--backends', 'ort-cpu'];
+    const classes = ['compare-backends', await channelMeans(), ...pictures, ...more];
+    const boxes = [...(await line('ort-cpu', ...more)), '--images', at('damaged', 'cells')];
+    for (const args of [classes, boxes]) {
+      expect(await refused(args)).toBe('TF_EVAL_DATA');
+      expect(existsSync(at('unmade'))).toBe(false);
+      expect((await dryRun([...args, '--allow-missing', '1'])).does).toContain('convert');
+    }
   });
 
   test.skipIf(visibleGpus().gpus.length > 0)(
