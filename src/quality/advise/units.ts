@@ -7,12 +7,11 @@ import type { FormatId } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { normalise } from '../../formats/precision/normalise.js';
 import { type ConversionOptions, resolveConversion } from '../../formats/precision/options.js';
-import { AttentionBlocks } from '../../formats/precision/quantize/attention.js';
 import { weightOperand } from '../../formats/precision/quantize/operands.js';
 import { placeQuantizers } from '../../formats/precision/quantize/placement.js';
 import { assertFloat } from '../../formats/precision/quantize/quantize.js';
 
-/** What is quantized or left as one: a node, both products of an attention, or a repeated block of a large model. */
+/** What is quantized or left as one: a node, or a repeated block of a large model. */
 export interface Unit {
   /** Of its node, or of its first and last. */
   readonly name: string;
@@ -70,27 +69,20 @@ export function unitsOf(
       const flops = shapes.nodes.get(node)?.flops;
       return isNumber(flops) ? flops / 2 : 0;
     };
-    const attention = new AttentionBlocks(flow, format);
-    const units: Unit[] = [];
-    const done = new Set<Operation>();
-    for (const { operation, quantized } of considered) {
-      if (!quantized || done.has(operation)) continue;
-      const partner = attention.partner(operation);
-      const both = considered.filter((each) => each.operation === operation || each.operation === partner);
-      for (const each of both) done.add(each.operation);
-      units.push(
-        joined(
-          both.map((each) => ({
-            name: each.operation.node.name,
-            nodes: [each.operation.node.name],
-            op: operatorName(each.operation),
-            weights: elementsOf(each.weight?.dims),
-            macs: macsOf(each.operation),
-            tensors: each.activations.map(({ value }) => value.name),
-          })),
-        ),
-      );
-    }
+    const units = considered.flatMap(({ operation, quantized, weight, activations }) =>
+      quantized
+        ? [
+            {
+              name: operation.node.name,
+              nodes: [operation.node.name],
+              op: operatorName(operation),
+              weights: elementsOf(weight?.dims),
+              macs: macsOf(operation),
+              tensors: activations.map(({ value }) => value.name),
+            },
+          ]
+        : [],
+    );
     const ruledOut = considered
       .filter(({ quantized }) => !quantized)
       .map(({ operation, rule, reason }) => ({

@@ -53,8 +53,6 @@ export interface QuantizedFormat extends Format {
   readonly largest: number;
   /** Whether activations are quantized too, which needs their ranges; false: weights alone. */
   readonly activations: boolean;
-  /** Whether attention is quantized: both products, and the result of Softmax. */
-  readonly attention: boolean;
   /** Sizes of the blocks that share a scale, along the axis that is summed over, the first that divides it into two or more; empty: a scale per output channel. */
   readonly blocks: readonly number[];
   /** What shares a scale in the weight of a convolution: an output channel or the whole tensor. */

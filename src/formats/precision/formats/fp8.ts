@@ -25,7 +25,6 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
   storedDtype: 'float8_e4m3fn',
   largest: LARGEST,
   activations: true,
-  attention: true,
   blocks: [],
   convolutionScale: 'tensor',
   scaleDtype: null,

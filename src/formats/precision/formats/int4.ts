@@ -18,7 +18,6 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
   storedDtype: 'int4',
   largest: 7,
   activations: false,
-  attention: false,
   // Scales per channel build, but a kernel then writes the whole matrix in 16 bits in every run.
   blocks: [128, 64, 32, 16],
   convolutionScale: 'channel',

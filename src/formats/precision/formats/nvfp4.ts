@@ -17,7 +17,6 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   storedDtype: 'float4_e2m1fn',
   largest: 6,
   activations: false,
-  attention: false,
   blocks: [16],
   convolutionScale: 'channel',
   scaleDtype: 'float8_e4m3fn',

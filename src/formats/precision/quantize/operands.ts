@@ -1,5 +1,5 @@
 import { attributeOf } from '../../onnx/node-types.js';
-import { isFloat32, isStored, type Operation, operatorName, type Use, type Value } from '../flow.js';
+import { isFloat32, isStored, type Operation, operatorName, type Value } from '../flow.js';
 
 /** A weight as an operation reads it. */
 export interface WeightOperand {
@@ -60,7 +60,3 @@ const isTranspose = (operation: Operation): boolean => {
   const perm = attributeOf(operation.node, 'perm')?.ints.map(Number) ?? [1, 0];
   return perm.length === 2 && perm[0] === 1;
 };
-
-/** Operations that read a value. */
-export const readers = (value: Value | undefined): readonly Operation[] =>
-  (value?.uses ?? []).flatMap((use: Use) => (use.kind === 'input' ? [use.operation] : []));

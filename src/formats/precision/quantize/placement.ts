@@ -1,6 +1,5 @@
 import { type Flow, isFloat32, type Operation, type Value } from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
-import { AttentionBlocks } from './attention.js';
 import { isConstant, type WeightOperand, weightOperand } from './operands.js';
 import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
 import { residualInput } from './residual.js';
@@ -29,14 +28,11 @@ export interface Placement {
   readonly decisions: readonly PlacementDecision[];
   /** The activations with a pair, each once. */
   readonly activations: readonly Value[];
-  /** Among them what Softmax makes: from 0 to 1 by definition, so nothing has to be observed. */
-  readonly probabilities: ReadonlySet<Value>;
 }
 
 /** What operations are quantized as, besides the rules that keep them out. */
 export const placements: Readonly<Record<string, string>> = {
   weighted: 'Operations with a stored weight',
-  attention: 'Products of an attention that TensorRT fuses',
   residual: 'Additions to the result of a quantized convolution',
   pooling: 'Poolings between quantized values',
 };
@@ -58,19 +54,13 @@ export function placeQuantizers(
   without: ReadonlyMap<Value, string> = new Map(),
 ): Placement {
   const { quantization } = options;
-  if (quantization === undefined) return { decisions: [], activations: [], probabilities: new Set() };
+  if (quantization === undefined) return { decisions: [], activations: [] };
   const { format } = quantization;
-  const attention = new AttentionBlocks(flow, format);
-  const facts: PlacementFacts = { options, format, attention };
+  const facts: PlacementFacts = { options, format };
   const decisions = new Map<Operation, PlacementDecision>();
   for (const operation of flow.operations)
     if (weighted.has(operation.node.opType) && hasFloats(operation))
       decisions.set(operation, decideWeighted(operation, facts, without));
-  for (const [product, decision] of decisions) {
-    const partner = attention.partner(product);
-    if (!decision.quantized || partner === undefined || decisions.get(partner)?.quantized === true) continue;
-    decisions.set(product, kept(product, 'attention', 'the other product of its attention is not quantized'));
-  }
   const isQuantized = (operation: Operation) => decisions.get(operation)?.quantized === true;
   if (format.activations) {
     for (const operation of flow.operations) {
@@ -84,12 +74,7 @@ export function placeQuantizers(
     }
   }
   const inOrder = flow.operations.flatMap((operation) => decisions.get(operation) ?? []);
-  const activations = activationsOf(inOrder);
-  return {
-    decisions: inOrder,
-    activations,
-    probabilities: new Set(activations.filter((value) => attention.isProbability(value))),
-  };
+  return { decisions: inOrder, activations: activationsOf(inOrder) };
 }
 
 const hasFloats = ({ inputs, outputs }: Operation): boolean => isFloat32(inputs[0]) && isFloat32(outputs[0]);
@@ -116,30 +101,19 @@ function decideWeighted(
     const reason = rule.decide(operation, facts);
     if (reason !== undefined) return kept(operation, rule.id, reason);
   }
-  const weight = facts.attention.has(operation) ? undefined : weightOperand(operation);
-  const read = operation.inputs.slice(0, weight === undefined ? 2 : 1);
-  const activations = facts.format.activations
-    ? read.flatMap((value, index) => (value === undefined ? [] : [{ operation, index, value }]))
-    : [];
-  for (const value of [
-    ...activations.map((input) => input.value),
-    ...(weight === undefined ? [] : [weight.value]),
-  ]) {
-    const why = without.get(value);
+  const weight = weightOperand(operation);
+  const [value] = operation.inputs;
+  const activations = facts.format.activations && value !== undefined ? [{ operation, index: 0, value }] : [];
+  for (const each of [...activations, ...(weight === undefined ? [] : [weight])]) {
+    const why = without.get(each.value);
     if (why !== undefined) return kept(operation, 'range', why);
   }
-  return weight === undefined
-    ? {
-        ...kept(operation, 'attention', 'a product of an attention that TensorRT fuses'),
-        quantized: true,
-        activations,
-      }
-    : {
-        ...kept(operation, 'weighted', 'it multiplies by a stored weight'),
-        quantized: true,
-        activations,
-        weight,
-      };
+  return {
+    ...kept(operation, 'weighted', 'it multiplies by a stored weight'),
+    quantized: true,
+    activations,
+    weight,
+  };
 }
 
 function decideResidual(

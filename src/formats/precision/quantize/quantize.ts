@@ -66,7 +66,7 @@ export async function quantizeModel(
   const flow = readFlow(model.proto);
   const first = placeQuantizers(flow, options);
   assertQuantizable(first, path, flow, options);
-  const observed = first.activations.filter((value) => !first.probabilities.has(value) && !isConstant(value));
+  const observed = first.activations.filter((value) => !isConstant(value));
   const channels = channelsOf(first);
   const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
   const dtype = format.storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn';
@@ -81,7 +81,7 @@ export async function quantizeModel(
   const without = new Map<Value, string>();
   const magnitudes = new Map<Value, number>();
   for (const value of first.activations) {
-    const amax = first.probabilities.has(value) ? 1 : ranges.get(value.name)?.amax;
+    const amax = ranges.get(value.name)?.amax;
     const why = unusable(value, amax, (magnitude) => storedScale(magnitude, format.largest));
     if (why === undefined) magnitudes.set(value, amax ?? 0);
     else without.set(value, why);
