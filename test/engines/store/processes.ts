@@ -2,8 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { toBinary } from '@bufbuild/protobuf';
 import { z } from 'zod';
 import type { IdentityDocument } from '../../../src/engines/identity/identity.js';
+import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { ModelProtoSchema } from '../../../src/formats/onnx/onnx_pb.js';
 import { sampleIdentity, samplePlan } from '../../support/sample-engine.js';
 
 const script = fileURLToPath(new URL('./worker.js', import.meta.url));
@@ -39,6 +42,7 @@ export class Scene {
   readonly store: string;
   readonly #log: string;
   readonly #plan: string;
+  readonly #model: string;
 
   constructor(root: string) {
     this.folder = mkdtempSync(join(root, 'scene-'));
@@ -46,6 +50,8 @@ export class Scene {
     this.#log = join(this.folder, 'builds.log');
     this.#plan = join(this.folder, 'sample.plan');
     writeFileSync(this.#plan, samplePlan());
+    this.#model = join(this.folder, 'model.onnx');
+    writeFileSync(this.#model, toBinary(ModelProtoSchema, buildModel(new GraphBuilder('sample')).proto));
     mkdirSync(join(this.folder, 'memo'));
   }
 
@@ -62,6 +68,7 @@ export class Scene {
       ...rest,
       memo: join(this.folder, 'memo'),
       plan: this.#plan,
+      model: this.#model,
       log: this.#log,
     };
     const [program = '', ...words] = [...through, process.execPath, script, JSON.stringify(settings)];

@@ -1,5 +1,5 @@
 // One process of many that ask for an engine. Plain JavaScript over dist/, because it is started as it stands.
-// argv[2]: JSON of { store, memo, plan, log, identity, buildMs, hang, dieAtRename, forceRebuild, output, bucket }.
+// argv[2]: JSON of { store, memo, plan, model, log, identity, buildMs, hang, dieAtRename, forceRebuild, output, bucket }.
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -86,7 +86,7 @@ process.on('SIGTERM', () => stopping.abort());
 try {
   const result = await obtainEngine(
     {
-      modelPath: 'model.onnx',
+      modelPath: task.model,
       content: { digest: 'model', bytes: 1, weightBytes: 0, inputs: [], precisions: [] },
       model: { name: 'sample', version: null, bytes: 1 },
       identity: task.identity,

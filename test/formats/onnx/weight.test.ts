@@ -95,7 +95,8 @@ describe.each([
     expect(bytesOf(weight)).toEqual(expected);
     expect(weight).toMatchObject({ dtype, dims, byteLength: expected.length });
     const isLeft = inlineBytes === 0 && Object.keys(fields).length > 0;
-    expect(weight.where.kind).toBe(isLeft ? 'embedded' : 'inline');
+    const left = 'rawData' in fields ? 'embedded' : 'encoded';
+    expect(weight.where.kind).toBe(isLeft ? left : 'inline');
   });
 });
 
