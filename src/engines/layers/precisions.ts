@@ -1,12 +1,12 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { visitGraphs } from '../../formats/onnx/graph.js';
 import {
-  attentionProblems,
+  attentionProblem,
   operationProblem,
   type QuantizationProblem,
 } from '../../formats/onnx/lint/quantization.js';
-import { type ModelLike, openModel } from '../../formats/onnx/model.js';
-import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
+import { openModel } from '../../formats/onnx/model.js';
+import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
 import {
   type AttentionProducts,
   isPairPart,
@@ -40,7 +40,7 @@ export function readLayerPrecisions(
   if (program === null) return null;
   const model = openModel(modelPath);
   try {
-    return layerPrecisions(program, model, decisions);
+    return layerPrecisions(program, model.proto, decisions);
   } finally {
     model.close();
   }
@@ -49,19 +49,19 @@ export function readLayerPrecisions(
 /** The same for a program and a model that are read already. */
 export function layerPrecisions(
   program: PlanProgram,
-  model: ModelLike,
+  model: ModelProto,
   decisions: Decisions = [],
 ): LayerPrecisions | null {
-  const views = [...visitGraphs(model.proto)];
+  const views = [...visitGraphs(model)];
   if (!views.some(({ nodes }) => nodes.some(isPairPart))) return null;
-  const quantized = new QuantizedGraph(views, inferDtypes(model.proto).graph);
+  const quantized = new QuantizedGraph(views, inferDtypes(model).graph);
   const kernels = program.graphs.flatMap((graph) => graph.kernels);
   const byNode = kernelsByNode(kernels);
   const whyNot = new Map(decisions.map(({ node, reason }) => [node, reason]));
   const operators = new Map<string, Map<string, number>>();
   const floating: LayerPrecisions['floating'] = [];
   const blocks = quantized.attentions();
-  const problems = problemsOfProducts(model, blocks);
+  const problems = problemsOfProducts(blocks);
   for (const operation of quantized.operations()) {
     const { node } = operation;
     const computes = typesOf(byNode.get(programName(node)) ?? [], programName(node));
@@ -152,15 +152,13 @@ const isOneKernel = (
         multiplications(kernel).some(({ operator }) => operator === 'attention'),
     ) === true;
 
-/** What keeps attentions from being fused, by their products. */
-function problemsOfProducts(model: ModelLike, blocks: ReturnType<QuantizedGraph['attentions']>) {
+/** What quantized operands cost attentions, by their products. */
+function problemsOfProducts(blocks: ReturnType<QuantizedGraph['attentions']>) {
   const problems = new Map<NodeProto, QuantizationProblem>();
-  const found = attentionProblems(
-    model,
-    blocks.map(({ block }) => block),
-  );
-  for (const [{ scores, mixed }, problem] of found)
-    problems.set(scores.node, problem).set(mixed.node, problem);
+  for (const { block } of blocks) {
+    const problem = attentionProblem(block);
+    problems.set(block.scores.node, problem).set(block.mixed.node, problem);
+  }
   return problems;
 }
 

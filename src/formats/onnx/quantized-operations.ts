@@ -30,8 +30,6 @@ export interface AttentionProducts {
   readonly mixed: QuantizedOperation;
   /** Whether a pair stands between the scores and Softmax. */
   readonly hasPairOnScores: boolean;
-  /** Whether what reads the result reads it quantized. */
-  readonly quantizesResult: boolean;
 }
 
 export const isQuantize = ({ opType, domain }: NodeProto): boolean =>
@@ -154,7 +152,6 @@ export class QuantizedGraph {
       softmax,
       mixed: this.#operation(mixed, view),
       hasPairOnScores: [...passed].some(isDequantize),
-      quantizesResult: this.#isQuantized(mixed.output[0] ?? '', view),
     };
   }
 
@@ -222,21 +219,6 @@ export class QuantizedGraph {
       return found;
     }
     return undefined;
-  }
-
-  /** Whether something reads a value quantized, perhaps after it was moved. */
-  #isQuantized(name: string, view: GraphView): boolean {
-    const seen = new Set<string>();
-    const queue = [name];
-    for (let at = queue.pop(); at !== undefined && seen.size < 1000; at = queue.pop()) {
-      if (seen.has(at)) continue;
-      seen.add(at);
-      for (const reader of this.readers(at, view)) {
-        if (isQuantize(reader)) return true;
-        if (isMove(reader)) queue.push(...reader.output);
-      }
-    }
-    return false;
   }
 
   #mixed(name: string, view: GraphView, seen: Set<string>): NodeProto | undefined {

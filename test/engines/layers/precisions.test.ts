@@ -18,7 +18,7 @@ function reported(
   const texts = kernels.map((each) => programText({ tensors, kernels: each, accelerators }));
   const program = programIn(bytesSource('p', planWithPrograms(...texts)));
   if (program === null) throw new Error('no program');
-  const report = layerPrecisions(program, net.model(), decisions);
+  const report = layerPrecisions(program, net.model().proto, decisions);
   return report === null ? null : layerPrecisionsSchema.parse(report);
 }
 
