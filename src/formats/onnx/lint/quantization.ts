@@ -334,7 +334,7 @@ export function attentionProblem({ scores, mixed, hasPairOnScores }: AttentionPr
   return problem(
     queries.dtype === 'int8'
       ? 'The attention is INT8: where TensorRT 10.6 fuses it, it is 6 to 11 dB less exact than its codes in the time of FP16, and slower where it does not.'
-      : 'The attention is FP8: TensorRT 10.6 computes it in parts, in 1.24 times the time; TensorRT-RTX fuses it where all shapes are fixed.',
+      : 'The attention is FP8: TensorRT 10.6 computes it in parts, in 1.24 times the time, and TensorRT-RTX fuses it only where all shapes are fixed.',
   );
 }
 
