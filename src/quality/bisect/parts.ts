@@ -19,7 +19,7 @@ const MOST_SINGLE = 3;
 
 /** Sets of node names, smallest first. */
 export function* partsOf(graph: GraphProto, { single, together }: Suspected): Generator<ReadonlySet<string>> {
-  const around = new Surroundings(graph);
+  const around = new Neighbourhood(graph);
   const nodesOf = (names: readonly string[]) => graph.node.filter(({ name }) => names.includes(name));
   for (const node of nodesOf(single).slice(0, MOST_SINGLE)) yield around.closed(new Set([node]));
   if (together.length === 0) return;
@@ -29,7 +29,7 @@ export function* partsOf(graph: GraphProto, { single, together }: Suspected): Ge
 
 /** The names of the same nodes in another conversion of the model, with the casts at their border there. */
 export const partOf = (graph: GraphProto, names: ReadonlySet<string>): ReadonlySet<string> =>
-  new Surroundings(graph).closed(new Set(graph.node.filter(({ name }) => names.has(name))));
+  new Neighbourhood(graph).closed(new Set(graph.node.filter(({ name }) => names.has(name))));
 
 /** Nodes that multiply FP32 tensors, in the order of the graph: what TF32 shortens. Throws what opening a model throws. */
 export function float32Products(path: string): readonly string[] {
@@ -46,7 +46,7 @@ export function float32Products(path: string): readonly string[] {
 
 const products: ReadonlySet<string> = new Set(['MatMul', 'Gemm', 'Conv', 'ConvTranspose']);
 
-class Surroundings {
+class Neighbourhood {
   readonly #nodes: readonly NodeProto[];
   readonly #makers = new Map<string, NodeProto>();
   readonly #readers = new Map<string, NodeProto[]>();

@@ -41,7 +41,7 @@ export function weightScales(
   if (!Number.isFinite(largest)) return 'its weight holds infinities or NaN';
   const scale = { source, shape, magnitudes, format, storedScale, inputs };
   if (operand.sumAxis === undefined && format.convolutionScale === 'tensor')
-    return tensorScale(scale, largest);
+    return sharedScale(scale, largest);
   return format.scaleDtype === null
     ? floatScales(scale, largest)
     : codedScales(scale, largest, format.scaleDtype);
@@ -58,7 +58,7 @@ interface Scaling {
 }
 
 /** One scale for all channels. */
-function tensorScale({ shape, format, storedScale }: Scaling, largest: number): WeightScales | string {
+function sharedScale({ shape, format, storedScale }: Scaling, largest: number): WeightScales | string {
   const scale = storedScale(largest, format.largest);
   return scale === undefined
     ? beyondType(largest)
