@@ -47,18 +47,23 @@ export async function buildEngine(
   const sha256 = await inPhase('check', emit, async () =>
     checkPlan(places.planPath, outcome, build.identity),
   );
-  const decisions = converted?.quantization?.nodes;
-  const precisions = readLayerPrecisions(files.planPath, files.modelPath, decisions);
-  const { ms: conversionMs = null, warnings: conversionWarnings = [] } = converted ?? {};
-  const warnings = [...conversionWarnings, ...wrongResultsOf(files.modelPath), ...outcome.warnings];
+  const { ms: conversionMs = null, warnings: conversionWarnings = [], quantization } = converted ?? {};
+  const { precisions, wrong } = readQuantized(files, quantization?.nodes);
+  const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
   return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
 }
 
-/** What the engine will compute wrongly without a word of the library. */
-function wrongResultsOf(path: string): readonly string[] {
-  const model = openModel(path);
+/** What the plan makes of a quantized model, and what it computes wrongly without a message of the library. */
+function readQuantized(
+  { modelPath, planPath }: BuildFiles,
+  decisions: Parameters<typeof readLayerPrecisions>[2],
+) {
+  const model = openModel(modelPath);
   try {
-    return wrongQuantization(model).map(({ code, where, message }) => `${where}: ${message} (${code})`);
+    return {
+      precisions: readLayerPrecisions(planPath, model.proto, decisions),
+      wrong: wrongQuantization(model).map(({ code, where, message }) => `${where}: ${message} (${code})`),
+    };
   } finally {
     model.close();
   }

@@ -5,7 +5,6 @@ import {
   operationProblem,
   type QuantizationProblem,
 } from '../../formats/onnx/lint/quantization.js';
-import { openModel } from '../../formats/onnx/model.js';
 import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
 import {
   type AttentionProducts,
@@ -33,20 +32,14 @@ const FLOATS: ReadonlySet<string> = new Set(['float32', 'float16', 'bfloat16']);
  */
 export function readLayerPrecisions(
   planPath: string,
-  modelPath: string,
+  model: ModelProto,
   decisions: Decisions = [],
 ): LayerPrecisions | null {
   const program = readPlanProgram(readPlanHeader(planPath));
-  if (program === null) return null;
-  const model = openModel(modelPath);
-  try {
-    return layerPrecisions(program, model.proto, decisions);
-  } finally {
-    model.close();
-  }
+  return program === null ? null : layerPrecisions(program, model, decisions);
 }
 
-/** The same for a program and a model that are read already. */
+/** The same for a program that is read already. */
 export function layerPrecisions(
   program: PlanProgram,
   model: ModelProto,

@@ -9,6 +9,7 @@ import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
+import { openModel } from '../../../src/formats/onnx/model.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { integerTensor } from '../../../src/formats/tensor/values.js';
 import { converted, type Feeds, freshPath, noise, written } from '../../formats/precision/judge.js';
@@ -77,7 +78,9 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
       recipe: { profiles: [profile(feeds, fixed)] },
     });
     await buildPlan(build, { modelPath: output, planPath }, { emit: ignoreEvents });
-    const precisions = readLayerPrecisions(planPath, output, result.quantization?.nodes);
+    const quantized = openModel(output);
+    const precisions = readLayerPrecisions(planPath, quantized.proto, result.quantization?.nodes);
+    quantized.close();
     if (precisions === null) throw new Error('no program');
     return precisions;
   }

@@ -30,7 +30,7 @@ describeWith('toolchain', 'what tensorrt-rtx computes quantized operations in', 
     await writeModel(net.model(), modelPath);
     const build = resolvedBuild(modelPath, { toolchain: rtxToolchain(libraries), computeCapabilities });
     await buildPlan(build, { modelPath, planPath }, { emit: ignoreEvents });
-    const precisions = readLayerPrecisions(planPath, modelPath);
+    const precisions = readLayerPrecisions(planPath, net.model().proto);
     if (precisions === null) throw new Error('no program');
     return precisions;
   }
