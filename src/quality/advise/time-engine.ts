@@ -5,7 +5,7 @@ import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import { benchEngine } from '../bench/bench-engine.js';
-import { defaultRequest } from '../bench/request.js';
+import { defaultMode, defaultRequest } from '../bench/request.js';
 import type { AdviseContext, EngineTimes } from './request.js';
 
 interface Place {
@@ -46,7 +46,8 @@ export function engineTimer(
       { emit, signal, environment },
     );
     const { gpuMs, layers } = await benchEngine(
-      { ...defaultRequest(engine), device, toolchain, layers: true },
+      // Without a CUDA graph the GPU of a small engine waits for launches, whatever the types of its layers.
+      { ...defaultRequest(engine), device, toolchain, layers: true, mode: { ...defaultMode, graph: true } },
       { emit, signal, environment },
     );
     if (gpuMs === null || layers === null)
