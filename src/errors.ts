@@ -597,7 +597,7 @@ export const catalogue = {
   TF_BISECT_REFERENCE: {
     exitCode: ExitCode.badInput,
     meaning:
-      'The reference of a bisection fails against itself: two runs differ, its FP32 model does not reproduce the recording, or the recording lacks a tensor.',
+      'The reference of a bisection or of convert advise fails against itself: two runs differ, its FP32 model does not reproduce the recording, or the recording lacks a tensor.',
     remedy:
       'Pass a reference that repeats: replace nodes that draw random numbers by constants, or pass a command that judges a candidate: --check-command.',
   },
@@ -621,7 +621,7 @@ export const catalogue = {
   TF_CALIBRATION_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A calibration cannot be made or used: data without a sample, of a form that no reader knows, or that make an activation NaN or infinite; a tensor that is not an activation of the model; a cache that is damaged or was made from other data, by another method or for another model.',
+      'A calibration cannot be made or used: data without a sample, of a form that no reader knows, or that make an activation NaN or infinite, or an output of the FP32 model NaN; a tensor that is not an activation of the model; a cache that is damaged or was made from other data, by another method or for another model.',
     remedy:
       'Pass samples as the model takes them: --calibration FILE.npz, FILE.npy, a folder of images, a list of WAV files or a reference.',
   },

@@ -1,20 +1,20 @@
 import { meanOf } from '../../base/statistics.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 
-/** How far one sample of one tensor is from FP32. */
+/** How far one sample of one tensor is from FP32. Equal infinities do not differ; other values that are not finite, and another shape, make figures that are not finite. */
 export interface SampleError {
   readonly mse: number;
   readonly meanAbs: number;
   readonly maxAbs: number;
-  /** Decibels; infinite where nothing differs. */
+  /** Decibels; infinite where nothing differs, NaN where the error is not a finite number. */
   readonly sqnrDb: number;
   readonly cosine: number;
 }
 
 /** How close a model is to FP32 over samples. */
 export interface Accuracy {
-  /** Decibels, power of the values over power of their errors over all samples: of the tensor where it is least. */
+  /** Decibels, power of the values over power of their errors over all samples: of the tensor where it is least; -Infinity where the error is not a finite number. */
   readonly sqnrDb: number;
   /** Of a sample, over all samples: of the tensor where it is least. */
   readonly cosineMean: number;
@@ -26,6 +26,8 @@ export interface Accuracy {
   }[];
 }
 
+const isSameShape = (a: Tensor, b: Tensor): boolean => a.shape.join() === b.shape.join();
+
 /** Compares tensors of a candidate with those of a reference, sample by sample. */
 export class AccuracySums {
   readonly #tensors: ReadonlyMap<string, { signal: number; noise: number; readonly samples: SampleError[] }>;
@@ -36,16 +38,20 @@ export class AccuracySums {
 
   add(reference: NamedTensors, candidate: NamedTensors): void {
     for (const [name, sums] of this.#tensors) {
-      const [r, c] = [numbersOf(reference.get(name)!), numbersOf(candidate.get(name)!)];
-      let [signal, noise, other, product, absolute, largest] = [0, 0, 0, 0, 0, 0];
+      const [ours, theirs] = [candidate.get(name)!, reference.get(name)!];
+      const [r, c] = [numbersOf(theirs), numbersOf(ours)];
+      // Elements of tensors of other shapes do not belong together.
+      const zero = isSameShape(ours, theirs) ? 0 : Number.NaN;
+      let [signal, noise, other, product, absolute, largest] = [zero, zero, zero, zero, zero, zero];
       for (let at = 0; at < r.length; at++) {
+        if (r[at] === c[at] && !Number.isFinite(r[at])) continue;
         const error = c[at]! - r[at]!;
         signal += r[at]! * r[at]!;
         other += c[at]! * c[at]!;
         product += r[at]! * c[at]!;
         noise += error * error;
         absolute += Math.abs(error);
-        if (!(Math.abs(error) <= largest)) largest = Math.abs(error);
+        largest = Math.max(largest, Math.abs(error));
       }
       sums.signal += signal;
       sums.noise += noise;
@@ -63,7 +69,11 @@ export class AccuracySums {
   result(): Accuracy {
     const tensors = [...this.#tensors].map(([name, sums]) => ({ name, ...sums }));
     // A tensor that is 0 throughout has no signal to lose.
-    const counted = tensors.filter(({ signal, noise }) => signal > 0 || noise > 0);
+    const counted = tensors.filter(({ signal, noise }) => signal !== 0 || noise !== 0);
+    const total = ({ signal, noise }: (typeof tensors)[number]) => {
+      const db = decibels(signal, noise);
+      return Number.isNaN(db) ? Number.NEGATIVE_INFINITY : db;
+    };
     const least = (figure: (tensor: (typeof tensors)[number]) => number, none: number) =>
       counted.reduce((lowest, tensor) => {
         const value = figure(tensor);
@@ -71,22 +81,21 @@ export class AccuracySums {
       }, none);
     const cosines = ({ samples }: (typeof tensors)[number]) => samples.map(({ cosine }) => cosine);
     return {
-      sqnrDb: least(({ signal, noise }) => decibels(signal, noise), Number.POSITIVE_INFINITY),
+      sqnrDb: least(total, Number.POSITIVE_INFINITY),
       cosineMean: least((tensor) => meanOf(cosines(tensor)), 1),
       cosineMin: least((tensor) => Math.min(...cosines(tensor)), 1),
-      tensors: tensors.map(({ name, samples, signal, noise }) => ({
-        name,
-        sqnrDb: decibels(signal, noise),
-        samples,
+      tensors: tensors.map((tensor) => ({
+        name: tensor.name,
+        sqnrDb: total(tensor),
+        samples: tensor.samples,
       })),
     };
   }
 }
 
-/** Not a number, as NaN in either makes it, is not a signal. */
 const decibels = (signal: number, noise: number): number => {
-  const db = 10 * Math.log10(signal / noise);
-  return noise === 0 ? Number.POSITIVE_INFINITY : Number.isNaN(db) ? Number.NEGATIVE_INFINITY : db;
+  if (noise === 0) return Number.POSITIVE_INFINITY;
+  return Number.isFinite(noise) ? 10 * Math.log10(signal / noise) : Number.NaN;
 };
 
 /** 1 where both are all zeros, 0 where only one of them is. */

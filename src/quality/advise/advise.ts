@@ -35,7 +35,7 @@ const DEFAULT_DROP = 0.01;
 /**
  * Finds which nodes of a model a quantized format may have within a budget of accuracy: measures each alone, then takes as many as fit, those first that save
  * most for the error that they make. Writes into `output` what it tried, the ranges, and the chosen model. What an earlier run tried for the same question counts.
- * Throws TF_USAGE, TF_NOT_QUANTIZABLE, TF_CALIBRATION_INVALID (samples, too few of them), TF_BUDGET_UNREACHABLE, TF_CANCELLED, and what converting, running and
+ * Throws TF_USAGE, TF_NOT_QUANTIZABLE, TF_CALIBRATION_INVALID (samples, too few of them, FP32 computes NaN of one), TF_BISECT_REFERENCE (FP32 does not repeat), TF_BUDGET_UNREACHABLE, TF_CANCELLED, and what converting, running and
  * scoring throw.
  */
 export function advise(request: AdviseRequest, context: AdviseContext = {}): Promise<Advice> {

@@ -29,3 +29,44 @@ test('equal values have no noise, values that are not finite no signal, and zero
   broken.add(named({ a: [1, 2] }), named({ a: [1, Number.NaN] }));
   expect(broken.result().sqnrDb).toBe(Number.NEGATIVE_INFINITY);
 });
+
+test('figures of values that are not finite are not finite either, but for equal infinities', () => {
+  const { NaN: nan, POSITIVE_INFINITY: infinity } = Number;
+  const of = (reference: readonly number[], candidate: readonly number[]) => {
+    const sums = new AccuracySums(['a']);
+    sums.add(named({ a: reference }), named({ a: candidate }));
+    return { db: sums.result().sqnrDb, sample: sums.result().tensors[0]?.samples[0] };
+  };
+  expect(of([3, -infinity, 4], [3, -infinity, 5]).db).toBeCloseTo(10 * Math.log10(25), 6);
+  expect(of([1, -infinity], [1, -infinity])).toMatchObject({
+    db: infinity,
+    sample: { maxAbs: 0, cosine: 1 },
+  });
+  for (const [reference, candidate] of [
+    [
+      [nan, 1],
+      [1, 1],
+    ],
+    [
+      [nan, nan],
+      [nan, nan],
+    ],
+    [
+      [1, 2],
+      [nan, 2.5],
+    ],
+    [
+      [1, 2],
+      [1, infinity],
+    ],
+    [
+      [1, -infinity],
+      [1, -65504],
+    ],
+    [[1, 2], [1]],
+  ] as const) {
+    const { db, sample } = of(reference, candidate);
+    expect([db, sample?.sqnrDb]).toEqual([-infinity, nan]);
+    expect(Number.isFinite(sample?.maxAbs)).toBe(false);
+  }
+});

@@ -14,7 +14,7 @@ import type { AdviseContext, AdviseRequest, Scorer } from '../../../src/quality/
 import { type Advice, adviceSchema } from '../../../src/quality/advise/result.js';
 import { adviseReport } from '../../../src/report/advise-page.js';
 import { renderReport } from '../../../src/report/read.js';
-import { freshPath, noise, written } from '../../formats/precision/judge.js';
+import { floats, freshPath, noise, written } from '../../formats/precision/judge.js';
 import { leftByKilledRun } from '../../support/killed-run.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -111,6 +111,18 @@ describe('the nodes that are quantized', () => {
     // Nodes that are left out are in 16 bits, not in FP32.
     const types = openModel(result.output).proto.graph!.initializer;
     expect(types.filter(({ name, dataType }) => /\.weight/.test(name) && dataType === 1)).toEqual([]);
+  });
+
+  it('are judged by the values beside infinities that all choices have', async () => {
+    const g = network();
+    const mask = new Uint8Array(16).fill(1, 8);
+    g.initializer('mask', { dtype: 'bool', shape: [16, 1, 1], bytes: mask });
+    g.initializer('masked', floats([], [Number.NEGATIVE_INFINITY]));
+    g.node('Where', { name: 'where', inputs: ['mask', 'masked', 'pooled'], outputs: ['logits'] });
+    g.output('logits', 'float32', ['n', 16, 1, 1]);
+    const result = await advise(request({ model: await written(g) }));
+    expect(result.judged).toContain('logits');
+    expect(quantized(result)).toHaveLength(4);
   });
 
   it('are judged by samples of their own where there are some', async () => {
@@ -293,6 +305,40 @@ describe('what cannot be advised on', () => {
 
   it('a model that is quantized already', async () => {
     expect(await codeOf({ model: without.output })).toBe('TF_NOT_QUANTIZABLE');
+  });
+
+  /** The network with one more node for each step, of which the last makes y. */
+  async function ending(...steps: readonly (readonly [op: string, inputs: readonly string[]])[]) {
+    const g = network();
+    for (const [index, [op, inputs]] of steps.entries())
+      g.node(op, { name: op, inputs, outputs: [index === steps.length - 1 ? 'y' : op] });
+    g.output('y', 'float32', ['n', 16, 1, 1]);
+    return written(g);
+  }
+
+  it('a model that computes NaN of a sample', async () => {
+    const rows = noise([3, 16, 8, 8], 1, 9);
+    const values = Float32Array.from(numbersOf(rows)).fill(-1, 1024, 2048);
+    const heldOut = freshPath('.npz');
+    writeNpz(heldOut, new Map([['x', { ...rows, bytes: new Uint8Array(values.buffer) }]]));
+    const roots = await ending(
+      ['GlobalMaxPool', ['x']],
+      ['Sqrt', ['GlobalMaxPool']],
+      ['Add', ['pooled', 'Sqrt']],
+    );
+    expect(await advise(request({ model: roots, heldOut: [heldOut] })).catch((error) => error)).toMatchObject(
+      {
+        code: 'TF_CALIBRATION_INVALID',
+        details: { tensor: 'y', sample: 1 },
+      },
+    );
+  });
+
+  it('a model that draws random numbers', async () => {
+    const drawing = await ending(['RandomUniformLike', ['pooled']], ['Add', ['pooled', 'RandomUniformLike']]);
+    const error = await advise(request({ model: drawing })).catch((error) => error);
+    expect(error).toMatchObject({ code: 'TF_BISECT_REFERENCE', details: { tensor: 'y' } });
+    expect(error.message).toContain('RandomUniformLike');
   });
 
   function other() {
