@@ -172,7 +172,7 @@ describe('a comparison inside of models', () => {
     writeNpy(at('x.npy'), { dtype: 'float32', shape: [6, 4], bytes });
     const { does, resolved } = await dryRun([...line, '--calibration', at('x.npy')]);
     expect(does).toEqual(['read', 'run', 'run', 'write']);
-    expect(resolved).toMatchObject({ output: 'y' });
+    expect(resolved).toMatchObject({ outputs: 'y' });
     const absent = [...line, '--calibration', at('absent.npy')];
     expect(await refusedIn(folder, absent, environment)).toBe('TF_FILE_NOT_FOUND');
   });

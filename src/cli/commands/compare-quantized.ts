@@ -6,6 +6,7 @@ import {
   decideQuantized,
 } from '../../quality/quantized/compare-quantized.js';
 import type { QuantizedComparison } from '../../quality/quantized/result.js';
+import type { Measure } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { conversionOptions } from '../options/conversion.js';
@@ -77,7 +78,11 @@ export const command = defineCommand({
         ),
         step('write', output, { detail: written.join(', ') }),
       ],
-      resolved: { output: decided.shared, nodes: decided.layers.length, samples: decided.samples.length },
+      resolved: {
+        outputs: decided.shared.join(', '),
+        nodes: decided.layers.length,
+        samples: decided.samples.length,
+      },
     };
   },
   render,
@@ -98,13 +103,14 @@ const requestOf = (
 
 function render(result: QuantizedComparison, output: TextOutput): void {
   const { bold, dim } = output.colors;
-  const { errors, per_layer, num_samples } = result;
-  const decibels = (value: number | null) => `${value === null ? '∞' : value.toFixed(1)} dB`;
+  const { errors, output_name, per_layer, num_samples } = result;
+  const fixed = (value: Measure, digits: number) => Number(value).toFixed(digits);
+  const decibels = (value: Measure) => `${value === 'Infinity' ? '∞' : fixed(value, 1)} dB`;
   output.line(`${bold(result.quantized_model)} against ${bold(result.baseline_model)}`);
   output.line(
-    `${plural(num_samples, 'sample')}: ${decibels(errors.mean_sqnr_db)} on average, ${decibels(errors.min_sqnr_db)} at least; cosine ${errors.mean_cosine_sim?.toFixed(5)}, ${errors.min_cosine_sim?.toFixed(5)} at least`,
+    `${output_name} over ${plural(num_samples, 'sample')}: ${decibels(errors.mean_sqnr_db)} on average, ${decibels(errors.min_sqnr_db)} at least; cosine ${fixed(errors.mean_cosine_sim, 5)}, ${fixed(errors.min_cosine_sim, 5)} at least`,
   );
-  output.line(dim(`${plural(per_layer.length, 'node')} under one name in both, the largest error first:`));
+  output.line(dim(`${plural(per_layer.length, 'node')} of both, the largest error first:`));
   for (const { name, op_type, precision, metrics } of per_layer.slice(0, LISTED))
     output.line(
       `  ${decibels(metrics.mean_sqnr_db).padStart(10)}  ${op_type} ${bold(name)}  ${dim(precision)}`,

@@ -26,7 +26,7 @@ export interface Accuracy {
   }[];
 }
 
-const isSameShape = (a: Tensor, b: Tensor): boolean => a.shape.join() === b.shape.join();
+export const isSameShape = (a: Tensor, b: Tensor): boolean => a.shape.join() === b.shape.join();
 
 /** Compares tensors of a candidate with those of a reference, sample by sample. */
 export class AccuracySums {

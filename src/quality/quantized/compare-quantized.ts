@@ -13,8 +13,9 @@ import { TrtforgeError } from '../../errors.js';
 import { writeNpy } from '../../formats/tensor/npy.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
-import { AccuracySums, type SampleError } from '../advise/accuracy.js';
+import { AccuracySums, isSameShape, type SampleError } from '../advise/accuracy.js';
 import { writeMarked } from '../layers/common-tensors.js';
+import { type Measure, measure } from '../verify/result.js';
 import { inTypesOf } from '../verify/sample-runs.js';
 import { metricDefinitions } from './definitions.js';
 import type { Errors, QuantizedComparison } from './result.js';
@@ -39,9 +40,9 @@ const FIRST_GROUP = 8;
 const GROUP_BYTES = 512 * 2 ** 20;
 
 /**
- * Compares a quantized model with its original on real samples, output and node by node, and writes what auto-quantize-model's scripts write: `metrics.json`,
+ * Compares a quantized model with its original on real samples, outputs and node by node, and writes what auto-quantize-model's scripts write: `metrics.json`,
  * `precision-scheme.json`, `io.json`, and the samples as `calibration.npy` where the model has one input. Throws TF_CALIBRATION_INVALID without a sample,
- * TF_VERIFY_MISMATCH where the models share no floating-point output, and what reading and running throw.
+ * TF_VERIFY_MISMATCH where the models share no floating-point output or one has another shape, and what reading and running throw.
  */
 export const compareQuantized = (
   request: CompareQuantizedRequest,
@@ -54,8 +55,8 @@ export interface DecidedQuantized {
   readonly fp: QuantizedModel;
   readonly qt: QuantizedModel;
   readonly layers: readonly Layer[];
-  /** The output of both that is compared. */
-  readonly shared: string;
+  /** The outputs of both that are compared. */
+  readonly shared: readonly string[];
   readonly samples: readonly NamedTensors[];
 }
 
@@ -67,8 +68,10 @@ export async function decideQuantized(
   const { baseline, quantized } = request;
   const [fp, qt] = [readQuantized(baseline), readQuantized(quantized)];
   const layers = matchedLayers(fp, qt);
-  const shared = fp.io.outputs.find(({ name }) => fp.floats.has(name) && qt.floats.has(name))?.name;
-  if (shared === undefined)
+  const shared = fp.io.outputs
+    .map(({ name }) => name)
+    .filter((name) => fp.floats.has(name) && qt.floats.has(name));
+  if (shared.length === 0)
     throw new TrtforgeError(
       'TF_VERIFY_MISMATCH',
       `${quantized} and ${baseline} have no floating-point output of one name.`,
@@ -80,9 +83,10 @@ export async function decideQuantized(
 async function compare(request: CompareQuantizedRequest, context: OpenContext): Promise<QuantizedComparison> {
   const { baseline, quantized, data, threads, output } = request;
   const { fp, qt, layers, shared, samples } = await decideQuantized(request, context);
-  const compared = [{ key: shared, fp: shared, qt: shared }].concat(
-    layers.map(({ name, tensors }) => ({ key: `node ${name}`, ...tensors })),
-  );
+  const compared = [
+    ...shared.map((name) => ({ key: `output ${name}`, fp: name, qt: name })),
+    ...layers.map(({ tensors }) => ({ key: `node ${tensors.qt}`, ...tensors })),
+  ];
   const found = new Map<string, readonly SampleError[]>();
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-quantized-'));
   try {
@@ -110,6 +114,7 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
           await left.run(inTypesOf(left.inputs, sample), { signal: context.signal }),
           await right.run(inTypesOf(right.inputs, sample), { signal: context.signal }),
         ];
+        assertSameShapes(request, shared, a, b);
         bytes = [...a.values(), ...b.values()].reduce((sum, tensor) => sum + tensor.bytes.length, 0);
         const keyed = (outputs: NamedTensors, side: 'fp' | 'qt') =>
           new Map(group.map((each) => [each.key, outputs.get(each[side])!]));
@@ -122,8 +127,10 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  const ofOutput = found.get(shared)!;
-  const errors = errorsOf(ofOutput);
+  const [worst] = shared
+    .map((name) => ({ name, errors: errorsOf(found.get(`output ${name}`)!) }))
+    .sort((a, b) => byDecibels(a.errors, b.errors));
+  const { name: output_name, errors } = worst!;
   const result: QuantizedComparison = {
     schema: 'trtforge.compare-quantized/1',
     version: packageVersion(),
@@ -135,8 +142,9 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
     gpu_compare: false,
     input_chw: imageOf(samples[0]!),
     metric_definitions: metricDefinitions(Object.keys(errors)),
+    output_name,
     errors,
-    per_sample: ofOutput.map((error, index) => ({ index, ...fieldsOf(error) })),
+    per_sample: found.get(`output ${output_name}`)!.map((error, index) => ({ index, ...fieldsOf(error) })),
     per_layer: layers
       .map(({ name, op, precision, tensors }) => ({
         name,
@@ -144,9 +152,9 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
         precision,
         fp_tensor: tensors.fp,
         qt_tensor: tensors.qt,
-        metrics: errorsOf(found.get(`node ${name}`)!),
+        metrics: errorsOf(found.get(`node ${tensors.qt}`)!),
       }))
-      .sort((a, b) => decibelsOf(a.metrics) - decibelsOf(b.metrics)),
+      .sort((a, b) => byDecibels(a.metrics, b.metrics)),
   };
   const json = (name: string, value: unknown) =>
     publishFile(join(output, name), `${JSON.stringify(value, null, 2)}\n`);
@@ -164,15 +172,16 @@ interface Layer {
   readonly tensors: { readonly fp: string; readonly qt: string };
 }
 
-/** Nodes of one name and operator in both models, with the first value that each makes, where that is a floating-point one. */
+/** Nodes of one operator that have one name in both models, or make a value of one name, with the first value that each makes, where that is a floating-point one. */
 function matchedLayers(fp: QuantizedModel, qt: QuantizedModel): readonly Layer[] {
-  const theirs = new Map(fp.scheme.nodes.map((node) => [node.name, node]));
+  const byName = new Map(fp.scheme.nodes.map((node) => [node.name, node]));
+  const byValue = new Map(fp.scheme.nodes.map((node) => [node.outputs[0], node]));
   return qt.scheme.nodes.flatMap(({ name, op_type, precision, outputs: [made = ''] }): Layer[] => {
-    const original = theirs.get(name);
+    const original = (name === '' ? undefined : byName.get(name)) ?? byValue.get(made);
     const [from = ''] = original?.outputs ?? [];
-    const isSame = name !== '' && original?.op_type === op_type && op_type !== 'Constant';
+    const isSame = original?.op_type === op_type && op_type !== 'Constant';
     if (!isSame || !fp.floats.has(from) || !qt.floats.has(made)) return [];
-    return [{ name, op: op_type, precision, tensors: { fp: from, qt: made } }];
+    return [{ name: name === '' ? made : name, op: op_type, precision, tensors: { fp: from, qt: made } }];
   });
 }
 
@@ -194,11 +203,29 @@ async function firstSamples(
   throw new TrtforgeError('TF_CALIBRATION_INVALID', `${data.join(', ')} has no sample.`);
 }
 
-/** Numbers as JSON can hold them. */
-const figures = <K extends string>(values: Record<K, number>): Record<K, number | null> =>
-  Object.fromEntries(
-    Object.entries<number>(values).map(([key, value]) => [key, Number.isFinite(value) ? value : null]),
-  ) as Record<K, number | null>;
+function assertSameShapes(
+  { baseline, quantized }: CompareQuantizedRequest,
+  names: readonly string[],
+  a: NamedTensors,
+  b: NamedTensors,
+): void {
+  for (const name of names) {
+    const [theirs, ours] = [a.get(name), b.get(name)];
+    if (theirs === undefined || ours === undefined || isSameShape(theirs, ours)) continue;
+    throw new TrtforgeError(
+      'TF_VERIFY_MISMATCH',
+      `The output ${name} is [${ours.shape.join(', ')}] in ${quantized} and [${theirs.shape.join(', ')}] in ${baseline}.`,
+      { remedy: 'Compare a model with the one that it was quantized from.' },
+    );
+  }
+}
+
+/** Numbers as JSON can represent them. */
+const figures = <K extends string>(values: Record<K, number>): Record<K, Measure> =>
+  Object.fromEntries(Object.entries<number>(values).map(([key, value]) => [key, measure(value)])) as Record<
+    K,
+    Measure
+  >;
 
 const fieldsOf = ({ mse, meanAbs, maxAbs, sqnrDb, cosine }: SampleError) =>
   figures({
@@ -224,14 +251,27 @@ function errorsOf(samples: readonly SampleError[]): Errors {
     max_mean_abs: Math.max(...meanAbs),
     mean_max_abs: meanOf(maxAbs),
     max_max_abs: Math.max(...maxAbs),
-    mean_sqnr_db: meanOf(decibels),
+    mean_sqnr_db: meanDecibels(decibels),
     min_sqnr_db: Math.min(...decibels),
     mean_cosine_sim: meanOf(cosine),
     min_cosine_sim: Math.min(...cosine),
   });
 }
 
-const decibelsOf = ({ mean_sqnr_db }: Errors): number => mean_sqnr_db ?? Number.MAX_VALUE;
+/** Over the finite ones, so that a sample that is exact, or 0 throughout, does not decide; the least where none is finite. NaN where one is. */
+function meanDecibels(samples: readonly number[]): number {
+  const isInfinite = (db: number) => Math.abs(db) === Number.POSITIVE_INFINITY;
+  return samples.every(isInfinite) ? Math.min(...samples) : meanOf(samples.filter((db) => !isInfinite(db)));
+}
+
+/** The largest error first: NaN, then the fewest decibels. */
+function byDecibels(a: Errors, b: Errors): number {
+  const [x, y] = [rankOf(a), rankOf(b)];
+  return x < y ? -1 : Number(x > y);
+}
+
+const rankOf = ({ mean_sqnr_db }: Errors): number =>
+  mean_sqnr_db === 'NaN' ? Number.NEGATIVE_INFINITY : Number(mean_sqnr_db);
 
 function imageOf(sample: NamedTensors): QuantizedComparison['input_chw'] {
   const [first] = sample.values();

@@ -9,13 +9,13 @@ const ofSample: Readonly<Record<string, readonly [string, string, string]>> = {
   sqnr_db: [
     'SQNR (dB)',
     'Signal to quantization noise, decibels',
-    'power of the baseline over power of the difference; null where nothing differs',
+    'power of the baseline over power of the difference; Infinity where nothing differs, NaN where the difference is not a finite number',
   ],
   cosine_sim: ['Cosine', 'Cosine similarity', '1 where both tensors point the same way'],
 };
 
 const aggregates: Readonly<Record<string, readonly [string, string]>> = {
-  mean: ['Mean', 'the mean over all samples'],
+  mean: ['Mean', 'the mean over all samples, of decibels over those that are finite'],
   max: ['Max', 'the largest of all samples'],
   min: ['Min', 'the smallest of all samples'],
 };

@@ -1,31 +1,31 @@
 import { z } from 'zod';
-
-/** Null for what JSON cannot hold: infinite decibels where nothing differs, errors of values that are not finite. */
-const figure = z.number().nullable();
+import { measureSchema } from '../verify/result.js';
 
 const sampleErrorSchema = z.object({
-  mse: figure,
-  rmse: figure,
-  mean_abs: figure,
-  max_abs: figure,
-  sqnr_db: figure,
-  cosine_sim: figure,
+  mse: measureSchema,
+  rmse: measureSchema,
+  mean_abs: measureSchema,
+  max_abs: measureSchema,
+  /** Infinity where nothing differs, NaN where the error is not a finite number. */
+  sqnr_db: measureSchema,
+  cosine_sim: measureSchema,
 });
 
 /** Over all samples. */
 const errorsSchema = z.object({
-  mean_mse: figure,
-  max_mse: figure,
-  mean_rmse: figure,
-  max_rmse: figure,
-  mean_mean_abs: figure,
-  max_mean_abs: figure,
-  mean_max_abs: figure,
-  max_max_abs: figure,
-  mean_sqnr_db: figure,
-  min_sqnr_db: figure,
-  mean_cosine_sim: figure,
-  min_cosine_sim: figure,
+  mean_mse: measureSchema,
+  max_mse: measureSchema,
+  mean_rmse: measureSchema,
+  max_rmse: measureSchema,
+  mean_mean_abs: measureSchema,
+  max_mean_abs: measureSchema,
+  mean_max_abs: measureSchema,
+  max_max_abs: measureSchema,
+  /** Over the samples with finite decibels; NaN where one sample has it. */
+  mean_sqnr_db: measureSchema,
+  min_sqnr_db: measureSchema,
+  mean_cosine_sim: measureSchema,
+  min_cosine_sim: measureSchema,
 });
 export type Errors = z.infer<typeof errorsSchema>;
 
@@ -53,10 +53,12 @@ export const quantizedComparisonSchema = z.object({
       description: z.string(),
     }),
   ),
-  /** Of the first output. */
+  /** The output with the largest error of those that both models have. */
+  output_name: z.string(),
+  /** Of that output. */
   errors: errorsSchema,
   per_sample: z.array(sampleErrorSchema.extend({ index: z.number() })),
-  /** Nodes that both models have under one name, the largest error first. */
+  /** Nodes that both models have, by their names or by those of the values that they make, the largest error first. `name` of a node without one is that of the value. */
   per_layer: z.array(
     z.object({
       name: z.string(),

@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openSession } from '../../../src/engines/runtime/open-session.js';
 import { attribute as a, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { numbersOf } from '../../../src/formats/tensor/values.js';
 import {
   ioContractSchema,
@@ -12,7 +13,7 @@ import {
   quantizedComparisonSchema,
 } from '../../../src/quality/quantized/result.js';
 import { readQuantized } from '../../../src/quality/quantized/scheme.js';
-import { freshPath, noise, written } from '../../formats/precision/judge.js';
+import { floats, freshPath, noise, written } from '../../formats/precision/judge.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const g = new GraphBuilder('network');
@@ -42,9 +43,12 @@ async function quantized(precision: string, ...more: string[]) {
   return path;
 }
 
-async function compared(candidate: string, ...more: string[]) {
+const compared = (candidate: string, ...more: string[]) => comparedWith(model, candidate, data, ...more);
+
+async function comparedWith(against: string, candidate: string, calibration: string, ...more: string[]) {
   const output = freshPath('/compare');
-  const line = ['compare', 'quantized', candidate, '--against', model, '--calibration', data, '-o', output];
+  const line = ['compare', 'quantized', candidate, '--against', against];
+  line.push('--calibration', calibration, '-o', output);
   const { exitCode, json } = await trtforge([...line, ...more, '--json']);
   const read = (name: string): unknown => JSON.parse(readFileSync(join(output, name), 'utf8'));
   return { output, exitCode, json, read };
@@ -84,7 +88,7 @@ it('writes the errors of outputs and nodes, what each node computes in, inputs a
 
   const names = metrics.per_layer.map(({ name }) => name);
   expect(names).toEqual(expect.arrayContaining(['first', 'third.relu', 'pool']));
-  const errors = metrics.per_layer.map(({ metrics: each }) => each.mean_sqnr_db ?? Number.MAX_VALUE);
+  const errors = metrics.per_layer.map(({ metrics: each }) => Number(each.mean_sqnr_db));
   expect(errors).toEqual([...errors].sort((x, y) => x - y));
 
   const scheme = precisionSchemeSchema.parse(read('precision-scheme.json'));
@@ -103,13 +107,92 @@ it('writes the errors of outputs and nodes, what each node computes in, inputs a
   expect(Buffer.from(stacked.bytes).equals(Buffer.from(samples.bytes.slice(0, 4 * 6144)))).toBe(true);
 });
 
-it('names the codes of other types, and has no infinity where nothing differs', async () => {
+it('names the codes of other types, and infinite decibels where nothing differs', async () => {
   const { read } = await compared(await quantized('fp8', '--high-precision', 'fp32'));
   expect(precisionSchemeSchema.parse(read('precision-scheme.json')).counts).toHaveProperty('fp8');
   const same = await compared(model);
   const { errors, per_layer } = quantizedComparisonSchema.parse(same.read('metrics.json'));
-  expect(errors).toMatchObject({ max_max_abs: 0, mean_sqnr_db: null, mean_cosine_sim: 1 });
+  expect(errors).toMatchObject({ max_max_abs: 0, mean_sqnr_db: 'Infinity', mean_cosine_sim: 1 });
   expect(per_layer).toHaveLength(7);
+});
+
+describe('two models that multiply by other factors', () => {
+  interface Factors {
+    readonly side?: Tensor;
+    readonly inner?: number;
+    readonly last?: number;
+  }
+  const number = (value: number) => floats([], [value]);
+
+  /** Outputs: y = x * inner * last, then side = x * side. */
+  async function chain({ side = number(2), inner = 2, last = 2 }: Factors, prefix: string | null = 'make ') {
+    const g = new GraphBuilder('chain');
+    g.input('x', 'float32', ['n', 4]);
+    for (const [from, name, factor] of [
+      ['x', 'side', side],
+      ['x', 'inner', number(inner)],
+      ['inner', 'y', number(last)],
+    ] as const) {
+      g.initializer(`${name}.factor`, factor);
+      const own = prefix === null ? {} : { name: prefix + name };
+      g.node('Mul', { ...own, inputs: [from, `${name}.factor`], outputs: [name] });
+    }
+    for (const name of ['y', 'side']) g.output(name, 'float32', null);
+    return written(g);
+  }
+
+  const rows = freshPath('.npy');
+  writeNpy(rows, noise([3, 4], 1, 4));
+
+  async function judged(factors: Factors, calibration = rows) {
+    const { exitCode, json, read } = await comparedWith(await chain({}), await chain(factors), calibration);
+    expect(exitCode).toBe(0);
+    const metrics = quantizedComparisonSchema.parse(read('metrics.json'));
+    expect(json()).toMatchObject(metrics);
+    const nodes = metrics.per_layer.map(({ name, metrics: each }) => [name, each.mean_sqnr_db]);
+    return { ...metrics, nodes };
+  }
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY])('has a node that makes %d first', async (factor) => {
+    const { output_name, errors, nodes } = await judged({ side: number(factor), last: 2.02 });
+    expect([output_name, errors.mean_sqnr_db, errors.min_sqnr_db]).toEqual(['side', 'NaN', 'NaN']);
+    expect(nodes).toEqual([
+      ['make side', 'NaN'],
+      ['make y', expect.closeTo(40, 3)],
+      ['make inner', 'Infinity'],
+    ]);
+  });
+
+  it('averages over the samples that differ', async () => {
+    const path = freshPath('.npy');
+    writeNpy(path, floats([3, 4], [1, 2, 3, 4, 0, 0, 0, 0, 4, 3, 2, 1]));
+    const { errors, nodes, per_sample } = await judged({ inner: 2.02, last: 2.02 }, path);
+    const y = expect.closeTo(10 * Math.log10(1 / 0.0201 ** 2), 3);
+    expect(per_sample.map(({ sqnr_db }) => sqnr_db)).toEqual([y, 'Infinity', y]);
+    expect([errors.mean_sqnr_db, errors.min_sqnr_db]).toEqual([y, y]);
+    expect(nodes.map(([name]) => name)).toEqual(['make y', 'make inner', 'make side']);
+  });
+
+  it('judges by the output with the largest error', async () => {
+    const { output_name, errors } = await judged({ side: number(2.2), last: 2.02 });
+    expect([output_name, errors.mean_sqnr_db]).toEqual(['side', expect.closeTo(20, 3)]);
+  });
+
+  it('finds nodes without names by what they make', async () => {
+    for (const prefix of [null, 'quantized ']) {
+      const { read } = await comparedWith(await chain({}, null), await chain({ last: 2.02 }, prefix), rows);
+      const { per_layer } = quantizedComparisonSchema.parse(read('metrics.json'));
+      expect(per_layer.map(({ fp_tensor }) => fp_tensor)).toEqual(['y', 'side', 'inner']);
+      expect(per_layer[0]?.name).toBe(`${prefix ?? ''}y`);
+    }
+  });
+
+  it('is an error where an output has another shape', async () => {
+    const deeper = await chain({ side: floats([1, 1, 1], [2]) });
+    const { output, exitCode, json } = await comparedWith(await chain({}), deeper, rows);
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_VERIFY_MISMATCH']);
+    expect(existsSync(output)).toBe(false);
+  });
 });
 
 it('leaves no samples of an earlier comparison', async () => {
