@@ -51,6 +51,32 @@ const MEASURES: readonly Measure[] = [
     better: 'higher',
     why: 'How many video streams the GPU serves.',
   },
+  {
+    field: 'errors.min_sqnr_db',
+    unit: 'dB',
+    better: 'higher',
+    why: 'Signal to quantization noise of the worst output in the worst sample.',
+  },
+  {
+    field: 'errors.mean_sqnr_db',
+    unit: 'dB',
+    better: 'higher',
+    why: 'Signal to quantization noise of the worst output.',
+  },
+  {
+    field: 'per_layer[*].metrics.mean_sqnr_db',
+    unit: 'dB',
+    better: 'higher',
+    why: 'Signal to quantization noise of every node.',
+  },
+  { field: 'drop.metric', why: 'How much worse the metric is than that of FP32.' },
+  { field: 'diverging', why: 'Tensors beyond the limits of verify.' },
+  {
+    field: 'tensors[*].error.sqnr',
+    unit: 'dB',
+    better: 'higher',
+    why: 'Signal to noise of every tensor of both models.',
+  },
   { field: 'bytes', unit: 'bytes', why: 'The size of the engine.' },
 ];
 
@@ -133,7 +159,7 @@ function measuresOf({ content }: GateInput): readonly Measure[] {
   return [...statistics.values(), ...MEASURES];
 }
 
-/** Nothing where the result has no such field, or a value of it is not a finite number: that never passes. */
+/** Nothing where the result has no such field, a value of it is NaN or not a number, which never passes, or none is a finite limit. */
 function checkLines(
   { name, content }: GateInput,
   { field, why, unit, better }: Measure,
@@ -141,10 +167,8 @@ function checkLines(
   ids: Set<string>,
 ): readonly string[] {
   const values = valuesAt(content, field).map(({ value }) => numberOf(value) ?? Number.NaN);
-  if (values.length === 0 || !values.every(Number.isFinite)) return [];
-  const limit = values.reduce((worst, value) =>
-    better === 'higher' ? Math.min(worst, value) : Math.max(worst, value),
-  );
+  const limit = better === 'higher' ? Math.min(...values) : Math.max(...values);
+  if (!Number.isFinite(limit)) return [];
   const word = `${prefix}${field}`
     .replaceAll('[*]', '')
     .replaceAll(/[^\w.]+/g, '-')

@@ -101,6 +101,44 @@ describe('a drafted policy', () => {
     expect(judge().outcome).toBe('pass');
   });
 
+  it('has the least decibels of layers as the limit, of which those that do not differ have infinitely many', () => {
+    const layers = (...decibels: readonly (number | string)[]) => ({
+      schema: 'trtforge.compare-quantized/1',
+      errors: { mean_sqnr_db: 30.5, min_sqnr_db: 'Infinity' },
+      per_layer: decibels.map((db, index) => ({ name: `node${index}`, metrics: { mean_sqnr_db: db } })),
+    });
+    const now = { 'm.json': layers(40.5, 'Infinity') };
+    const { policy, gate: judge } = drafted(now);
+    expect(policy.checks?.map(({ field, fail }) => [field, fail])).toEqual([
+      ['errors.mean_sqnr_db', { below: 30.5 }],
+      ['per_layer[*].metrics.mean_sqnr_db', { below: 40.5 }],
+    ]);
+    expect(judge().outcome).toBe('pass');
+    for (const worse of [40, 'NaN', '-Infinity'])
+      expect(drafted(now, { 'm.json': layers(41, worse) }).gate().outcome).toBe('fail');
+    expect(drafted({ 'm.json': layers(41, 'NaN') }).policy.checks).toHaveLength(1);
+  });
+
+  it.each([
+    [
+      'compare layers',
+      {
+        diverging: 0,
+        tensors: [
+          { name: 'a', error: null },
+          { name: 'b', error: { sqnr: 31 } },
+        ],
+      },
+      2,
+    ],
+    ['convert advise', { drop: { metric: 0.004, relative: null } }, 1],
+    ['convert advise without a task', { drop: null }, 0],
+  ])('has the measures of %s', (_, result, checks) => {
+    const { policy, gate: judge } = drafted({ 'r.json': { ...result, outcome: 'pass' } });
+    expect(policy.checks).toHaveLength(checks);
+    expect(judge().outcome).toBe('pass');
+  });
+
   it('tells several results of one schema apart by name', () => {
     const { policy, gate: judge } = drafted({
       'a b.json': bench,
