@@ -41,6 +41,10 @@ export interface ForeignFlag {
 export const QUANTIZED =
   'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';
 
+/** Why a table of TensorRT's calibrators is read by `convert`. */
+export const CALIBRATION_TABLE =
+  'TensorRT 11 removed calibrators: `convert` reads the ranges from the table, `build` by calibration-cache of the configuration file';
+
 type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault'>;
 
 /** How one tool's rows are written. */

@@ -6,7 +6,7 @@ import type { ForeignFlag } from './flag.js';
 import type { ForeignLine, ReadFlag } from './line.js';
 import { oursFor } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
-import { conversionOf, has, quantizationOf, stepsOf } from './steps.js';
+import { conversionOf, isTyped, quantizationOf, stepsOf } from './steps.js';
 
 export interface MigratedFlag {
   /** As it was written, with its value. */
@@ -43,10 +43,11 @@ export async function migrate(
     const { options = {} } = (await verb?.load()) ?? {};
     lines.push({ words: [...path.split(' '), ...args], why, path, options });
   }
-  // Both tools drop types that are asked for beside it.
-  const isTyped = has(line, '--stronglyTyped', '--strongly-typed');
-  const codes = isTyped ? undefined : quantizationOf(line);
-  for (const { path, words } of lines) if (codes !== undefined && typed.has(path)) words.push(...codes.words);
+  const codes = quantizationOf(line);
+  const isConverted = codes?.hasTable === true && lines.some(({ path }) => path === 'convert');
+  const converts = isConverted ? new Set(['convert']) : typed;
+  for (const { path, words } of lines)
+    if (codes !== undefined && converts.has(path)) words.push(...codes.words);
   const flags = line.flags.map((read): MigratedFlag => {
     const { flag, row, values } = read;
     const written = [flag, values.join(' ')]
@@ -72,13 +73,13 @@ export async function migrate(
       };
     let ours: readonly string[] | undefined;
     for (const each of lines) {
-      if (row.removed && (isTyped || !typed.has(each.path))) continue;
+      if (row.removed && (isTyped(line) || !converts.has(each.path))) continue;
       const added = addTo(each, row, row.takesValue === 'ranked' ? values.slice(0, 1) : values);
       ours ??= added;
     }
     return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };
   });
-  const conversion = isTyped ? undefined : conversionOf(line);
+  const conversion = conversionOf(line);
   const unread = line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
   return {
     lines: [

@@ -80,7 +80,7 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
       (row) =>
         row.flag === flag &&
         isForVerb(row, chosen) &&
-        (row.only === undefined ? !isOwn(options, flag) : row.only === value),
+        (row.only === undefined ? !isKnown(options, flag) : row.only === value),
     );
     const found = equivalent(candidates, value, inline !== undefined, chosen);
     if (found === undefined) {
@@ -190,12 +190,15 @@ export const isFollowedByValue = (options: OptionTable, flag: string): boolean =
   specOf(options, flag)?.flags.includes('<') ??
   globalOptions.some(([flags]) => words(flags).includes(flag) && flags.includes('<'));
 
+/** Whether a flag is of a verb or of every command; on the command line, or as a key of the configuration file, which is another answer. */
+const isKnown = (options: OptionTable, flag: string): boolean =>
+  flag === '--help' ||
+  specOf(options, flag) !== undefined ||
+  globalOptions.some(([flags]) => words(flags).includes(flag));
+
 /** Whether a verb's command line has a flag, as its own or as every command. */
 export const isOwn = (options: OptionTable, flag: string): boolean =>
-  specOf(options, flag)?.configOnly === undefined && (specOf(options, flag) !== undefined || isGlobal(flag));
-
-const isGlobal = (flag: string): boolean =>
-  flag === '--help' || globalOptions.some(([flags]) => words(flags).includes(flag));
+  specOf(options, flag)?.configOnly === undefined && isKnown(options, flag);
 
 /** The key of the configuration file that a row's option is for a verb. */
 export function configKeyFor({ ours }: ForeignFlag, options: OptionTable): string | undefined {

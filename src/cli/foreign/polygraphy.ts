@@ -1,4 +1,4 @@
-import { type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
+import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
 
 const { bare, valued, listed, ranked } = rowsOf('polygraphy');
 const removed = { removed: true } as const;
@@ -43,8 +43,9 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...bare('--strongly-typed', '', "builds are strongly typed: the graph's types decide", {
     verbs: ['build', 'forge', 'cache why'],
   }),
+  ...valued('--calibration-cache', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
   ...valued(
-    '--calibration-cache --calib-base-cls --quantile --regression-cutoff',
+    '--calib-base-cls --quantile --regression-cutoff',
     null,
     'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph',
     removed,

@@ -19,14 +19,34 @@ const lastValue = ({ flags }: ForeignLine, ...names: readonly string[]): string 
   flags.findLast(({ flag }) => names.includes(flag))?.values[0];
 const valuesOf = ({ flags }: ForeignLine, ...names: readonly string[]): readonly string[] =>
   flags.filter(({ flag }) => names.includes(flag)).flatMap(({ values }) => values);
-export const has = ({ flags }: ForeignLine, ...names: readonly string[]): boolean =>
+const has = ({ flags }: ForeignLine, ...names: readonly string[]): boolean =>
   flags.some(({ flag }) => names.includes(flag));
 
 const stem = (path: string): string => path.replace(/\.[^./]+$/, '');
 const isEngine = (path: string): boolean => /\.(engine|plan|trt)$/i.test(path);
 
-/** The lines that do what a line of another tool does, before its flags are added. Throws TF_USAGE for a line without an equivalent. */
+/**
+ * The lines that do what a line of another tool does, before its flags are added: where ranges are in a table, the model is converted before it is built.
+ * Throws TF_USAGE for a line without an equivalent.
+ */
 export function stepsOf(line: ForeignLine): readonly Step[] {
+  const steps = untypedSteps(line);
+  const build = steps.find(({ path }) => path === 'build');
+  const [model] = build?.args ?? [];
+  const codes = quantizationOf(line);
+  if (model === undefined || codes?.hasTable !== true) return steps;
+  const converted = `${stem(model)}.${codes.id}.onnx`;
+  return [
+    {
+      path: 'convert',
+      args: [model, '-o', converted],
+      why: 'converts the model, by the ranges of the table',
+    },
+    ...steps.map((step) => (step === build ? { ...step, args: [converted, ...step.args.slice(1)] } : step)),
+  ];
+}
+
+function untypedSteps(line: ForeignLine): readonly Step[] {
   if (line.tool === 'trtexec') return trtexecSteps(line);
   if (line.tool === 'modelopt') return [autocastStep(line)];
   const [input] = line.inputs;
@@ -211,18 +231,28 @@ function runSteps(line: ForeignLine, input: string): readonly Step[] {
 /** Stands for the files with samples of the inputs, which no flag of the other tools names. */
 const SAMPLES = 'SAMPLES';
 
-/** The first flag of a line for types of 8 or 4 bits, and what it is here: the samples of their ranges have to be named. */
-export function quantizationOf(
-  line: ForeignLine,
-): { readonly flag: string; readonly id: FormatId; readonly words: readonly string[] } | undefined {
-  const format = quantizedFormats.find(({ id }) => has(line, `--${id}`));
-  if (format === undefined) return undefined;
-  const { id, activations } = format;
-  const samples = activations ? ['--calibration', SAMPLES] : [];
-  return { flag: `--${id}`, id, words: ['--precision', id, ...samples] };
+/** What types of 8 or 4 bits are here. */
+interface ForeignQuantization {
+  readonly flag: string;
+  readonly id: FormatId;
+  readonly words: readonly string[];
+  /** Whether the line names the table of ranges that a calibrator wrote. */
+  readonly hasTable: boolean;
 }
 
-/** For what TensorRT 11 removed, the conversion that replaces it. */
+/** The first flag of a line for types of 8 or 4 bits: without a table of their ranges, samples have to be named. Both tools drop types that are asked for beside typed builds. */
+export function quantizationOf(line: ForeignLine): ForeignQuantization | undefined {
+  const format = quantizedFormats.find(({ id }) => has(line, `--${id}`));
+  if (format === undefined || isTyped(line)) return undefined;
+  const { id, activations } = format;
+  const hasTable = activations && lastValue(line, '--calib', '--calibration-cache') !== undefined;
+  const samples = activations && !hasTable ? ['--calibration', SAMPLES] : [];
+  return { flag: `--${id}`, id, words: ['--precision', id, ...samples], hasTable };
+}
+
+export const isTyped = (line: ForeignLine): boolean => has(line, '--stronglyTyped', '--strongly-typed');
+
+/** For what TensorRT 11 removed, the conversion that replaces it; undefined where a step converts. */
 export function conversionOf(
   line: ForeignLine,
 ): { readonly words: readonly string[]; readonly why: string } | undefined {
@@ -230,8 +260,10 @@ export function conversionOf(
   const removed = line.flags.filter(({ row }) => row?.removed).map(({ flag }) => flag);
   if (line.tool === 'modelopt' || removed.length === 0 || model === undefined || isEngine(model))
     return undefined;
+  const codes = quantizationOf(line);
+  if (isTyped(line) || codes?.hasTable === true) return undefined;
   const type = formatIds.find((id) => removed.includes(`--${id}`)) ?? defaultFormat.id;
-  const { id, words } = quantizationOf(line) ?? { id: type, words: ['--precision', type] };
+  const { id, words } = codes ?? { id: type, words: ['--precision', type] };
   return {
     words: ['convert', model, '-o', `${stem(model)}.${id}.onnx`, ...words],
     why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${id} does it by itself`,

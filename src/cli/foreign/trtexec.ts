@@ -1,4 +1,4 @@
-import { type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
+import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
 
 const { bare, valued } = rowsOf('trtexec');
 const builder = (key: string) => `--builder-config ${key}={value}`;
@@ -73,12 +73,8 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare('--int8 --fp8 --int4', null, QUANTIZED, removed),
   ...bare('--best', null, `TensorRT 11 removed weak typing. ${QUANTIZED}`, removed),
   ...bare('--stronglyTyped', '', "builds are strongly typed: the graph's types decide", { verbs: builds }),
-  ...valued(
-    '--calib --calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib',
-    null,
-    CALIBRATED,
-    removed,
-  ),
+  ...valued('--calib', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
+  ...valued('--calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib', null, CALIBRATED, removed),
   ...valued('--layerPrecisions --layerOutputTypes --precisionConstraints', null, TYPED, removed),
   ...valued('--layerDeviceTypes --useDLACore --reportCapabilityDLA --adjustForDLA', null, DLA),
   ...valued(

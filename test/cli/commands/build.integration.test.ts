@@ -63,6 +63,11 @@ describe('trtforge build refuses before any work', () => {
       ['--calibration-method', 'max'],
       /takes --calibration-method from a configuration file only/,
     ],
+    [
+      'a table of ranges on the line',
+      ['--calibration-cache', 'c.cache'],
+      /takes --calibration-cache from a configuration file only/,
+    ],
     ['a calibration of nothing', ['--calibration', 'sample.npz'], /--calibration is about a conversion/],
     [
       'a limit without a calibration',

@@ -115,7 +115,7 @@ describe('lines of trtexec', () => {
   });
 
   test.each([
-    ['--int8 --calib=c', 'int8', ['--calibration', 'SAMPLES'], { '--calib=c': null }],
+    ['--int8 --calibProfile=0', 'int8', ['--calibration', 'SAMPLES'], { '--calibProfile=0': null }],
     ['--fp16 --int8', 'int8', ['--calibration', 'SAMPLES'], { '--fp16': '' }],
     ['--fp8 --bf16', 'fp8', ['--calibration', 'SAMPLES'], { '--bf16': null }],
     ['--int4', 'int4', [], {}],
@@ -132,6 +132,24 @@ describe('lines of trtexec', () => {
       ...others,
       '--buildOnly': '',
     });
+  });
+
+  test.each([
+    [
+      'trtexec --onnx=m.onnx --saveEngine=m.plan --buildOnly --int8 --fp16 --calib=c.cache',
+      '--calib=c.cache',
+    ],
+    [
+      'polygraphy convert m.onnx -o m.plan --int8 --fp16 --calibration-cache c.cache',
+      '--calibration-cache c.cache',
+    ],
+  ])('%s is built from the model that the table quantizes', async (line, table) => {
+    const { lines, flags } = await migrated(line);
+    expect(lines.map(({ command }) => command)).toEqual([
+      'trtforge convert m.onnx -o m.int8.onnx --precision int8 --calibration-cache c.cache',
+      'trtforge build m.int8.onnx -o m.plan',
+    ]);
+    expect(flags.find(({ flag }) => flag === table)?.ours).toBe('--calibration-cache c.cache');
   });
 
   test('profiles are one option each, with the ends that trtexec copies', async () => {
