@@ -154,13 +154,11 @@ function columnsOf(
   });
   // Sizes of the batch that belong together are cut together, or not at all: a length that varies is no batch.
   const batches = new Set(inputs.flatMap(({ shape }) => (shape && shape.length > 1 ? shape[0]! : [])));
-  const cuts = named.map(([name, { shape }]) =>
-    cutOf(
-      inputs.find((input) => input.name === name),
-      shape,
-      batches,
-    ),
-  );
+  const cuts = named.map(([name, { shape }]) => {
+    const input = inputs.find((each) => each.name === name);
+    if (!uncut) assertWholeBatches(path, input, shape);
+    return cutOf(input, shape, batches);
+  });
   const areCut =
     !uncut && cuts.every((cut) => cut !== undefined) && new Set(cuts.map((cut) => cut?.rows)).size === 1;
   return named.map(([name, reader], at) => {
@@ -176,6 +174,20 @@ function columnsOf(
     const bytes = packedBytes(dtype, elementCount(dims));
     return { name, rows, read: (row) => ({ dtype, shape: dims, bytes: piece(reader, row * bytes, bytes) }) };
   });
+}
+
+/** Throws TF_CALIBRATION_INVALID for rows of the input's shape that do not fill its batch. */
+function assertWholeBatches(path: string, input: Binding | undefined, shape: readonly number[]): void {
+  const [batch, ...rest] = input?.shape ?? [];
+  const [rows = 0, ...dims] = shape;
+  const isRow =
+    dims.length === rest.length && rest.every((dim, at) => typeof dim !== 'number' || dim === dims[at]);
+  if (typeof batch !== 'number' || batch === 0 || !isRow || rows % batch === 0) return;
+  throw new TrtforgeError(
+    'TF_CALIBRATION_INVALID',
+    `${path} has ${rows} rows of ${input!.name}, which takes ${batch} at a time.`,
+    { remedy: `Pass a multiple of ${batch} rows.` },
+  );
 }
 
 interface Cut {

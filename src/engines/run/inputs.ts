@@ -171,6 +171,7 @@ export function checkConvertible(input: Binding, dtype: Dtype, origin: string): 
   throw new TrtforgeError(
     'TF_SESSION_INPUT',
     `${origin} holds ${dtype}, but the input "${input.name}" is ${input.dtype}.`,
+    { remedy: `Cast ${origin} to ${input.dtype}.` },
   );
 }
 

@@ -118,6 +118,14 @@ describe('arrays', () => {
     expect(await samplesIn([path], inputs)).toEqual(expected.map((x) => ({ x })));
   });
 
+  test('of another kind are to be cast', async () => {
+    const ones = npz({ x: integerTensor('int32', [1, 2], [1, 1]) });
+    await expect(samplesIn([ones], batch)).rejects.toMatchObject({
+      code: 'TF_SESSION_INPUT',
+      remedy: expect.stringContaining('float32'),
+    });
+  });
+
   test('of several inputs are cut together', async () => {
     const inputs = [input('x', ['batch', 2]), input('n', ['batch'], 'int64')];
     const n = integerTensor('int64', [2], [5, 6]);
@@ -159,6 +167,13 @@ describe('arrays', () => {
       batch,
       'TF_SESSION_INPUT',
       /int64/,
+    ],
+    [
+      'rows that do not fill a batch',
+      [npz({ x: floats([3, 2]) })],
+      [input('x', [2, 2])],
+      'TF_CALIBRATION_INVALID',
+      /x\.npz has 3 rows of x/,
     ],
     [
       'NaN',

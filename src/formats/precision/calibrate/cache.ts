@@ -26,8 +26,10 @@ const pack = (values: Float32Array): string =>
 const unpack = (text: string): Float32Array =>
   new Float32Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer);
 
+const SCHEMA = 'trtforge.calibration/1';
+
 const cacheSchema = z.object({
-  schema: z.literal('trtforge.calibration/1'),
+  schema: z.literal(SCHEMA),
   identity: z.object({
     data: z.string(),
     method: z.string(),
@@ -71,6 +73,15 @@ export function readCalibration(path: string, wanted: Partial<CalibrationIdentit
   } catch (cause) {
     throw invalid('it is not JSON', cause);
   }
+  if ((content as { schema?: unknown } | null)?.schema !== SCHEMA)
+    throw new TrtforgeError(
+      'TF_CALIBRATION_INVALID',
+      `${path} is JSON of another program: it has no "schema": "${SCHEMA}".`,
+      {
+        remedy:
+          'Pass another --calibration-cache: JSON that trtforge wrote, a table of TensorRT, or calibration.cache of ONNX Runtime (not calibration.json).',
+      },
+    );
   const parsed = cacheSchema.safeParse(content);
   if (!parsed.success) throw invalid(faultText(parsed.error));
   const { revision, ...identity } = parsed.data.identity;
@@ -129,7 +140,7 @@ export function writeCalibration(
     return;
   }
   const content: z.infer<typeof cacheSchema> = {
-    schema: 'trtforge.calibration/1',
+    schema: SCHEMA,
     identity: { ...identity, revision: CALIBRATION_REVISION },
     ranges: Object.fromEntries(
       [...ranges].map(([name, { channels, ...range }]) => [

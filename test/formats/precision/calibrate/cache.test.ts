@@ -62,6 +62,16 @@ describe('a cache of ours', () => {
     expect(readCalibration(old, { model: identity.model }).ranges).toEqual(ranges);
   });
 
+  test('is not what another program wrote as JSON: that is not to be removed', () => {
+    const foreign = path('calibration.json', '{"CLS": "TensorsData", "data": {}}');
+    expect(() => readCalibration(foreign)).toThrow(
+      expect.objectContaining({
+        code: 'TF_CALIBRATION_INVALID',
+        remedy: expect.not.stringMatching(/remove/i),
+      }),
+    );
+  });
+
   test.each([
     ['cut short', '{"schema": "trtforge.cal'],
     ['of another schema', '{"schema":"trtforge.convert/1"}'],
