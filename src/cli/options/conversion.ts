@@ -76,9 +76,9 @@ export const conversionOptions = (prefix = '') => ({
   calibrationMethod: option({
     flags: '--calibration-method <name>',
     group: 'Calibration',
-    describe: `${prefix}how ranges of quantized tensors are chosen: ${methods}`,
+    // No default: with a cache and no samples the method is the file's unless one is named.
+    describe: `${prefix}how ranges of quantized tensors are chosen (default: ${DEFAULT_METHOD}): ${methods}`,
     parse: (value) => methodText(parseMethod(value)),
-    default: DEFAULT_METHOD,
   }),
   calibrationCache: text({
     flags: '--calibration-cache <file>',
@@ -184,9 +184,7 @@ export function conversionFrom(
     calibration:
       data.length === 0 && cache === undefined
         ? undefined
-        : data.length === 0
-          ? calibrationOf({ data, cache, ...(method !== DEFAULT_METHOD && { method }) })
-          : calibrationOf({ data, method, cache, preprocess, imgsz, ...place }),
+        : calibrationOf({ data, method, cache, preprocess, imgsz, ...place }),
   };
 }
 

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
+import { join, parse } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import {
+  assertOrigin,
   type CachedRanges,
-  type CalibrationIdentity,
   readCalibration,
   writeCalibration,
 } from '../../formats/precision/calibrate/cache.js';
@@ -38,8 +40,8 @@ export interface CalibrationRequest extends Preparation, PlaceOptions {
   /** As `parseMethod` reads it; default `mse`. */
   readonly method?: string;
   /**
-   * Where ranges are kept: used where it is there and of the same data, method, type and model, else written. Without data the file states data and method; a
-   * table of TensorRT or ONNX Runtime states nothing and is used as it is.
+   * Where ranges are kept: used where it is there and of the same data, method, type and model, else written. Without data the file states data and method. A
+   * table of TensorRT or ONNX Runtime states nothing: its magnitudes are used as they are, and the rest is of the data, where there are any.
    */
   readonly cache?: string;
   /** Which of the samples count; default all. */
@@ -47,33 +49,27 @@ export interface CalibrationRequest extends Preparation, PlaceOptions {
 }
 
 /**
- * A calibration over data on ONNX Runtime, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where there are neither data nor a cache;
- * its functions throw what reading the data and running the model throw.
+ * A calibration over data on ONNX Runtime, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where neither data nor a cache is named;
+ * its functions throw TF_USAGE where there are no data and no file of the cache, and what reading both and running the model throw.
  */
 export function calibrationOf(request: CalibrationRequest): Calibration {
   const { data, method, cache, part, preprocess, imgsz, ...place } = request;
   const chosen = parseMethod(method ?? DEFAULT_METHOD);
-  if (data.length === 0 && (cache === undefined || !existsSync(cache)))
-    throw new TrtforgeError('TF_USAGE', 'A calibration has neither samples nor a cache.', {
-      remedy: 'Pass samples: --calibration FILE.',
-    });
+  if (data.length === 0 && cache === undefined) throw nothingToRead();
   let known: readonly SampleSource[] | undefined;
   const sources = () => {
     const read = known ?? readSamples(data, { preprocess, imgsz });
     known ??= part === undefined ? read : [partOf(read, part)];
     return known;
   };
-  /** Samples of the last run. */
+  /** Samples of the last run, and how messages call the last of them. */
   let ran = 0;
-  const counted = async (signal: AbortSignal | undefined) => {
-    const samples = await samplesOf(sources(), signal);
-    return async function* (session: Parameters<typeof samples>[0]) {
-      for await (const sample of samples(session)) {
-        ran++;
-        yield sample;
-      }
-    };
-  };
+  let origin = '';
+  const counted = (signal: AbortSignal | undefined) =>
+    samplesOf(sources(), signal, (sample) => {
+      ran++;
+      origin = sample;
+    });
   /** ONNX Runtime does not know which of the samples it fails on, and its remedies are for a run. */
   const onSample = async <T>(work: Promise<T>): Promise<T> => {
     try {
@@ -81,7 +77,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
     } catch (error) {
       const isRun = error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED' && ran > 0;
       if (!isRun) throw error;
-      throw new TrtforgeError(error.code, `Calibration sample ${ran}: ${error.message}`, {
+      throw new TrtforgeError(error.code, `The calibration fails on ${origin}: ${error.message}`, {
         remedy:
           'Pass samples that the model takes: values within what it looks up, shapes that fit together.',
         details: error.details,
@@ -91,16 +87,28 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
   };
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
-  /** What ranges without samples are of, as the file states it. */
-  let stated: CachedRanges | undefined;
-  const origin = () => {
-    stated ??= readCalibration(cache!);
-    return stated.identity;
+  /** Read once, and then what was written: a table that a run writes is no reason to call its own ranges unknown. */
+  let cached: { readonly content: CachedRanges | undefined } | undefined;
+  const kept = (): CachedRanges | undefined => {
+    if (cached === undefined) {
+      const isThere = cache !== undefined && existsSync(cache);
+      if (isThere) noteInput(cache);
+      cached = { content: isThere ? readCalibration(cache) : undefined };
+    }
+    if (data.length === 0 && cached.content === undefined) throw nothingToRead(cache);
+    return cached.content;
   };
   return {
-    digest: () => (data.length === 0 ? (origin()?.data ?? sha256OfFile(cache!)) : dataDigest()),
+    digest: () => {
+      const found = kept();
+      if (data.length === 0) return found?.identity?.data ?? sha256OfFile(cache!);
+      if (found?.identity !== null) return dataDigest();
+      return sha256(canonicalJson({ samples: dataDigest(), table: sha256OfFile(cache!) }));
+    },
     get method() {
-      return data.length === 0 ? (origin()?.method ?? 'unknown') : methodText(chosen);
+      const found = kept();
+      if (found?.identity === null) return 'unknown';
+      return data.length === 0 && method === undefined ? found!.identity.method : methodText(chosen);
     },
     facts: () => ({
       data: [...data],
@@ -110,16 +118,18 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       imgsz: imgsz ?? (preprocess === undefined ? null : (preprocessings[preprocess]?.width ?? null)),
       provider: place.provider ?? 'cpu',
     }),
-    forInputs: (inputs) => {
-      if (data.length === 0) return calibrationOf(request);
+    forComponent: (name, inputs) => {
+      const own = { ...request, cache: cache && cacheOfComponent(cache, name) };
+      if (data.length === 0) return existsSync(own.cache!) ? calibrationOf(own) : undefined;
       const bindings = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Dtype, shape }));
-      const own = data.filter((each) =>
+      const samples = data.filter((each) =>
         readSamples([each], { preprocess, imgsz }).every((source) => source.isFor(bindings)),
       );
-      return own.length === 0 ? undefined : calibrationOf({ ...request, data: own });
+      return samples.length === 0 ? undefined : calibrationOf({ ...own, data: samples });
     },
     observe: async (model, { emit, signal }) => {
       ran = 0;
+      kept();
       // A cache has the ranges of what is quantized only.
       if (data.length === 0) return new Map();
       const [{ observeRanges }, open, samples] = await Promise.all([
@@ -132,51 +142,76 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
     },
     calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
       ran = 0;
-      const used: ChosenMethod = dtype === null ? { name: 'max' } : chosen;
-      const fitting = async () => ({
-        dtype: dtype ?? 'weights',
-        model: await (await import('../identity/model-digest.js')).digestModelFile(model),
-      });
-      if (data.length === 0)
-        return cachedRanges(cache!, tensors, channels, { method, ...(await fitting()) }, emit);
-      const kept = cache !== undefined && {
-        path: cache,
-        identity: { data: dataDigest(), method: methodText(used), ...(await fitting()) },
+      const used: ChosenMethod = dtype === null ? MAX : chosen;
+      const run = async (by: ChosenMethod, listener: EventListener) => {
+        const [{ calibrateTensors }, open, samples] = await Promise.all([
+          import('../../formats/precision/calibrate/calibrate.js'),
+          opener(model, place, { emit, signal }),
+          counted(signal),
+        ]);
+        const total = totalOf(sources());
+        const context = { method: by, dtype: dtype ?? undefined, channels, emit: listener, signal, total };
+        const sampleName = () => origin;
+        return onSample(calibrateTensors(model, tensors, samples, open, { ...context, sampleName }));
       };
-      if (kept && existsSync(kept.path))
-        return cachedRanges(kept.path, tensors, channels, kept.identity, emit);
-      const [{ calibrateTensors }, open, samples] = await Promise.all([
-        import('../../formats/precision/calibrate/calibrate.js'),
-        opener(model, place, { emit, signal }),
-        counted(signal),
-      ]);
-      const total = totalOf(sources());
-      const context = { method: used, dtype: dtype ?? undefined, channels, emit, signal, total };
-      const ranges = await onSample(calibrateTensors(model, tensors, samples, open, context));
-      if (kept) writeCalibration(kept.path, kept.identity, ranges);
+      if (cache === undefined) return run(used, emit);
+      const found = kept();
+      if (found?.identity === null) {
+        const message = `The ranges are those of ${cache}: whether they are of this model is not checked.`;
+        emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
+        const ranges = tensorRanges(cache, found.ranges, tensors, new Map());
+        // A table has magnitudes only: the samples show extremes and channels.
+        return data.length === 0 ? ranges : withMagnitudes(await run(MAX, withoutWarnings(emit)), ranges);
+      }
+      const { digestModelFile } = await import('../identity/model-digest.js');
+      const origins = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
+      if (data.length === 0) {
+        assertOrigin(cache, found!.identity, { ...origins, method: method && methodText(used) });
+        return tensorRanges(cache, found!.ranges, tensors, channels);
+      }
+      const identity = { ...origins, data: dataDigest(), method: methodText(used) };
+      if (found !== undefined) {
+        assertOrigin(cache, found.identity, identity);
+        return tensorRanges(cache, found.ranges, tensors, channels);
+      }
+      const observed = await run(used, emit);
+      writeCalibration(cache, identity, observed);
+      // A table rounds them, and the next run reads it.
+      const ranges = withMagnitudes(observed, readCalibration(cache).ranges);
+      cached = { content: { identity: { ...identity, revision: CALIBRATION_REVISION }, ranges } };
       return ranges;
     },
   };
 }
 
-/** Throws TF_CALIBRATION_INVALID for a file of other origin than wanted, and for a tensor that it lacks. */
-async function cachedRanges(
+const MAX: ChosenMethod = { name: 'max' };
+
+const nothingToRead = (cache?: string) =>
+  new TrtforgeError(
+    'TF_USAGE',
+    cache === undefined
+      ? 'A calibration has neither samples nor a cache.'
+      : `There are no samples, and there is no calibration cache ${cache}.`,
+    { remedy: 'Pass samples: --calibration FILE.' },
+  );
+
+/** `ranges.json` of an encoder is `ranges.encoder.json`. */
+function cacheOfComponent(cache: string, component: string): string {
+  const { dir, name, ext } = parse(cache);
+  return join(dir, `${name}.${component}${ext}`);
+}
+
+/** Throws TF_CALIBRATION_INVALID for a tensor that the ranges of a file lack. */
+function tensorRanges(
   path: string,
+  ranges: CalibratedRanges,
   tensors: readonly string[],
   channels: ReadonlyMap<string, number>,
-  wanted: Partial<CalibrationIdentity>,
-  emit: EventListener,
-): Promise<CalibratedRanges> {
-  const { identity, ranges } = readCalibration(path, wanted);
-  const isTable = identity === null;
-  if (isTable) {
-    const message = `The ranges are those of ${path}: whether they are of this model is not checked.`;
-    emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
-  }
+): CalibratedRanges {
   return new Map(
     tensors.map((name): [string, TensorRange] => {
       const range = ranges.get(name);
-      const isWhole = isTable || range?.channels !== undefined || !channels.has(name);
+      const isWhole = range?.channels !== undefined || !channels.has(name);
       if (range !== undefined && isWhole) return [name, range];
       const what = range === undefined ? 'range' : 'channels';
       throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no ${what} of the tensor ${name}.`, {
@@ -186,6 +221,21 @@ async function cachedRanges(
     }),
   );
 }
+
+const withMagnitudes = (observed: CalibratedRanges, magnitudes: CalibratedRanges): CalibratedRanges =>
+  new Map(
+    [...observed].map(([name, range]) => [
+      name,
+      { ...range, amax: magnitudes.get(name)?.amax ?? range.amax },
+    ]),
+  );
+
+/** For a run whose ranges do not count: whether they grow makes no difference. */
+const withoutWarnings =
+  (emit: EventListener): EventListener =>
+  (event) => {
+    if (event.type !== 'log' || event.source !== CALIBRATION_LOG) emit(event);
+  };
 
 type Context = Pick<Parameters<Calibration['observe']>[1], 'emit' | 'signal'>;
 
@@ -199,10 +249,14 @@ async function opener(model: string, { provider = 'cpu', ...place }: PlaceOption
     openOrtSession(path, { provider, ...place, ...context, weightsFolder, givenModel: model });
 }
 
-async function samplesOf(sources: readonly SampleSource[], signal: AbortSignal | undefined) {
+async function samplesOf(
+  sources: readonly SampleSource[],
+  signal: AbortSignal | undefined,
+  began: (origin: string) => void,
+) {
   const { preparedSamples } = await import('./prepared-samples.js');
   return ({ inputs }: { readonly inputs: Parameters<typeof preparedSamples>[1] }) =>
-    preparedSamples(sources, inputs, signal);
+    preparedSamples(sources, inputs, signal, began);
 }
 
 /** Undefined where a source has to be read for it. */

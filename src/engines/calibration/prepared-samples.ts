@@ -12,12 +12,13 @@ const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32', '
 
 /**
  * The samples in the types of the inputs, each checked: names, types, shapes, NaN and infinities, and at the end that no float input was 0 in all of
- * them. Throws TF_SESSION_INPUT and TF_CALIBRATION_INVALID with the input and the file, what reading throws, TF_CANCELLED.
+ * them. `began` gets how messages call each, before it. Throws TF_SESSION_INPUT and TF_CALIBRATION_INVALID with the input and the file, what reading throws, TF_CANCELLED.
  */
 export async function* preparedSamples(
   sources: readonly SampleSource[],
   inputs: readonly Binding[],
   signal: AbortSignal | undefined,
+  began: (origin: string) => void = () => {},
 ): AsyncIterable<NamedTensors> {
   const largest = new Map<string, number>();
   for (const source of sources)
@@ -25,6 +26,7 @@ export async function* preparedSamples(
       throwIfCancelled(signal, 'reading the calibration data');
       const tensors = converted(sample, inputs);
       for (const [name, tensor] of tensors) note(largest, name, tensor, sample.origin);
+      began(sample.origin);
       yield tensors;
     }
   for (const [name, magnitude] of largest)

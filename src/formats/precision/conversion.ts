@@ -7,7 +7,7 @@ const count = z.number().int().nonnegative();
 const calibrationFactsSchema = z.object({
   /** Files and folders of samples. */
   data: z.array(z.string()),
-  /** That the model ran on, one after another; 0 where the cache had the ranges. */
+  /** That the model ran on, one after another; 0 where the cache had all that was needed. */
   samples: count,
   cache: z.string().nullable(),
   /** How images were prepared, and their size where the model leaves it open; null where no preparation was named. */

@@ -43,9 +43,9 @@ interface DeclaredInput {
 
 /** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
 export interface Calibration {
-  /** SHA-256 over what the samples hold and how they are prepared: part of the identity. Reads them. */
+  /** SHA-256 over what decides the ranges, samples and how they are prepared, or a table: part of the identity. Reads them. */
   readonly digest: () => string;
-  /** How ranges are chosen for formats that quantize: `max`, `percentile:99.99`, `entropy`, `mse`. */
+  /** How ranges are chosen for formats that quantize: `max`, `percentile:99.99`, `entropy`, `mse`; `unknown` where a table has them. */
   readonly method: string;
   /** The range of every activation, for `dataMax`. */
   readonly observe: ObserveRanges;
@@ -53,8 +53,8 @@ export interface Calibration {
   readonly calibrate: Calibrate;
   /** For the result, after the ranges were asked for. */
   readonly facts?: () => CalibrationFacts;
-  /** The same over the samples whose tensors are inputs of a model with these; undefined where there are none. Reads names only. */
-  readonly forInputs?: (inputs: readonly DeclaredInput[]) => Calibration | undefined;
+  /** The same for one model of several: with the samples whose tensors are its inputs, and a cache of its own; undefined where it has neither. Reads names only. */
+  readonly forComponent?: (name: string, inputs: readonly DeclaredInput[]) => Calibration | undefined;
 }
 
 /** How to convert, as a user passes it; everything has a default. */

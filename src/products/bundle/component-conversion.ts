@@ -11,8 +11,8 @@ export interface ComponentConversion {
 }
 
 /**
- * Samples count for the components whose inputs they have. The others, mostly a predictor and a joint network that are small beside their encoder, get what the rest of
- * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized. Throws TF_CALIBRATION_INVALID where no component has samples, and what opening them throws.
+ * Samples count for the components whose inputs they have, and each component has a calibration cache of its own. The others, mostly a predictor and a joint network that are small beside their encoder, get what the rest of
+ * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized. Throws TF_CALIBRATION_INVALID where no component has samples or a cache, and what opening them throws.
  */
 export function componentConversions(
   { precision, conversion }: BundleRequest,
@@ -25,12 +25,16 @@ export function componentConversions(
     component,
     calibration === undefined
       ? shared
-      : { ...shared, calibration: calibration.forInputs?.(component.inputs) },
+      : { ...shared, calibration: calibration.forComponent?.(component.name, component.inputs) },
   ]);
   if (calibration !== undefined && choices.every(([, chosen]) => chosen?.calibration === undefined))
-    throw new TrtforgeError('TF_CALIBRATION_INVALID', 'The samples have the inputs of no component.', {
-      remedy: `Pass samples of one: ${components.map(({ name, inputs }) => `${name} takes ${namesOf(inputs)}`).join('; ')}.`,
-    });
+    throw new TrtforgeError(
+      'TF_CALIBRATION_INVALID',
+      'No component has samples or a calibration cache of its own.',
+      {
+        remedy: `Pass samples of one: ${components.map(({ name, inputs }) => `${name} takes ${namesOf(inputs)}`).join('; ')}.`,
+      },
+    );
   return new Map(
     choices.map(([component, chosen]): [string, ComponentConversion] => {
       const { name, inputs } = component;

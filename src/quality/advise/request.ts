@@ -22,8 +22,8 @@ export interface AdviseRequest {
   /** Samples that nothing is calibrated on; without any, part of `data` is held out (`PART_RULE`). */
   readonly heldOut: readonly string[];
   readonly preparation: Preparation;
-  /** How ranges are chosen, as `parseMethod` reads it. */
-  readonly method: string;
+  /** How ranges are chosen, as `parseMethod` reads it; default `mse`. */
+  readonly method?: string;
   /** Everything else about the conversion; its calibration is made of `data`. */
   readonly conversion: Omit<ConversionOptions, 'calibration' | 'unquantizedNodes'>;
   /** Default: 30 dB; with a task one hundredth of its metric. */

@@ -168,6 +168,16 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     expect(json<ConversionResult>()).toMatchObject({ quantization: { method: 'mse' }, warnings: [] });
     const content = JSON.parse(written);
     expect(content.ranges.x.amax).toBeCloseTo(8, 1);
+    const otherwise = await trtforge([
+      'convert',
+      wide,
+      '-o',
+      output,
+      ...fromCache,
+      '--calibration-method',
+      'max',
+    ]);
+    expect(otherwise.json().error).toMatchObject({ details: { differing: ['method'] } });
     content.ranges.x.amax = 6;
     writeFileSync(cache, JSON.stringify(content));
     const second = await int8(sample);
@@ -190,6 +200,35 @@ describeWith('onnxruntime', 'trtforge convert --calibration', () => {
     }
     expect(readFileSync(cache, 'utf8')).toBe(written);
   });
+
+  it.each(['int8', 'int4'])(
+    'writes the same %s model when it finds the table that it wrote',
+    async (type) => {
+      const g = new GraphBuilder('wide');
+      g.input('x', 'float32', [1, 64]);
+      const values = Float32Array.from({ length: 64 * 64 }, (_, at) => Math.sin(at));
+      g.initializer('w', tensorFrom('float32', [64, 64], values));
+      g.initializer('b', tensorFrom('float32', [64], new Float32Array(64)));
+      g.node('Gemm', { name: 'first', inputs: ['x', 'w', 'b'], outputs: ['h'] });
+      g.node('Gemm', { name: 'last', inputs: ['h', 'w', 'b'], outputs: ['y'] });
+      g.output('y', 'float32', [1, 64]);
+      const wide = join(folder, 'gemm.onnx');
+      await writeModel(buildModel(g), wide);
+      const sample = join(folder, 'gemm.npz');
+      const row = tensorFrom('float32', [1, 64], values.slice(0, 64));
+      writeNpz(sample, new Map([['x', row]]));
+      const table = join(folder, `${type}.cache`);
+      const convert = async (...more: string[]) => {
+        const words = ['--precision', type, '--calibration', sample, ...more];
+        expect((await trtforge(['convert', wide, '-o', output, ...words])).exitCode).toBe(0);
+        return readFileSync(output);
+      };
+      const kept = ['--calibration-cache', table];
+      const [first, second] = [await convert(...kept), await convert(...kept)];
+      expect(readFileSync(table, 'utf8')).toMatch(/^TRT-/);
+      expect(second.equals(first)).toBe(true);
+    },
+  );
 
   it('is done by forge as well, and its command repeats it', async () => {
     const sample = join(folder, 'sample.npz');

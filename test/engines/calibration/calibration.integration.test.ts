@@ -69,7 +69,25 @@ test('names the sample on which the model cannot run', async () => {
   });
   await expect(run).rejects.toMatchObject({
     code: 'TF_ONNXRUNTIME_FAILED',
-    message: expect.stringMatching(/^Calibration sample 2: .*99/),
+    message: expect.stringMatching(/sample 2 of .*ids\.npy.*99/),
+  });
+});
+
+test('names the sample that makes an activation infinite', async () => {
+  const steep = join(folder, 'steep.onnx');
+  const powers = new GraphBuilder('g');
+  powers.input('x', 'float32', ['batch', 4]);
+  powers.node('Exp', { name: 'exp', inputs: ['x'], outputs: ['y'] });
+  powers.output('y', 'float32', ['batch', 4]);
+  await writeModel(buildModel(powers), steep);
+  const run = calibrationOf({ data: [samples, data('steep.npy', 1000)] }).calibrate(steep, ['y'], {
+    emit: () => {},
+    dtype: 'int8',
+    channels: new Map(),
+  });
+  await expect(run).rejects.toMatchObject({
+    code: 'TF_CALIBRATION_INVALID',
+    message: expect.stringMatching(/sample 1 of .*steep\.npy/),
   });
 });
 
@@ -89,6 +107,8 @@ describe('a calibration cache', () => {
     const own = calibrationOf({ data: [], cache });
     const made = calibrationOf({ data: [samples], method: 'max' });
     expect([own.method, own.digest()]).toEqual(['max', made.digest()]);
+    // The identity is of the method that was named, so that no engine of another is found.
+    expect(calibrationOf({ data: [], cache, method: 'entropy' }).method).toBe('entropy');
     const other = join(folder, 'other.onnx');
     const h = new GraphBuilder('other');
     h.input('x', 'float32', ['batch', 4]);
@@ -110,6 +130,22 @@ describe('a calibration cache', () => {
         code: 'TF_CALIBRATION_INVALID',
         details: { differing: [differing] },
       });
+  });
+
+  test('has a method of every spelling, and that of extremes where only weights get codes', async () => {
+    const percentile = join(folder, 'percentile.json');
+    await calibrate({ data: [samples], method: 'percentile', cache: percentile });
+    expect(await calibrate({ data: [], method: 'percentile', cache: percentile })).toMatchObject({
+      hasRun: false,
+    });
+    const weights = join(folder, 'weights.json');
+    const ofWeights = (data: readonly string[]) =>
+      calibrationOf({ data, method: 'entropy', cache: weights }).calibrate(model, ['x'], {
+        emit: () => {},
+        dtype: null,
+        channels: new Map([['x', 1]]),
+      });
+    expect(await ofWeights([samples])).toEqual(await ofWeights([]));
   });
 
   test('of other data, by another method or without a tensor is rejected', async () => {
@@ -142,9 +178,47 @@ describe('a calibration cache', () => {
     expect(calibrationOf({ data: [], cache: table }).digest()).not.toBe(first);
   });
 
-  test('without data has to be there', () => {
-    expect(() => calibrationOf({ data: [], cache: join(folder, 'absent.json') })).toThrow(
-      expect.objectContaining({ code: 'TF_USAGE' }),
-    );
+  test('as a table gives magnitudes, beside data that give the rest', async () => {
+    const table = join(folder, 'beside.cache');
+    const of = (y: string) => {
+      writeFileSync(table, `TRT-8602-EntropyCalibration2\nx: 3c010a14\ny: ${y}\n`);
+      const { method, digest } = calibrationOf({ data: [samples], method: 'mse', cache: table });
+      return { method, digest: digest() };
+    };
+    const [one, other] = [of('40400000'), of('40000000')];
+    const without = calibrationOf({ data: [samples], method: 'mse' }).digest();
+    expect(new Set([one.digest, other.digest, without]).size).toBe(3);
+    expect(one.method).toBe('unknown');
+    expect(await calibrate({ data: [samples], cache: table })).toEqual({
+      y: { min: 0, max: 3, amax: 254 },
+      hasRun: true,
+      warned: true,
+    });
+  });
+
+  test('as a table that a run writes makes the next run find the same', async () => {
+    const table = join(folder, 'new.cache');
+    const run = async () => {
+      const calibration = calibrationOf({ data: [samples], method: 'mse', cache: table });
+      const ranges = await calibration.calibrate(model, ['x', 'y'], {
+        emit: () => {},
+        dtype: 'float8_e4m3fn',
+        channels: new Map([['y', 1]]),
+      });
+      return { ranges, method: calibration.method };
+    };
+    const [first, second] = [await run(), await run()];
+    expect(second.ranges).toEqual(first.ranges);
+    expect(second.ranges.get('y')?.channels).toBeDefined();
+    // Each is what decided the ranges of its run.
+    expect([first.method, second.method]).toEqual(['mse', 'unknown']);
+  });
+
+  test('without data has to be there', async () => {
+    const request = { data: [], cache: join(folder, 'absent.json') };
+    const rejected = expect.objectContaining({ code: 'TF_USAGE' });
+    expect(() => calibrationOf({ data: [] })).toThrow(rejected);
+    expect(() => calibrationOf(request).digest()).toThrow(rejected);
+    await expect(calibrate(request)).rejects.toEqual(rejected);
   });
 });

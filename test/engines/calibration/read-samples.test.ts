@@ -265,8 +265,8 @@ describe('images', async () => {
 
   test('are for models that take images', () => {
     const calibration = calibrationOf({ data: [pictures], preprocess: 'yolo' });
-    expect(calibration.forInputs?.(images)).toBeDefined();
-    expect(calibration.forInputs?.(batch)).toBeUndefined();
+    expect(calibration.forComponent?.('encoder', images)).toBeDefined();
+    expect(calibration.forComponent?.('encoder', batch)).toBeUndefined();
   });
 
   test('the preparation is part of the digest', () => {
@@ -304,7 +304,8 @@ describe('audio', () => {
   });
 
   test('is for such encoders only', async () => {
-    const isFor = (inputs: readonly Binding[]) => calibrationOf({ data: [wav] }).forInputs?.(inputs);
+    const isFor = (inputs: readonly Binding[]) =>
+      calibrationOf({ data: [wav] }).forComponent?.('encoder', inputs);
     expect(isFor([input('signal', [1, 64, null])])).toBeDefined();
     expect(isFor(images)).toBeUndefined();
     await expect(samplesIn([wav], images)).rejects.toMatchObject({ code: 'TF_SESSION_BINDING' });
@@ -366,7 +367,7 @@ test('of several data those count whose tensors a model takes', async () => {
   const [x, only] = [npz({ x: floats([1, 2]) }), npy(floats([1, 2]))];
   const data = [x, named, only, recorded.path];
   const filesFor = (...inputs: readonly Binding[]) =>
-    calibrationOf({ data }).forInputs?.(inputs)?.facts?.().data;
+    calibrationOf({ data }).forComponent?.('encoder', inputs)?.facts?.().data;
   expect(filesFor(input('x', ['batch', 2]))).toEqual([x, only]);
   expect(filesFor(input('x', ['batch', 2]), input('y', ['batch', 2]))).toEqual([x, named]);
   expect(filesFor(input('state', [1, 2]), input('more', [1, 2]))).toEqual([recorded.path]);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import { writeCalibration } from '../../../src/formats/precision/calibrate/cache.js';
 import type { ConversionOptions } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
@@ -71,6 +72,21 @@ describe('samples count for the components whose inputs they have', () => {
       ['encoder', 'int8', 1, 0],
       ['joint', 'int8', 1, 0],
     ]);
+  });
+
+  it('each component has a cache of its own, which stands in for samples where there are none', async () => {
+    const cache = join(folder, 'ranges.json');
+    const own = (name: string) => join(folder, `ranges.${name}.json`);
+    const caches = (data: readonly string[]) => {
+      const conversion = { calibration: calibrationOf({ data: data.map(file), cache }) };
+      const found = componentConversions({ meta: '', outdir: '', precision: 'int8', conversion }, components);
+      return [...found].map(([, { options }]) => options.conversion?.calibration?.facts?.().cache);
+    };
+    expect(caches(['sound', 'both'])).toEqual([own('encoder'), own('joint')]);
+    expect(() => caches([])).toThrow(expect.objectContaining({ code: 'TF_CALIBRATION_INVALID' }));
+    writeCalibration(own('joint'), { data: 'd', method: 'max', dtype: 'int8', model: 'm' }, new Map());
+    expect(caches([])).toEqual([undefined, own('joint')]);
+    expect(caches(['sound'])).toEqual([own('encoder'), undefined]);
   });
 
   it('data of no component are an error that names the inputs', () => {

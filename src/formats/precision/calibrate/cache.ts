@@ -51,8 +51,8 @@ const cacheSchema = z.object({
 /** Ranges from a file. */
 export interface CachedRanges {
   readonly ranges: CalibratedRanges;
-  /** What a cache of trtforge states of its origin; null for a table of another program, which states none. */
-  readonly identity: CalibrationIdentity | null;
+  /** What a cache of trtforge states of its origin; null for a table, which states none. */
+  readonly identity: (CalibrationIdentity & { readonly revision: number }) | null;
 }
 
 /**
@@ -84,13 +84,8 @@ export function readCalibration(path: string, wanted: Partial<CalibrationIdentit
     );
   const parsed = cacheSchema.safeParse(content);
   if (!parsed.success) throw invalid(faultText(parsed.error));
-  const { revision, ...identity } = parsed.data.identity;
-  // The same samples give other ranges by another revision; ranges without samples are what they are.
-  assertSame(
-    path,
-    { revision, ...identity },
-    wanted.data === undefined ? wanted : { revision: CALIBRATION_REVISION, ...wanted },
-  );
+  const { identity } = parsed.data;
+  assertOrigin(path, identity, wanted);
   const ranges = Object.entries(parsed.data.ranges).map(
     ([name, { channels, ...range }]): [string, TensorRange] => [
       name,
@@ -102,7 +97,7 @@ export function readCalibration(path: string, wanted: Partial<CalibrationIdentit
   return { identity, ranges: new Map(ranges) };
 }
 
-type Keyed = z.infer<typeof cacheSchema>['identity'];
+type Keyed = NonNullable<CachedRanges['identity']>;
 
 /** Revision and method first: they decide how data are digested. */
 const fields: Readonly<Record<keyof Keyed, string>> = {
@@ -113,7 +108,11 @@ const fields: Readonly<Record<keyof Keyed, string>> = {
   model: 'the model',
 };
 
-function assertSame(path: string, cached: Keyed, wanted: Partial<Keyed>): void {
+/** Throws TF_CALIBRATION_INVALID, with the fields, for ranges that state another value of what is wanted. */
+export function assertOrigin(path: string, cached: Keyed, origin: Partial<CalibrationIdentity>): void {
+  // The same samples give other ranges by another revision; ranges without samples are what they are.
+  const wanted: Partial<Keyed> =
+    origin.data === undefined ? origin : { revision: CALIBRATION_REVISION, ...origin };
   const differing = (Object.keys(fields) as (keyof Keyed)[]).filter(
     (field) => wanted[field] !== undefined && cached[field] !== wanted[field],
   );

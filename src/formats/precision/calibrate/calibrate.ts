@@ -28,6 +28,8 @@ export interface CalibrateContext extends ObserveContext {
   readonly dtype?: QuantizedDtype;
   /** The tensors whose channels are wanted too, with the axis of the channels. */
   readonly channels?: ReadonlyMap<string, number>;
+  /** How messages call the sample that runs; default: by its number. */
+  readonly sampleName?: () => string;
 }
 
 /** So much growth of a range in the last quarter of the samples, in more than this share of the tensors, means that more samples would widen ranges on. */
@@ -44,8 +46,10 @@ export function calibrateTensors<S extends ObservingSession>(
   tensors: readonly string[],
   samples: SamplesFor<S>,
   openSession: (model: ObservedFile) => Promise<S>,
-  { method, dtype = 'int8', channels = new Map(), emit = ignoreEvents, signal, total }: CalibrateContext,
+  context: CalibrateContext,
 ): Promise<CalibratedRanges> {
+  const { method, dtype = 'int8', channels = new Map(), sampleName, total } = context;
+  const { emit = ignoreEvents, signal } = context;
   return withObservedModel(
     modelPath,
     tensors,
@@ -68,7 +72,9 @@ export function calibrateTensors<S extends ObservingSession>(
           const extremes = await session.observe(sample, { ...observing, signal });
           done++;
           for (const [index, output] of outputs.entries())
-            seen[index]!.add(finite(extremes.get(output), tensors[index]!, done));
+            seen[index]!.add(
+              finite(extremes.get(output), tensors[index]!, sampleName?.() ?? `sample ${done}`),
+            );
           emit({ type: 'progress', phase: 'calibrate', done, total });
         }
         if (done === 0) throw invalid('The calibration data have no sample.', 'Pass one sample at least.');
@@ -146,13 +152,13 @@ function growthWarning(tensors: readonly string[], seen: readonly Seen[]): strin
   return `In the last quarter of ${samples} samples the ranges of ${growing.length} of ${tensors.length} tensors still grew by more than 10 %, that of ${tensors[worst.index]} by ${by}. ${more}`;
 }
 
-function finite(extremes: Extremes | undefined, tensor: string, sample: number): Extremes {
+function finite(extremes: Extremes | undefined, tensor: string, sample: string): Extremes {
   if (extremes === undefined) throw new TrtforgeError('TF_INTERNAL', `No run gave ${tensor}.`);
   const { min, max } = extremes;
   if (Number.isFinite(min) && Number.isFinite(max)) return extremes;
   const what = Number.isNaN(min) ? 'NaN' : 'an infinity';
   throw invalid(
-    `The activation ${tensor} has ${what} in sample ${sample}.`,
+    `The activation ${tensor} has ${what} in ${sample}.`,
     'Its inputs are finite, so the model computes it: see which weight or operation does, or remove the sample.',
   );
 }

@@ -15,6 +15,7 @@ import { step } from '../../../cli/plan.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
+import { DEFAULT_METHOD } from '../../../formats/precision/calibrate/method.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
 import { advise, decideAdvice } from '../../../quality/advise/advise.js';
@@ -144,7 +145,9 @@ export const command = defineCommand({
         step('run', model, {
           detail: `FP32 on ${plural(samples.tensors.length, 'held-out sample')}, ${plural(judged.names.length, 'tensor')} compared`,
         }),
-        ...(format.activations ? [step('calibrate', model, { detail: options.calibrationMethod })] : []),
+        ...(format.activations
+          ? [step('calibrate', model, { detail: options.calibrationMethod ?? DEFAULT_METHOD })]
+          : []),
         step('try', `each part of the model alone in ${format.label}`, {
           detail: 'then as many as the budget allows',
         }),
