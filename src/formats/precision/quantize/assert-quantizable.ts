@@ -1,8 +1,8 @@
 import { TrtforgeError } from '../../../errors.js';
-import type { Flow, Value } from '../flow.js';
+import type { Flow } from '../flow.js';
 import { floatFormats, quantizedFormats } from '../formats/index.js';
 import type { ResolvedConversion } from '../options.js';
-import { type Placement, placeQuantizers } from './placement.js';
+import { type Obstacles, type Placement, placeQuantizers } from './placement.js';
 
 /**
  * Throws TF_NOT_QUANTIZABLE for a placement without a pair, unless that is what the user named or allowed: with the rules that kept nodes out, and the
@@ -13,12 +13,12 @@ export function assertQuantizable(
   path: string,
   flow: Flow,
   options: ResolvedConversion,
-  without: ReadonlyMap<Value, string> = new Map(),
+  obstacles?: Obstacles,
 ): void {
   const { quantization, allowUnquantized } = options;
   if (quantization === undefined || allowUnquantized || isAny(decisions)) return;
   const unnamed = { ...options, keepNodes: [], keepOps: new Set<string>(), unquantizedNodes: [] };
-  if (isAny(placeQuantizers(flow, unnamed, without).decisions)) return;
+  if (isAny(placeQuantizers(flow, unnamed, obstacles).decisions)) return;
   const able = quantizedFormats.filter((format) => {
     const asked = { ...unnamed, quantization: { ...quantization, format } };
     return format !== quantization.format && isAny(placeQuantizers(flow, asked).decisions);

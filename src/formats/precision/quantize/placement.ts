@@ -30,6 +30,14 @@ export interface Placement {
   readonly activations: readonly Value[];
 }
 
+/** Why no scale fits a value; undefined where one does, or where that is not known yet. */
+export interface Obstacles {
+  activation(value: Value): string | undefined;
+  weight(operand: WeightOperand): string | undefined;
+}
+
+const notKnown: Obstacles = { activation: () => undefined, weight: () => undefined };
+
 /** What operations are quantized as, besides the rules that keep them out. */
 export const placements: Readonly<Record<string, string>> = {
   weighted: 'Operations with a stored weight',
@@ -45,13 +53,13 @@ export const leftOut: Readonly<Record<string, string>> = {
 
 /**
  * Decides which operations of a model are quantized, by NVIDIA's published rules for explicit quantization and by what plans of tensorrt-rtx show:
- * all inputs of operations with weights, none of their outputs. Nothing is changed. With `without`, values that have no usable range, what reads
- * them is kept out.
+ * all inputs of operations with weights, none of their outputs. Nothing is changed. What reads a value with an
+ * obstacle is kept out.
  */
 export function placeQuantizers(
   flow: Flow,
   options: ResolvedConversion,
-  without: ReadonlyMap<Value, string> = new Map(),
+  obstacles: Obstacles = notKnown,
 ): Placement {
   const { quantization } = options;
   if (quantization === undefined) return { decisions: [], activations: [] };
@@ -60,11 +68,11 @@ export function placeQuantizers(
   const decisions = new Map<Operation, PlacementDecision>();
   for (const operation of flow.operations)
     if (weighted.has(operation.node.opType) && hasFloats(operation))
-      decisions.set(operation, decideWeighted(operation, facts, without));
+      decisions.set(operation, decideWeighted(operation, facts, obstacles));
   const isQuantized = (operation: Operation) => decisions.get(operation)?.quantized === true;
   if (format.activations) {
     for (const operation of flow.operations) {
-      const decision = decideResidual(operation, facts, isQuantized, without);
+      const decision = decideResidual(operation, facts, isQuantized, obstacles);
       if (decision !== undefined) decisions.set(operation, decision);
     }
     const withPair = new Set(activationsOf(decisions.values()));
@@ -95,7 +103,7 @@ const kept = (operation: Operation, rule: string, reason: string): PlacementDeci
 function decideWeighted(
   operation: Operation,
   facts: PlacementFacts,
-  without: ReadonlyMap<Value, string>,
+  obstacles: Obstacles,
 ): PlacementDecision {
   for (const rule of placementRules) {
     const reason = rule.decide(operation, facts);
@@ -104,10 +112,10 @@ function decideWeighted(
   const weight = weightOperand(operation);
   const [value] = operation.inputs;
   const activations = facts.format.activations && value !== undefined ? [{ operation, index: 0, value }] : [];
-  for (const each of [...activations, ...(weight === undefined ? [] : [weight])]) {
-    const why = without.get(each.value);
-    if (why !== undefined) return kept(operation, 'range', why);
-  }
+  const obstacle =
+    activations.map((each) => obstacles.activation(each.value)).find((why) => why !== undefined) ??
+    (weight && obstacles.weight(weight));
+  if (obstacle !== undefined) return kept(operation, 'range', obstacle);
   return {
     ...kept(operation, 'weighted', 'it multiplies by a stored weight'),
     quantized: true,
@@ -120,15 +128,15 @@ function decideResidual(
   operation: Operation,
   { format }: PlacementFacts,
   isQuantized: (operation: Operation) => boolean,
-  without: ReadonlyMap<Value, string>,
+  obstacles: Obstacles,
 ): PlacementDecision | undefined {
   if (!format.operators.has('Add') || operation.node.opType !== 'Add' || !hasFloats(operation))
     return undefined;
   const index = residualInput(operation, isQuantized);
   const value = index === undefined ? undefined : operation.inputs[index];
   if (index === undefined || value === undefined || isConstant(value)) return undefined;
-  const why = without.get(value);
-  if (why !== undefined) return kept(operation, 'range', why);
+  const obstacle = obstacles.activation(value);
+  if (obstacle !== undefined) return kept(operation, 'range', obstacle);
   return {
     ...kept(operation, 'residual', `"${value.name}" is added to the result of a quantized convolution`),
     quantized: true,

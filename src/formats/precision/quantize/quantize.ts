@@ -18,7 +18,7 @@ import { type BiasOperand, biasOperand, meanError } from './bias-correction.js';
 import type { InputMoments } from './error-kernel.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
 import { isConstant, type WeightOperand } from './operands.js';
-import { type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
+import { type Obstacles, type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
 import { scaleGroups } from './scale-groups.js';
 import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
@@ -77,15 +77,6 @@ export async function quantizeModel(
           calibrate(path, names, { emit, signal, channels, dtype: format.activations ? dtype : null }),
         );
   const storedScale = storedScales(rest);
-
-  const without = new Map<Value, string>();
-  const magnitudes = new Map<Value, number>();
-  for (const value of first.activations) {
-    const amax = ranges.get(value.name)?.amax;
-    const why = unusable(value, amax, (magnitude) => storedScale(magnitude, format.largest));
-    if (why === undefined) magnitudes.set(value, amax ?? 0);
-    else without.set(value, why);
-  }
   const weights = await inPhase('scales', emit, () =>
     scalesOfWeights(
       model,
@@ -95,19 +86,26 @@ export async function quantizeModel(
       signal,
     ),
   );
-  for (const { weight } of first.decisions) {
-    const scales = weight && weights.of(weight);
-    if (weight !== undefined && typeof scales === 'string') without.set(weight.value, scales);
-  }
 
-  const placement = without.size === 0 ? first : placeQuantizers(flow, options, without);
-  assertQuantizable(placement, path, flow, options, without);
-  const shared = scaleGroups(flow, placement.activations, magnitudes);
+  const scaleOf = (magnitude: number) => storedScale(magnitude, format.largest);
+  const obstacles: Obstacles = {
+    activation: (value) => unusable(value, ranges.get(value.name)?.amax, scaleOf),
+    weight: (operand) => {
+      const scales = weights.of(operand);
+      return typeof scales === 'string' ? scales : undefined;
+    },
+  };
+  const placement = placeQuantizers(flow, options, obstacles);
+  // What the user named was not calibrated: that it has no range keeps nothing out.
+  const calibrated = new Set(first.activations);
+  assertQuantizable(placement, path, flow, options, {
+    ...obstacles,
+    activation: (value) => (calibrated.has(value) ? obstacles.activation(value) : undefined),
+  });
+  const magnitudes = placement.activations.map((value) => [value, ranges.get(value.name)!.amax] as const);
+  const shared = scaleGroups(flow, new Map(magnitudes));
   const activations = new Map(
-    placement.activations.map((value) => {
-      const amax = shared.get(value) ?? 1;
-      return [value, { amax, scale: storedScale(amax, format.largest) ?? 1 }];
-    }),
+    Array.from(shared, ([value, amax]) => [value, { amax, scale: scaleOf(amax)! }] as const),
   );
   const scalesOf = (operand: WeightOperand): WeightScales => {
     const scales = weights.of(operand);
@@ -119,7 +117,7 @@ export async function quantizeModel(
     correctedBiases(model, placement, format, ranges, scalesOf, signal),
   );
   const inserted = insertQuantizers(flow, placement, format, {
-    activation: (value) => activations.get(value)?.scale ?? 1,
+    activation: (value) => activations.get(value)!.scale,
     weight: scalesOf,
     biases,
   });

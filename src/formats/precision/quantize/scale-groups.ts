@@ -9,12 +9,8 @@ const copies: ReadonlySet<string> = new Set(
  * The magnitudes of activations with pairs, where all that are copies of each other have the largest among them. With two scales a QuantizeLinear cannot move
  * through a Concat or a pooling, and codes are computed again in between.
  */
-export function scaleGroups(
-  flow: Flow,
-  activations: readonly Value[],
-  magnitudes: ReadonlyMap<Value, number>,
-): ReadonlyMap<Value, number> {
-  const leaders = new Map(activations.map((value) => [value, value]));
+export function scaleGroups(flow: Flow, magnitudes: ReadonlyMap<Value, number>): ReadonlyMap<Value, number> {
+  const leaders = new Map([...magnitudes.keys()].map((value) => [value, value]));
   const leader = (value: Value): Value => {
     const next = leaders.get(value) ?? value;
     return next === value ? value : leader(next);
@@ -28,9 +24,7 @@ export function scaleGroups(
     if (first !== undefined) for (const value of others) leaders.set(leader(value), leader(first));
   }
   const largest = new Map<Value, number>();
-  for (const value of activations) {
-    const magnitude = Math.max(largest.get(leader(value)) ?? 0, magnitudes.get(value) ?? 0);
-    largest.set(leader(value), magnitude);
-  }
-  return new Map(activations.map((value) => [value, largest.get(leader(value)) ?? 0]));
+  for (const [value, magnitude] of magnitudes)
+    largest.set(leader(value), Math.max(largest.get(leader(value)) ?? 0, magnitude));
+  return new Map([...magnitudes.keys()].map((value) => [value, largest.get(leader(value))!]));
 }

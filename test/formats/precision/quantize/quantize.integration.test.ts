@@ -311,6 +311,41 @@ describe('INT8', () => {
   });
 });
 
+it('where one branch of an addition is kept out, the other operand has no range and gets no pair', async () => {
+  const g = new GraphBuilder('branches');
+  g.input('x', 'float32', ['n', 32, 8, 8]);
+  const conv = (name: string, input: string) => {
+    g.initializer(`${name}.weight`, noise([32, 32, 1, 1], 0.1, name.length));
+    g.initializer(`${name}.bias`, noise([32], 500, name.length));
+    return g.node('Conv', {
+      name,
+      inputs: [input, `${name}.weight`, `${name}.bias`],
+      outputs: [`${name}.out`],
+    });
+  };
+  const scalar = (value: number) => g.initializer('shift', floats([1], [value]));
+  g.node('Sub', { name: 'below', inputs: ['x', scalar(1000)], outputs: ['negative'] });
+  const zero = g.node('Relu', { name: 'zero', inputs: ['negative'], outputs: ['zeros'] });
+  const sum = g.node('Add', {
+    name: 'add',
+    inputs: [conv('longer', zero), conv('other', 'x')],
+    outputs: ['sum'],
+  });
+  const last = conv('after', g.node('Relu', { name: 'relu', inputs: [sum], outputs: ['r'] }));
+  g.node('Neg', { name: 'negative', inputs: [last], outputs: ['y'] });
+  g.output('y', 'float32', ['n', 32, 8, 8]);
+  const made = await quantized(g, 'int8', { x });
+  expect(decisions(made)).toEqual({
+    longer: 'not range',
+    other: 'weighted',
+    add: 'not range',
+    after: 'weighted',
+  });
+  const paired = made.result.quantization?.activations.map(({ tensor }) => tensor);
+  expect(paired).toEqual(['x', 'r']);
+  expect(await sqnr(made.input, made.output, { x })).toBeGreaterThan(30);
+});
+
 it.each([
   [undefined, []],
   [1024, ['add', 'relu2']],
