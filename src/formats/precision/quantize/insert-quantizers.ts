@@ -122,7 +122,9 @@ class Inserter {
   #replaceBias({ operation, index, value }: BiasOperand, values: Float32Array): void {
     const { node, scope } = operation;
     const name = value?.name ?? `${node.name || node.output[0]}_bias`;
-    const tensor = this.#addFloats(scope.graph, `${name}_corrected`, [values.length], values);
+    // A bias of more dimensions than the product has decides the rank of the sum.
+    const dims = value?.tensor?.dims.map(Number) ?? [values.length];
+    const tensor = this.#addFloats(scope.graph, `${name}_corrected`, dims, values);
     node.input[index] = tensor.name;
     if (value === undefined) this.#additions.add(tensor);
     else this.#noteReplaced(operation.inputs[index], node);

@@ -176,6 +176,20 @@ describe('INT8', () => {
     for (let channel = 0; channel < 32; channel++) expect(Math.abs(error(channel))).toBeLessThan(scale / 8);
   });
 
+  it('a corrected bias has the dimensions of the bias', async () => {
+    const g = new GraphBuilder('ranks');
+    g.input('x', 'float32', ['n', 64]);
+    g.initializer('w', noise([64, 32], 0.2, 2));
+    g.initializer('b', noise([1, 1, 32], 0.2, 3));
+    g.node('MatMul', { name: 'product', inputs: ['x', 'w'], outputs: ['a'] });
+    g.node('Add', { name: 'bias', inputs: ['a', 'b'], outputs: ['c'] });
+    g.node('Neg', { name: 'negative', inputs: ['c'], outputs: ['y'] });
+    g.output('y', 'float32', [1, 'n', 32]);
+    const made = await quantized(g, 'int8', { x: noise([5, 64], 1, 4) });
+    const bias = made.model.proto.graph?.initializer.find(({ name }) => name === 'b_corrected');
+    expect(bias?.dims.map(Number)).toEqual([1, 1, 32]);
+  });
+
   it('one tensor of codes serves two readers, and the FP32 weight is gone', async () => {
     const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) });
     const names = made.model.proto.graph?.initializer.map(({ name }) => name);
