@@ -42,8 +42,8 @@ export function biasOperand(
 
 /**
  * What the codes of a weight change in the mean of each output channel: the sum over W - Ŵ times the mean of the input (Nagel et al., "Data-free
- * quantization through weight equalization and bias correction", 2019, section 4.2). Reads the weight once. At the borders of a padded convolution it counts the
- * padding as inputs of the mean.
+ * quantization through weight equalization and bias correction", 2019, section 4.2). Each tap of a kernel counts by the share of
+ * positions at which it reads the input (`tapShares`), since padding is zero. Reads the weight once.
  */
 export function meanError(
   source: WeightStream,
@@ -51,14 +51,14 @@ export function meanError(
   operation: Operation,
   { layout, at }: WeightScales,
   format: QuantizedFormat,
-  mean: Float32Array,
+  { mean, shares }: { readonly mean: Float32Array; readonly shares: readonly number[] },
 ): Float64Array {
-  const [outputs = 0, perGroup = 0, ...kernelDims] = dims;
+  const [outputs = 0, perGroup = 0] = dims;
   const error = new Float64Array(dims[channelAxis] ?? 0);
-  const taps = kernelDims.reduce((product, dim) => product * dim, 1);
+  const taps = shares.length;
   const byTerm = Float32Array.from(
     { length: mean.length * taps },
-    (_, term) => mean[Math.floor(term / taps)]!,
+    (_, term) => mean[Math.floor(term / taps)]! * shares[term % taps]!,
   );
   const groups = Number(attributeOf(operation.node, 'group')?.i ?? 1);
   const sum =

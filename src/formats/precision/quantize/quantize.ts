@@ -6,6 +6,7 @@ import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
 import { plainDomain } from '../../onnx/operators.js';
+import { inferShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
@@ -22,6 +23,7 @@ import { type Obstacles, type Placement, type PlacementDecision, placeQuantizers
 import { scaleGroups } from './scale-groups.js';
 import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
+import { tapShares } from './tap-shares.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
 
 /** What was decided and done to the messages of the model; the codes of the weights are still to be made. */
@@ -254,6 +256,7 @@ async function correctedBiases(
   signal: AbortSignal | undefined,
 ): Promise<readonly (readonly [BiasOperand, Float32Array])[]> {
   const corrected: (readonly [BiasOperand, Float32Array])[] = [];
+  const shapes = inferShapes(model);
   for (const decision of decisions) {
     const { operation, weight } = decision;
     if (weight?.value.tensor === undefined) continue;
@@ -261,7 +264,8 @@ async function correctedBiases(
     const bias = moments && biasOperand(operation, weight);
     if (moments === undefined || bias === undefined) continue;
     const source = model.weight(weight.value.tensor);
-    const error = meanError(source, weight, operation, scalesOf(weight), format, moments.mean);
+    const input = { mean: moments.mean, shares: tapShares(operation, weight.dims.slice(2), shapes) };
+    const error = meanError(source, weight, operation, scalesOf(weight), format, input);
     const before = bias.value?.tensor === undefined ? undefined : valuesOf(model.weight(bias.value.tensor));
     corrected.push([bias, Float32Array.from(error, (change, channel) => change + (before?.[channel] ?? 0))]);
     await breathe(signal);

@@ -2,9 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { attribute as a, GraphBuilder, type ModelSpec } from '../../../../src/formats/onnx/builder.js';
 import { openModel } from '../../../../src/formats/onnx/model.js';
+import { inferShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import type { TensorRange } from '../../../../src/formats/precision/calibrate/ranges.js';
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
+import { readFlow } from '../../../../src/formats/precision/flow.js';
 import type { FormatId } from '../../../../src/formats/precision/formats/index.js';
+import { tapShares } from '../../../../src/formats/precision/quantize/tap-shares.js';
 import { converted, type Feeds, floats, integers, noise, run, written } from '../judge.js';
 import { calibrationBy, calibrationOn } from './calibration.js';
 
@@ -150,24 +153,41 @@ describe('INT8', () => {
     expect(made.result.weights).toMatchObject({ saturated: 0, toZero: 0, subnormal: 0 });
   });
 
-  it('a convolution without a bias gets one that takes up the mean of its error', async () => {
+  it.each([
+    ['of one tap', 8, 1, 0],
+    ['of which one tap in nine is inside', 1, 3, 1],
+    ['whose taps are inside at a part of the positions', 4, 3, 3],
+  ])('a convolution %s without a bias gets one that takes up the mean of its error', async (...network) => {
+    const [, size, taps, dilation] = network;
     const g = new GraphBuilder('bare');
-    g.input('x', 'float32', ['n', 32, 8, 8]);
-    g.initializer('w', noise([32, 16, 1, 1], 0.2, 2));
-    g.node('Conv', { name: 'conv', inputs: ['x', 'w'], outputs: ['a'], attributes: { group: a.int(2) } });
+    g.input('x', 'float32', ['n', 32, size, size]);
+    g.initializer('w', noise([32, 16, taps, taps], 0.2, 2));
+    g.node('Conv', {
+      name: 'conv',
+      inputs: ['x', 'w'],
+      outputs: ['a'],
+      attributes: {
+        group: a.int(2),
+        pads: a.ints(new Array(4).fill(dilation)),
+        dilations: a.ints(new Array(2).fill(Math.max(1, dilation))),
+      },
+    });
     g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
-    g.output('y', 'float32', ['n', 32, 8, 8]);
-    const shifted = new Float32Array(x.bytes.slice().buffer).map((value) => value + 3);
-    const feeds = { x: { ...x, bytes: new Uint8Array(shifted.buffer) } };
+    g.output('y', 'float32', ['n', 32, size, size]);
+    const inner = size * size;
+    const samples = 256 / inner;
+    const values = noise([samples, 32, size, size], 1, 3);
+    const shifted = new Float32Array(values.bytes.slice().buffer).map((value) => value + 3);
+    const feeds = { x: { ...values, bytes: new Uint8Array(shifted.buffer) } };
     const made = await quantized(g, 'int8', feeds);
     const names = made.model.proto.graph?.initializer.map(({ name }) => name);
     expect(names).toContain('conv_bias_corrected');
-    const values = async (path: string) => (await run(path, feeds)).get('y')!;
-    const [before, after] = [await values(made.input), await values(made.output)];
+    const outputOf = async (path: string) => (await run(path, feeds)).get('y')!;
+    const [before, after] = [await outputOf(made.input), await outputOf(made.output)];
     const error = (channel: number) => {
       const at = Array.from(
-        { length: 4 * 64 },
-        (_, i) => Math.floor(i / 64) * 32 * 64 + channel * 64 + (i % 64),
+        { length: samples * inner },
+        (_, i) => Math.floor(i / inner) * 32 * inner + channel * inner + (i % inner),
       );
       return at.reduce((sum, i) => sum + before[i]! - after[i]!, 0) / at.length;
     };
@@ -323,6 +343,41 @@ describe('INT8', () => {
     const made = await quantized(products(), 'int8', {}, { calibration, rest: 'fp16' });
     expect(decisions(made)).toEqual({ one: 'weighted', two: 'not range' });
   });
+});
+
+/** Sums of ones by filters of one tap each: the mean of each is the share of positions at which its tap is inside. */
+it.each([
+  ['no padding', { strides: a.ints([1, 2]) }, [5, 6]],
+  ['pads', { pads: a.ints([1, 2, 0, 3]), strides: a.ints([2, 1]) }, [5, 6]],
+  ['dilations', { pads: a.ints([4, 2, 4, 2]), dilations: a.ints([4, 2]) }, [3, 6]],
+  ['SAME_UPPER', { auto_pad: a.string('SAME_UPPER'), strides: a.ints([2, 2]) }, [6, 7]],
+  ['SAME_LOWER', { auto_pad: a.string('SAME_LOWER'), strides: a.ints([2, 3]) }, [6, 8]],
+  ['VALID', { auto_pad: a.string('VALID') }, [3, 4]],
+] as const)('taps inside the input: %s', async (_what, attributes, size) => {
+  const taps = Array.from({ length: 9 }, (_, filter) =>
+    Array.from({ length: 9 }, (_, tap) => (tap === filter ? 1 : 0)),
+  );
+  const g = new GraphBuilder('taps');
+  g.input('x', 'float32', ['n', 1, ...size]);
+  g.initializer('w', floats([9, 1, 3, 3], taps.flat()));
+  g.node('Relu', { name: 'relu', inputs: ['x'], outputs: ['r'] });
+  g.node('Conv', { name: 'conv', inputs: ['r', 'w'], outputs: ['y'], attributes });
+  g.output('y', 'float32', ['n', 9, 'h', 'w']);
+  const path = await written(g);
+  const ones = floats([1, 1, ...size], new Array(size[0] * size[1]).fill(1));
+  const sums = (await run(path, { x: ones })).get('y')!;
+  const positions = sums.length / 9;
+  const model = openModel(path);
+  const conv = readFlow(model.proto).operations.at(-1)!;
+  const shares = tapShares(conv, [3, 3], inferShapes(model));
+  model.close();
+  const means = Array.from(
+    { length: 9 },
+    (_, tap) =>
+      sums.slice(tap * positions, (tap + 1) * positions).reduce((sum, value) => sum + value) / positions,
+  );
+  expect(shares).toHaveLength(9);
+  for (const [tap, share] of shares.entries()) expect(share).toBeCloseTo(means[tap]!, 6);
 });
 
 it('where one branch of an addition is kept out, the other operand has no range and gets no pair', async () => {
