@@ -11,7 +11,7 @@ import {
 } from '../../onnx/onnx_pb.js';
 import { onnxNumber } from '../../onnx/value-type.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import type { Flow, Value } from '../flow.js';
+import type { Flow, Operation, Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { NodeInsertions } from '../node-insertions.js';
 import type { BiasOperand } from './bias-correction.js';
@@ -63,6 +63,8 @@ class Inserter {
   readonly #dequantized = new Map<Value, string>();
   /** Dequantized weights by the axis of their scales. */
   readonly #weightNames = new Map<Value, Map<number, string>>();
+  /** Transposes of dequantized weights by the name of these. */
+  readonly #transposedNames = new Map<string, string>();
   /** Nodes that read the codes of a weight, or another bias, now. */
   readonly #replaced = new Map<Value, Set<NodeProto>>();
   readonly #dropped = new Set<NodeProto>();
@@ -79,11 +81,11 @@ class Inserter {
 
   run({ decisions, activations }: Placement): InsertedQuantizers {
     for (const value of activations) this.#dequantized.set(value, this.#addPair(value));
-    for (const { quantized, activations: inputs, weight } of decisions) {
+    for (const { operation: reader, quantized, activations: inputs, weight } of decisions) {
       if (!quantized) continue;
       for (const { operation, index, value } of inputs)
         operation.node.input[index] = this.#dequantized.get(value) ?? value.name;
-      if (weight !== undefined) this.#readWeight(weight);
+      if (weight !== undefined) this.#readWeight(reader, weight);
     }
     for (const [bias, values] of this.#scales.biases) this.#replaceBias(bias, values);
     for (const value of this.#replaced.keys()) this.#dropUnread(value);
@@ -113,10 +115,23 @@ class Inserter {
     return output;
   }
 
-  #readWeight(weight: WeightOperand): void {
-    const { operation, index } = weight.place;
-    operation.node.input[index] = this.#weightName(weight);
-    this.#noteReplaced(operation.inputs[index], operation.node);
+  #readWeight({ node, inputs }: Operation, weight: WeightOperand): void {
+    const dequantized = this.#weightName(weight);
+    node.input[1] = weight.isBehindTranspose ? this.#transposed(dequantized, weight.value) : dequantized;
+    this.#noteReplaced(inputs[1], node);
+  }
+
+  /** A Transpose of its own: the model's may have readers that are not quantized, or that need other scales. */
+  #transposed(dequantized: string, { producer, scope }: Value): string {
+    const known = this.#transposedNames.get(dequantized);
+    if (known !== undefined) return known;
+    const output = this.#nodes.unique(`${dequantized}_transposed`);
+    this.#nodes.insertAfter(
+      producer?.node ?? scope.graph,
+      this.#node('Transpose', [dequantized], output, { perm: [1, 0] }),
+    );
+    this.#transposedNames.set(dequantized, output);
+    return output;
   }
 
   #replaceBias({ operation, index, value }: BiasOperand, values: Float32Array): void {
@@ -222,7 +237,7 @@ class Inserter {
     return this.#zeroPoint;
   }
 
-  /** A FP32 weight that nothing reads any more does not go into the file, nor an Identity between. */
+  /** A FP32 weight that nothing reads any more does not go into the file, nor an Identity or a Transpose between. */
   #dropUnread(value: Value): void {
     const isRead = value.uses.some(
       (use) => use.kind === 'output' || this.#replaced.get(value)?.has(use.operation.node) !== true,
@@ -245,7 +260,7 @@ class Inserter {
     opType: string,
     input: string[],
     output: string,
-    attributes: Readonly<Record<string, number>> = {},
+    attributes: Readonly<Record<string, number | readonly number[]>> = {},
   ): NodeProto {
     return create(NodeProtoSchema, {
       opType,
@@ -254,7 +269,12 @@ class Inserter {
       output: [output],
       attribute: Object.entries(attributes).map(
         ([name, value]): AttributeProto =>
-          create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) }),
+          create(
+            AttributeProtoSchema,
+            typeof value === 'number'
+              ? { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) }
+              : { name, type: AttributeProto_AttributeType.INTS, ints: value.map(BigInt) },
+          ),
       ),
     });
   }

@@ -4,8 +4,8 @@ import { isFloat32, isStored, type Operation, operatorName, type Value } from '.
 /** A weight as an operation reads it. */
 export interface WeightOperand {
   readonly value: Value;
-  /** Where its dequantized values go: the operation's input, or that of a Transpose between. */
-  readonly place: { readonly operation: Operation; readonly index: number };
+  /** Whether the operation reads it through a Transpose. */
+  readonly isBehindTranspose: boolean;
   readonly dims: readonly number[];
   /** The axis of output channels: TensorRT computes with codes only where scales are along it. */
   readonly channelAxis: number;
@@ -36,23 +36,23 @@ export function weightOperand(operation: Operation): WeightOperand | undefined {
   const read = operation.inputs[1];
   if (read === undefined || !isFloat32(read)) return undefined;
   const { producer } = original(read);
-  const transpose = producer !== undefined && isTranspose(producer) ? producer : undefined;
-  const source = transpose === undefined ? read : transpose.inputs[0];
+  const isBehindTranspose = producer !== undefined && isTranspose(producer);
+  const source = isBehindTranspose ? producer.inputs[0] : read;
   const value = source && original(source);
   const tensor = value === undefined || !isStored(value) ? undefined : value.tensor;
   if (value === undefined || tensor === undefined) return undefined;
   const dims = tensor.dims.map(Number);
   if (dims.some((dim) => dim < 1)) return undefined;
-  const place = transpose === undefined ? { operation, index: 1 } : { operation: transpose, index: 0 };
+  const operand = { value, isBehindTranspose, dims };
   if (operatorName(operation) === 'Conv')
-    return transpose === undefined && dims.length >= 3
-      ? { value, place, dims, channelAxis: 0, sumAxis: undefined }
+    return !isBehindTranspose && dims.length >= 3
+      ? { ...operand, channelAxis: 0, sumAxis: undefined }
       : undefined;
   if (dims.length !== 2) return undefined;
   const turned =
     (operatorName(operation) === 'Gemm' && isTransposed(operation, 'transB') ? 1 : 0) ^
-    (transpose === undefined ? 0 : 1);
-  return { value, place, dims, channelAxis: turned === 1 ? 0 : 1, sumAxis: turned };
+    (isBehindTranspose ? 1 : 0);
+  return { ...operand, channelAxis: turned === 1 ? 0 : 1, sumAxis: turned };
 }
 
 const isTranspose = (operation: Operation): boolean => {

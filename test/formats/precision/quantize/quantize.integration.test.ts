@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { attribute as a, GraphBuilder, type ModelSpec } from '../../../../src/formats/onnx/builder.js';
+import { inferDtypes } from '../../../../src/formats/onnx/dtype-inference.js';
+import { visitMainGraphs } from '../../../../src/formats/onnx/graph.js';
 import { openModel } from '../../../../src/formats/onnx/model.js';
+import { QuantizedGraph } from '../../../../src/formats/onnx/quantized-operations.js';
 import { inferShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import type { TensorRange } from '../../../../src/formats/precision/calibrate/ranges.js';
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
@@ -287,6 +290,41 @@ describe('INT8', () => {
     expect(inputs('two')).toEqual(['x', 'copy']);
     expect(inputs('one')?.[1]).toBe('w_dequantized');
     expect(made.nodes.filter(({ opType }) => opType === 'Identity')).toHaveLength(1);
+  });
+
+  it('a Transpose of a weight stays for readers that are kept out; those with codes have their own', async () => {
+    const g = new GraphBuilder('turned');
+    g.input('x', 'float32', ['n', 64]);
+    g.initializer('w', noise([64, 64], 0.2, 2));
+    g.node('Transpose', { name: 'turn', inputs: ['w'], outputs: ['t'] });
+    g.node('MatMul', { name: 'one', inputs: ['x', 't'], outputs: ['a'] });
+    g.node('Relu', { name: 'relu', inputs: ['a'], outputs: ['b'] });
+    g.node('MatMul', { name: 'two', inputs: ['b', 't'], outputs: ['c'] });
+    g.node('Gemm', {
+      name: 'back',
+      inputs: ['b', 't'],
+      outputs: ['d'],
+      attributes: { transB: a.int(1) },
+    });
+    g.node('Sub', { name: 'sub', inputs: ['c', 'd'], outputs: ['y'] });
+    g.output('y', 'float32', ['n', 64]);
+    const feeds = { x: noise([5, 64], 1, 4) };
+    const operations = async (options: Partial<ConvertOptions>) => {
+      const made = await quantized(g, 'int8', feeds, options);
+      const { proto } = made.model;
+      const found = new QuantizedGraph([...visitMainGraphs(proto)], inferDtypes(proto).graph).operations();
+      expect(await sqnr(made.input, made.output, feeds)).toBeGreaterThan(20);
+      return Object.fromEntries(
+        found.map(({ node, operands: [, weight] }) => [node.name, [node.input[1], weight?.axis]]),
+      );
+    };
+    expect(await operations({ keepNodes: [/^two$/] })).toEqual({
+      one: ['w_dequantized_transposed', 1],
+      two: ['t', undefined],
+      back: ['w_dequantized_2_transposed', 0],
+    });
+    const { one, two } = await operations({});
+    expect(two).toEqual(one);
   });
 
   it('an attention stays in 16 bits, with pairs on the products around it', async () => {
