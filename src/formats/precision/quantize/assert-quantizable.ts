@@ -1,12 +1,14 @@
 import { TrtforgeError } from '../../../errors.js';
+import { typeLabel } from '../../tensor/dtype.js';
 import type { Flow } from '../flow.js';
 import { floatFormats, quantizedFormats } from '../formats/index.js';
 import type { ResolvedConversion } from '../options.js';
 import { type Obstacles, type Placement, placeQuantizers } from './placement.js';
+import { weighted } from './placement-rules.js';
 
 /**
  * Throws TF_NOT_QUANTIZABLE for a placement without a pair, unless that is what the user named or allowed: with the rules that kept nodes out, and the
- * precisions that would quantize some.
+ * precisions that would quantize some; for a model in 16 bits with their type.
  */
 export function assertQuantizable(
   { decisions }: Placement,
@@ -23,6 +25,13 @@ export function assertQuantizable(
     const asked = { ...unnamed, quantization: { ...quantization, format } };
     return format !== quantization.format && isAny(placeQuantizers(flow, asked).decisions);
   });
+  const dtype = typeInPlaceOfFp32(flow);
+  if (dtype !== undefined && able.length === 0)
+    throw new TrtforgeError(
+      'TF_NOT_QUANTIZABLE',
+      `The convolutions and matrix products of ${path} are ${typeLabel(dtype)} already, and only FP32 weights can be quantized.`,
+      { remedy: 'Quantize the FP32 original.', details: { dtype } },
+    );
   const rules: Record<string, number> = {};
   for (const { rule } of decisions) rules[rule] = (rules[rule] ?? 0) + 1;
   const reasons = Object.entries(rules).map(
@@ -40,5 +49,12 @@ export function assertQuantizable(
     },
   );
 }
+
+/** The type of a model's convolutions and matrix products that were converted to 16 bits. */
+const typeInPlaceOfFp32 = ({ operations }: Flow): string | undefined =>
+  operations
+    .filter(({ node }) => weighted.has(node.opType))
+    .map(({ inputs }) => inputs[0]?.type)
+    .find((type) => type === 'float16' || type === 'bfloat16');
 
 const isAny = (decisions: Placement['decisions']): boolean => decisions.some(({ quantized }) => quantized);

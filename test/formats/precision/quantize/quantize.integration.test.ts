@@ -731,6 +731,15 @@ describe('a model of which no node is quantized', () => {
     });
   });
 
+  it.each(['fp16', 'bf16'] as const)('is one in %s: the error has its type', async (precision) => {
+    const { output } = await converted(await written(products()), { precision });
+    const calibration = calibrationOn([{ x: noise([5, 64], 1, 4) }]);
+    await expect(converted(output, { precision: 'int8', calibration })).rejects.toMatchObject({
+      code: 'TF_NOT_QUANTIZABLE',
+      details: { dtype: precision === 'fp16' ? 'float16' : 'bfloat16' },
+    });
+  });
+
   it('is what was asked for where nodes were named', async () => {
     const feeds = { x: noise([1, 32, 8, 8], 1, 3) };
     const made = await quantized(fixed(), 'int8', feeds, { keepNodes: [/conv/] });
