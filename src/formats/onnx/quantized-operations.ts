@@ -2,6 +2,7 @@ import type { GraphTypes } from './dtype-inference.js';
 import { type GraphView, isMain, isOnnxDomain } from './graph.js';
 import { attributeOf } from './node-types.js';
 import type { GraphProto, NodeProto, TensorProto } from './onnx_pb.js';
+import { smallIntegers } from './small-integers.js';
 
 /** What an input of an operation is dequantized from. */
 export interface QuantizedOperand {
@@ -49,9 +50,13 @@ const MOVES: ReadonlySet<string> = new Set(
     ' ',
   ),
 );
-/** Whether a node moves values and computes nothing: pairs go through it. */
-export const isMove = ({ opType, domain }: NodeProto): boolean => isOnnxDomain(domain) && MOVES.has(opType);
-const KEEPS_AXES: ReadonlySet<string> = new Set(['Identity', 'Cast', 'Dropout', 'MaxPool']);
+/** Whether a node moves values and computes nothing: pairs go through it. A Pad by a constant does not, since the constant has no codes. */
+export const isMove = (node: NodeProto): boolean =>
+  isOnnxDomain(node.domain) &&
+  (MOVES.has(node.opType) || (node.opType === 'Pad' && padMode(node) !== 'constant'));
+const padMode = (node: NodeProto): string =>
+  Buffer.from(attributeOf(node, 'mode')?.s ?? 'constant').toString('latin1');
+const KEEPS_AXES: ReadonlySet<string> = new Set(['Identity', 'Cast', 'Dropout', 'MaxPool', 'Clip']);
 
 /** What stands between the scores of an attention and its Softmax. */
 const SCALES_SCORES: ReadonlySet<string> = new Set(['Mul', 'Div', 'Add', 'Sub', 'Where', 'Reshape', 'Cast']);
@@ -101,9 +106,25 @@ export class QuantizedGraph {
     if (this.constant(name, view) !== undefined) return true;
     const node = this.producer(name, view);
     if (node === undefined || farthest === 0) return false;
-    if (!isMove(node) && !isPairPart(node)) return false;
+    // Brevitas clips codes to fewer than their type has.
+    if (!isMove(node) && !isPairPart(node) && node.opType !== 'Clip') return false;
     return remembered(this.#stored, view, name, false, () =>
       node.input.every((input) => input === '' || this.isStored(input, view, farthest - 1)),
+    );
+  }
+
+  /** Whether a node pads space with zeros for convolutions alone: TensorRT makes that their own padding, of whatever type they are. */
+  isPaddingOfConvolutions(node: NodeProto, view: GraphView): boolean {
+    const [output = ''] = node.output;
+    const readers = this.readers(output, view);
+    return (
+      node.opType === 'Pad' &&
+      isOnnxDomain(node.domain) &&
+      padMode(node) === 'constant' &&
+      readers.length > 0 &&
+      readers.every(({ opType, input }) => opType === 'Conv' && input[0] === output) &&
+      this.#padsWithZeros(node, view) &&
+      this.#padsSpace(node, view)
     );
   }
 
@@ -157,11 +178,13 @@ export class QuantizedGraph {
 
   #operation(node: NodeProto, view: GraphView): QuantizedOperation {
     const [first = '', second = ''] = node.input;
+    const behind = node.opType === 'Conv' ? this.producer(first, view) : undefined;
+    const padding = behind !== undefined && this.isPaddingOfConvolutions(behind, view) ? behind : undefined;
     const index = this.isStored(second, view) ? 1 : this.isStored(first, view) ? 0 : undefined;
     return {
       node,
       view,
-      operands: [this.operand(first, view), this.operand(second, view)],
+      operands: [this.operand(padding?.input[0] ?? first, view), this.operand(second, view)],
       weight: index === undefined ? undefined : { index, rank: this.#rank(node.input[index] ?? '', view) },
     };
   }
@@ -232,6 +255,25 @@ export class QuantizedGraph {
       if (found !== undefined) return found;
     }
     return undefined;
+  }
+
+  #padsWithZeros(pad: NodeProto, view: GraphView): boolean {
+    const [, , value = ''] = pad.input;
+    if (value === '') return (attributeOf(pad, 'value')?.f ?? 0) === 0;
+    const tensor = this.constant(value, view);
+    const parts = tensor && [tensor.rawData, tensor.floatData, tensor.int32Data];
+    return parts?.every((values) => values.every((each) => each === 0)) === true;
+  }
+
+  /** Whether sizes are stored, and the axes of batch and channels are not padded. */
+  #padsSpace(pad: NodeProto, view: GraphView): boolean {
+    const [, pads = '', , axes = ''] = pad.input;
+    const sizes = attributeOf(pad, 'pads')?.ints.map(Number) ?? smallIntegers(this.constant(pads, view));
+    const padded = axes === '' ? undefined : smallIntegers(this.constant(axes, view));
+    const count = (sizes?.length ?? 0) / 2;
+    return (
+      sizes?.every((size, index) => size === 0 || (padded?.[index % count] ?? index % count) >= 2) === true
+    );
   }
 
   #find<T>(view: GraphView, of: (scope: Scope) => T | undefined): T | undefined {

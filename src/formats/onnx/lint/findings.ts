@@ -31,6 +31,7 @@ const findingKinds = {
   'quantized-bias': 'warning',
   'quantized-type': 'warning',
   'quantized-scalar': 'warning',
+  'quantized-constant': 'warning',
   'quantized-uint8': 'warning',
   'quantized-zero-point': 'warning',
   'quantized-scale': 'warning',

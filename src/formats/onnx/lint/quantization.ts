@@ -121,6 +121,12 @@ function lintCodes(
       'quantized-scalar',
       'Its codes are a constant without dimensions, which TensorRT-RTX rejects. Keep the constant in floating point, or store it with the shape [1].',
     );
+  const between = isDequantize(node) ? operatorOnStored(codes, view, quantized) : undefined;
+  if (between !== undefined)
+    add(
+      'quantized-constant',
+      `Its codes are stored, and ${between.opType} reads them first: TensorRT-RTX rejects stored codes that anything but DequantizeLinear reads. Store what ${between.opType} computes, or the floating-point weight in front of a QuantizeLinear.`,
+    );
   const needs = CODES[dtype] ?? null;
   if (needs === null || seen.has(dtype)) return;
   seen.add(dtype);
@@ -128,6 +134,17 @@ function lintCodes(
     'quantized-target',
     `${labelOf(dtype)} needs compute capability ${needs} or higher; a build for others fails.`,
   );
+}
+
+/** The operator that reads stored codes in front of a DequantizeLinear, of which `codes` is the input. */
+function operatorOnStored(codes: string, view: GraphView, quantized: QuantizedGraph): NodeProto | undefined {
+  let [name, first]: [string, NodeProto | undefined] = [codes, undefined];
+  while (quantized.constant(name, view) === undefined) {
+    const node = quantized.producer(name, view);
+    if (node === undefined || isQuantize(node) || !quantized.isStored(name, view)) return undefined;
+    [name, first] = [node.input[0] ?? '', node];
+  }
+  return Object.hasOwn(CODES, quantized.dtype(name, view) ?? '') ? first : undefined;
 }
 
 /** Scales and zero points. */
@@ -194,9 +211,15 @@ function lintUse(node: NodeProto, view: GraphView, quantized: QuantizedGraph, ad
   for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
     if (seen.has(name)) continue;
     seen.add(name);
-    if (outputs.has(name) && Object.hasOwn(CODES, quantized.dtype(name, view) ?? '')) return;
+    const isCodes = Object.hasOwn(CODES, quantized.dtype(name, view) ?? '');
+    if (outputs.has(name) && isCodes) return;
     for (const reader of quantized.readers(name, view)) {
-      if (isDequantize(reader) || isMove(reader)) queue.push(...reader.output);
+      const isPassed =
+        isDequantize(reader) ||
+        isMove(reader) ||
+        (isCodes && reader.opType === 'Clip') ||
+        quantized.isPaddingOfConvolutions(reader, view);
+      if (isPassed) queue.push(...reader.output);
       else readers.push(reader);
     }
   }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import { attribute, GraphBuilder, writeModel } from '../../../../src/formats/onnx/index.js';
-import { float32, scratchFolder } from '../support/models.js';
+import { float32, int64, scratchFolder } from '../support/models.js';
 import { attention, convolution, perChannel, product, QuantizedNet } from '../support/quantized.js';
 
 const folder = scratchFolder();
@@ -23,6 +23,32 @@ function elementwise(change: (net: QuantizedNet) => string): QuantizedNet {
   return net;
 }
 
+/** Pairs with clipped codes around x and a float weight → product `y_MatMul`; the scales of the weight are along `axis`. */
+function clipped(axis: 0 | 1): QuantizedNet {
+  const net = new QuantizedNet();
+  net.input('x', 'float32', [64, 256]);
+  const scales = perChannel(axis === 0 ? 256 : 128);
+  const weights = net.pair(net.floats('w', [256, 128]), { scales, axis, isClipped: true });
+  net.op('MatMul', [net.pair('x', { isClipped: true }), weights], 'y');
+  net.output('y', 'float32', [64, 128]);
+  return net;
+}
+
+/** x → pair → Pad → what reads it. */
+function padded(pads: readonly number[], value: number, mode = 'constant', reader = 'Conv'): QuantizedNet {
+  const net = new QuantizedNet();
+  net.input('x', 'float32', [1, 16, 8, 8]);
+  const sizes = net.initializer('pads', int64([8], pads));
+  const inputs = [net.pair('x'), sizes, net.initializer('value', float32([], [value]))];
+  net.op('Pad', inputs, 'padded', { mode: attribute.string(mode) });
+  const weights = net.weight('w', reader === 'Conv' ? [16, 16, 3, 3] : [8, 8]);
+  net.op(reader, ['padded', weights], 'y');
+  net.output('y', 'float32', [1, 16, 'h', 'w']);
+  return net;
+}
+const space = [0, 0, 1, 1, 0, 0, 1, 1];
+const unreached = ['quantized-one-operand Conv "y_Conv"', 'quantized-unused QuantizeLinear "x_Q"'];
+
 const conv = 'Conv "y0_Conv"';
 const channels = perChannel(64);
 
@@ -37,6 +63,9 @@ describe('pairs that TensorRT computes by have no finding', () => {
     ['a transposed Gemm', product({}, { scales: perChannel(128), axis: 0 }, 'Gemm', true)],
     ['weights of a product alone', product(null, { scales: perChannel(128), axis: 1 })],
     ['attention in floating point', attention([])],
+    ['clipped codes', clipped(1)],
+    ['zeros around space', padded(space, 0)],
+    ['copies around space', padded(space, 1, 'edge')],
   ])('%s', async (_name, net) => {
     expect(await findingsOf(net)).toEqual([]);
   });
@@ -158,6 +187,19 @@ describe('pairs that gain nothing, or that TensorRT rejects', () => {
       'FP8 attention',
       attention(['q', 'k', 'v', 'probabilities'], 'float8_e4m3fn'),
       ['quantized-attention Softmax "probabilities_Softmax"', 'quantized-target QuantizeLinear "q_Q"'],
+    ],
+    ['clipped codes', clipped(0), ['quantized-weight-axis MatMul "y_MatMul"']],
+    [
+      'stored codes that are clipped',
+      convolution({ weights: { scales: channels, axis: 0, isClipped: true } }),
+      ['quantized-constant DequantizeLinear "w_DQ"'],
+    ],
+    ['ones around space', padded(space, 1), unreached],
+    ['zeros around channels', padded([0, 1, 0, 0, 0, 1, 0, 0], 0), unreached],
+    [
+      'zeros around space in front of a product',
+      padded(space, 0, 'constant', 'MatMul'),
+      ['quantized-unused QuantizeLinear "x_Q"'],
     ],
     [
       'a pair that only Relu reads',

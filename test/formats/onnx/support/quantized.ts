@@ -18,6 +18,8 @@ export interface PairOptions {
   readonly zeroPoint?: number | null;
   /** The value that the scale is; default a constant. */
   readonly scale?: string;
+  /** Whether a Clip of the codes is in front of the DequantizeLinear, as Brevitas has it. */
+  readonly isClipped?: boolean;
 }
 
 export interface WeightOptions extends PairOptions {
@@ -40,7 +42,7 @@ export class QuantizedNet extends GraphBuilder {
       outputs: [`${value}_codes`],
       attributes,
     });
-    return this.#dequantized(value, inputs, attributes);
+    return this.#dequantized(value, inputs, attributes, options);
   }
 
   /** A stored weight behind a DequantizeLinear. */
@@ -53,7 +55,7 @@ export class QuantizedNet extends GraphBuilder {
     });
     const { inputs, attributes } = this.#parameters(name, options);
     if (block !== undefined) attributes.block_size = attribute.int(block);
-    return this.#dequantized(name, inputs, attributes);
+    return this.#dequantized(name, inputs, attributes, options);
   }
 
   /** A float weight. */
@@ -82,10 +84,12 @@ export class QuantizedNet extends GraphBuilder {
     name: string,
     inputs: readonly string[],
     attributes: Readonly<Record<string, AttributeValue>>,
+    { isClipped = false }: PairOptions,
   ): string {
+    const codes = isClipped ? this.op('Clip', [`${name}_codes`], `${name}_clipped`) : `${name}_codes`;
     this.node('DequantizeLinear', {
       name: `${name}_DQ`,
-      inputs: [`${name}_codes`, ...inputs],
+      inputs: [codes, ...inputs],
       outputs: [`${name}_dq`],
       attributes,
     });
