@@ -31,8 +31,8 @@ export const runCommand: CommandRunner = (command, args, { timeoutMs, environmen
       stdio: ['ignore', 'pipe', 'pipe'],
       env: environment ?? process.env,
     });
-    const stdout = collect(child.stdout);
-    const stderr = collect(child.stderr);
+    const stdout = collectText(child.stdout);
+    const stderr = collectText(child.stderr);
     let isLate = false;
     const finish = (outcome: CommandOutcome['outcome'], exitCode: number | null) => {
       clearTimeout(timer);
@@ -49,7 +49,8 @@ export const runCommand: CommandRunner = (command, args, { timeoutMs, environmen
     child.on('close', (exitCode) => finish(isLate ? 'timed-out' : 'ended', exitCode));
   });
 
-function collect(stream: NodeJS.ReadableStream): () => string {
+/** Reads a stream; then gives its text. */
+export function collectText(stream: NodeJS.ReadableStream): () => string {
   const chunks: Buffer[] = [];
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => {

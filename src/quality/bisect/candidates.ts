@@ -82,8 +82,11 @@ export class Candidates {
     if (this.isSpent) return null;
     throwIfCancelled(signal, 'searching');
     emit?.({ type: 'progress', phase: 'bisect', done: this.#spent(), total: budget, detail: what });
+    const made = await this.#try(change);
+    // A Ctrl-C ends children too: what they came to shows nothing of the candidate.
+    throwIfCancelled(signal, 'searching');
     this.tried++;
-    return trials.add({ ...(await this.#try(change)), what, key, kept: change.keep?.length ?? 0 });
+    return trials.add({ ...made, what, key, kept: change.keep?.length ?? 0 });
   }
 
   /** The compiled program of a change that was tried; null where it cannot be read. Where an earlier run tried it, it is built once more. */

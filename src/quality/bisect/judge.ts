@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { runCommand } from '../../base/process/command.js';
+import { runShellLine } from '../../base/process/group.js';
 import { shellQuote } from '../../base/process/shell-quote.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { inDtype } from '../../engines/run/inputs.js';
@@ -48,7 +48,7 @@ export interface Judge {
   readonly reference: ReferenceRun | null;
   readonly seed: number;
   readonly samples: number;
-  /** Throws what running throws; a comparison without result is `unresolved`. */
+  /** Throws what running throws, and TF_CANCELLED; a comparison without result is `unresolved`. */
   judge(files: JudgedFiles): Promise<Judgement>;
 }
 
@@ -245,10 +245,11 @@ function checkJudge(request: BisectRequest, check: string, context: BisectContex
     seed: request.seed ?? 0,
     samples: 0,
     judge: async ({ model, engine }) => {
-      const line = `cd ${shellQuote(process.cwd())} && ${checkLine(check, { model, engine })}`;
-      const { exitCode, outcome, stdout, stderr } = await runCommand('/bin/sh', ['-c', line], {
+      const { exitCode, outcome, stdout, stderr } = await runShellLine(checkLine(check, { model, engine }), {
         timeoutMs: CHECK_LIMIT_MS,
-        environment: context.environment,
+        environment: context.environment ?? process.env,
+        signal: context.signal,
+        doing: 'checking a candidate',
       });
       const last = `${stdout}\n${stderr}`.trim().split('\n').at(-1) ?? '';
       const ended =

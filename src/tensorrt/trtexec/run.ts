@@ -1,10 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { type ProcessGroup, startGroup } from '../../base/process/group.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { agree } from '../toolchain/version.js';
@@ -206,44 +206,6 @@ class Run {
       logPath: this.#request.logPath,
     };
   }
-}
-
-/**
- * A watcher in trtexec's own process group: when the pipe it reads from ends, because this process is gone however it went, it kills the group.
- * The shell then becomes trtexec itself, so the child's number is trtexec's.
- */
-const WATCHED = '{ read -r _ <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$0" "$@"';
-
-/** A program in a process group of its own; whatever it starts ends with it. */
-interface ProcessGroup {
-  readonly child: ChildProcess;
-  /** Sends a signal to every process of the group; a group that is gone is no error. */
-  signal(signal: NodeJS.Signals): void;
-}
-
-/** Starts a program without input in a process group of its own, which ends when this process ends, even by SIGKILL. */
-function startGroup(
-  program: string,
-  args: readonly string[],
-  options: { readonly environment: NodeJS.ProcessEnv; readonly folder?: string },
-): ProcessGroup {
-  const child = spawn('/bin/sh', ['-c', WATCHED, program, ...args], {
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: options.environment,
-    cwd: options.folder,
-  });
-  const signal = (name: NodeJS.Signals) => {
-    if (child.pid === undefined) return;
-    try {
-      process.kill(-child.pid, name);
-    } catch {
-      // Every process of the group has ended.
-    }
-  };
-  // The watcher outlives trtexec, and so may what trtexec started.
-  child.on('exit', () => signal('SIGKILL'));
-  return { child, signal };
 }
 
 /** A log being written while its program runs. Not published by rename like other files: a log is read while it grows, and all of it is true at any time. */

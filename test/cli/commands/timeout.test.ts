@@ -11,6 +11,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { command as size } from '../../../src/products/deepstream/commands/size.js';
 import { runTrtexec } from '../../../src/tensorrt/trtexec/run.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
+import { isAlive } from '../../support/processes.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -62,13 +63,6 @@ describe('--timeout', () => {
     );
     expect(error.message).toMatch(/Its last lines:\n\S/);
     const pids = JSON.parse(readFileSync(pidFile, 'utf8')) as number[];
-    const isAlive = (pid: number) => {
-      try {
-        return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'));
-      } catch {
-        return false;
-      }
-    };
     await expect.poll(() => pids.filter(isAlive), { timeout: 5000 }).toEqual([]);
   });
 

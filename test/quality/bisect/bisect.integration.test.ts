@@ -1,12 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { transformerEncoder } from '../../../examples/models/transformer-encoder.js';
 import { writeNetwork } from '../../../examples/models/write-network.js';
 import { runFile } from '../../../src/engines/run/run-file.js';
+import { onnxRuntimeCpu } from '../../../src/engines/runtime/onnxruntime/back-ends.js';
 import { openSession } from '../../../src/engines/runtime/open-session.js';
 import { createPending } from '../../../src/engines/store/pending.js';
+import { TrtforgeError } from '../../../src/errors.js';
 import { attribute, openModel } from '../../../src/formats/onnx/index.js';
 import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
@@ -19,6 +21,7 @@ import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { converted, freshPath, noise } from '../../formats/precision/judge.js';
 import { leftByKilledRun } from '../../support/killed-run.js';
+import { isAlive } from '../../support/processes.js';
 import { trtforge } from '../../support/trtforge.js';
 import { plantFaults } from './planted.js';
 
@@ -151,6 +154,47 @@ describe('a search', () => {
     expect(result.reasons.at(-1)).toContain('No reduced model');
     const noPlace = bisected(reference, candidate, { check: 'true' });
     await expect(noPlace).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  it('ends with its check where it is cancelled, and keeps nothing of it', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const [output, script, started] = [freshPath('/out'), freshPath('.sh'), freshPath('.pids')];
+    // The candidate fails and the conversion as it is too; the next check hangs.
+    writeFileSync(script, `echo $$ >> ${started}\n[ $(wc -l < ${started}) = 3 ] && sleep 600\nexit 1\n`);
+    const stopping = new AbortController();
+    const run = bisectModel(
+      { reference, candidate, output, check: `sh ${script} {}`, ...settings, shapes: new Map() },
+      { signal: stopping.signal },
+    );
+    const pids = () => (existsSync(started) ? readFileSync(started, 'utf8').trim().split('\n') : []);
+    await vi.waitUntil(() => pids().length === 3, { timeout: 20_000 });
+    stopping.abort();
+    await expect(run).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    await expect.poll(() => isAlive(Number(pids()[2]))).toBe(false);
+    const { trials } = JSON.parse(readFileSync(join(output, 'candidates.json'), 'utf8'));
+    expect(trials).toHaveLength(1);
+  });
+
+  it('keeps nothing of a candidate whose child a cancellation ended', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const output = freshPath('/out');
+    const stopping = new AbortController();
+    const dying: typeof onnxRuntimeCpu = {
+      ...onnxRuntimeCpu,
+      open: (path, ...rest) => {
+        if (!path.endsWith('candidate.onnx')) return onnxRuntimeCpu.open(path, ...rest);
+        stopping.abort();
+        throw new TrtforgeError('TF_CHILD_DIED', 'The process running a model ended with exit code 1.');
+      },
+    };
+    const run = bisectModel(
+      { reference, candidate, output, ...settings, shapes: new Map() },
+      { signal: stopping.signal, backEnds: [dying] },
+    );
+    await expect(run).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(existsSync(join(output, 'candidates.json'))).toBe(false);
   });
 
   /** A check that takes any model: no output is infinite or NaN where the inputs are seeded. */

@@ -11,6 +11,7 @@ import {
   type TrtexecRunRequest,
 } from '../../../src/tensorrt/trtexec/run.js';
 import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../fakes/trtexec.js';
+import { isAlive } from '../../support/processes.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-run-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -41,16 +42,6 @@ const failure = (attempt: Promise<unknown>): Promise<TrtforgeError> =>
     () => expect.unreachable('an error was expected'),
     (error: TrtforgeError) => error,
   );
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    // A zombie is dead, and only waits to be counted.
-    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'));
-  } catch {
-    return false;
-  }
-};
 
 async function expectGone(): Promise<void> {
   const pids = JSON.parse(readFileSync(pidFile, 'utf8')) as number[];
