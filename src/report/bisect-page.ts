@@ -58,7 +58,7 @@ const workaroundSection = (result: BisectResult): Section | null => {
         ? result.headline
         : isMinimal
           ? `It passes ${how}, and with none of them left out.`
-          : `It passes ${how}; the budget ended before fewer were tried.`,
+          : `It passes ${how}; fewer may be enough.`,
     blocks: [
       ...fusionBlocks(result),
       table(
@@ -78,7 +78,7 @@ const workaroundSection = (result: BisectResult): Section | null => {
           cause !== 'nodes'
             ? null
             : isConfirmed === null
-              ? 'not tried'
+              ? 'not shown'
               : isConfirmed
                 ? 'yes'
                 : 'no: others fail with them',

@@ -3,7 +3,7 @@ import type { ProgramKernel } from '../../engines/plan/program.js';
 import type { Candidates, Change } from './candidates.js';
 import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from './fusions.js';
 import type { BisectResult } from './result.js';
-import { smallestPassing } from './search.js';
+import { type Found, smallestPassing } from './search.js';
 import type { Unit } from './units.js';
 
 /** What a search came to, before it is written down. */
@@ -82,7 +82,7 @@ const unknown = (reasons: readonly string[], headline?: string): Finding => ({
   outcome: 'inconclusive',
   cause: 'unknown',
   headline:
-    headline ?? 'It fails without TF32 as well, and with every tensor inside of a kernel as an output.',
+    headline ?? 'It passes neither without TF32 nor with every tensor inside of a kernel as an output.',
   reasons,
 });
 
@@ -116,7 +116,7 @@ async function searchFusions(
   const finding = await searchGroups(candidates, groups);
   const remark =
     named &&
-    `With ${plural(named.fuel, 'fusion')} it passes, with one more it fails, that of ${described(named.group)}; more outputs do not change that.`;
+    `With ${plural(named.fuel, 'fusion')} it passes, with one more it does not, that of ${described(named.group)}; more outputs do not change that.`;
   return { finding, remarks: remark === null ? [] : [remark] };
 }
 
@@ -166,13 +166,12 @@ async function searchGroups(candidates: Candidates, groups: readonly FusionGroup
   if (all.length === 0 || (await candidates.outcome({ outputs: all })) !== 'pass') return null;
   const test = (outputs: readonly string[]) => candidates.outcome({ outputs });
   const byGroup = await smallestPassing(groups, (some) => test(tensorsOf(some)));
-  const found = byGroup.isMinimal
-    ? await smallestPassing(tensorsOf(byGroup.changes), test)
-    : { ...byGroup, changes: tensorsOf(byGroup.changes) };
+  const found = await smallestPassing(tensorsOf(byGroup.changes), test);
   const spanning = byGroup.changes.filter(({ tensors }) =>
     tensors.some((name) => found.changes.includes(name)),
   );
-  return fusionFinding(spanning, found.changes, null, found.isMinimal);
+  const finding = fusionFinding(spanning, found.changes, null, found.isMinimal);
+  return { ...finding, reasons: doubtsOf(found, candidates) };
 }
 
 function fusionFinding(
@@ -222,23 +221,16 @@ async function searchNodes(
   const units = await suspects();
   const all = await candidates.trial({ keep: namesOf(units) }, `all ${plural(units.length, 'node')} in FP32`);
   if (all?.outcome !== 'pass')
-    return unknown(
-      all?.reasons ?? [],
-      all === null
-        ? BUDGET_ENDED
-        : 'The conversion fails as well with every node in FP32, so none of them is the cause.',
-    );
+    return unknown(all?.reasons ?? [], all === null ? BUDGET_ENDED : withoutAnyNode[all.outcome]);
   const test = (group: readonly Unit[]) => candidates.outcome({ keep: namesOf(group) });
   const groups = inGroups(units, kernelsOf(await candidates.program({})));
   const byRole = await smallestPassing(byRoles(groups), (some) => test(some.flat(2)));
-  const byGroup = byRole.isMinimal
-    ? await smallestPassing(byRole.changes.flat(), (some) => test(some.flat()))
-    : { ...byRole, changes: byRole.changes.flat() };
+  const byGroup = await smallestPassing(byRole.changes.flat(), (some) => test(some.flat()));
   const isSingle = byGroup.changes.every(({ length }) => length === 1);
-  const found =
-    byGroup.isMinimal && !isSingle
-      ? await smallestPassing(byGroup.changes.flat(), test)
-      : { ...byGroup, changes: byGroup.changes.flat() };
+  const found = isSingle
+    ? { ...byGroup, changes: byGroup.changes.flat() }
+    : await smallestPassing(byGroup.changes.flat(), test);
+  const doubts = doubtsOf(found, candidates);
   const others = units.filter((unit) => !found.changes.includes(unit));
   const alone =
     others.length === 0
@@ -257,9 +249,25 @@ async function searchNodes(
         ? null
         : alone.outcome === 'fail',
     headline: headlineOf(found.changes, found.isMinimal),
-    reasons: reasonsFor(found.changes),
+    reasons: [...doubts, ...reasonsFor(found.changes)],
   };
 }
+
+/** What a candidate with every node in FP32 shows of them. */
+const withoutAnyNode = {
+  fail: 'The conversion fails as well with every node in FP32, so none of them is the cause.',
+  unresolved: 'The conversion with every node in FP32 could not be judged.',
+} as const;
+
+/** Why fewer changes may pass as well. */
+const doubtsOf = ({ isMinimal }: Found<unknown>, { isSpent }: Candidates): readonly string[] => {
+  if (isMinimal) return [];
+  return [
+    isSpent
+      ? 'The budget ended before the smallest set was found.'
+      : 'Fewer may be enough: smaller sets could not be judged.',
+  ];
+};
 
 /** Units of one kernel together, in the order of the first of each; a unit that no kernel has is a group of its own. */
 function inGroups(units: readonly Unit[], kernels: readonly ProgramKernel[]): readonly (readonly Unit[])[] {
@@ -293,8 +301,7 @@ const namesOf = (units: readonly Unit[]) => units.map(({ name }) => name);
 
 function headlineOf(units: readonly Unit[], isMinimal: boolean): string {
   const [only] = units;
-  if (!isMinimal)
-    return `It passes with ${plural(units.length, 'node')} in FP32; the budget ended before the smallest set was found.`;
+  if (!isMinimal) return `It passes with ${plural(units.length, 'node')} in FP32.`;
   return units.length === 1
     ? `It passes with ${only?.op} "${only?.name}" in FP32.`
     : `It passes with ${plural(units.length, 'node')} in FP32, and with none of them left out.`;

@@ -83,9 +83,9 @@ export const bisectResultSchema = z.object({
       fuel: count.nullable(),
     })
     .nullable(),
-  /** Whether none of the nodes, or outputs, can be left out; false where the budget ended first. */
+  /** Whether none of the nodes, or outputs, can be left out; false where the budget ended first, and where smaller sets were unresolved. */
   isMinimal: z.boolean(),
-  /** Whether the failure is theirs alone: it stays where every other node is FP32. null where that was not tried. */
+  /** Whether the failure is theirs alone: it stays where every other node is FP32. null where that was not tried, unresolved, or the same model as with all nodes in FP32. */
   isConfirmed: z.boolean().nullable(),
   candidates: z.array(candidateSchema),
   /** Candidates that this run did not find in the results of an earlier one. */
@@ -99,7 +99,7 @@ export const bisectResultSchema = z.object({
   convert: z.string().nullable(),
   /** The command line that builds the engine that passes; null where candidates are models. */
   build: z.string().nullable(),
-  /** null where no part fails by itself or the command that judges is for the whole model, which `reasons` state, and where the budget ended before the smallest set was found. */
+  /** null where no part fails by itself or the command that judges is for the whole model, which `reasons` state, and where the smallest set was not found. */
   reduced: reducedSchema.nullable(),
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),

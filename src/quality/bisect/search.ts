@@ -7,7 +7,7 @@ export type Oracle<T> = (changes: readonly T[]) => Promise<Outcome | null>;
 export interface Found<T> {
   /** A set that passes. */
   readonly changes: readonly T[];
-  /** Whether none of its changes can be left out, and the budget was enough to see that. */
+  /** Whether none of its changes can be left out: without any of them it failed. False where the budget ended before, or that was unresolved. */
   readonly isMinimal: boolean;
 }
 
@@ -17,11 +17,11 @@ export interface Found<T> {
  *
  * The shortest prefix that passes ends with a change that is needed; it is kept, and the search goes on before it. One of n costs about 2 log2 n answers,
  * k of n about k log2(n/k) + k: steps double from the front, and where one needed change followed another the next is looked for right before it.
- * Where answers contradict each other (more changes fail although fewer passed), each change that was kept is left out once more, as delta debugging does
- * (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
+ * Where answers contradict each other (more changes fail although fewer passed), or where one was unresolved, each change in doubt is left out once more, as delta
+ * debugging does (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
  */
 export async function smallestPassing<T>(order: readonly T[], oracle: Oracle<T>): Promise<Found<T>> {
-  const answers: { readonly changes: ReadonlySet<T>; readonly passes: boolean }[] = [];
+  const answers: Answer<T>[] = [];
   let isSpent = false;
   const passes = async (changes: readonly T[]): Promise<boolean> => {
     if (isSpent) return false;
@@ -47,14 +47,27 @@ export async function smallestPassing<T>(order: readonly T[], oracle: Oracle<T>)
     needed.unshift(last);
     rest = group.slice(0, length - 1);
   }
-  if (!contradict(answers)) return { changes: needed, isMinimal: !isSpent };
+  const isDoubtful = contradict(answers);
   let kept: readonly T[] = needed;
   for (const change of needed) {
+    if (!isDoubtful && isNeeded(change, kept, answers)) continue;
     const without = kept.filter((other) => other !== change);
-    if (without.length > 0 && (await passes(without))) kept = without;
+    if (await passes(without)) kept = without;
   }
-  return { changes: kept, isMinimal: !isSpent };
+  return { changes: kept, isMinimal: !isSpent && kept.every((change) => isNeeded(change, kept, answers)) };
 }
+
+interface Answer<T> {
+  readonly changes: ReadonlySet<T>;
+  readonly passes: boolean;
+}
+
+/** Whether something failed without a change although it had all others of a set. */
+const isNeeded = <T>(change: T, kept: readonly T[], answers: readonly Answer<T>[]): boolean =>
+  answers.some(
+    ({ changes, passes }) =>
+      !passes && !changes.has(change) && kept.every((other) => other === change || changes.has(other)),
+  );
 
 /** A length that passes although one less does not, from `least` to `all`, which is known to pass; what is shorter than `least` is known to fail. */
 async function shortestPrefix(
@@ -83,9 +96,7 @@ async function shortestPrefix(
 }
 
 /** Whether more changes failed where fewer of them passed. */
-const contradict = <T>(
-  answers: readonly { readonly changes: ReadonlySet<T>; readonly passes: boolean }[],
-): boolean =>
+const contradict = <T>(answers: readonly Answer<T>[]): boolean =>
   answers.some(
     (more) =>
       !more.passes &&

@@ -197,6 +197,18 @@ describe('a search', () => {
     expect(existsSync(join(output, 'candidates.json'))).toBe(false);
   });
 
+  it('names no cause where the model with every node in FP32 could not be judged', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const [script, ran] = [freshPath('.sh'), freshPath('.ran')];
+    // The candidate, the conversion as it is, then all nodes in FP32.
+    writeFileSync(script, `echo >> ${ran}\n[ $(wc -l < ${ran}) = 3 ] && exit 75\nexit 1\n`);
+    const result = await bisected(reference, candidate, { check: `sh ${script} {}`, shapes: new Map() });
+    expect(result).toMatchObject({ outcome: 'inconclusive', cause: 'unknown', isMinimal: false });
+    expect(result.candidates.map(({ outcome }) => outcome)).toEqual(['fail', 'unresolved']);
+    expect(result.headline).not.toContain('none of them is the cause');
+  });
+
   /** A check that takes any model: no output is infinite or NaN where the inputs are seeded. */
   const finite = (path: string) => {
     const script = freshPath('.sh');

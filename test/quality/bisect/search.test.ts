@@ -9,8 +9,11 @@ async function searched(count: number, culprits: ReadonlySet<number>, budget = N
   const tried = new Set<string>();
   const oracle = async (changes: readonly number[]): Promise<Outcome | null> => {
     const key = [...changes].sort((a, b) => a - b).join();
-    if (!tried.has(key) && tried.size === budget) return null;
-    tried.add(key);
+    // Nothing at all was tried before the search.
+    if (key !== '' && !tried.has(key)) {
+      if (tried.size === budget) return null;
+      tried.add(key);
+    }
     return [...culprits].every((each) => changes.includes(each)) ? 'pass' : 'fail';
   };
   return { ...(await smallestPassing(units(count), oracle)), tried: tried.size };
@@ -90,8 +93,29 @@ describe('the smallest set that passes', () => {
   it('takes what could not be tried for what does not pass', async () => {
     const oracle = async (changes: readonly number[]): Promise<Outcome> =>
       changes.length % 2 === 1 ? 'unresolved' : changes.includes(5) ? 'pass' : 'fail';
-    const { changes } = await smallestPassing(units(8), oracle);
+    const { changes, isMinimal } = await smallestPassing(units(8), oracle);
     expect(changes).toContain(5);
     expect(await oracle(changes)).toBe('pass');
+    expect(isMinimal).toBe(false);
+  });
+
+  it('is found although one answer on the way was none', async () => {
+    for (let lost = 1; lost <= 12; lost++) {
+      const answers = new Map<string, Outcome>();
+      const oracle = async (changes: readonly number[]): Promise<Outcome> => {
+        const key = changes.join();
+        const isLost = !answers.has(key) && answers.size + 1 === lost;
+        const outcome = isLost
+          ? 'unresolved'
+          : [3, 9].every((each) => changes.includes(each))
+            ? 'pass'
+            : 'fail';
+        if (!answers.has(key)) answers.set(key, outcome);
+        return answers.get(key) ?? outcome;
+      };
+      const { changes, isMinimal } = await smallestPassing(units(12), oracle);
+      if (isMinimal) expect([...changes].sort()).toEqual([3, 9]);
+      else expect([...answers.values()]).toContain('unresolved');
+    }
   });
 });
