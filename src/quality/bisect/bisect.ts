@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { shellLine } from '../../base/process/shell-quote.js';
+import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
@@ -23,6 +24,7 @@ import { measure } from '../verify/result.js';
 import { type OpenedSide, SampleRuns } from '../verify/sample-runs.js';
 import { hasTypedInput, precisionBetween } from '../verify/verify.js';
 import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
+import { checkFacts } from './check-line.js';
 import { CandidateEngines } from './engines.js';
 import { innerTensors } from './fusions.js';
 import { type Judge, openJudge } from './judge.js';
@@ -119,6 +121,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     const conversion = isTyped ? { ...passed, options: convertedTypes(options) } : passed;
     if (engines === null) await writeChange(conversion, {}, typed, context.signal);
     const trials = new Trials(output, questionOf(request, digest, conversion, engines));
+    const earlier = trials.all.length;
     const candidates = new Candidates(
       { conversion, judge, trials, engines, failing: first, work, budget },
       context,
@@ -162,7 +165,14 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       backend: first.backend,
       seed: judge.seed,
       samples: judge.samples,
-      ...recordOf({ ...finding, reasons: [...finding.reasons, ...(why === null ? [] : [why])] }),
+      ...recordOf({
+        ...finding,
+        reasons: [
+          ...finding.reasons,
+          ...(why === null ? [] : [why]),
+          ...(earlier === 0 || first.outcome !== 'fail' ? [] : [countedSentence(earlier, trials.path)]),
+        ],
+      }),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
       tried: candidates.tried,
       builds: trials.all.filter(({ ms }) => ms.build !== null).length,
@@ -180,6 +190,9 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     pending.remove();
   }
 }
+
+const countedSentence = (earlier: number, path: string): string =>
+  `${plural(earlier, 'result')} of an earlier run ${earlier === 1 ? 'counts' : 'count'}; remove ${path} to try everything again.`;
 
 const convertedTypes = (options: ConversionOptions): ConversionOptions => ({
   ...options,
@@ -297,7 +310,7 @@ function questionOf(
       conversion: precision === null ? null : conversionRecipe(precision, options),
       engine: engines?.question() ?? null,
       recording: recording === undefined ? null : sha256OfFile(recording),
-      check: check ?? null,
+      check: check === undefined ? null : checkFacts(check),
       seed: seed ?? 0,
       samples: samples ?? null,
       limits: [atol ?? [], rtol ?? []],

@@ -1,6 +1,4 @@
-import { resolve } from 'node:path';
 import { runShellLine } from '../../base/process/group.js';
-import { shellQuote } from '../../base/process/shell-quote.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { inDtype } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
@@ -17,6 +15,7 @@ import {
 import { unrepeatable } from '../verify/repeatable.js';
 import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
 import type { VerifyPrecision } from '../verify/tolerance.js';
+import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 import type { Outcome } from './search.js';
@@ -33,12 +32,6 @@ export interface Judgement {
   readonly sample: number;
   /** Whether the model takes inputs in 16 bits. */
   readonly inputs: ReferenceRun['inputs'];
-}
-
-/** What is judged: a model, or in its place the engine that was built from it. */
-export interface JudgedFiles {
-  readonly model: string;
-  readonly engine: string | null;
 }
 
 /** What decides about a model or an engine. */
@@ -224,14 +217,8 @@ async function recordedReference(
   }
 }
 
-/** The check command for a model or an engine. */
-export const checkLine = (check: string, { model, engine }: JudgedFiles): string =>
-  check
-    .replaceAll('{}', shellQuote(resolve(engine ?? model)))
-    .replaceAll('{model}', shellQuote(resolve(model)));
-
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
-  if (!/\{(?:model)?\}/.test(check))
+  if (!hasPlace(check))
     throw new TrtforgeError(
       'TF_USAGE',
       '--check-command has no {} in the place of the path of the candidate.',

@@ -17,12 +17,13 @@ export class KeptTrials<T extends { readonly id: number; readonly key: string }>
   readonly all: T[];
   /** Digest of all that decides a trial besides its key: models, data, settings, the version. */
   readonly #question: string;
-  readonly #path: string;
+  /** The file that they are kept in. */
+  readonly path: string;
   readonly #schema: string;
 
   /** Reads what an earlier run tried for the same question; of another question nothing is taken, and its file is replaced with the first trial. */
   constructor(folder: string, question: string, { file, schema, trial }: TrialForm<T>) {
-    this.#path = join(folder, file);
+    this.path = join(folder, file);
     this.#question = question;
     this.#schema = schema;
     const form = z.object({
@@ -30,7 +31,7 @@ export class KeptTrials<T extends { readonly id: number; readonly key: string }>
       question: z.literal(question),
       trials: z.array(trial),
     });
-    this.all = form.safeParse(readJson(this.#path)).data?.trials ?? [];
+    this.all = form.safeParse(readJson(this.path)).data?.trials ?? [];
   }
 
   /** Undefined for what was not tried. */
@@ -43,7 +44,7 @@ export class KeptTrials<T extends { readonly id: number; readonly key: string }>
     const added = { id: this.all.length + 1, ...trial } as T;
     this.all.push(added);
     const file = { schema: this.#schema, question: this.#question, trials: this.all };
-    publishFile(this.#path, `${JSON.stringify(file, null, 1)}\n`);
+    publishFile(this.path, `${JSON.stringify(file, null, 1)}\n`);
     return added;
   }
 }

@@ -209,6 +209,19 @@ describe('a search', () => {
     expect(result.headline).not.toContain('none of them is the cause');
   });
 
+  it('takes no answer of a check that was edited since', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const [script, output] = [freshPath('.sh'), freshPath('/out')];
+    const run = () =>
+      bisected(reference, candidate, { output, check: `sh ${script} {}`, shapes: new Map(), budget: 2 });
+    writeFileSync(script, 'exit 1\n');
+    expect((await run()).tried).toBe(2);
+    expect((await run()).tried).toBe(0);
+    writeFileSync(script, 'exit 1 # corrected\n');
+    expect((await run()).tried).toBe(2);
+  });
+
   /** A check that takes any model: no output is infinite or NaN where the inputs are seeded. */
   const finite = (path: string) => {
     const script = freshPath('.sh');
