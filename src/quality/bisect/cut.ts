@@ -5,7 +5,7 @@ import { inDtype, sampleOf } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import type { OnnxModel } from '../../formats/onnx/model.js';
-import { type TensorProto, TensorProtoSchema } from '../../formats/onnx/onnx_pb.js';
+import { type NodeProto, type TensorProto, TensorProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import { type BorderValue, borderOf, keepPart } from '../../formats/onnx/subgraph.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
@@ -54,7 +54,7 @@ export async function cutOut(
   const { types } = inferDtypes(model.proto).graph;
   const part = new Set(graph.node.filter(({ name }) => names.has(name)));
   const border = borderOf(graph, part);
-  const values = await valuesOf(cutting, [...border.inputs, ...border.outputs], request, context);
+  const values = await valuesAt(border, part, cutting, request, context);
   const at = (name: string): readonly BorderValue[] => {
     const [type, tensor] = [types.get(name), values.get(name)];
     return type === undefined || !(type in dtypes) || tensor === undefined
@@ -76,6 +76,28 @@ export async function cutOut(
     return null;
   const expected: NamedTensors = new Map(outputs.map(({ name }) => [name, values.get(name)!]));
   return { path, nodes: part.size, inputs: passed, expected, profiles };
+}
+
+/** What crosses the border of a part, by name. What a cast of the conversion passes on is in the FP32 model under the name that the cast reads. */
+async function valuesAt(
+  { inputs, outputs }: ReturnType<typeof borderOf>,
+  part: ReadonlySet<NodeProto>,
+  cutting: Cutting,
+  request: BisectRequest,
+  context: BisectContext,
+): Promise<NamedTensors> {
+  const sources = new Map(
+    [...part].flatMap(({ opType, input: [read = ''], output: [made = ''] }) =>
+      opType === 'Cast' ? [[made, read] as const] : [],
+    ),
+  );
+  const sourceOf = (name: string) => sources.get(name) ?? name;
+  const values = await valuesOf(cutting, [...inputs, ...outputs, ...outputs.map(sourceOf)], request, context);
+  const passedOn = outputs.flatMap((name) => {
+    const value = values.get(name) ?? values.get(sourceOf(name));
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return new Map([...values, ...passedOn]);
 }
 
 /** Inputs of a part, what of them is stored in it instead, and the profiles of its engine. */

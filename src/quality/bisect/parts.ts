@@ -20,12 +20,21 @@ const MOST_SINGLE = 3;
 /** Sets of node names, smallest first. */
 export function* partsOf(graph: GraphProto, { single, together }: Suspected): Generator<ReadonlySet<string>> {
   const around = new Neighbourhood(graph);
-  const nodesOf = (names: readonly string[]) => graph.node.filter(({ name }) => names.includes(name));
+  const nodesOf = (names: readonly string[]) => graph.node.filter((node) => holdsAny(node, new Set(names)));
   for (const node of nodesOf(single).slice(0, MOST_SINGLE)) yield around.closed(new Set([node]));
   if (together.length === 0) return;
   const between = around.between(new Set(nodesOf(together)));
   for (const radius of RADII) yield around.closed(around.grown(between, radius));
 }
+
+/** Whether a node has one of these names, or a body with such a node: it is cut out with its bodies. */
+const holdsAny = (node: NodeProto, names: ReadonlySet<string>): boolean =>
+  names.has(node.name) ||
+  node.attribute.some(({ g, graphs }) =>
+    [...(g === undefined ? [] : [g]), ...graphs].some((body) =>
+      body.node.some((inner) => holdsAny(inner, names)),
+    ),
+  );
 
 /** The names of the same nodes in another conversion of the model, with the casts at their border there. */
 export const partOf = (graph: GraphProto, names: ReadonlySet<string>): ReadonlySet<string> =>

@@ -39,10 +39,18 @@ export interface Reduction {
   readonly why: string | null;
 }
 
-/** How a part fails: its reasons, and the commands that show it. Or why no part can be judged. */
-type Failure =
-  | { readonly reasons: readonly string[]; readonly commands: readonly string[] }
-  | { readonly why: string };
+/** How a part fails: its reasons, and the commands that show it. */
+interface Failure {
+  readonly reasons: readonly string[];
+  readonly commands: readonly string[];
+}
+
+/** What keeps the failure of a part from counting; nothing where it passes. */
+interface Unproven {
+  readonly doubts: readonly string[];
+}
+
+const passes: Unproven = { doubts: [] };
 
 /**
  * The smallest of some parts of a model that still fails by itself: first one of the nodes, then all with what lies between them, then more and
@@ -59,17 +67,26 @@ export async function reduceFailure(
   const whole = openModel(failing.typed);
   whole.close();
   const tried = new Set<string>();
+  let judged = 0;
+  let doubts: readonly string[] = [];
   for (const part of partsOf(whole.proto.graph!, failing)) {
     const key = [...part].sort().join('\n');
     if (tried.has(key)) continue;
     tried.add(key);
     const found = await reducer.tryPart(part);
-    if (found !== null) return found;
+    if (found === null) continue;
+    if (!('doubts' in found)) return { reduced: found, why: null };
+    judged++;
+    if (found.doubts.length > 0) doubts = found.doubts;
   }
-  return {
-    reduced: null,
-    why: tried.size === 0 ? null : 'No reduced model: no part around the cause fails by itself.',
-  };
+  if (tried.size === 0) return { reduced: null, why: null };
+  const why =
+    judged === 0
+      ? 'no part around the cause could be cut out of the model.'
+      : doubts.length === 0
+        ? 'no part around the cause fails by itself.'
+        : `the check command decides about no part around the cause. ${doubts.join(' ')}`;
+  return { reduced: null, why: `No reduced model: ${why}` };
 }
 
 class Reducer {
@@ -92,38 +109,36 @@ class Reducer {
     this.#engine = failing.engines === null ? null : join(output, 'reduced.engine');
   }
 
-  /** Cuts a part out and keeps it where it fails; null where a larger one may. */
-  async tryPart(names: ReadonlySet<string>): Promise<Reduction | null> {
+  /** Cuts a part out and keeps it where it fails; null where it cannot be cut out, or built. */
+  async tryPart(names: ReadonlySet<string>): Promise<NonNullable<Reduction['reduced']> | Unproven | null> {
     const { typed: path, engines, check } = this.#failing;
     const typed = openModel(path);
     try {
       const cut = await this.#cut(typed, names, 'reduced.onnx');
       const built = cut && (await this.#build(cut, {}));
       if (cut === null || built === null) return null;
-      const failure = await (check === null
-        ? this.#numericFailure(cut, built)
-        : this.#checkFailure(check, names, cut, built));
-      if (failure === null) return null;
-      if ('why' in failure) return { reduced: null, why: failure.why };
+      const judged = await (check === null
+        ? this.#byNumbers(cut, built)
+        : this.#byCheck(check, names, cut, built));
+      if ('doubts' in judged) return judged;
       const { model, inputs, expected } = this.#files;
       await writeModel(typed, model, { signal: this.#context.signal });
       writeNpz(inputs, cut.inputs);
       writeNpz(expected, cut.expected);
       const build = this.#engine && engines!.line(model, this.#engine, {}, cut.profiles);
-      const reduced = {
+      return {
         ...this.#files,
         nodes: cut.nodes,
-        reasons: [...failure.reasons],
-        commands: [...(build === null ? [] : [build]), ...failure.commands],
+        reasons: [...judged.reasons],
+        commands: [...(build === null ? [] : [build]), ...judged.commands],
       };
-      return { reduced, why: null };
     } finally {
       typed.close();
     }
   }
 
-  /** Runs a part on the values of the FP32 model, and compares; null where it passes. */
-  async #numericFailure({ path, inputs, expected }: Cut, built: string): Promise<Failure | null> {
+  /** Runs a part on the values of the FP32 model, and compares. */
+  async #byNumbers({ path, inputs, expected }: Cut, built: string): Promise<Failure | Unproven> {
     const { engines, precision } = this.#failing;
     const { threads, device, output } = this.#request;
     const options = engines === null ? { threads } : { ...engineLoadOptionsOf(this.#request), device };
@@ -139,7 +154,7 @@ class Reducer {
       { bindings, outputs: [expected] },
       { bindings, outputs: [got] },
     );
-    if (failedOutputs(judgement).length === 0) return null;
+    if (failedOutputs(judgement).length === 0) return passes;
     const mine = join(output, 'reduced-outputs.npz');
     const ran = this.#engine ?? this.#files.model;
     return {
@@ -156,33 +171,32 @@ class Reducer {
     };
   }
 
-  /** What a command makes of a part; null where it passes. One that fails counts where the same part of the model that passes does pass. */
-  async #checkFailure(
+  /** What a command makes of a part. Its failure counts where it passes the same part of the model that passes. */
+  async #byCheck(
     { command, judge, passing, change }: NonNullable<Failing['check']>,
     names: ReadonlySet<string>,
     cut: Cut,
     built: string,
-  ): Promise<Failure | null> {
+  ): Promise<Failure | Unproven> {
     const judged = (model: string, file: string) =>
       judge({ model, engine: this.#engine === null ? null : file });
     const { outcome, reasons } = await judged(cut.path, built);
-    if (outcome === 'pass') return null;
-    const whole = 'No reduced model: the check command is for the whole model.';
-    if (outcome === 'unresolved') return { why: [whole, 'On a part of it:', ...reasons].join(' ') };
+    if (outcome === 'pass') return passes;
+    if (outcome === 'unresolved') return { doubts: ['On a part of the model:', ...reasons] };
     const good = openModel(passing);
     try {
       const part = partOf(good.proto.graph!, this.#ownNames(names));
       const control = await this.#cut(good, part, 'passing.onnx');
       const file = control && (await this.#build(control, change));
-      if (control === null || file === null) return null;
+      if (control === null || file === null)
+        return { doubts: ['A part fails, and the same part of the work-around cannot be built.'] };
       const other = await judged(control.path, file);
       if (other.outcome === 'pass')
         return {
           reasons,
           commands: [checkLine(command, { model: this.#files.model, engine: this.#engine })],
         };
-      const why = 'It does not pass the same part of the model that passes:';
-      return { why: [whole, why, ...other.reasons].join(' ') };
+      return { doubts: ['On a part of the work-around:', ...other.reasons] };
     } finally {
       good.close();
     }

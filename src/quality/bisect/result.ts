@@ -99,7 +99,7 @@ export const bisectResultSchema = z.object({
   convert: z.string().nullable(),
   /** The command line that builds the engine that passes; null where candidates are models. */
   build: z.string().nullable(),
-  /** null where no part fails by itself or the command that judges is for the whole model, which `reasons` state, and where the smallest set was not found. */
+  /** null where no part fails by itself or the command that judges decides about none, which `reasons` state, and where the smallest set was not found. */
   reduced: reducedSchema.nullable(),
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),

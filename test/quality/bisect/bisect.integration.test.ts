@@ -9,7 +9,7 @@ import { onnxRuntimeCpu } from '../../../src/engines/runtime/onnxruntime/back-en
 import { openSession } from '../../../src/engines/runtime/open-session.js';
 import { createPending } from '../../../src/engines/store/pending.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { attribute, openModel } from '../../../src/formats/onnx/index.js';
+import { attribute, GraphBuilder, openModel } from '../../../src/formats/onnx/index.js';
 import type { ConvertOptions } from '../../../src/formats/precision/convert.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
@@ -245,6 +245,42 @@ describe('a search', () => {
     const [command = ''] = result.reduced?.commands ?? [];
     expect(spawnSync('/bin/sh', ['-c', command]).status).toBe(1);
   });
+
+  /** A check that takes any model of so many nodes: "middle" is not in FP16. */
+  const middleInFp32 = (least: number) => {
+    const script = freshPath('.mjs');
+    const built = (path: string) => JSON.stringify(new URL(`../../../dist/${path}`, import.meta.url));
+    writeFileSync(
+      script,
+      `import { inferDtypes } from ${built('formats/onnx/dtype-inference.js')};
+       import { openModel } from ${built('formats/onnx/model.js')};
+       const { proto } = openModel(process.argv[2]);
+       const nodes = proto.graph.node.filter(({ opType }) => opType !== 'Cast');
+       const isWrong = ({ name, input }) =>
+         name === 'middle' && inferDtypes(proto).graph.types.get(input[0]) === 'float16';
+       process.exit(nodes.length < ${least} || nodes.some(isWrong) ? 1 : 0);`,
+    );
+    return `${process.execPath} ${script} {}`;
+  };
+
+  it.each([1, 2])('that needs %i nodes writes a part amid others in FP16', async (count) => {
+    const reference = await threeProducts();
+    const { output: candidate } = await converted(reference);
+    const result = await bisected(reference, candidate, { check: middleInFp32(count), shapes: new Map() });
+    expect(names(result)).toEqual(['middle']);
+    const made = openModel(result.reduced?.model ?? '');
+    made.close();
+    const operators = made.proto.graph?.node.map(({ opType }) => opType).filter((op) => op !== 'Cast');
+    expect(operators).toHaveLength(count === 1 ? 1 : 3);
+  });
+});
+
+it('a fault inside of a body is reduced to the node that has the body', async () => {
+  const reference = await productsInBody();
+  const { output: candidate } = await converted(reference);
+  const result = await bisected(reference, candidate, { shapes: new Map() });
+  expect(names(result)).toEqual(['down', 'up']);
+  await expectStillFails(result.reduced, 1);
 });
 
 it('the verb writes the result and its pages', async () => {
@@ -354,6 +390,45 @@ const overflowingLog = () =>
     graph.node('Exp', { inputs: ['e'], outputs: ['f'] });
     graph.node('Log', { inputs: ['f'], outputs: ['g'] });
     graph.node('Log', { inputs: ['g'], outputs: ['y'] });
+    graph.output('y', 'float32', [4, 8]);
+  });
+
+const squareWeights = floats(
+  'float32',
+  [8, 8],
+  Array.from({ length: 64 }, (_, at) => Math.sin(at)),
+);
+
+/** The body of its If leaves the range of FP16. */
+const productsInBody = () => {
+  const body = new GraphBuilder('body');
+  body.node('Mul', { name: 'up', inputs: ['a', 'k'], outputs: ['large'] });
+  body.node('Div', { name: 'down', inputs: ['large', 'k'], outputs: ['b'] });
+  body.output('b', 'float32', null);
+  return modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.initializer('w', squareWeights);
+    graph.initializer('k', floats('float32', [], [60000]));
+    graph.initializer('yes', { dtype: 'bool', shape: [], bytes: Uint8Array.of(1) });
+    graph.node('MatMul', { name: 'first', inputs: ['x', 'w'], outputs: ['a'] });
+    graph.node('If', {
+      name: 'choice',
+      inputs: ['yes'],
+      outputs: ['c'],
+      attributes: { then_branch: attribute.body(body), else_branch: attribute.body(body) },
+    });
+    graph.node('MatMul', { name: 'last', inputs: ['c', 'w'], outputs: ['y'] });
+    graph.output('y', 'float32', [4, 8]);
+  });
+};
+
+const threeProducts = () =>
+  modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.initializer('w', squareWeights);
+    graph.node('MatMul', { name: 'first', inputs: ['x', 'w'], outputs: ['a'] });
+    graph.node('MatMul', { name: 'middle', inputs: ['a', 'w'], outputs: ['b'] });
+    graph.node('MatMul', { name: 'last', inputs: ['b', 'w'], outputs: ['y'] });
     graph.output('y', 'float32', [4, 8]);
   });
 
