@@ -1,13 +1,13 @@
 import type { Dtype } from '../tensor/dtype.js';
-import { valueInfo } from './builder.js';
+import { type Dimension, valueInfo } from './builder.js';
 import { usedNames } from './graph.js';
 import type { GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
 
-/** A value at the border of a part; its dimensions are sizes and symbols, null leaves its rank open. */
+/** A value at the border of a part; its dimensions are sizes, symbols, or null where they are open; null leaves its rank open. */
 export interface BorderValue {
   readonly name: string;
   readonly dtype: Dtype;
-  readonly shape: readonly (number | string)[] | null;
+  readonly shape: readonly Dimension[] | null;
 }
 
 /** What a part of a graph reads from outside (initializers apart), and what of it is read outside. */

@@ -65,7 +65,7 @@ export async function cutOut(
   // A value that the FP32 model does not have under this name: a larger part may have it inside.
   if (inputs.length < border.inputs.length || outputs.length === 0) return null;
   const { declared, frozen, profiles } = await declaredAs(cutting, inputs, values, request, context);
-  keepPart(model.proto, part, declared, cutting.engines === null ? outputs : outputs.map(withoutShape));
+  keepPart(model.proto, part, declared, profiles.length === 0 ? outputs : outputs.map(withOpenShape));
   graph.initializer.push(...frozen);
   await writeModel(model, path, { signal: context.signal });
   const passed: NamedTensors = new Map(
@@ -150,7 +150,11 @@ const fits = (profile: Profile, inputs: NamedTensors): boolean =>
     return !values && shape?.every((size, axis) => min[axis]! <= size && size <= max[axis]!) === true;
   });
 
-const withoutShape = (value: BorderValue): BorderValue => ({ ...value, shape: null });
+/** The rank alone: a part with open inputs has open outputs. */
+const withOpenShape = (value: BorderValue): BorderValue => ({
+  ...value,
+  shape: value.shape?.map(() => null) ?? null,
+});
 
 const storedAs = ({ name, dtype }: BorderValue, { shape, bytes }: Tensor): TensorProto =>
   create(TensorProtoSchema, {

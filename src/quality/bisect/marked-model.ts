@@ -1,10 +1,12 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
+import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { addOutputs, type BorderValue } from '../../formats/onnx/subgraph.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 
-/** Writes a copy of a model with some of its values as outputs too; names that it has not, or of unknown type, are left out. Throws what opening and writing a model throw. */
+/** Writes a copy of a model with some of its values as outputs too, with their inferred shapes; names that it has not, or of unknown type, are left out. Throws what opening and writing a model throw. */
 export async function copyWithOutputs(
   path: string,
   copy: string,
@@ -14,9 +16,11 @@ export async function copyWithOutputs(
   const model = openModel(path);
   try {
     const { types } = inferDtypes(model.proto).graph;
+    const shapes = inferredShapes(model);
     const values = [...names].flatMap((name): readonly BorderValue[] => {
       const type = types.get(name);
-      return type === undefined || !(type in dtypes) ? [] : [{ name, dtype: type as Dtype, shape: null }];
+      if (type === undefined || !(type in dtypes)) return [];
+      return [{ name, dtype: type as Dtype, shape: shapes.get(name) ?? null }];
     });
     addOutputs(model.proto, values);
     await writeModel(model, copy, { signal });
@@ -24,3 +28,11 @@ export async function copyWithOutputs(
     model.close();
   }
 }
+
+/** Shapes of the values that nodes make. ONNX's own checker takes no output without a rank. */
+const inferredShapes = (model: OnnxModel): ReadonlyMap<string, BorderValue['shape']> =>
+  new Map(
+    [...inferShapes(model).nodes].flatMap(([{ output }, { shapes }]) =>
+      output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
+    ),
+  );
