@@ -1,6 +1,7 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
-import { protectingInputs } from '../../base/files/user-files.js';
+import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
@@ -42,7 +43,7 @@ const DEFAULT_BUDGET = 40;
  * Finds what makes a bad model or engine fail: of an engine TF32 or a fusion, of 16-bit models and engines the smallest set of nodes that must stay FP32.
  * Converts the reference with more and fewer nodes in FP32, for an engine builds it with other freedoms and outputs, judges each candidate, and writes into
  * `output` what it tried and the model that passes. What an earlier run tried for the same question counts.
- * Throws TF_BISECT_REFERENCE where the reference cannot judge, TF_USAGE for a model without 16-bit values, and what converting, building, opening and running throw.
+ * Throws TF_BISECT_REFERENCE where the reference cannot judge, TF_USAGE for a model without 16-bit values, TF_OUTPUT_IS_INPUT, and what converting, building, opening and running throw.
  */
 export async function bisectModel(
   request: BisectRequest,
@@ -102,6 +103,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const { request, engines, digest, precision, options, budget } = decided;
   const { reference, candidate, output } = requested;
   sweepPending(output);
+  removeResults(output);
   const pending = createPending(output);
   const work = pending.folder;
   try {
@@ -191,6 +193,14 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   }
 }
 
+/** Of an earlier search: this one may write none of them. */
+function removeResults(output: string): void {
+  const files = ['workaround.onnx', 'reduced.onnx', 'inputs.npz', 'expected.npz'];
+  const paths = files.map((file) => join(output, file));
+  paths.forEach(assertNotInput);
+  for (const path of paths) rmSync(path, { force: true });
+}
+
 const countedSentence = (earlier: number, path: string): string =>
   `${plural(earlier, 'result')} of an earlier run ${earlier === 1 ? 'counts' : 'count'}; remove ${path} to try everything again.`;
 
@@ -207,14 +217,16 @@ function conversionOf(
 ): { readonly precision: FormatId | null; readonly options: ConversionOptions } {
   const recorded = engines?.conversion(digest) ?? null;
   if (recorded !== null) return recorded;
-  const own = precision ?? precisionBetween({ reference, candidate });
-  const codes = precision === undefined ? quantizedFormatNamed(own) : undefined;
-  if (codes !== undefined)
+  const seen = precisionBetween({ reference, candidate });
+  const own = precision ?? seen;
+  const codes = quantizedFormatNamed(seen);
+  // A floating-point type makes no pairs, so none of its candidates would be like this one.
+  if (codes !== undefined && quantizedFormatNamed(precision) === undefined)
     throw new TrtforgeError(
       'TF_USAGE',
-      `${candidate} is quantized to ${codes.label}, and how is not stated in it.`,
+      `${candidate} is quantized to ${codes.label}, ${reference} is not, and how is not stated in the model.`,
       {
-        remedy: `Pass how, with its samples: --precision ${codes.id} --calibration FILE; or --precision fp16 for what is around the codes.`,
+        remedy: `Pass how, with its samples: --precision ${codes.id} --calibration FILE; or, for what is around the codes, the FP32 model with the same Q/DQ pairs: --against MODEL.`,
       },
     );
   if (own !== 'fp32')

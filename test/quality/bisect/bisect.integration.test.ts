@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { transformerEncoder } from '../../../examples/models/transformer-encoder.js';
@@ -131,6 +131,21 @@ describe('a search', () => {
     writeFileSync(file, readFileSync(file, 'utf8').slice(0, -40));
     expect((await bisected(reference, candidate, request)).tried).toBe(whole.tried);
     expect((await bisected(reference, candidate, request)).tried).toBe(0);
+  });
+
+  it('leaves no model of an earlier search beside its result, and removes no input', async () => {
+    const reference = await twoProducts();
+    const { output: candidate } = await converted(reference);
+    const output = freshPath('/out');
+    const { workaround, reduced } = await bisected(reference, candidate, { output, shapes: new Map() });
+    const passing = workaround ?? '';
+    const onOutput = bisected(reference, passing, { output, shapes: new Map() });
+    await expect(onOutput).rejects.toMatchObject({ code: 'TF_OUTPUT_IS_INPUT' });
+    const copy = freshPath();
+    copyFileSync(passing, copy);
+    expect(await bisected(reference, copy, { output, shapes: new Map() })).toMatchObject({ cause: 'none' });
+    const files = [passing, reduced?.model, reduced?.inputs, reduced?.expected];
+    expect(files.map((file) => existsSync(file ?? '/'))).toEqual([false, false, false, false]);
   });
 
   it('removes what killed runs left in its folder, and nothing of one that runs', async () => {
@@ -361,6 +376,9 @@ it('of a quantized candidate must be known how it was quantized', async () => {
   const { output: candidate } = await converted(encoder, { precision: 'int4' });
   await expect(bisected(encoder, candidate)).rejects.toMatchObject({ code: 'TF_USAGE' });
   expect(await bisected(encoder, candidate, { precision: 'int4' })).toMatchObject({ outcome: 'pass' });
+  // A conversion to FP16 has none of its pairs.
+  const plain = bisected(encoder, candidate, { precision: 'fp16' });
+  await expect(plain).rejects.toMatchObject({ code: 'TF_USAGE' });
 });
 
 it('a candidate in FP32 has no node to keep', async () => {
