@@ -50,6 +50,9 @@ const GAINS: ReadonlySet<string> = new Set(
   ),
 );
 
+/** Functions of single values: TensorRT-RTX rounds for a pair in front of one and for the pair behind it in the same kernel, which reads no codes. */
+const ACTIVATIONS: ReadonlySet<string> = new Set(['Relu', 'LeakyRelu', 'Sigmoid', 'Tanh', 'Erf', 'Clip']);
+
 /** Scales and zero points are read up to this size. */
 const LARGEST_SCALES = 16 << 20;
 const FP16_LARGEST = 65_504;
@@ -224,11 +227,18 @@ function lintUse(node: NodeProto, view: GraphView, quantized: QuantizedGraph, ad
     }
   }
   const feedsQuantize = (name: string) => quantized.readers(name, view).some(isQuantize);
+  const dequantized = new Set(
+    quantized
+      .readers(node.output[0] ?? '', view)
+      .flatMap((reader) => (isDequantize(reader) ? reader.output : [])),
+  );
+  const roundsAgain = ({ opType, input }: NodeProto) =>
+    ACTIVATIONS.has(opType) && dequantized.has(input[0] ?? '');
   const gains = (reader: NodeProto) =>
     isQuantize(reader) ||
     GAINS.has(reader.opType) ||
     !isOnnxDomain(reader.domain) ||
-    reader.output.some(feedsQuantize);
+    (reader.output.some(feedsQuantize) && !roundsAgain(reader));
   if (readers.some(gains)) return;
   const operators = [...new Set(readers.map(({ opType }) => opType))].join(', ');
   add(

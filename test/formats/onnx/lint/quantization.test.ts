@@ -49,6 +49,20 @@ function padded(pads: readonly number[], value: number, mode = 'constant', reade
 const space = [0, 0, 1, 1, 0, 0, 1, 1];
 const unreached = ['quantized-one-operand Conv "y_Conv"', 'quantized-unused QuantizeLinear "x_Q"'];
 
+/** A product → pair → (what moves codes) → Relu → pair → product. */
+function activation(between?: string): QuantizedNet {
+  const net = new QuantizedNet();
+  net.input('x', 'float32', [1, 16, 8, 8]);
+  net.op('Conv', [net.pair('x'), net.weight('v', [16, 16, 1, 1])], 'a');
+  const paired = net.pair('a');
+  const read =
+    between === undefined ? paired : net.op(between, [paired], 'b', { kernel_shape: attribute.ints([2, 2]) });
+  const relu = net.op('Relu', [read], 'c');
+  net.op('Conv', [net.pair(relu), net.weight('w', [16, 16, 1, 1])], 'y');
+  net.output('y', 'float32', [1, 16, 'h', 'w']);
+  return net;
+}
+
 const conv = 'Conv "y0_Conv"';
 const channels = perChannel(64);
 
@@ -63,6 +77,7 @@ describe('pairs that TensorRT computes by have no finding', () => {
     ['a transposed Gemm', product({}, { scales: perChannel(128), axis: 0 }, 'Gemm', true)],
     ['weights of a product alone', product(null, { scales: perChannel(128), axis: 1 })],
     ['attention in floating point', attention([])],
+    ['a pooling of codes in front of an activation', activation('MaxPool')],
     ['clipped codes', clipped(1)],
     ['zeros around space', padded(space, 0)],
     ['copies around space', padded(space, 1, 'edge')],
@@ -206,6 +221,7 @@ describe('pairs that gain nothing, or that TensorRT rejects', () => {
       elementwise((net) => net.pair('x')),
       ['quantized-unused QuantizeLinear "x_Q"'],
     ],
+    ['a pair in front of an activation with a pair', activation(), ['quantized-unused QuantizeLinear "a_Q"']],
     [
       'a constant without dimensions',
       elementwise((net) => net.op('Add', ['x', net.weight('c', [])], 'sum')),
