@@ -11,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const options = { timeoutMs: 60_000, environment: process.env, signal: undefined, doing: 'checking' };
 
 test('a shell line has its exit code and texts, in the working folder', async () => {
-  const ran = await runShellLine('pwd; echo bad >&2; exit 3', options);
+  const ran = await runShellLine('pwd -P; echo bad >&2; exit 3', options);
   expect(ran).toEqual({ outcome: 'ended', exitCode: 3, stdout: `${process.cwd()}\n`, stderr: 'bad\n' });
 });
 
