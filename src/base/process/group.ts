@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { throwIfCancelled } from './cancel.js';
 import { type CommandOutcome, collectText } from './command.js';
 
-/** How long a shell line may take to end after it was asked to, before its whole process group is killed. */
+/** How long a program may take to end after it was asked to, before its whole process group is killed. */
 const GRACE_MS = 5000;
 
 /**
@@ -14,8 +14,8 @@ const WATCHED = '{ read -r _ <&3; kill -KILL 0; } </dev/null >/dev/null 2>&1 & e
 /** A program in a process group of its own; whatever it starts ends with it. */
 export interface ProcessGroup {
   readonly child: ChildProcess;
-  /** Sends a signal to every process of the group; a group that is gone is no error. */
-  signal(signal: NodeJS.Signals): void;
+  /** Asks every process of the group to end, and kills those that have not after `graceMs` (default 5 s). Once: later calls change nothing. */
+  stop(graceMs?: number): void;
 }
 
 /** Starts a program without input in a process group of its own, which ends when this process ends, even by SIGKILL. */
@@ -38,9 +38,16 @@ export function startGroup(
       // Every process of the group has ended.
     }
   };
+  let killer: NodeJS.Timeout | undefined;
   // The watcher outlives the program, and so may what the program started.
   child.on('exit', () => signal('SIGKILL'));
-  return { child, signal };
+  child.on('close', () => clearTimeout(killer));
+  const stop = (graceMs = GRACE_MS) => {
+    if (killer !== undefined) return;
+    signal('SIGTERM');
+    killer = setTimeout(() => signal('SIGKILL'), graceMs);
+  };
+  return { child, stop };
 }
 
 export interface ShellOptions {
@@ -61,33 +68,27 @@ export async function runShellLine(
   { timeoutMs, environment, signal, doing }: ShellOptions,
 ): Promise<CommandOutcome> {
   throwIfCancelled(signal, doing);
-  const group = startGroup('/bin/sh', ['-c', line], { environment });
-  const { child } = group;
+  const { child, stop } = startGroup('/bin/sh', ['-c', line], { environment });
   const [stdout, stderr] = [collectText(child.stdout!), collectText(child.stderr!)];
-  let killer: NodeJS.Timeout | undefined;
   let isLate = false;
-  const stop = () => {
-    group.signal('SIGTERM');
-    killer ??= setTimeout(() => group.signal('SIGKILL'), GRACE_MS);
-  };
+  const onAbort = () => stop();
   const timer = setTimeout(() => {
     isLate = true;
     stop();
   }, timeoutMs);
-  signal?.addEventListener('abort', stop, { once: true });
+  signal?.addEventListener('abort', onAbort, { once: true });
   const exitCode = await new Promise<number | null>((resolve) => {
     child.on('error', () => resolve(null));
     child.on('close', resolve);
     // What left the group may hold the pipes open.
     child.on('exit', () => {
-      if (killer === undefined) return;
+      if (!isLate && signal?.aborted !== true) return;
       child.stdout?.destroy();
       child.stderr?.destroy();
     });
   });
   clearTimeout(timer);
-  clearTimeout(killer);
-  signal?.removeEventListener('abort', stop);
+  signal?.removeEventListener('abort', onAbort);
   throwIfCancelled(signal, doing);
   return {
     outcome: isLate ? 'timed-out' : 'ended',

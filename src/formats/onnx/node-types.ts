@@ -7,6 +7,12 @@ type Types = readonly (ValueType | undefined)[];
 export const attributeOf = (node: NodeProto, name: string): AttributeProto | undefined =>
   node.attribute.find((attribute) => attribute.name === name);
 
+/** A text of ASCII in an attribute. */
+export function textAttribute(node: NodeProto, name: string, otherwise: string): string {
+  const attribute = attributeOf(node, name);
+  return attribute === undefined ? otherwise : Buffer.from(attribute.s).toString('latin1');
+}
+
 /** A `dtype`-like attribute (`to`, `dtype`, `output_dtype`) as a type; undefined where it is absent, 0, or a function's parameter. */
 export function typeAttribute(node: NodeProto, name: string): ValueType | undefined {
   const attribute = attributeOf(node, name);

@@ -1,6 +1,6 @@
 import type { GraphTypes } from './dtype-inference.js';
 import { type GraphView, isMain, isOnnxDomain } from './graph.js';
-import { attributeOf } from './node-types.js';
+import { attributeOf, textAttribute } from './node-types.js';
 import type { GraphProto, NodeProto, TensorProto } from './onnx_pb.js';
 import { smallIntegers } from './small-integers.js';
 
@@ -54,8 +54,7 @@ const MOVES: ReadonlySet<string> = new Set(
 export const isMove = (node: NodeProto): boolean =>
   isOnnxDomain(node.domain) &&
   (MOVES.has(node.opType) || (node.opType === 'Pad' && padMode(node) !== 'constant'));
-const padMode = (node: NodeProto): string =>
-  Buffer.from(attributeOf(node, 'mode')?.s ?? 'constant').toString('latin1');
+const padMode = (node: NodeProto): string => textAttribute(node, 'mode', 'constant');
 const KEEPS_AXES: ReadonlySet<string> = new Set(['Identity', 'Cast', 'Dropout', 'MaxPool', 'Clip']);
 
 /** What stands between the scores of an attention and its Softmax. */

@@ -10,5 +10,8 @@ export interface Tensor {
 /** The tensor with bytes of its own. Not by slice(): that of a Buffer is another view of the same memory. */
 export const copiedTensor = (tensor: Tensor): Tensor => ({ ...tensor, bytes: new Uint8Array(tensor.bytes) });
 
+type Shaped = Pick<Tensor, 'shape'>;
+export const isSameShape = (a: Shaped, b: Shaped): boolean => a.shape.join() === b.shape.join();
+
 /** Named tensors: what a session takes and gives, what an npz holds. */
 export type NamedTensors = ReadonlyMap<string, Tensor>;

@@ -1,5 +1,5 @@
 import { meanOf } from '../../base/statistics.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 
 /** How far one sample of one tensor is from FP32. Equal infinities do not differ; other values that are not finite, and another shape, make figures that are not finite. */
@@ -25,8 +25,6 @@ export interface Accuracy {
     readonly samples: readonly SampleError[];
   }[];
 }
-
-export const isSameShape = (a: Tensor, b: Tensor): boolean => a.shape.join() === b.shape.join();
 
 /** Compares tensors of a candidate with those of a reference, sample by sample. */
 export class AccuracySums {

@@ -11,9 +11,9 @@ import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { writeNpy } from '../../formats/tensor/npy.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
-import { AccuracySums, isSameShape, type SampleError } from '../advise/accuracy.js';
+import { AccuracySums, type SampleError } from '../advise/accuracy.js';
 import { writeMarked } from '../layers/common-tensors.js';
 import { type Measure, measure } from '../verify/result.js';
 import { inTypesOf } from '../verify/sample-runs.js';
@@ -283,7 +283,7 @@ function writeStacked(path: string, samples: readonly NamedTensors[]): void {
   const tensors = samples.flatMap((sample) => [...sample.values()]);
   const [first] = tensors;
   const [batch, ...rest] = first?.shape ?? [];
-  const isEven = tensors.every(({ shape }) => shape.join() === first?.shape.join());
+  const isEven = tensors.every((tensor) => isSameShape(tensor, first!));
   if (first === undefined || batch === undefined || tensors.length !== samples.length || !isEven) {
     assertNotInput(path);
     rmSync(path, { force: true });

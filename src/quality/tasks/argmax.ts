@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
 import {
   type DecisionDetails,
@@ -50,7 +50,7 @@ class ArgmaxTask implements Task<DecisionDetails> {
     this.#data.take(sample, [this.#output]);
     const theirs = reference.get(this.#output);
     const ours = candidate?.get(this.#output);
-    if (theirs === undefined || ours === undefined || ours.shape.join() !== theirs.shape.join()) {
+    if (theirs === undefined || ours === undefined || !isSameShape(ours, theirs)) {
       this.#tally.unjudged(chunk);
       return;
     }

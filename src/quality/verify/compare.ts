@@ -4,6 +4,7 @@ import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
+import { isSameShape } from '../../formats/tensor/tensor.js';
 import { type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
 import type { CompareResult } from './compare-result.js';
@@ -165,7 +166,7 @@ function whyIncomparable(
     if (c === undefined && r === undefined) continue;
     if (c === undefined || r === undefined)
       return `${name} is missing in run ${run} of the ${c === undefined ? 'candidate' : 'reference'}.`;
-    if (c.shape.join() !== r.shape.join())
+    if (!isSameShape(c, r))
       return `${name} is [${c.shape.join(', ')}] in the candidate and [${r.shape.join(', ')}] in the reference.`;
     if (typed && c.dtype !== r.dtype && request.allowDtypeDifference !== true)
       return `${name} is ${c.dtype} in the candidate and ${r.dtype} in the reference; --allow-dtype-difference compares the values.`;

@@ -16,9 +16,6 @@ import { RunProgress } from './progress.js';
 /** How many of the last lines an error carries. */
 const LAST_LINES = 20;
 
-/** How long trtexec may take to end after it was asked to, before its whole process group is killed. */
-const GRACE_MS = 5000;
-
 /** Memory is looked at so often; the system itself keeps the peak, so a look near the end finds it. */
 const MEMORY_INTERVAL_MS = 250;
 
@@ -88,7 +85,6 @@ class Run {
   readonly #group: ProcessGroup;
   #peakMemoryBytes: number | null = null;
   #isVersionChecked = false;
-  #killer: NodeJS.Timeout | undefined;
   /** Why the run was stopped from outside; the first reason stays. */
   #stopped: TrtforgeError | undefined;
 
@@ -122,7 +118,6 @@ class Run {
         if (child.pid === undefined) reject(this.#stopped);
       });
       child.on('close', (exitCode, killedBy) => {
-        clearTimeout(this.#killer);
         clearInterval(memory);
         signal?.removeEventListener('abort', onAbort);
         this.#log?.close();
@@ -180,8 +175,7 @@ class Run {
   #stop(why: TrtforgeError): void {
     if (this.#stopped !== undefined) return;
     this.#stopped = why;
-    this.#group.signal('SIGTERM');
-    this.#killer = setTimeout(() => this.#group.signal('SIGKILL'), this.#options.graceMs ?? GRACE_MS);
+    this.#group.stop(this.#options.graceMs);
   }
 
   #lookAtMemory(): void {

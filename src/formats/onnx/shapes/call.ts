@@ -1,5 +1,5 @@
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
-import { attributeOf } from '../node-types.js';
+import { attributeOf, textAttribute } from '../node-types.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
 import type { ValueType } from '../value-type.js';
 import { isNumber, type MaybeSize, multiply } from './size.js';
@@ -105,8 +105,7 @@ export class Call {
   }
 
   text(name: string, otherwise: string): string {
-    const attribute = attributeOf(this.node, name);
-    return attribute === undefined ? otherwise : Buffer.from(attribute.s).toString('latin1');
+    return textAttribute(this.node, name, otherwise);
   }
 
   /** What an attribute holds; undefined where it is absent. */

@@ -1,11 +1,11 @@
-import { attributeOf } from '../../onnx/node-types.js';
+import { attributeOf, textAttribute } from '../../onnx/node-types.js';
 import type { ModelShapes } from '../../onnx/shapes/infer.js';
 import { isNumber, type MaybeSize } from '../../onnx/shapes/size.js';
 import type { Operation } from '../flow.js';
 
 /**
  * The share of output positions at which each tap of a kernel [space…] lies inside the input of a convolution: at the others it multiplies padding. Row-major. 1 along
- * axes whose size the model does not fix, and for a product, whose kernel has no axes and one tap.
+ * axes whose size the model does not fix.
  */
 export function tapShares(
   operation: Operation,
@@ -38,7 +38,7 @@ function sharesAlong(
   if (!isNumber(size) || !isNumber(positions) || positions === 0) return new Array(taps).fill(1);
   const stride = Number(attributeOf(node, 'strides')?.ints[axis] ?? 1);
   const dilation = Number(attributeOf(node, 'dilations')?.ints[axis] ?? 1);
-  const autoPad = Buffer.from(attributeOf(node, 'auto_pad')?.s ?? '').toString('latin1');
+  const autoPad = textAttribute(node, 'auto_pad', 'NOTSET');
   const same = Math.max(0, (positions - 1) * stride + (taps - 1) * dilation + 1 - size) / 2;
   const before =
     autoPad === 'SAME_UPPER'
