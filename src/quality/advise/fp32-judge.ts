@@ -47,30 +47,36 @@ export class Fp32Judge {
   ): Promise<Fp32Judge> {
     const judge = new Fp32Judge(samples, tensors, place);
     const expected = judge.#expected;
-    await judge.#run(model, samples, (_, outputs) => expected.push(outputs));
+    const marked = await judge.#marked(model);
+    await judge.#run(marked, samples, (_, outputs) => expected.push(outputs));
     assertNumbers(model, expected);
     const again: NamedTensors[] = [];
-    const opened = await judge.#run(model, samples.slice(0, 1), (_, outputs) => again.push(outputs));
+    const opened = await judge.#run(marked, samples.slice(0, 1), (_, outputs) => again.push(outputs));
     await assertRepeats(model, opened, expected.slice(0, 1), again);
     return judge;
   }
 
   async judge(path: string): Promise<Accuracy> {
     const sums = new AccuracySums(this.tensors.names);
-    await this.#run(path, this.samples, (sample, outputs) => sums.add(this.#expected[sample]!, outputs));
+    const marked = await this.#marked(path);
+    await this.#run(marked, this.samples, (sample, outputs) => sums.add(this.#expected[sample]!, outputs));
     return sums.result();
   }
 
+  /** The model with the judged tensors as outputs: itself, or a copy that the next one replaces. */
+  async #marked(path: string): Promise<string> {
+    const { context, work } = this.#place;
+    const { names, areInside } = this.tensors;
+    return areInside ? markedCopy(path, join(work, 'marked.onnx'), names, context.signal) : path;
+  }
+
   async #run(
-    path: string,
+    marked: string,
     samples: readonly NamedTensors[],
     take: (sample: number, outputs: NamedTensors) => void,
   ): Promise<Opened> {
-    const { threads, context, work } = this.#place;
-    const { names, areInside } = this.tensors;
-    const marked = areInside
-      ? await markedCopy(path, join(work, 'marked.onnx'), names, context.signal)
-      : path;
+    const { threads, context } = this.#place;
+    const { names } = this.tensors;
     await using session = await openSession(marked, { threads }, context);
     for (const [sample, inputs] of samples.entries()) {
       const outputs = await session.run(inTypesOf(session.inputs, inputs), { signal: context.signal });

@@ -6,7 +6,7 @@ import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
 import { plainDomain } from '../../onnx/operators.js';
-import { inferShapes } from '../../onnx/shapes/infer.js';
+import { inferShapes, type ModelShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
@@ -256,7 +256,7 @@ async function correctedBiases(
   signal: AbortSignal | undefined,
 ): Promise<readonly (readonly [BiasOperand, Float32Array])[]> {
   const corrected: (readonly [BiasOperand, Float32Array])[] = [];
-  const shapes = inferShapes(model);
+  let shapes: ModelShapes | undefined;
   for (const decision of decisions) {
     const { operation, weight } = decision;
     if (weight?.value.tensor === undefined) continue;
@@ -264,7 +264,11 @@ async function correctedBiases(
     const bias = moments && biasOperand(operation, weight);
     if (moments === undefined || bias === undefined) continue;
     const source = model.weight(weight.value.tensor);
-    const input = { mean: moments.mean, shares: tapShares(operation, weight.dims.slice(2), shapes) };
+    const [, , ...kernel] = weight.dims;
+    // A product has no kernel, and needs no shapes of the model.
+    if (kernel.length > 0) shapes ??= inferShapes(model);
+    const shares = shapes === undefined ? [1] : tapShares(operation, kernel, shapes);
+    const input = { mean: moments.mean, shares };
     const error = meanError(source, weight, operation, scalesOf(weight), format, input);
     const before = bias.value?.tensor === undefined ? undefined : valuesOf(model.weight(bias.value.tensor));
     corrected.push([bias, Float32Array.from(error, (change, channel) => change + (before?.[channel] ?? 0))]);
