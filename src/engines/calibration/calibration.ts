@@ -87,7 +87,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
   };
   let hashed: string | undefined;
   const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
-  /** Read once, and then what was written: a table that a run writes is no reason to call its own ranges unknown. */
+  /** Read once, and then what was written: ranges that a run writes into a table keep their method in that run. */
   let cached: { readonly content: CachedRanges | undefined } | undefined;
   const kept = (): CachedRanges | undefined => {
     if (cached === undefined) {
@@ -191,7 +191,7 @@ const nothingToRead = (cache?: string) =>
     'TF_USAGE',
     cache === undefined
       ? 'A calibration has neither samples nor a cache.'
-      : `There are no samples, and there is no calibration cache ${cache}.`,
+      : `There are no samples, and the calibration cache ${cache} does not exist.`,
     { remedy: 'Pass samples: --calibration FILE.' },
   );
 

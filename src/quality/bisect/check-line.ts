@@ -41,7 +41,7 @@ export const checkFacts = (check: string) => ({
   }),
 });
 
-/** null for what is no file that can be read, such as the text of a script. */
+/** null for what cannot be read as a file, such as the text of a script. */
 function digestIfFile(word: string): string | null {
   try {
     const file = statSync(word);
