@@ -2,10 +2,10 @@ import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { formatIds } from '../../formats/precision/formats/index.js';
 import { checkText, parseCheck } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import type { CompareResult } from '../../quality/verify/compare-result.js';
+import { verifyPrecisions } from '../../quality/verify/result.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { compareReport } from '../../report/verify-page.js';
@@ -33,7 +33,7 @@ export const command = defineCommand({
     precision: choice({
       flags: '--precision <type>',
       describe: 'whose usual limits to use without tolerances and checks',
-      choices: ['fp32', ...formatIds],
+      choices: verifyPrecisions,
       default: 'fp32',
     }),
     report: errorReportOption,

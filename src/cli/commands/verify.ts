@@ -3,10 +3,9 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { formatIds } from '../../formats/precision/formats/index.js';
 import { checkText } from '../../quality/verify/checks.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
 import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
@@ -33,7 +32,7 @@ const commandOptions = {
   precision: choice({
     flags: '--precision <type>',
     describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-    choices: ['fp32', ...formatIds],
+    choices: verifyPrecisions,
   }),
   report: errorReportOption,
   shapes: openShapesOption,

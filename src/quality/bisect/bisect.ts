@@ -229,7 +229,7 @@ function conversionOf(
         remedy: `Pass how, with its samples: --precision ${codes.id} --calibration FILE; or, for what is around the codes, the FP32 model with the same Q/DQ pairs: --against MODEL.`,
       },
     );
-  if (own !== 'fp32')
+  if (own !== 'fp32' && own !== 'tf32')
     return {
       precision: own,
       options: { ...conversion, ...(engines?.hasTypedInput ? { ioTypes: 'convert' } : {}) },

@@ -14,7 +14,7 @@ import {
 } from '../verify/judge-runs.js';
 import { unrepeatable } from '../verify/repeatable.js';
 import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
-import type { VerifyPrecision } from '../verify/tolerance.js';
+import type { VerifyPrecision } from '../verify/result.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
@@ -73,7 +73,7 @@ export async function openJudge(
     samples,
     judge: async ({ model, engine }) => {
       const path = engine ?? model;
-      const candidate = await runs.candidate(path, reference, () => {}, samples);
+      const candidate = await runs.candidate(path, reference, () => {}, { from: 0, to: samples });
       const judged = judgeRuns(request, precision, reference, candidate);
       const failed = failedOutputs(judged);
       // The reference repeats, so what was found of it for the first failure holds for all.
@@ -210,6 +210,7 @@ async function recordedReference(
       inputs: session.inputs,
       backend: session.backend,
       seedsRepeat: session.seedsRepeat,
+      arithmetic: session.arithmetic,
       roundedValues: 0,
     };
   } finally {

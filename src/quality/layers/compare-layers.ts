@@ -15,7 +15,7 @@ import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import type { ErrorMap, VerifiedOutput } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
-import type { VerifyPrecision } from '../verify/tolerance.js';
+import type { VerifyPrecision } from '../verify/result.js';
 import { precisionBetween } from '../verify/verify.js';
 import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
 import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';

@@ -125,7 +125,13 @@ export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance
 }
 
 /** A check with what was measured and its limit: `p99 is 0.02, above the limit 0.01`. */
-export function checkText({ statistic, measured, limit, pass, bound, or }: CheckResult): string {
+export function checkText(check: CheckResult): string {
+  const { measured, limit, pass, bound, or, sample, slice } = check;
+  const at = [
+    ...(slice === undefined ? [] : [`position ${slice.position} of axis ${slice.axis}`]),
+    ...(sample === undefined ? [] : [`sample ${sample}`]),
+  ];
+  const statistic = at.length === 0 ? check.statistic : `${check.statistic} (${at.join(', ')})`;
   if (measured === 'NaN') return `${statistic} is unknown: no value is finite on both sides`;
   const amount = (measure: Measure) => shortNumber(Number(measure));
   if (or !== undefined)
@@ -174,31 +180,18 @@ const atLeast = (statistic: string, measured: number, limit: number): CheckResul
   bound: 'at-least',
 });
 
-/**
- * Whether a candidate of zeros fails a check for certain, as far as the reference's own statistics tell: then nothing needs to be compared again to know
- * that the check can fail.
- */
-export function zerosSurelyFail(
-  check: ResolvedCheck,
-  { reference, finite }: Comparison,
-  tolerance: Tolerance,
-): boolean {
-  const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
-  if (!(peak > 0)) return false;
-  switch (check.kind) {
-    case 'error':
-      return check.statistic === 'max' && peak > check.limit;
-    case 'excess':
-      return peak * (1 - tolerance.relative) > tolerance.absolute;
-    case 'elemwise':
-    case 'max':
-      return peak > tolerance.absolute && tolerance.relative < 1;
-    case 'l2':
-      return Math.sqrt(finite * (reference.mean ** 2 + reference.deviation ** 2)) > check.threshold * 1.001;
-    case 'cosine':
-    case 'snr':
-      return check.threshold > 0;
-    default:
-      return false;
-  }
+/** How near to its limit a check is, beyond 1 where it fails: the measured number over the limit, of similarities by how much they are beyond. */
+export function severityOf({ measured, limit, pass, bound, or }: CheckResult): number {
+  if (bound === 'at-least') return pass ? 1 / (2 + Number(measured) - limit) : 1 + limit - Number(measured);
+  const share = (of: Measure, most: number) => (Number(of) === 0 ? 0 : Number(of) / most || 0);
+  return Math.min(
+    share(measured, limit),
+    or === undefined ? Number.POSITIVE_INFINITY : share(or.measured, or.limit),
+  );
+}
+
+/** NaN and infinities that the other side has not, and with `strict` those that both have. */
+export function nonFiniteCheck({ nonFinite }: Comparison, strict = false): readonly CheckResult[] {
+  const rejected = nonFinite.mismatching + (strict ? nonFinite.matching : 0);
+  return rejected > 0 ? [atMost('non-finite', rejected, 0)] : [];
 }

@@ -1,35 +1,31 @@
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
-import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import { type Magnitudes, magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import { addSlices, slicedAxis, sliceSums } from '../../formats/tensor/compare/slices.js';
 import { type FarPair, WorstPairs } from '../../formats/tensor/compare/worst-pairs.js';
-import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import {
   type FloatPairs,
   type FloatReader,
   floatReader,
   joinedFloats,
-  zeroFloats,
 } from '../../formats/tensor/float-reader.js';
-import {
-  atMost,
-  type CheckResult,
-  checkText,
-  evaluate,
-  shortNumber,
-  USUAL_QUANTILE,
-  zerosSurelyFail,
-} from './checks.js';
+import { type CheckResult, checkText, evaluate, nonFiniteCheck, severityOf, shortNumber } from './checks.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
   described,
+  isTypical,
+  isUnreached,
   type JudgedOutput,
   type JudgeRequest,
-  type JudgeRules,
   located,
+  undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
-import { type JustifiedTolerance, type Limits, limitsFor } from './tolerance.js';
+import { acceptedErrors } from './planted.js';
+import type { VerifiedOutput } from './result.js';
+import { type Limits, limitsFor, sliceLimit } from './tolerance.js';
 
 /** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
@@ -40,25 +36,25 @@ export function judgeOutput(request: JudgeRequest): JudgedOutput {
 
 const referenceDtype = ({ reference }: JudgeRequest): Dtype => reference[0]?.dtype ?? 'float32';
 
+/** Each sample is judged alone, and the worst decides; statistics are of all samples together. */
 function judgeFloats(request: JudgeRequest): JudgedOutput {
-  const { name, precision } = request;
-  const pairs: FloatPairs = {
-    candidate: joinedFloats(request.candidate.map((tensor) => floatReader(tensor, name))),
-    reference: joinedFloats(request.reference.map((tensor) => floatReader(tensor, name))),
-  };
-  const limits = limitsFor(
-    name,
-    precision,
-    () => ({ elements: pairs.reference.length, ...magnitudesOf(pairs.reference) }),
-    request,
+  const { name } = request;
+  const criterion = new Criterion(request);
+  const { samples, limits } = criterion;
+  const bySample = samples.map(({ candidate, reference }, at) =>
+    criterion.judge(at, { candidate, reference }),
   );
+  const checks = worstChecks(bySample);
+  const pairs: FloatPairs = {
+    candidate: joinedFloats(samples.map(({ candidate }) => candidate)),
+    reference: joinedFloats(samples.map(({ reference }) => reference)),
+  };
   const furthest = new WorstPairs(WORST_ELEMENTS);
   const histogram = new ErrorHistogram(furthest);
-  const comparison = comparePairs(pairs, limits.tolerance, quantilesFor(limits), histogram);
-  const checks = checksOf(comparison, limits, request);
+  const comparison = comparePairs(pairs, limits.tolerance, limits.quantiles, histogram);
   const failed = checks.some(({ pass }) => !pass);
-  const zerosPass = !failed && wouldZerosPass(pairs.reference, comparison, limits);
-  const doubt = failed ? undefined : whyInconclusive(request, comparison, limits.tolerance, zerosPass);
+  const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
+  const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const worst = furthest.list();
   const reasons = failed ? whyFailed(comparison, checks, worst) : doubt === undefined ? [] : [doubt];
   const { absolute, relative, why } = limits.tolerance;
@@ -72,37 +68,152 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       statistics: errorStatistics(comparison),
       sides: sidesOf(comparison, pairs),
       histogram: histogram.histogram(),
-      zerosPass,
+      planted,
       nonFinite: comparison.nonFinite,
       worst: worst.map((pair) => located(pair, request.reference)),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    failures: failed ? failuresBySample(request, limits, comparison) : [],
+    isClose: limits.isUsual && !failed && checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN),
+    failures: bySample.flatMap((own, chunk) => {
+      if (own.every(({ pass }) => pass)) return [];
+      const kind = own.some(({ statistic, pass }) => statistic === 'non-finite' && !pass)
+        ? 'non-finite'
+        : 'outside-tolerance';
+      const largest = criterion.largest[chunk] ?? Number.NaN;
+      return [{ chunk, kind, maxAbs: largest }];
+    }),
   };
 }
 
-/** One quantile of the user's own, or those that reports show. */
-function quantilesFor({ checks }: Limits): Parameters<typeof comparePairs>[2] {
-  const asked = checks.find((check) => check.kind === 'quantile');
-  return asked === undefined || asked.fraction === USUAL_QUANTILE ? 'all' : { fraction: asked.fraction };
+/** Limits that are not twice what was measured ask for more samples. */
+const CLEAR_MARGIN = 2;
+
+/** The limits of one output, by sample: each by its own size, or that of all typical samples together where it is the larger. */
+class Criterion {
+  readonly samples: readonly (FloatPairs & { readonly shape: readonly number[] })[];
+  /** The axis whose positions are judged each by its own scale. */
+  readonly axis: number | null;
+  readonly limits: Limits;
+  /** The largest error of each sample that was judged. */
+  readonly largest: number[] = [];
+  readonly #request: JudgeRequest;
+  readonly #typical: readonly number[];
+  readonly #together: Magnitudes;
+  readonly #scales: Float64Array;
+
+  constructor(request: JudgeRequest) {
+    const { name, reference, candidate } = request;
+    this.#request = request;
+    this.samples = reference.map((tensor, at) => ({
+      shape: tensor.shape,
+      reference: floatReader(tensor, name),
+      candidate: floatReader(candidate[at]!, name),
+    }));
+    this.#typical = this.samples.flatMap((_, at) => (isTypical(request, at) ? [at] : []));
+    const typical = this.#typical.map((at) => this.samples[at]!);
+    const values = typical.map(({ shape, reference: own }) => ({ shape, values: own }));
+    this.#together = magnitudesOf(joinedFloats(values.map((each) => each.values)));
+    this.limits = this.#limitsOf(this.#together, Number.POSITIVE_INFINITY);
+    this.axis = this.limits.isUsual ? slicedAxis(values) : null;
+    this.#scales = this.#rootMeanSquares(typical.map(({ reference: own }) => own));
+  }
+
+  /** The checks of one sample, or of what is planted in its place. */
+  judge(sample: number, pairs: FloatPairs, isPlanted = false): readonly CheckResult[] {
+    const { shape } = this.samples[sample]!;
+    const { strictNonFinite } = this.#request;
+    const sums = sliceSums(pairs, shape, this.axis);
+    const slices = this.limits.isUsual ? this.#sliceCheck(sums) : [];
+    if (isPlanted && slices.some(({ pass }) => !pass)) return slices;
+    const nonZero = pairs.reference.length - sums.zeros;
+    const own = magnitudesOf(this.samples[sample]!.reference);
+    const limits = this.#limitsOf(
+      { rms: Math.max(own.rms, this.#together.rms), peak: Math.max(own.peak, this.#together.peak) },
+      nonZero,
+    );
+    const fraction = 1 - (0.01 * nonZero) / Math.max(1, pairs.reference.length);
+    const found = comparePairs(
+      pairs,
+      this.limits.tolerance,
+      limits.isUsual ? { fraction } : limits.quantiles,
+    );
+    // Percentiles that decide are over elements that are not 0 on both sides.
+    const comparison = limits.isUsual
+      ? { ...found, absolute: { ...found.absolute, p99: found.absolute.asked ?? found.absolute.p99 } }
+      : found;
+    if (!isPlanted) this.largest[sample] = comparison.absolute.max;
+    return [
+      ...limits.checks.map((check) => evaluate(check, comparison, limits.tolerance)),
+      ...slices,
+      ...nonFiniteCheck(comparison, strictNonFinite),
+    ].map((check) => (this.samples.length > 1 ? { ...check, sample } : check));
+  }
+
+  /** The planted errors that no sample rejects; edge samples show nothing. */
+  accepted(): VerifiedOutput['planted'] {
+    const planted = this.#typical.map((at) => {
+      const { shape, reference } = this.samples[at]!;
+      const sums = sliceSums({ candidate: reference, reference }, shape, this.axis);
+      const limits = sums.count.map((count, position) => this.#sliceLimit(sums, count, position));
+      return { shape, values: reference, sums, limits };
+    });
+    if (planted.every(({ values }) => values.length === 0)) return [];
+    const accepts = (at: number, candidate: FloatReader) => {
+      const sample = this.#typical[at]!;
+      const { reference } = this.samples[sample]!;
+      return this.judge(sample, { candidate, reference }, true).every(({ pass }) => pass);
+    };
+    // A similarity or a width that was requested may well allow another size.
+    return this.limits.isUsual
+      ? acceptedErrors(planted, this.axis, accepts)
+      : acceptedErrors(planted, this.axis, accepts, ['zeros']);
+  }
+
+  #limitsOf(size: Magnitudes, elements: number): Limits {
+    const { name, precision, candidate } = this.#request;
+    return limitsFor(name, precision, candidate[0]?.dtype, { ...size, elements }, this.#request);
+  }
+
+  /** Of each slice over all samples that are passed. */
+  #rootMeanSquares(references: readonly FloatReader[]): Float64Array {
+    const sums = addSlices(
+      references.map((reference, at) =>
+        sliceSums({ candidate: reference, reference }, this.samples[this.#typical[at]!]!.shape, this.axis),
+      ),
+    );
+    return sums.count.map((count, at) => Math.sqrt(sums.referenceSquares[at]! / Math.max(1, count)));
+  }
+
+  #sliceLimit({ referenceSquares }: ReturnType<typeof sliceSums>, count: number, position: number): number {
+    const own = Math.sqrt(referenceSquares[position]! / Math.max(1, count));
+    const { precision, candidate } = this.#request;
+    return sliceLimit(precision, candidate[0]?.dtype, count, Math.max(own, this.#scales[position]!));
+  }
+
+  /** The slice that is worst for its limit. One whose reference is 0 everywhere has no scale of its own. */
+  #sliceCheck(sums: ReturnType<typeof sliceSums>): readonly CheckResult[] {
+    let worst: CheckResult | undefined;
+    for (const [position, count] of sums.count.entries()) {
+      const limit = this.#sliceLimit(sums, count, position);
+      if (count === 0 || !(this.#scales[position]! > 0) || !Number.isFinite(limit)) continue;
+      const measured = Math.sqrt(sums.errorSquares[position]! / count);
+      const slice = this.axis === null ? undefined : { axis: this.axis, position };
+      const check = { statistic: 'RMS', measured, limit, pass: !(measured > limit), slice };
+      if (worst === undefined || severityOf(check) > severityOf(worst)) worst = check;
+    }
+    return worst === undefined ? [] : [worst];
+  }
 }
 
-function checksOf(comparison: Comparison, limits: Limits, { strictNonFinite }: JudgeRules): CheckResult[] {
-  const checks = limits.checks.map((check) => evaluate(check, comparison, limits.tolerance));
-  const { mismatching, matching } = comparison.nonFinite;
-  const rejected = mismatching + (strictNonFinite === true ? matching : 0);
-  if (rejected > 0) checks.push(atMost('non-finite', rejected, 0));
-  return checks;
-}
-
-/** Applies the same checks to zeros in the place of the candidate. */
-function wouldZerosPass(reference: FloatReader, comparison: Comparison, limits: Limits): boolean {
-  const { checks, tolerance } = limits;
-  if (comparison.finite === 0 || checks.some((check) => zerosSurelyFail(check, comparison, tolerance)))
-    return false;
-  const zeros = { candidate: zeroFloats(reference.length), reference };
-  const ofZeros = comparePairs(zeros, tolerance, quantilesFor(limits));
-  return checks.every((check) => evaluate(check, ofZeros, tolerance).pass);
+/** Of each check the sample where it is worst. */
+function worstChecks(bySample: readonly (readonly CheckResult[])[]): CheckResult[] {
+  const worst = new Map<string, CheckResult>();
+  for (const check of bySample.flat()) {
+    const key = `${check.statistic} ${check.slice !== undefined}`;
+    const before = worst.get(key);
+    if (before === undefined || severityOf(check) > severityOf(before)) worst.set(key, check);
+  }
+  return [...worst.values()];
 }
 
 /** Every check that failed with its numbers, then where the largest error is. */
@@ -141,47 +252,17 @@ function isRounded(request: JudgeRequest, { candidate, reference }: Comparison):
 function whyInconclusive(
   request: JudgeRequest,
   comparison: Comparison,
-  tolerance: JustifiedTolerance,
-  zerosPass: boolean,
+  planted: VerifiedOutput['planted'],
 ): string | undefined {
-  const { allowLoose, reference: samples } = request;
-  const { reference, elements } = comparison;
   if (isRounded(request, comparison))
     return `checks compare integers as float64, which rounds those beyond 2^53: a tolerance (--atol ${request.name}:0) is exact.`;
-  if (elements === 0) return 'the output is empty.';
+  if (comparison.elements === 0) return 'the output is empty.';
   if (comparison.finite === 0)
     return 'the reference has only NaN and infinity, so nothing can be compared with it.';
-  if (allowLoose === true) return undefined;
-  const isTensor = samples.some(({ shape }) => elementCount(shape) > 1);
-  if (isTensor && reference.min === reference.max) {
-    return `the reference is ${shortNumber(reference.min)} everywhere, so equal outputs show nothing.`;
-  }
-  if (zerosPass) {
-    const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
-    return `this tolerance cannot fail: a candidate of zeros would pass too, with an absolute tolerance of ${shortNumber(tolerance.absolute)} for outputs up to ${shortNumber(peak)}.`;
-  }
-  return undefined;
+  return planted.length === 0 || isUnreached(request) ? undefined : undecidedSentence(request, planted);
 }
 
 function nonFiniteSentence({ nonFinite }: Comparison): string {
   const { nanInCandidate, infiniteInCandidate, nanInReference, infiniteInReference } = nonFinite;
   return `the candidate has ${nanInCandidate} NaN and ${infiniteInCandidate} infinite elements, the reference ${nanInReference} and ${infiniteInReference}.`;
-}
-
-/** Which samples failed by themselves; a single one is what was compared already. */
-function failuresBySample(
-  request: JudgeRequest,
-  limits: Limits,
-  together: Comparison,
-): JudgedOutput['failures'] {
-  const isAlone = request.candidate.length === 1;
-  return request.candidate.flatMap((tensor, chunk) => {
-    const reference = request.reference[chunk];
-    if (reference === undefined) return [];
-    const pairs = { candidate: floatReader(tensor), reference: floatReader(reference) };
-    const comparison = isAlone ? together : comparePairs(pairs, limits.tolerance, quantilesFor(limits));
-    if (checksOf(comparison, limits, request).every(({ pass }) => pass)) return [];
-    const kind = comparison.nonFinite.mismatching > 0 ? 'non-finite' : 'outside-tolerance';
-    return [{ chunk, kind, maxAbs: comparison.absolute.max }];
-  });
 }

@@ -3,16 +3,17 @@ import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { judgeOutput } from './judge-output.js';
-import type { JudgedOutput } from './judged.js';
+import type { JudgedOutput, SampleInfo } from './judged.js';
 import type { VerifyRequest } from './request.js';
-import type { VerifyOutcome } from './result.js';
+import type { VerifyOutcome, VerifyPrecision } from './result.js';
 import { worst } from './result.js';
-import type { VerifyPrecision } from './tolerance.js';
 
 /** What a model gave: its outputs, sample by sample. */
 export interface Outputs {
   readonly outputs: readonly NamedTensors[];
   readonly bindings: readonly Binding[];
+  /** What each sample is; default: all count alike. */
+  readonly samples?: readonly SampleInfo[];
 }
 
 /** All outputs of two models compared. */
@@ -26,12 +27,16 @@ export interface RunsJudgement {
   }[];
 }
 
-/** Outputs that both have in the same shape are compared; everything else breaks the contract. Throws TF_VERIFY_MISMATCH when nothing is common. */
+/**
+ * Outputs that both have in the same shape are compared; everything else breaks the contract. Without `reachedBy` (the inputs that reach an output) no planted
+ * errors are tried: then only failures count. Throws TF_VERIFY_MISMATCH when nothing is common.
+ */
 export function judgeRuns(
   request: VerifyRequest,
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
+  reachedBy?: (output: string) => readonly string[],
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -54,7 +59,9 @@ export function judgeRuns(
     } else {
       const { atol = [], rtol = [] } = request;
       const [left, right] = [ours.map(tensorReader), theirs.map(tensorReader)];
-      judged.push(judgeOutput({ name, precision, atol, rtol, candidate: left, reference: right }));
+      const asked = { name, precision, atol, rtol, candidate: left, reference: right };
+      const plant = { plant: reachedBy !== undefined, reachedBy: () => reachedBy?.(name) ?? [] };
+      judged.push(judgeOutput({ ...asked, ...plant, samples: reference.samples }));
     }
   }
   return { judged, broken };

@@ -2,8 +2,8 @@ import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { type AskedCheck, checkThresholds } from './checks.js';
-import { measure, type VerifiedOutput } from './result.js';
-import { type AskedTolerance, checkTolerances, type VerifyPrecision } from './tolerance.js';
+import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
+import { type AskedTolerance, checkTolerances } from './tolerance.js';
 
 /** What decides about outputs, as a user may set it. */
 export interface JudgeRules {
@@ -14,8 +14,14 @@ export interface JudgeRules {
   readonly checks?: readonly AskedCheck[];
   /** NaN and infinity fail even where both have the same, as in Polygraphy. */
   readonly strictNonFinite?: boolean;
-  /** Neither limits that a candidate of zeros would keep nor a reference that is one number everywhere make the verdict inconclusive. */
+  /** Planted errors that the limits accept do not make the verdict inconclusive. */
   readonly allowLoose?: boolean;
+}
+
+/** A set of inputs: what it is, and whether the user passed it, it was drawn, or it is an extreme that real inputs are not. */
+export interface SampleInfo {
+  readonly origin: string;
+  readonly kind: 'data' | 'drawn' | 'edge';
 }
 
 /** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */
@@ -29,11 +35,25 @@ export interface JudgeRequest extends JudgeRules {
   /** One tensor a sample; candidate and reference have the same shapes. */
   readonly candidate: readonly TensorReader[];
   readonly reference: readonly TensorReader[];
+  /** What each sample is; default: all count alike. */
+  readonly samples?: readonly SampleInfo[];
+  /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
+  readonly reachedBy?: () => readonly string[];
+  /** False: no planted errors are tried, for callers that only look for failures. */
+  readonly plant?: boolean;
 }
+
+/** Whether a sample sets the scale of an output. Of edge samples alone all do. */
+export const isTypical = ({ samples = [] }: JudgeRequest, sample: number): boolean =>
+  samples[sample]?.kind !== 'edge' || samples.every(({ kind }) => kind === 'edge');
+
+export const isUnreached = ({ reachedBy }: JudgeRequest): boolean => reachedBy?.().length === 0;
 
 /** A judged output, and how far off each sample was. */
 export interface JudgedOutput {
   readonly output: VerifiedOutput;
+  /** Whether more samples might decide otherwise. */
+  readonly isClose: boolean;
   readonly failures: readonly { readonly chunk: number; readonly kind: string; readonly maxAbs: number }[];
 }
 
@@ -72,3 +92,32 @@ export function located(pair: FarPair, samples: readonly TensorReader[]): Locate
     error: measure(error),
   };
 }
+
+/** More positions are counted. */
+const NAMED_POSITIONS = 4;
+
+/** What the limits accept in the place of the candidate, where, and the input that would decide. */
+export function undecidedSentence({ reachedBy }: JudgeRequest, [first]: VerifiedOutput['planted']): string {
+  const { error, slice } = first!;
+  const { [error]: planted } = plantedTexts;
+  const named = slice?.positions.slice(0, NAMED_POSITIONS).join(', ');
+  const more = slice === null ? 0 : slice.positions.length - NAMED_POSITIONS;
+  const where =
+    slice === null
+      ? ''
+      : ` at position${slice.positions.length === 1 ? '' : 's'} ${named}${more > 0 ? ` and ${more} more` : ''} of axis ${slice.axis}`;
+  const inputs = reachedBy?.() ?? [];
+  const remedy =
+    inputs.length === 0
+      ? 'Compare runs in which it varies more.'
+      : `Pass real samples of ${inputs.join(', ')} in which it varies: --inputs.`;
+  return `these samples cannot decide${where}: the limits would accept ${planted}. ${remedy}`;
+}
+
+const plantedTexts: Readonly<Record<VerifiedOutput['planted'][number]['error'], string>> = {
+  zeros: 'zeros',
+  mean: 'the mean of the reference everywhere',
+  'another sample': "another sample's outputs",
+  'turned sign': 'the reference with its sign turned',
+  'non-zeros x 0.7': 'the reference times 0.7',
+};

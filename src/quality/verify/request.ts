@@ -5,7 +5,8 @@ import type { EventListener } from '../../events.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { JudgeRules } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
-import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
+import type { VerifyPrecision } from './result.js';
+import type { AskedTolerance } from './tolerance.js';
 
 /** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
 export interface VerifyRequest extends InputOptions, PlaceOptions, EngineLoadOptions {

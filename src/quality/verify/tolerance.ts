@@ -1,11 +1,12 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Format } from '../../formats/precision/formats/format.js';
-import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
+import type { Magnitudes } from '../../formats/tensor/compare/magnitudes.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
-import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
-
-export type VerifyPrecision = 'fp32' | FormatId;
+import { type AskedCheck, type ResolvedCheck, resolveChecks, USUAL_QUANTILE } from './checks.js';
+import type { VerifyPrecision } from './result.js';
 
 /** A tolerance in the units of an output, and where it comes from. */
 export interface JustifiedTolerance extends Tolerance {
@@ -24,8 +25,20 @@ const fp32: Format['tolerance'] = {
   differing: 0,
 };
 
+const tf32: Format['tolerance'] = {
+  bound: 5e-3,
+  why: "TF32 against FP32: 5e-3, the bound for FP16, as TF32 rounds the operands of products to FP16's 11 significant bits; --builder-config flags=no-tf32 turns it off",
+  differing: 0.01,
+};
+
 const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
-  formatNamed(precision)?.tolerance ?? fp32;
+  precision === 'tf32' ? tf32 : (formatNamed(precision)?.tolerance ?? fp32);
+
+/** What rounding loses near 0 whatever the output's size: the smallest step of FP16 in the last few operators. */
+function leastError(precision: VerifyPrecision, dtype: Dtype | undefined): number {
+  const isHalf = dtype === 'float16' || !['fp32', 'tf32', 'bf16'].includes(precision);
+  return isHalf && dtype !== 'bfloat16' ? 4 * 2 ** -24 : 0;
+}
 
 /** What decides about one output, in its own units. */
 export interface Limits {
@@ -33,6 +46,10 @@ export interface Limits {
   readonly tolerance: JustifiedTolerance;
   /** What must hold. */
   readonly checks: readonly ResolvedCheck[];
+  /** Whether nothing else was asked for. */
+  readonly isUsual: boolean;
+  /** One quantile of the user's own, or those that reports show. */
+  readonly quantiles: 'all' | { readonly fraction: number };
 }
 
 /** What Polygraphy allows when nothing is said, absolute and relative. */
@@ -47,23 +64,43 @@ const FEWEST_FOR_P99 = 1000;
 /** The 99th percentile of normally distributed errors, in units of their root mean square. */
 const P99_OF_NORMAL = 2.576;
 
-/** The RMS of the errors of few elements that passes what p99 passes of many, plus three standard errors of an RMS of so few. */
-const rmsFactor = (elements: number): number => (2 / P99_OF_NORMAL) * (1 + 3 / Math.sqrt(2 * elements));
+/** The error of non-zeros x 0.7 is 0.3 of the reference's root mean square: no bound is as wide. */
+const MOST_RMS = 0.28;
+
+/** Three standard errors of a root mean square of so few elements. */
+const spreadOf = (elements: number): number => 1 + 3 / Math.sqrt(2 * elements);
+
+/** The RMS of the errors of few elements that passes what p99 passes of many. */
+const rmsFactor = (elements: number): number => (2 / P99_OF_NORMAL) * spreadOf(elements);
+
+/** What the RMS of a slice's errors may be, of so many elements of the given RMS: twice the bound, as there are many slices and the worst decides. */
+export function sliceLimit(
+  precision: VerifyPrecision,
+  dtype: Dtype | undefined,
+  elements: number,
+  rms: number,
+): number {
+  const { bound } = toleranceOf(precision);
+  return Math.max(Math.min(2 * bound * spreadOf(elements), MOST_RMS) * rms, leastError(precision, dtype));
+}
 
 /**
- * The limits for an output whose reference has the given number of elements, root mean square and peak (largest magnitude).
+ * The limits for an output: of the given dtype in the candidate, whose reference has the given number of elements that are not 0, root mean square and peak
+ * (largest magnitude).
  *
  * The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by 2 * bound * RMS: by
  * default 99 % of all elements must be within that, and every one within 4 * bound * peak. Relative to RMS and peak, a bound means the same for
  * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
- * twice the largest of a hundred. Below 1,000 elements it is enough that the RMS of the errors is what it is where 99 % are within that.
+ * twice the largest of a hundred. Below 1,000 elements it is enough that the RMS of the errors is what it is where 99 % are within that. No limit is
+ * below what rounding loses near 0.
  *
  * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|, or the checks asked for must hold.
  */
 export function limitsFor(
   output: string,
   precision: VerifyPrecision,
-  reference: () => { readonly elements: number; readonly rms: number; readonly peak: number },
+  dtype: Dtype | undefined,
+  { elements, rms, peak }: Magnitudes & { readonly elements: number },
   asked: {
     readonly atol: readonly AskedTolerance[];
     readonly rtol: readonly AskedTolerance[];
@@ -78,27 +115,35 @@ export function limitsFor(
     const why =
       atol === undefined && rtol === undefined ? 'what Polygraphy allows by default' : 'as requested';
     const [absolute, relative] = [atol ?? POLYGRAPHY_TOLERANCE, rtol ?? POLYGRAPHY_TOLERANCE];
-    return { tolerance: { absolute, relative, why }, checks };
+    const quantile = checks.find((check) => check.kind === 'quantile');
+    const quantiles = quantile === undefined || quantile.fraction === USUAL_QUANTILE ? 'all' : quantile;
+    return { tolerance: { absolute, relative, why }, checks, isUsual: false, quantiles };
   }
   if (atol !== undefined || rtol !== undefined) {
     return {
       tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as requested' },
       checks: [{ kind: 'excess' }],
+      isUsual: false,
+      quantiles: 'all',
     };
   }
-  const { elements, rms, peak } = reference();
+  const least = leastError(precision, dtype);
+  const typical = Math.max(2 * bound * rms, least);
+  const few = Math.max(Math.min(rmsFactor(elements) * bound, MOST_RMS) * rms, least);
   return {
     tolerance: {
-      absolute: bound * rms,
+      absolute: Math.max(bound * rms, least),
       relative: bound,
-      why: `${why}; taken relative to the size of this output`,
+      why: `${why}; taken relative to the size of this output${typical === least ? `, but no less than ${least.toExponential(2)}, four of FP16's smallest steps` : ''}`,
     },
     checks: [
       elements < FEWEST_FOR_P99
-        ? { kind: 'few', rms: rmsFactor(elements) * bound * rms, p99: 2 * bound * rms }
-        : { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
-      { kind: 'error', statistic: 'max', limit: OUTLIER_FACTOR * bound * peak },
+        ? { kind: 'few', rms: few, p99: typical }
+        : { kind: 'error', statistic: 'p99', limit: typical },
+      { kind: 'error', statistic: 'max', limit: Math.max(OUTLIER_FACTOR * bound * peak, least) },
     ],
+    isUsual: true,
+    quantiles: 'all',
   };
 }
 

@@ -12,14 +12,15 @@ import {
 import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { worstErrorMap } from './error-map.js';
-import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
+import { failedOutputs, judgeRuns, outcomesOf, type RunsJudgement, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
+import { inputsReaching } from './reached-by.js';
 import { findRepair } from './repair.js';
 import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
+import type { VerifyPrecision } from './result.js';
 import { measure, type VerifyResult, worst } from './result.js';
-import { SampleRuns, type SideRun } from './sample-runs.js';
-import type { VerifyPrecision } from './tolerance.js';
+import { type ReferenceRun, SampleRuns, type SideRun } from './sample-runs.js';
 
 /** A verification before anything is opened. */
 interface DecidedVerify {
@@ -43,20 +44,40 @@ export async function verifyModel(
   request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
-  const { runs, precision } = decideVerify(request, context);
-  const { seed, samples } = runs;
+  const decided = decideVerify(request, context);
+  const { runs } = decided;
+  const { seed } = runs;
   const started = performance.now();
-  const progress = (done: number, detail: string) =>
-    context.emit?.({ type: 'progress', phase: 'verify', done, total: 2 * samples + 1, detail });
-
-  const reference = await runs.reference((sample) =>
-    progress(sample, `reference, sample ${sample + 1} of ${samples}`),
-  );
-  const candidate = await runs.candidate(request.candidate, reference, (sample) =>
-    progress(samples + sample, `candidate, sample ${sample + 1} of ${samples}`),
-  );
-  progress(2 * samples, 'comparing');
-  const judgement = judgeRuns(request, precision, reference, candidate);
+  const progress = (done: number, total: number, detail: string) =>
+    context.emit?.({ type: 'progress', phase: 'verify', done, total, detail });
+  const reachedBy = inputsReaching(request.reference);
+  const both = async (known: Sides | undefined, to: number): Promise<Sides> => {
+    const from = known?.reference.outputs.length ?? 0;
+    const range = { from, to };
+    const report = (side: string, before: number) => (sample: number) =>
+      progress(before + sample - from, 2 * (to - from) + 1, `${side}, sample ${sample + 1} of ${to}`);
+    const reference = await runs.reference(report('reference', 0), range, known?.reference);
+    const run = report('candidate', to - from);
+    const candidate = await runs.candidate(request.candidate, reference, run, range);
+    progress(2 * (to - from), 2 * (to - from) + 1, 'comparing');
+    return known === undefined
+      ? { reference, candidate }
+      : { reference: followed(known.reference, reference), candidate: followed(known.candidate, candidate) };
+  };
+  let sides = await both(undefined, runs.firstRound);
+  // What a session computed in is known once it is open.
+  const isTf32 = decided.precision === 'fp32' && sides.candidate.arithmetic === 'tf32';
+  const precision = isTf32 && request.precision === undefined ? 'tf32' : decided.precision;
+  const judge = ({ reference, candidate }: Sides) =>
+    judgeRuns(request, precision, reference, candidate, reachedBy);
+  let judgement = judge(sides);
+  const most = mostSamples(sides, runs);
+  if (most > runs.firstRound && judgement.judged.some(({ isClose }) => isClose) && !isFailed(judgement)) {
+    sides = await both(sides, most);
+    judgement = judge(sides);
+  }
+  const { reference, candidate } = sides;
+  const samples = reference.outputs.length;
   const { seedsRepeat } = candidate;
   const doubts = await unrepeatable(request, precision, judgement, reference, seedsRepeat, (count) =>
     runs.referenceAgain(reference, count),
@@ -72,12 +93,11 @@ export async function verifyModel(
         ms: performance.now() - started,
         passes: async (path) => {
           const silent = new SampleRuns(request, { ...context, emit: undefined });
-          const trial = await silent.candidate(path, reference, () => {});
+          const trial = await silent.candidate(path, reference, () => {}, { from: 0, to: samples });
           const outcomes = outcomesOf(judgeRuns(request, precision, reference, trial), doubts);
           return outcomes.numeric !== 'fail' && outcomes.contract !== 'fail';
         },
-        onTrial: (done, total, detail) =>
-          context.emit?.({ type: 'progress', phase: 'verify', done, total, detail }),
+        onTrial: progress,
         signal: context.signal,
       })
     : undefined;
@@ -113,6 +133,29 @@ export async function verifyModel(
   };
 }
 
+interface Sides {
+  readonly reference: ReferenceRun;
+  readonly candidate: SideRun;
+}
+
+/** A run of further samples, behind those before. */
+const followed = <S extends SideRun>(before: S, after: S): S => ({
+  ...after,
+  outputs: [...before.outputs, ...after.outputs],
+});
+
+/** Outputs of both sides stay in memory until they are judged. */
+const MOST_BYTES = 2 ** 30;
+
+function mostSamples({ reference, candidate }: Sides, { firstRound, most }: SampleRuns): number {
+  const bytes = [...reference.outputs, ...candidate.outputs]
+    .flatMap((tensors) => [...tensors.values()])
+    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
+  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * firstRound));
+}
+
+const isFailed = (judgement: RunsJudgement): boolean => failedOutputs(judgement).length > 0;
+
 /** Of an engine without passport nobody knows what it computes in. */
 function passportOf(path: string): Passport {
   try {
@@ -128,7 +171,7 @@ function passportOf(path: string): Passport {
 }
 
 /** What computes: types of values and codes in the model, or what the engine was converted to or built from; the widest tolerance first. */
-function precisionsOfFile(path: string): readonly VerifyPrecision[] {
+function precisionsOfFile(path: string): readonly ('fp32' | FormatId)[] {
   if (isEngineFile(path)) {
     const { identity, model } = passportOf(path);
     const converted = formatNamed(identity.document.recipe.precision);
@@ -141,8 +184,8 @@ function precisionsOfFile(path: string): readonly VerifyPrecision[] {
 export function precisionBetween({
   reference,
   candidate,
-}: Pick<VerifyRequest, 'reference' | 'candidate'>): VerifyPrecision {
-  const inBoth = (id: VerifyPrecision) =>
+}: Pick<VerifyRequest, 'reference' | 'candidate'>): 'fp32' | FormatId {
+  const inBoth = (id: 'fp32' | FormatId) =>
     quantizedFormatNamed(id) !== undefined &&
     !isEngineFile(reference) &&
     precisionsOfFile(reference).includes(id);
@@ -153,7 +196,11 @@ export function precisionBetween({
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>
   doubt === undefined
     ? judged
-    : { output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] }, failures: [] };
+    : {
+        output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] },
+        isClose: false,
+        failures: [],
+      };
 
 /** What an FP32 reference was converted to, as far as types tell; false where it was not, and for codes whose calibration is not known. */
 function conversionOf({ reference, candidate, conversion }: VerifyRequest): FormatId | false {
