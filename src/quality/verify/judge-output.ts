@@ -149,24 +149,23 @@ class Criterion {
     ].map((check) => (this.samples.length > 1 ? { ...check, sample } : check));
   }
 
-  /** The planted errors that no sample rejects; edge samples show nothing. */
+  /** The planted errors that no sample rejects; edge samples show nothing, and a size that was requested may well allow another one. */
   accepted(): VerifiedOutput['planted'] {
-    const planted = this.#typical.map((at) => {
+    const { isUsual } = this.limits;
+    const samples = this.#typical.map((at) => {
       const { shape, reference } = this.samples[at]!;
       const sums = sliceSums({ candidate: reference, reference }, shape, this.axis);
-      const limits = sums.count.map((count, position) => this.#sliceLimit(sums, count, position));
-      return { shape, values: reference, sums, limits };
+      const limit = (count: number, position: number) =>
+        isUsual ? this.#sliceLimit(sums, count, position) : Number.POSITIVE_INFINITY;
+      return { shape, values: reference, sums, limits: sums.count.map(limit) };
     });
-    if (planted.every(({ values }) => values.length === 0)) return [];
+    if (samples.every(({ values }) => values.length === 0)) return [];
     const accepts = (at: number, candidate: FloatReader) => {
       const sample = this.#typical[at]!;
       const { reference } = this.samples[sample]!;
       return this.judge(sample, { candidate, reference }, true).every(({ pass }) => pass);
     };
-    // A similarity or a width that was requested may well allow another size.
-    return this.limits.isUsual
-      ? acceptedErrors(planted, this.axis, accepts)
-      : acceptedErrors(planted, this.axis, accepts, ['zeros']);
+    return acceptedErrors(samples, this.axis, accepts, isUsual ? undefined : ['zeros']);
   }
 
   #limitsOf(size: Magnitudes, elements: number): Limits {
