@@ -65,9 +65,7 @@ export async function verifyModel(
       : { reference: followed(known.reference, reference), candidate: followed(known.candidate, candidate) };
   };
   let sides = await both(undefined, runs.firstRound);
-  // What a session computed in is known once it is open.
-  const isTf32 = decided.precision === 'fp32' && sides.candidate.arithmetic === 'tf32';
-  const precision = isTf32 && request.precision === undefined ? 'tf32' : decided.precision;
+  const precision = request.precision ?? inArithmetic(decided.precision, request.candidate, sides.candidate);
   const judge = ({ reference, candidate }: Sides) =>
     judgeRuns(request, precision, reference, candidate, reachedBy);
   let judgement = judge(sides);
@@ -131,6 +129,15 @@ export async function verifyModel(
     next,
     repeat: null,
   };
+}
+
+/** FP32 as it was computed: TF32 where an engine was built with it, and where ONNX Runtime has it on. */
+function inArithmetic(precision: VerifyPrecision, path: string, { arithmetic }: SideRun): VerifyPrecision {
+  const isEngine = isEngineFile(path);
+  const isTf32 = isEngine
+    ? !passportOf(path).identity.document.recipe.flags.includes('no-tf32')
+    : arithmetic === 'tf32';
+  return precision === 'fp32' && isTf32 ? 'tf32' : precision;
 }
 
 interface Sides {
