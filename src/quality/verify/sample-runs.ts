@@ -1,12 +1,7 @@
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype, type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import {
-  type Arithmetic,
-  type BackEnd,
-  type OpenOptions,
-  placeOptionsOf,
-} from '../../engines/runtime/back-end.js';
+import { type BackEnd, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -26,7 +21,6 @@ export interface SideRun extends Outputs {
   readonly roundedValues: number;
   /** Whether a random node with a seed of its own draws the same numbers in every process. */
   readonly seedsRepeat: boolean;
-  readonly arithmetic: Arithmetic;
 }
 
 /** One side while nothing was run. */
@@ -67,25 +61,9 @@ export class SampleRuns {
     this.#candidateOptions = honours.has('threads') ? { ...options, threads } : options;
   }
 
-  get firstRound(): number {
-    return this.samples;
-  }
-  get most(): number {
-    return this.#request.samples ?? 16;
-  }
-
-  reference(
-    onSample: OnSample,
-    range = { from: 0, to: this.samples },
-    known?: ReferenceRun,
-  ): Promise<ReferenceRun> {
+  reference(onSample: OnSample): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
     return this.#opened(reference, { threads }, async (session, run) => {
-      if (known !== undefined)
-        return {
-          plan: known.plan,
-          outputs: await this.#run(known.plan, run, onSample, range.to, range.from),
-        };
       const { planned: plan, result: outputs } = await this.#planning(session, (planned) =>
         runGuessed(
           reference,
@@ -93,7 +71,7 @@ export class SampleRuns {
             const inputs = planned(attempt);
             return { planned: inputs, inputs };
           },
-          (inputs) => this.#run(inputs, run, onSample, range.to, range.from),
+          (inputs) => this.#run(inputs, run, onSample),
         ),
       );
       return { plan, outputs };
@@ -145,18 +123,18 @@ export class SampleRuns {
     path: string,
     { plan, inputs }: ReferenceRun,
     onSample: OnSample,
-    range = { from: 0, to: this.samples },
+    samples = this.samples,
   ): Promise<SideRun> {
     return this.#opened(path, this.#candidateOptions, async (session, run) => {
       this.#checkSameInputs(inputs, session.inputs);
       const own: Run = (sample) => run(inTypesOf(session.inputs, sample));
-      return { outputs: await this.#run(plan, own, onSample, range.to, range.from) };
+      return { outputs: await this.#run(plan, own, onSample, samples) };
     });
   }
 
-  async #run(plan: readonly PlannedInput[], run: Run, onSample: OnSample, samples = this.samples, from = 0) {
+  async #run(plan: readonly PlannedInput[], run: Run, onSample: OnSample, samples = this.samples) {
     const outputs: NamedTensors[] = [];
-    for (let sample = from; sample < samples; sample++) {
+    for (let sample = 0; sample < samples; sample++) {
       onSample(sample);
       outputs.push(await run(sampleOf(plan, this.seed, sample)));
     }
@@ -173,8 +151,8 @@ export class SampleRuns {
     try {
       const found = await work(session, (inputs) => session.run(inputs, { signal }));
       const { roundedValues } = await session.facts();
-      const { inputs, outputs: bindings, backend, seedsRepeat, arithmetic } = session;
-      return { inputs, bindings, backend, seedsRepeat, arithmetic, roundedValues, ...found };
+      const { inputs, outputs: bindings, backend, seedsRepeat } = session;
+      return { inputs, bindings, backend, seedsRepeat, roundedValues, ...found };
     } finally {
       await session.close();
     }
