@@ -61,7 +61,7 @@ export async function compareLayers(
       if (isEngine) builds++;
       const candidatePath = (await engine?.build(marked.candidate)) ?? marked.candidate;
       const own = ownRequest(request, { ...marked, candidate: candidatePath }, group);
-      const runs = new SampleRuns(own, { ...context, emit: undefined });
+      const runs = new SampleRuns(own, { ...context, emit: undefined }, sides?.reference.plan);
       const reference = await runs.reference(() => {});
       const candidate = await runs.candidate(candidatePath, reference, () => {});
       const judgement = judgeRuns(own, precision, reference, candidate);
@@ -87,7 +87,7 @@ export async function compareLayers(
       precision,
       seed: request.seed ?? 0,
       samples: sides.reference.outputs.length,
-      inputs: sides.reference.plan.map(describedInput),
+      inputs: sides.reference.plan.inputs.map(describedInput),
       onlyReference: common.onlyReference,
       onlyCandidate: common.onlyCandidate,
       engine: engine && { builds, inside: common.tensors.length - tensors.length, outputsFail },

@@ -44,14 +44,21 @@ export async function verifyModel(
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
   const { runs, precision } = decideVerify(request, context);
-  const { seed, samples } = runs;
+  const { seed } = runs;
   const started = performance.now();
   const progress = (done: number, detail: string) =>
-    context.emit?.({ type: 'progress', phase: 'verify', done, total: 2 * samples + 1, detail });
+    context.emit?.({
+      type: 'progress',
+      phase: 'verify',
+      done,
+      total: 2 * runs.plan.firstRound + 1,
+      detail,
+    });
 
   const reference = await runs.reference((sample) =>
-    progress(sample, `reference, sample ${sample + 1} of ${samples}`),
+    progress(sample, `reference, sample ${sample + 1} of ${runs.plan.firstRound}`),
   );
+  const samples = reference.outputs.length;
   const candidate = await runs.candidate(request.candidate, reference, (sample) =>
     progress(samples + sample, `candidate, sample ${sample + 1} of ${samples}`),
   );
@@ -94,7 +101,7 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
-    inputs: reference.plan.map(describedInput),
+    inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {
       errorMap: worstErrorMap(outputs, (name) => [readersOf(candidate, name), readersOf(reference, name)]),
