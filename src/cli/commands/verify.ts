@@ -83,7 +83,7 @@ export const command = defineCommand({
         ...verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
         ...(options.report === undefined ? [] : [step('write', options.report)]),
       ],
-      resolved: { precision, seed: runs.seed, samples: runs.samples },
+      resolved: { precision, seed: runs.seed, samples: reference.plan.firstRound },
     };
   },
   render,

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { choice, flag, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
-import { placeOf } from './comparison.js';
+import { placeOf, preparationOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
 
 /** Sizes of trtexec's users: one profile of three options. */
@@ -65,6 +65,7 @@ export const recipeOptions = {
   ...configOnly(conversionOptions('conversion: ')),
   ...configOnly(calibrationPlaceOptions()),
   calibration: conversionOptions('').calibration,
+  ...preparationOptions,
   workspace: option({
     flags: '--workspace <size>',
     group: 'Builder',

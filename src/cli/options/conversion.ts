@@ -1,7 +1,6 @@
 import { calibrationOf } from '../../engines/calibration/calibration.js';
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
-import { preprocessings } from '../../formats/images/preprocess.js';
 import {
   calibrationMethods,
   DEFAULT_METHOD,
@@ -20,7 +19,7 @@ import type { ConversionOptions } from '../../formats/precision/options.js';
 import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
-import { placeOptions } from './comparison.js';
+import { placeOptions, preparationOptions, sampleFiles } from './comparison.js';
 
 /** Defaults of --data-max lower than the largest value. */
 const dataLimits = floatFormats
@@ -70,7 +69,7 @@ export const conversionOptions = (prefix = '') => ({
   calibration: text({
     flags: '--calibration <file>',
     group: 'Calibration',
-    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: npz, npy, NAME=@FILE.npy, images, WAV, a recorded stream, a folder or a list (.txt) of them`,
+    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: ${sampleFiles}`,
     repeat: true,
   }),
   calibrationMethod: option({
@@ -85,18 +84,7 @@ export const conversionOptions = (prefix = '') => ({
     group: 'Calibration',
     describe: `${prefix}ranges of quantized tensors: read where it is there, else written (.json, or TensorRT's table)`,
   }),
-  preprocess: choice({
-    flags: '--preprocess <name>',
-    group: 'Calibration',
-    describe: `${prefix}how images of --calibration are prepared, as in evaluations`,
-    choices: Object.keys(preprocessings),
-  }),
-  imgsz: option({
-    flags: '--imgsz <pixels>',
-    group: 'Calibration',
-    describe: `${prefix}width and height of those images where the model leaves them open (default: that of --preprocess)`,
-    parse: integer(16, 8192),
-  }),
+  ...preparationOptions,
   dataMax: option({
     flags: '--data-max <number>',
     group: 'What stays FP32',

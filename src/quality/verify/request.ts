@@ -6,19 +6,25 @@ import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { JudgeRules } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
 import type { VerifyPrecision } from './result.js';
+import type { SampleData } from './sample-plan.js';
 import type { AskedTolerance } from './tolerance.js';
 
 /** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
-export interface VerifyRequest extends InputOptions, PlaceOptions, EngineLoadOptions {
+export interface VerifyRequest
+  extends Pick<InputOptions, 'shapes' | 'ranges'>,
+    PlaceOptions,
+    EngineLoadOptions {
   /** An ONNX file. */
   readonly reference: string;
   /** An ONNX file or an engine. */
   readonly candidate: string;
   /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
   readonly precision?: VerifyPrecision;
+  /** Samples of the user, which come before any that are drawn; inputs that they lack are drawn. Default: all are drawn. */
+  readonly data?: SampleData;
   /** Default 0. */
   readonly seed?: number;
-  /** How many sets of inputs; default 3. */
+  /** How many samples: of data the first so many, by default 32 at most; else so many are drawn, by default 3 and more until a verdict is clear. */
   readonly samples?: number;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];

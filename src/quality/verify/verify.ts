@@ -12,7 +12,7 @@ import {
 import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { worstErrorMap } from './error-map.js';
-import { failedOutputs, judgeRuns, outcomesOf, type RunsJudgement, tensorsOf } from './judge-runs.js';
+import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { inputsReaching } from './reached-by.js';
 import { findRepair } from './repair.js';
@@ -20,7 +20,8 @@ import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import { measure, type VerifyResult, worst } from './result.js';
-import { type ReferenceRun, SampleRuns, type SideRun } from './sample-runs.js';
+import type { SamplePlan } from './sample-plan.js';
+import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
 
 /** A verification before anything is opened. */
 interface DecidedVerify {
@@ -50,28 +51,28 @@ export async function verifyModel(
   const started = performance.now();
   const progress = (done: number, total: number, detail: string) =>
     context.emit?.({ type: 'progress', phase: 'verify', done, total, detail });
-  const reachedBy = inputsReaching(request.reference);
-  const both = async (known: Sides | undefined, to: number): Promise<Sides> => {
-    const from = known?.reference.outputs.length ?? 0;
-    const range = { from, to };
-    const report = (side: string, before: number) => (sample: number) =>
-      progress(before + sample - from, 2 * (to - from) + 1, `${side}, sample ${sample + 1} of ${to}`);
-    const reference = await runs.reference(report('reference', 0), range, known?.reference);
-    const run = report('candidate', to - from);
-    const candidate = await runs.candidate(request.candidate, reference, run, range);
-    progress(2 * (to - from), 2 * (to - from) + 1, 'comparing');
-    return known === undefined
-      ? { reference, candidate }
-      : { reference: followed(known.reference, reference), candidate: followed(known.candidate, candidate) };
+  const both = async (range?: SampleRange): Promise<Sides> => {
+    const report = (side: 'reference' | 'candidate') => (sample: number) => {
+      const { from, to } = range ?? { from: 0, to: runs.plan.firstRound };
+      const before = (side === 'candidate' ? to - from : 0) - from;
+      progress(before + sample, 2 * (to - from), `${side}, sample ${sample + 1} of ${to}`);
+    };
+    const reference = await runs.reference(report('reference'), range);
+    return {
+      reference,
+      candidate: await runs.candidate(request.candidate, reference, report('candidate'), range),
+    };
   };
-  let sides = await both(undefined, runs.firstRound);
+  let sides = await both();
   const precision = request.precision ?? inArithmetic(decided.precision, request.candidate, sides.candidate);
+  const reachedBy = inputsReaching(request.reference);
   const judge = ({ reference, candidate }: Sides) =>
     judgeRuns(request, precision, reference, candidate, reachedBy);
   let judgement = judge(sides);
-  const most = mostSamples(sides, runs);
-  if (most > runs.firstRound && judgement.judged.some(({ isClose }) => isClose) && !isFailed(judgement)) {
-    sides = await both(sides, most);
+  const range = { from: sides.reference.outputs.length, to: mostSamples(sides, runs.plan) };
+  const isClose = judgement.judged.some((output) => output.isClose);
+  if (range.from < range.to && isClose && failedOutputs(judgement).length === 0) {
+    sides = followed(sides, await both(range));
     judgement = judge(sides);
   }
   const { reference, candidate } = sides;
@@ -112,7 +113,7 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
-    inputs: reference.plan.map(describedInput),
+    inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {
       errorMap: worstErrorMap(outputs, (name) => [readersOf(candidate, name), readersOf(reference, name)]),
@@ -145,23 +146,25 @@ interface Sides {
   readonly candidate: SideRun;
 }
 
-/** A run of further samples, behind those before. */
-const followed = <S extends SideRun>(before: S, after: S): S => ({
-  ...after,
-  outputs: [...before.outputs, ...after.outputs],
+/** Further samples, behind those before. */
+const followed = (before: Sides, after: Sides): Sides => ({
+  reference: {
+    ...after.reference,
+    outputs: [...before.reference.outputs, ...after.reference.outputs],
+    samples: [...before.reference.samples, ...after.reference.samples],
+  },
+  candidate: { ...after.candidate, outputs: [...before.candidate.outputs, ...after.candidate.outputs] },
 });
 
 /** Outputs of both sides stay in memory until they are judged. */
 const MOST_BYTES = 2 ** 30;
 
-function mostSamples({ reference, candidate }: Sides, { firstRound, most }: SampleRuns): number {
+function mostSamples({ reference, candidate }: Sides, { most }: SamplePlan): number {
   const bytes = [...reference.outputs, ...candidate.outputs]
     .flatMap((tensors) => [...tensors.values()])
     .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
-  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * firstRound));
+  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
 }
-
-const isFailed = (judgement: RunsJudgement): boolean => failedOutputs(judgement).length > 0;
 
 /** Of an engine without passport nobody knows what it computes in. */
 function passportOf(path: string): Passport {
