@@ -16,6 +16,13 @@ export const scaled = (factor: number) =>
     for (let i = 0; i < values.length; i++) values[i]! *= factor;
   });
 
+export const moved = (amount: number) =>
+  fault(amount < 0 ? `lowered by ${-amount}` : `raised by ${amount}`, (values) => {
+    for (let i = 0; i < values.length; i++) values[i]! += amount;
+  });
+
+export const setTo = (value: number) => fault(`set to ${value}`, (values) => void values.fill(value));
+
 export const zeroed = fault('zeroed', (values) => void values.fill(0));
 
 export const negated = fault('negated', (values) => {

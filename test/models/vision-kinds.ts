@@ -2,10 +2,12 @@ import { attribute } from 'trtforge/onnx';
 import { conv, silu } from '../../examples/models/layers.js';
 import {
   largestFlattened,
+  moved,
   negated,
   othersWeights,
   quarterZeroed,
   scaled,
+  setTo,
   shifted,
   shuffled,
   zeroed,
@@ -118,10 +120,7 @@ const detectorFaults = [
   scaled(0.5)('class heads', /^head\d\.cls\.weight/),
   zeroed('class heads and biases', /^head\d\.cls/),
   shifted(3)('class biases', /^head\d\.cls\.bias/),
-  {
-    ...shifted(0)('scores all 0: class biases', /^head\d\.cls\.bias/),
-    edits: [{ weight: /^head\d\.cls\.bias/, edit: (values: Float32Array) => void values.fill(-30) }],
-  },
+  setTo(-30)('class biases (scores all 0)', /^head\d\.cls\.bias/),
   quarterZeroed(0)('class heads', /^head\d\.cls\.weight/),
   quarterZeroed(0)('coarse class head', /^head1\.cls\.weight/),
   zeroed('coarse box head', /^head1\.box\.weight/),
@@ -237,14 +236,8 @@ export const heatMap: Kind = {
     scaled(0.5)('last layer', /^head\.weight/),
     scaled(0.62)('non-zeros: last layer and bias', /^head\./),
     quarterZeroed(1)('last layer', /^head\.weight/),
-    {
-      name: 'bias lowered by 0.5',
-      edits: [{ weight: /^head\.bias/, edit: (values) => void (values[0]! -= 0.5) }],
-    },
-    {
-      name: 'bias raised by 1',
-      edits: [{ weight: /^head\.bias/, edit: (values) => void (values[0]! += 1) }],
-    },
+    moved(-0.5)('bias', /^head\.bias/),
+    moved(1)('bias', /^head\.bias/),
     zeroed('last layer', /^head\.weight/),
     zeroed('branch', /^middle\.conv/),
     scaled(0.7)('first layer', /^stem\.conv\.weight/),
@@ -258,7 +251,7 @@ export const heatMap: Kind = {
 
 const QUANTIZED_STEPS = { input: 0.03, hidden: 0.02 } as const;
 
-/** A network with Q/DQ pairs around every product, as a quantizer leaves it: weights are codes. */
+/** A network with Q/DQ pairs before every product and on its weights, as TensorRT's quantizer leaves them. */
 export const quantizedNetwork: Kind = {
   name: 'Q/DQ network',
   define: (network) => {

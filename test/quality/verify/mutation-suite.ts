@@ -10,6 +10,7 @@ import type { VerifyPrecision } from '../../../src/quality/verify/tolerance.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import type { Fault } from '../../models/faults.js';
 import { type Kind, samplesOf, writeFault, writeVariant } from '../../models/kind.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 
 /** Samples that ranges are observed on. */
 const CALIBRATION_SAMPLES = 16;
@@ -38,10 +39,10 @@ export interface SuiteOptions {
   readonly chooses?: (name: string) => boolean;
 }
 
-/** A candidate, written when it is its turn. */
-interface Candidate extends Pick<Trial, 'what' | 'name' | 'at'> {
-  readonly precision: VerifyPrecision | undefined;
+/** A candidate, written when it is its turn, and the tolerances it is judged at. */
+interface Candidate extends Pick<Trial, 'what' | 'name'> {
   readonly write: (path: string) => Promise<unknown>;
+  readonly at: readonly (readonly [at: string, precision: VerifyPrecision | undefined])[];
 }
 
 /** Judges every fault and every healthy twin of a kind with `verifyModel`, by every seed. */
@@ -57,13 +58,17 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       ...twinsOf(kind, networkSeed, reference, calibration),
     ].filter(({ name }) => chooses(name));
     const trials: Trial[] = [];
-    for (const { write, precision, ...trial } of candidates) {
+    const backEnd = inProcessBackEnd();
+    for (const { write, at, ...trial } of candidates) {
       const candidate = join(folder, 'candidate.onnx');
       await write(candidate);
-      for (const seed of seeds) {
-        const { outcome, reasons } = await verifyModel({ reference, candidate, precision, seed, threads: 1 });
-        trials.push({ kind: kind.name, ...trial, seed, outcome, reasons });
-      }
+      for (const [name, precision] of at)
+        for (const seed of seeds) {
+          const request = { reference, candidate, precision, seed };
+          const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] });
+          trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons });
+        }
+      backEnd.forget(candidate);
       rmSync(candidate);
     }
     return trials;
@@ -79,11 +84,10 @@ function candidatesOfFault(kind: Kind, seed: number, fault: Fault): Candidate[] 
     await convertModel(`${path}.fp32.onnx`, path, { precision: 'fp16' });
   };
   const as = { what: 'fault', name: fault.name } as const;
+  const plain = (['fp32', 'fp16', 'int8'] as const).map((precision) => [precision, precision] as const);
   return [
-    { ...as, at: 'fp32', precision: 'fp32', write },
-    { ...as, at: 'fp16', precision: 'fp16', write },
-    { ...as, at: 'fp16 converted', precision: undefined, write: converted },
-    { ...as, at: 'int8', precision: 'int8', write },
+    { ...as, at: plain, write },
+    { ...as, at: [['fp16 converted', undefined]], write: converted },
   ];
 }
 
@@ -97,7 +101,7 @@ function twinsOf(kind: Kind, seed: number, reference: string, samples: string): 
         ...(['int8', 'fp8'].includes(precision) && { calibration: calibrationOf({ data: [samples] }) }),
       }),
   });
-  const twins: Omit<Candidate, 'what' | 'at'>[] = [
+  const twins: (Pick<Candidate, 'name' | 'write'> & { readonly precision: VerifyPrecision | undefined })[] = [
     ...(['fp16', 'bf16', 'int8', 'fp8'] as const).map(converted),
     {
       name: 'sums reordered',
@@ -119,7 +123,7 @@ function twinsOf(kind: Kind, seed: number, reference: string, samples: string): 
   ];
   return twins
     .filter(({ name }) => kind.without?.includes(name) !== true)
-    .map((twin) => ({ ...twin, what: 'twin', at: twin.name }));
+    .map(({ precision, ...twin }) => ({ ...twin, what: 'twin', at: [[twin.name, precision]] }));
 }
 
 /** The model as ONNX Runtime rewrites it: normalizations in the convolutions before them, constants folded. */
