@@ -1,0 +1,197 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import { convertModel } from '../../../src/formats/precision/convert.js';
+import type { FormatId } from '../../../src/formats/precision/formats/index.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import type { VerifyOutcome } from '../../../src/quality/verify/result.js';
+import type { VerifyPrecision } from '../../../src/quality/verify/tolerance.js';
+import { verifyModel } from '../../../src/quality/verify/verify.js';
+import type { Fault } from '../../models/faults.js';
+import { type Kind, samplesOf, writeFault, writeVariant } from '../../models/kind.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
+
+/** Samples that ranges are observed on. */
+const CALIBRATION_SAMPLES = 16;
+/** A seed that no network has. */
+const SAMPLE_SEED = 9000;
+
+/** One verdict of the suite. */
+export interface Trial {
+  readonly kind: string;
+  readonly what: 'fault' | 'twin';
+  /** Of the fault or the twin. */
+  readonly name: string;
+  /** At which tolerance, and for faults whether the faulty model was converted as well. */
+  readonly at: string;
+  readonly seed: number;
+  readonly outcome: VerifyOutcome;
+  readonly reasons: readonly string[];
+}
+
+export interface SuiteOptions {
+  /** Of the network's weights; default 0. */
+  readonly networkSeed?: number;
+  /** Of the verification; default 0 alone. */
+  readonly seeds?: readonly number[];
+  /** Which faults and twins; default all. */
+  readonly chooses?: (name: string) => boolean;
+}
+
+/** A candidate, written when it is its turn, and the tolerances it is judged at. */
+interface Candidate extends Pick<Trial, 'what' | 'name'> {
+  readonly write: (path: string) => Promise<unknown>;
+  readonly at: readonly (readonly [at: string, precision: VerifyPrecision | undefined])[];
+}
+
+/** Judges every fault and every healthy twin of a kind with `verifyModel`, by every seed. */
+export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise<Trial[]> {
+  const { networkSeed = 0, seeds = [0], chooses = () => true } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-mutations-'));
+  try {
+    const reference = join(folder, 'original.onnx');
+    await writeVariant(reference, kind, networkSeed);
+    const calibration = writeSamples(join(folder, 'samples'), kind);
+    const candidates = [
+      ...kind.faults.flatMap((fault) => candidatesOfFault(kind, networkSeed, fault)),
+      ...twinsOf(kind, networkSeed, reference, calibration),
+    ].filter(({ name }) => chooses(name));
+    const trials: Trial[] = [];
+    const backEnd = inProcessBackEnd();
+    for (const { write, at, ...trial } of candidates) {
+      const candidate = join(folder, 'candidate.onnx');
+      await write(candidate);
+      for (const [name, precision] of at)
+        for (const seed of seeds) {
+          const request = { reference, candidate, precision, seed };
+          const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] });
+          trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons });
+        }
+      backEnd.forget(candidate);
+      rmSync(candidate);
+    }
+    return trials;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function candidatesOfFault(kind: Kind, seed: number, fault: Fault): Candidate[] {
+  const write = (path: string) => writeFault(path, kind, seed, fault);
+  const converted = async (path: string) => {
+    await write(`${path}.fp32.onnx`);
+    await convertModel(`${path}.fp32.onnx`, path, { precision: 'fp16' });
+  };
+  const as = { what: 'fault', name: fault.name } as const;
+  const plain = (['fp32', 'fp16', 'int8'] as const).map((precision) => [precision, precision] as const);
+  return [
+    { ...as, at: plain, write },
+    { ...as, at: [['fp16 converted', undefined]], write: converted },
+  ];
+}
+
+function twinsOf(kind: Kind, seed: number, reference: string, samples: string): Candidate[] {
+  const converted = (precision: FormatId) => ({
+    name: precision,
+    precision: undefined,
+    write: (path: string) =>
+      convertModel(reference, path, {
+        precision,
+        ...(['int8', 'fp8'].includes(precision) && { calibration: calibrationOf({ data: [samples] }) }),
+      }),
+  });
+  const twins: (Pick<Candidate, 'name' | 'write'> & { readonly precision: VerifyPrecision | undefined })[] = [
+    ...(['fp16', 'bf16', 'int8', 'fp8'] as const).map(converted),
+    {
+      name: 'sums reordered',
+      precision: 'fp32',
+      write: (path) => writeVariant(path, kind, seed, { arithmetic: 'reordered' }),
+    },
+    { name: 'optimized by ONNX Runtime', precision: 'fp32', write: (path) => optimized(reference, path) },
+    // TF32 has FP16's mantissa.
+    {
+      name: 'tf32',
+      precision: 'fp16',
+      write: (path) => writeVariant(path, kind, seed, { arithmetic: 'tf32' }),
+    },
+    {
+      name: 'fp16 weights',
+      precision: 'fp16',
+      write: (path) => writeVariant(path, kind, seed, { arithmetic: 'fp16-weights' }),
+    },
+  ];
+  return twins
+    .filter(({ name }) => kind.without?.includes(name) !== true)
+    .map(({ precision, ...twin }) => ({ ...twin, what: 'twin', at: [[twin.name, precision]] }));
+}
+
+/** The model as ONNX Runtime rewrites it: normalizations in the convolutions before them, constants folded. */
+async function optimized(model: string, path: string): Promise<void> {
+  const { InferenceSession } = await import('onnxruntime-node');
+  const session = await InferenceSession.create(model, {
+    graphOptimizationLevel: 'basic',
+    optimizedModelFilePath: path,
+    logSeverityLevel: 3,
+  });
+  await session.release();
+}
+
+/** A folder of one npz a sample. */
+function writeSamples(folder: string, kind: Kind): string {
+  mkdirSync(folder);
+  samplesOf(kind, SAMPLE_SEED, CALIBRATION_SAMPLES).forEach((sample, index) => {
+    writeNpz(join(folder, `${index}.npz`), sample);
+  });
+  return folder;
+}
+
+const OUTCOMES = ['fail', 'inconclusive', 'pass'] as const;
+
+/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes that depend on the seed. */
+export function brokenPromises(trials: readonly Trial[]): string[] {
+  const broken = trials
+    .filter(({ what, outcome }) => outcome === (what === 'fault' ? 'pass' : 'fail'))
+    .map((trial) => `${describe(trial)}, seed ${trial.seed}: ${trial.outcome}`);
+  const changing = [...groupedBy(trials, describe)].filter(
+    ([, group]) => new Set(group.map(({ outcome }) => outcome)).size > 1,
+  );
+  return [...broken, ...changing.map(([name, group]) => `${name}: ${countsOf(group)}, by seed`)];
+}
+
+function groupedBy(trials: readonly Trial[], keyOf: (trial: Trial) => string): ReadonlyMap<string, Trial[]> {
+  const groups = new Map<string, Trial[]>();
+  for (const trial of trials) groups.set(keyOf(trial), [...(groups.get(keyOf(trial)) ?? []), trial]);
+  return groups;
+}
+
+const describe = ({ kind, what, name, at }: Trial): string =>
+  `${kind}: ${what} "${name}"${name === at ? '' : ` at ${at}`}`;
+
+export const inconclusiveTwins = (trials: readonly Trial[]): number => {
+  const twins = trials.filter(({ what }) => what === 'twin');
+  return twins.filter(({ outcome }) => outcome === 'inconclusive').length / Math.max(1, twins.length);
+};
+
+const countsOf = (trials: readonly Trial[]): string =>
+  OUTCOMES.map((outcome) => trials.filter((trial) => trial.outcome === outcome).length).join('/');
+
+/** A line a kind, in each cell how many failed, were inconclusive and passed. */
+export function suiteTable(trials: readonly Trial[]): string {
+  const columns = (what: Trial['what']) => [
+    ...new Set(trials.filter((trial) => trial.what === what).map(({ at }) => at)),
+  ];
+  const heads = (['fault', 'twin'] as const).flatMap((what) => columns(what).map((at) => ({ what, at })));
+  const kinds = [...groupedBy(trials, ({ kind }) => kind)];
+  const row = (name: string, of: readonly Trial[]) => [
+    name,
+    ...heads.map(({ what, at }) => countsOf(of.filter((one) => one.what === what && one.at === at))),
+  ];
+  const rows = [
+    ['kind', ...heads.map(({ what, at }) => `${what}s ${at}`)],
+    heads.map(() => '---').concat('---'),
+    ...kinds.map(([name, of]) => row(name, of)),
+    ...(kinds.length > 1 ? [row('all', trials)] : []),
+  ];
+  return rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}

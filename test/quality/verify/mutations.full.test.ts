@@ -1,0 +1,31 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { kinds } from '../../models/kinds.js';
+import { brokenPromises, inconclusiveTwins, judgeKind, suiteTable, type Trial } from './mutation-suite.js';
+
+const listed = (name: string) => process.env[name]?.split(',');
+const chosen = listed('VERDICT_KINDS');
+const only = listed('VERDICT_ONLY');
+const seeds = (listed('VERDICT_SEEDS') ?? ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']).map(Number);
+
+describe('no broken model passes, no healthy one fails, whatever the seed', () => {
+  const all: Trial[] = [];
+  test.each(kinds.filter(({ name }) => chosen?.includes(name) ?? true))(
+    '$name',
+    async (kind) => {
+      const trials = await judgeKind(kind, {
+        seeds,
+        ...(only && { chooses: (name: string) => only.some((part) => name.includes(part)) }),
+      });
+      all.push(...trials);
+      mkdirSync('build', { recursive: true });
+      writeFileSync('build/verdicts.md', `${suiteTable(all)}\n`);
+      writeFileSync('build/verdicts.jsonl', all.map((trial) => `${JSON.stringify(trial)}\n`).join(''));
+      expect(brokenPromises(trials)).toEqual([]);
+    },
+    300_000,
+  );
+  test('hardly any twin is inconclusive', () => {
+    expect(inconclusiveTwins(all)).toBeLessThanOrEqual(0.05);
+  });
+});
