@@ -5,8 +5,7 @@ import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { VerifyOutcome } from '../../../src/quality/verify/result.js';
-import type { VerifyPrecision } from '../../../src/quality/verify/tolerance.js';
+import type { VerifyOutcome, VerifyPrecision } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import type { Fault } from '../../models/faults.js';
 import { type Kind, samplesOf, writeFault, writeVariant } from '../../models/kind.js';
@@ -52,7 +51,8 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
   try {
     const reference = join(folder, 'original.onnx');
     await writeVariant(reference, kind, networkSeed);
-    const calibration = writeSamples(join(folder, 'samples'), kind);
+    const calibration = writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED);
+    const heldOut = writeSamples(join(folder, 'held-out'), kind, SAMPLE_SEED + 1);
     const candidates = [
       ...kind.faults.flatMap((fault) => candidatesOfFault(kind, networkSeed, fault)),
       ...twinsOf(kind, networkSeed, reference, calibration),
@@ -64,7 +64,8 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       await write(candidate);
       for (const [name, precision] of at)
         for (const seed of seeds) {
-          const request = { reference, candidate, precision, seed };
+          const data = isQuantized(name) ? { files: [heldOut] } : undefined;
+          const request = { reference, candidate, precision, seed, data };
           const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] });
           trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons });
         }
@@ -137,10 +138,13 @@ async function optimized(model: string, path: string): Promise<void> {
   await session.release();
 }
 
+/** Whoever quantizes has samples. */
+const isQuantized = (at: string): boolean => at.startsWith('int8') || at.startsWith('fp8');
+
 /** A folder of one npz a sample. */
-function writeSamples(folder: string, kind: Kind): string {
+function writeSamples(folder: string, kind: Kind, seed: number): string {
   mkdirSync(folder);
-  samplesOf(kind, SAMPLE_SEED, CALIBRATION_SAMPLES).forEach((sample, index) => {
+  samplesOf(kind, seed, CALIBRATION_SAMPLES).forEach((sample, index) => {
     writeNpz(join(folder, `${index}.npz`), sample);
   });
   return folder;
