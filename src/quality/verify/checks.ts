@@ -18,10 +18,6 @@ export interface AskedCheck {
 
 /** One check of one output, with its numbers. */
 export type ResolvedCheck =
-  /** An absolute error's statistic within a limit of its own. */
-  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max'; readonly limit: number }
-  /** Of few elements: the absolute errors' RMS or 99th percentile, each within a limit of its own. */
-  | { readonly kind: 'few'; readonly rms: number; readonly p99: number }
   /** Every element within atol + rtol * |reference|: numpy.allclose's rule. */
   | { readonly kind: 'excess' }
   /** No element beyond both tolerances: Polygraphy's rule. */
@@ -100,13 +96,6 @@ export type CheckResult = VerifiedOutput['checks'][number];
 /** Applies one check to the statistics. A measure of NaN means that no pair was finite; the check of non-finite elements speaks for that. */
 export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
   switch (check.kind) {
-    case 'error':
-      return atMost(check.statistic, comparison.absolute[check.statistic], check.limit);
-    case 'few': {
-      const rms = atMost('RMS', comparison.l2 / Math.sqrt(comparison.finite), check.rms);
-      const p99 = atMost('p99', comparison.absolute.p99, check.p99);
-      return rms.pass || !p99.pass ? orElse(rms, p99) : orElse(p99, rms);
-    }
     case 'excess':
       return atMost('max beyond rtol', comparison.excess, tolerance.absolute);
     case 'elemwise':
@@ -191,7 +180,7 @@ export function severityOf({ measured, limit, pass, bound, or }: CheckResult): n
 }
 
 /** NaN and infinities that the other side has not, and with `strict` those that both have. */
-export function nonFiniteCheck({ nonFinite }: Comparison, strict = false): readonly CheckResult[] {
+export function nonFiniteCheck({ nonFinite }: Pick<Comparison, 'nonFinite'>, strict = false): CheckResult[] {
   const rejected = nonFinite.mismatching + (strict ? nonFinite.matching : 0);
   return rejected > 0 ? [atMost('non-finite', rejected, 0)] : [];
 }

@@ -14,6 +14,7 @@ import {
   type JudgedOutput,
   type JudgeRequest,
   located,
+  TELLS_APART,
   undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
@@ -40,7 +41,7 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
     mostDiffering(limits, elements) / Math.max(1, elements),
   );
   const planted =
-    decides.pass && elements > 0 && all.plant !== false ? acceptedBy(request, limits, elements) : [];
+    decides.pass && elements > 0 && all.plant !== false ? acceptedBy(request, limits, found) : [];
   const doubt = !decides.pass
     ? undefined
     : elements === 0
@@ -86,10 +87,12 @@ const FEWEST_FOR_ONE = 10;
 const mostDiffering = ({ share }: ExactLimits, elements: number): number =>
   Math.max(Math.floor(share * elements), share > 0 && elements >= FEWEST_FOR_ONE ? 1 : 0);
 
-/** The planted errors that would pass: zeros, and what another sample has; a reference of one number everywhere is its own mean. */
-function acceptedBy(request: JudgeRequest, limits: ExactLimits, elements: number): VerifiedOutput['planted'] {
+/** The planted errors that would pass, and that the candidate is not clearly nearer to the reference than: zeros, and what another sample has. */
+function acceptedBy(request: JudgeRequest, limits: ExactLimits, found: Found): VerifiedOutput['planted'] {
   const { name, reference } = request;
-  const most = mostDiffering(limits, elements);
+  const { elements } = found;
+  const isAccepted = (planted: number) =>
+    planted <= mostDiffering(limits, elements) && (planted === 0 || found.outside * TELLS_APART > planted);
   const outside = (candidate: (at: number) => TensorReader | undefined) =>
     reference.reduce((sum, tensor, at) => {
       const other = candidate(at);
@@ -103,8 +106,8 @@ function acceptedBy(request: JudgeRequest, limits: ExactLimits, elements: number
   const hasOther =
     reference.length > 1 && reference.every((tensor, at) => isSameShape(tensor, following(at)));
   const planted = [
-    ...(zeros <= most ? (['zeros'] as const) : []),
-    ...(hasOther && outside(following) <= most ? (['another sample'] as const) : []),
+    ...(isAccepted(zeros) ? (['zeros'] as const) : []),
+    ...(hasOther && isAccepted(outside(following)) ? (['another sample'] as const) : []),
   ];
   return planted.map((error) => ({ error, slice: null }));
 }

@@ -1,7 +1,13 @@
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
-import { type Magnitudes, magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
-import { addSlices, slicedAxis, sliceSums } from '../../formats/tensor/compare/slices.js';
+import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import {
+  addSlices,
+  rootsOf,
+  type SliceSums,
+  slicedAxis,
+  sliceSums,
+} from '../../formats/tensor/compare/slices.js';
 import { type FarPair, WorstPairs } from '../../formats/tensor/compare/worst-pairs.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import {
@@ -10,7 +16,16 @@ import {
   floatReader,
   joinedFloats,
 } from '../../formats/tensor/float-reader.js';
-import { type CheckResult, checkText, evaluate, nonFiniteCheck, severityOf, shortNumber } from './checks.js';
+import {
+  atMost,
+  type CheckResult,
+  checkText,
+  evaluate,
+  nonFiniteCheck,
+  severityOf,
+  shortNumber,
+  USUAL_QUANTILE,
+} from './checks.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
@@ -20,12 +35,13 @@ import {
   type JudgedOutput,
   type JudgeRequest,
   located,
+  TELLS_APART,
   undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
-import { acceptedErrors } from './planted.js';
-import type { VerifiedOutput } from './result.js';
-import { type Limits, limitsFor, sliceLimit } from './tolerance.js';
+import { plantedIn } from './planted.js';
+import { plantedErrors, type VerifiedOutput } from './result.js';
+import { type Limits, limitsFor } from './tolerance.js';
 
 /** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
@@ -36,28 +52,28 @@ export function judgeOutput(request: JudgeRequest): JudgedOutput {
 
 const referenceDtype = ({ reference }: JudgeRequest): Dtype => reference[0]?.dtype ?? 'float32';
 
-/** Each sample is judged alone, and the worst decides; statistics are of all samples together. */
+/** Each sample is judged alone, typical ones also together: statistics are of these. */
 function judgeFloats(request: JudgeRequest): JudgedOutput {
   const { name } = request;
   const criterion = new Criterion(request);
-  const { samples, limits } = criterion;
-  const bySample = samples.map(({ candidate, reference }, at) =>
-    criterion.judge(at, { candidate, reference }),
-  );
-  const checks = worstChecks(bySample);
-  const pairs: FloatPairs = {
-    candidate: joinedFloats(samples.map(({ candidate }) => candidate)),
-    reference: joinedFloats(samples.map(({ reference }) => reference)),
-  };
+  const { limits, samples, typical } = criterion;
   const furthest = new WorstPairs(WORST_ELEMENTS);
   const histogram = new ErrorHistogram(furthest);
-  const comparison = comparePairs(pairs, limits.tolerance, limits.quantiles, histogram);
+  const together = criterion.together(samples.map(({ candidate }) => candidate));
+  const comparison = comparePairs(together, limits.tolerance, limits.quantiles, histogram);
+  const bySample = samples.map((sample, at) => criterion.alone(at, sample));
+  const checks = worstChecks([
+    ...criterion.requested(comparison),
+    ...criterion.usual(together),
+    ...bySample.flat(),
+  ]);
   const failed = checks.some(({ pass }) => !pass);
   const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const worst = furthest.list();
   const reasons = failed ? whyFailed(comparison, checks, worst) : doubt === undefined ? [] : [doubt];
   const { absolute, relative, why } = limits.tolerance;
+  const references = typical.map((at) => request.reference[at]!);
   return {
     output: {
       ...described(request, comparison.elements),
@@ -66,21 +82,22 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       tolerance: { absolute, relative, why },
       statistics: errorStatistics(comparison),
-      sides: sidesOf(comparison, pairs),
+      sides: sidesOf(comparison, together),
       histogram: histogram.histogram(),
       planted,
       nonFinite: comparison.nonFinite,
-      worst: worst.map((pair) => located(pair, request.reference)),
+      worst: worst.map((pair) => {
+        const place = located(pair, references);
+        return { ...place, sample: typical[place.sample]! };
+      }),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    isClose: limits.isUsual && !failed && checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN),
+    isClose: limits.usual !== null && checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN),
     failures: bySample.flatMap((own, chunk) => {
       if (own.every(({ pass }) => pass)) return [];
-      const kind = own.some(({ statistic, pass }) => statistic === 'non-finite' && !pass)
-        ? 'non-finite'
-        : 'outside-tolerance';
-      const largest = criterion.largest[chunk] ?? Number.NaN;
-      return [{ chunk, kind, maxAbs: largest }];
+      const isNumber = own.every(({ statistic, pass }) => statistic !== 'non-finite' || pass);
+      const { largest } = sliceSums(samples[chunk]!, samples[chunk]!.shape, null);
+      return [{ chunk, kind: isNumber ? 'outside-tolerance' : 'non-finite', maxAbs: largest }];
     }),
   };
 }
@@ -88,127 +105,163 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
 /** Limits that are not twice what was measured ask for more samples. */
 const CLEAR_MARGIN = 2;
 
-/** The limits of one output, by sample: each by its own size, or that of all typical samples together where it is the larger. */
+interface Sample extends FloatPairs {
+  readonly shape: readonly number[];
+}
+
+/** What decides about one output: its limits, by the size of the typical samples together, or a sample's own where that is larger. */
 class Criterion {
-  readonly samples: readonly (FloatPairs & { readonly shape: readonly number[] })[];
-  /** The axis whose positions are judged each by its own scale. */
-  readonly axis: number | null;
+  readonly samples: readonly Sample[];
+  /** The samples that set the scale. */
+  readonly typical: readonly number[];
   readonly limits: Limits;
-  /** The largest error of each sample that was judged. */
-  readonly largest: number[] = [];
-  readonly #request: JudgeRequest;
-  readonly #typical: readonly number[];
-  readonly #together: Magnitudes;
+  /** The axis whose positions are judged each by its own scale. */
+  readonly #axis: number | null;
+  readonly #strict: boolean;
+  /** The references of the typical samples. */
+  readonly #sums: SliceSums;
   readonly #scales: Float64Array;
+  readonly #rms: number;
+  /** Of the typical samples, as one. */
+  readonly #reference: FloatReader;
 
   constructor(request: JudgeRequest) {
     const { name, reference, candidate } = request;
-    this.#request = request;
+    this.#strict = request.strictNonFinite === true;
     this.samples = reference.map((tensor, at) => ({
       shape: tensor.shape,
       reference: floatReader(tensor, name),
       candidate: floatReader(candidate[at]!, name),
     }));
-    this.#typical = this.samples.flatMap((_, at) => (isTypical(request, at) ? [at] : []));
-    const typical = this.#typical.map((at) => this.samples[at]!);
-    const values = typical.map(({ shape, reference: own }) => ({ shape, values: own }));
-    this.#together = magnitudesOf(joinedFloats(values.map((each) => each.values)));
-    this.limits = this.#limitsOf(this.#together, Number.POSITIVE_INFINITY);
-    this.axis = this.limits.isUsual ? slicedAxis(values) : null;
-    this.#scales = this.#rootMeanSquares(typical.map(({ reference: own }) => own));
+    this.typical = this.samples.flatMap((_, at) => (isTypical(request, at) ? [at] : []));
+    const typical = this.typical.map((at) => this.samples[at]!);
+    const values = typical.map((sample) => ({ shape: sample.shape, values: sample.reference }));
+    this.#reference = joinedFloats(values.map((each) => each.values));
+    this.#rms = magnitudesOf(this.#reference).rms;
+    this.limits = limitsFor(name, { ...request, dtype: candidate[0]?.dtype }, this.#rms, request);
+    this.#axis = this.limits.usual === null ? null : slicedAxis(values);
+    this.#sums = this.#sumsOf(typical.map((sample) => sample.reference));
+    this.#scales = rootsOf(this.#sums.referenceSquares, this.#sums);
   }
 
-  /** The checks of one sample, or of what is planted in its place. */
-  judge(sample: number, pairs: FloatPairs, isPlanted = false): readonly CheckResult[] {
-    const { shape } = this.samples[sample]!;
-    const { strictNonFinite } = this.#request;
-    const sums = sliceSums(pairs, shape, this.axis);
-    const slices = this.limits.isUsual ? this.#sliceCheck(sums) : [];
-    if (isPlanted && slices.some(({ pass }) => !pass)) return slices;
-    const nonZero = pairs.reference.length - sums.zeros;
-    const own = magnitudesOf(this.samples[sample]!.reference);
-    const limits = this.#limitsOf(
-      { rms: Math.max(own.rms, this.#together.rms), peak: Math.max(own.peak, this.#together.peak) },
-      nonZero,
-    );
-    const fraction = 1 - (0.01 * nonZero) / Math.max(1, pairs.reference.length);
-    const found = comparePairs(
-      pairs,
-      this.limits.tolerance,
-      limits.isUsual ? { fraction } : limits.quantiles,
-    );
-    // Percentiles that decide are over elements that are not 0 on both sides.
-    const comparison = limits.isUsual
-      ? { ...found, absolute: { ...found.absolute, p99: found.absolute.asked ?? found.absolute.p99 } }
-      : found;
-    if (!isPlanted) this.largest[sample] = comparison.absolute.max;
-    return [
-      ...limits.checks.map((check) => evaluate(check, comparison, limits.tolerance)),
-      ...slices,
-      ...nonFiniteCheck(comparison, strictNonFinite),
-    ].map((check) => (this.samples.length > 1 ? { ...check, sample } : check));
-  }
-
-  /** The planted errors that no sample rejects; edge samples show nothing, and a size that was requested may well allow another one. */
-  accepted(): VerifiedOutput['planted'] {
-    const { isUsual } = this.limits;
-    const samples = this.#typical.map((at) => {
-      const { shape, reference } = this.samples[at]!;
-      const sums = sliceSums({ candidate: reference, reference }, shape, this.axis);
-      const limit = (count: number, position: number) =>
-        isUsual ? this.#sliceLimit(sums, count, position) : Number.POSITIVE_INFINITY;
-      return { shape, values: reference, sums, limits: sums.count.map(limit) };
-    });
-    if (samples.every(({ values }) => values.length === 0)) return [];
-    const accepts = (at: number, candidate: FloatReader) => {
-      const sample = this.#typical[at]!;
-      const { reference } = this.samples[sample]!;
-      return this.judge(sample, { candidate, reference }, true).every(({ pass }) => pass);
+  /** Candidates of all samples, or what is planted in their place, and the reference, of the typical samples as one. */
+  together(candidates: readonly FloatReader[]): FloatPairs {
+    return {
+      candidate: joinedFloats(this.typical.map((at) => candidates[at]!)),
+      reference: this.#reference,
     };
-    return acceptedErrors(samples, this.axis, accepts, isUsual ? undefined : ['zeros']);
   }
 
-  #limitsOf(size: Magnitudes, elements: number): Limits {
-    const { name, precision, candidate } = this.#request;
-    return limitsFor(name, precision, candidate[0]?.dtype, { ...size, elements }, this.#request);
+  requested(comparison: Comparison): readonly CheckResult[] {
+    return this.limits.checks.map((check) => evaluate(check, comparison, this.limits.tolerance));
   }
 
-  /** Of each slice over all samples that are passed. */
-  #rootMeanSquares(references: readonly FloatReader[]): Float64Array {
-    const sums = addSlices(
-      references.map((reference, at) =>
-        sliceSums({ candidate: reference, reference }, this.samples[this.#typical[at]!]!.shape, this.axis),
+  /** The usual checks of the typical samples together. Percentiles that decide are over elements that are not 0 on both sides. */
+  usual(
+    pairs: FloatPairs,
+    sums = this.#sumsOf(this.typical.map((at) => this.samples[at]!.candidate)),
+  ): readonly CheckResult[] {
+    const { usual, tolerance } = this.limits;
+    if (usual === null) return [];
+    const nonZero = pairs.reference.length - sums.zeros;
+    const fraction = 1 - ((1 - USUAL_QUANTILE) * nonZero) / pairs.reference.length;
+    const p99 =
+      nonZero < FEWEST_FOR_P99
+        ? []
+        : [comparePairs(pairs, tolerance, { fraction }).absolute.asked ?? Number.NaN];
+    return [
+      ...p99.map((measured) => atMost('p99', measured, usual.p99(this.#rms))),
+      ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!)),
+    ];
+  }
+
+  /** The checks of one sample, which may be larger than typical ones. */
+  alone(at: number, sample: Sample): readonly CheckResult[] {
+    const { usual, tolerance } = this.limits;
+    if (usual === null) {
+      const comparison = comparePairs(sample, tolerance, this.limits.quantiles);
+      return numbered(
+        [...this.requested(comparison), ...nonFiniteCheck(comparison, this.#strict)],
+        at,
+        this.samples,
+      );
+    }
+    const sums = sliceSums(sample, sample.shape, this.#axis);
+    const own = rootsOf(sums.referenceSquares, sums);
+    const checks = [
+      ...this.#worstSlice(sums, (count, slice) =>
+        usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), true),
       ),
-    );
-    return sums.count.map((count, at) => Math.sqrt(sums.referenceSquares[at]! / Math.max(1, count)));
+      atMost('max', sums.largest, usual.max(Math.max(sums.peak, this.#sums.peak))),
+      ...(sums.finite === sample.reference.length
+        ? []
+        : nonFiniteCheck(comparePairs(sample, tolerance, 'none'), this.#strict)),
+    ];
+    return numbered(checks, at, this.samples);
   }
 
-  #sliceLimit({ referenceSquares }: ReturnType<typeof sliceSums>, count: number, position: number): number {
-    const own = Math.sqrt(referenceSquares[position]! / Math.max(1, count));
-    const { precision, candidate } = this.#request;
-    return sliceLimit(precision, candidate[0]?.dtype, count, Math.max(own, this.#scales[position]!));
+  /** The planted errors that the checks accept and that the candidate is not clearly nearer to the reference than. */
+  accepted(): VerifiedOutput['planted'] {
+    const { usual } = this.limits;
+    if (this.#sums.finite === 0) return [];
+    const typical = this.typical.map((at) => this.samples[at]!);
+    const errors = rootsOf(this.#sumsOf(typical.map(({ candidate }) => candidate)).errorSquares, this.#sums);
+    return plantedErrors.flatMap((error): VerifiedOutput['planted'] => {
+      const planted = plantedIn(typical, this.#axis, this.#sums, error);
+      if (planted === undefined || (usual === null && error !== 'zeros')) return [];
+      const sums = this.#sumsOf(planted);
+      const distances = rootsOf(sums.errorSquares, sums);
+      const positions = [...distances.keys()].filter((at) => {
+        const isWithin = usual === null || distances[at]! <= usual.rms(sums.count[at]!, this.#scales[at]!);
+        const isNear = distances[at] === 0 || errors[at]! * TELLS_APART > distances[at]!;
+        return isWithin && (isNear || usual === null) && (this.#scales[at]! > 0 || this.#rms === 0);
+      });
+      if (positions.length === 0) return [];
+      const judged = this.#scales.filter((scale) => scale > 0).length;
+      if (this.#axis !== null && positions.length < judged)
+        return [{ error, slice: { axis: this.#axis, positions } }];
+      const pairs = { candidate: joinedFloats(planted), reference: this.#reference };
+      const comparison = comparePairs(pairs, this.limits.tolerance, this.limits.quantiles);
+      const checks = [...this.requested(comparison), ...this.usual(pairs, sums)];
+      return checks.every(({ pass }) => pass) ? [{ error, slice: null }] : [];
+    });
+  }
+
+  /** Of the typical samples, with these candidates. */
+  #sumsOf(candidates: readonly FloatReader[]): SliceSums {
+    return addSlices(
+      this.typical.map((at, index) => {
+        const { shape, reference } = this.samples[at]!;
+        return sliceSums({ candidate: candidates[index]!, reference }, shape, this.#axis);
+      }),
+    );
   }
 
   /** The slice that is worst for its limit. One whose reference is 0 everywhere has no scale of its own. */
-  #sliceCheck(sums: ReturnType<typeof sliceSums>): readonly CheckResult[] {
-    let worst: CheckResult | undefined;
-    for (const [position, count] of sums.count.entries()) {
-      const limit = this.#sliceLimit(sums, count, position);
-      if (count === 0 || !(this.#scales[position]! > 0) || !Number.isFinite(limit)) continue;
-      const measured = Math.sqrt(sums.errorSquares[position]! / count);
-      const slice = this.axis === null ? undefined : { axis: this.axis, position };
-      const check = { statistic: 'RMS', measured, limit, pass: !(measured > limit), slice };
-      if (worst === undefined || severityOf(check) > severityOf(worst)) worst = check;
-    }
-    return worst === undefined ? [] : [worst];
+  #worstSlice(sums: SliceSums, limitOf: (count: number, position: number) => number): readonly CheckResult[] {
+    const measured = rootsOf(sums.errorSquares, sums);
+    const checks = [...sums.count.entries()].flatMap(([position, count]): CheckResult[] => {
+      const limit = limitOf(count, position);
+      const isJudged =
+        count > 0 && (this.#axis === null || this.#scales[position]! > 0) && Number.isFinite(limit);
+      const slice = this.#axis === null ? undefined : { axis: this.#axis, position };
+      return isJudged ? [{ ...atMost('RMS', measured[position]!, limit), slice }] : [];
+    });
+    return worstChecks(checks);
   }
 }
 
-/** Of each check the sample where it is worst. */
-function worstChecks(bySample: readonly (readonly CheckResult[])[]): CheckResult[] {
+/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum. */
+const FEWEST_FOR_P99 = 1000;
+
+const numbered = (checks: readonly CheckResult[], sample: number, { length }: readonly Sample[]) =>
+  length > 1 ? checks.map((check) => ({ ...check, sample })) : checks;
+
+/** Of each kind of check the one that is worst for its limit. */
+function worstChecks(all: readonly CheckResult[]): CheckResult[] {
   const worst = new Map<string, CheckResult>();
-  for (const check of bySample.flat()) {
-    const key = `${check.statistic} ${check.slice !== undefined}`;
+  for (const check of all) {
+    const key = `${check.statistic} ${check.sample !== undefined}`;
     const before = worst.get(key);
     if (before === undefined || severityOf(check) > severityOf(before)) worst.set(key, check);
   }

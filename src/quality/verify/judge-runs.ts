@@ -3,7 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { judgeOutput } from './judge-output.js';
-import type { JudgedOutput, SampleInfo } from './judged.js';
+import type { JudgedOutput, JudgeRequest, SampleInfo } from './judged.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyOutcome, VerifyPrecision } from './result.js';
 import { worst } from './result.js';
@@ -14,6 +14,11 @@ export interface Outputs {
   readonly bindings: readonly Binding[];
   /** What each sample is; default: all count alike. */
   readonly samples?: readonly SampleInfo[];
+}
+
+/** What is known of two models besides their outputs. */
+interface JudgedModels extends Pick<JudgeRequest, 'codes'> {
+  readonly reachedBy?: (output: string) => readonly string[];
 }
 
 /** All outputs of two models compared. */
@@ -29,14 +34,14 @@ export interface RunsJudgement {
 
 /**
  * Outputs that both have in the same shape are compared; everything else breaks the contract. Without `reachedBy` (the inputs that reach an output) no planted
- * errors are tried: then only failures count. Throws TF_VERIFY_MISMATCH when nothing is common.
+ * errors are tried: then only failures count. `codes` is the format of the codes that both models have. Throws TF_VERIFY_MISMATCH when nothing is common.
  */
 export function judgeRuns(
   request: VerifyRequest,
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
-  reachedBy?: (output: string) => readonly string[],
+  { reachedBy, codes }: JudgedModels = {},
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -59,12 +64,23 @@ export function judgeRuns(
     } else {
       const { atol = [], rtol = [] } = request;
       const [left, right] = [ours.map(tensorReader), theirs.map(tensorReader)];
-      const asked = { name, precision, atol, rtol, candidate: left, reference: right };
+      const asked = { name, precision, codes, atol, rtol, candidate: left, reference: right };
       const plant = { plant: reachedBy !== undefined, reachedBy: () => reachedBy?.(name) ?? [] };
       judged.push(judgeOutput({ ...asked, ...plant, samples: reference.samples }));
     }
   }
-  return { judged, broken };
+  return { judged: withCompanions(judged), broken };
+}
+
+/** An integer output that is the same in every sample, a count of detections say, decides nothing; it need not where another output passes. */
+function withCompanions(judged: readonly JudgedOutput[]): readonly JudgedOutput[] {
+  if (!judged.some(({ output }) => output.outcome === 'pass')) return judged;
+  return judged.map((one) => {
+    const { output } = one;
+    const isConstant =
+      output.planted.length > 0 && output.nonFinite === undefined && output.statistics[0]?.amount === 0;
+    return isConstant ? { ...one, output: { ...output, outcome: 'pass', reasons: [] } } : one;
+  });
 }
 
 /** The outputs that failed, each with the first sample that did. */

@@ -1,3 +1,4 @@
+import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
@@ -37,6 +38,8 @@ export interface JudgeRequest extends JudgeRules {
   readonly reference: readonly TensorReader[];
   /** What each sample is; default: all count alike. */
   readonly samples?: readonly SampleInfo[];
+  /** The format of the codes that both models have. */
+  readonly codes?: FormatId;
   /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
   readonly reachedBy?: () => readonly string[];
   /** False: no planted errors are tried, for callers that only look for failures. */
@@ -56,6 +59,9 @@ export interface JudgedOutput {
   readonly isClose: boolean;
   readonly failures: readonly { readonly chunk: number; readonly kind: string; readonly maxAbs: number }[];
 }
+
+/** A candidate that is this much nearer to the reference than a planted error is told apart from it, however wide the limits are. */
+export const TELLS_APART = 4;
 
 /** How many of the worst elements are listed. */
 export const WORST_ELEMENTS = 5;

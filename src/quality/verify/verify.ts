@@ -1,5 +1,6 @@
+import { existsSync } from 'node:fs';
 import { readPassport } from '../../engines/identity/passport.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import { type Passport, passportPath } from '../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
@@ -65,9 +66,9 @@ export async function verifyModel(
   };
   let sides = await both();
   const precision = request.precision ?? inArithmetic(decided.precision, request.candidate, sides.candidate);
-  const reachedBy = inputsReaching(request.reference);
+  const known = { reachedBy: inputsReaching(request.reference), codes: codesOfBoth(request) };
   const judge = ({ reference, candidate }: Sides) =>
-    judgeRuns(request, precision, reference, candidate, reachedBy);
+    judgeRuns(request, precision, reference, candidate, known);
   let judgement = judge(sides);
   const range = { from: sides.reference.outputs.length, to: mostSamples(sides, runs.plan) };
   const isClose = judgement.judged.some((output) => output.isClose);
@@ -136,7 +137,7 @@ export async function verifyModel(
 function inArithmetic(precision: VerifyPrecision, path: string, { arithmetic }: SideRun): VerifyPrecision {
   const isEngine = isEngineFile(path);
   const isTf32 = isEngine
-    ? !passportOf(path).identity.document.recipe.flags.includes('no-tf32')
+    ? !isBare(path) && !passportOf(path).identity.document.recipe.flags.includes('no-tf32')
     : arithmetic === 'tf32';
   return precision === 'fp32' && isTf32 ? 'tf32' : precision;
 }
@@ -195,12 +196,21 @@ export function precisionBetween({
   reference,
   candidate,
 }: Pick<VerifyRequest, 'reference' | 'candidate'>): 'fp32' | FormatId {
-  const inBoth = (id: 'fp32' | FormatId) =>
-    quantizedFormatNamed(id) !== undefined &&
-    !isEngineFile(reference) &&
-    precisionsOfFile(reference).includes(id);
-  return precisionsOfFile(candidate).find((id) => !inBoth(id)) ?? 'fp32';
+  const codes = codesOfBoth({ reference, candidate });
+  return precisionsOfFile(candidate).find((id) => id !== codes) ?? 'fp32';
 }
+
+/** The format of the codes that both models have. */
+function codesOfBoth({ reference, candidate }: Pick<VerifyRequest, 'reference' | 'candidate'>) {
+  if (isEngineFile(reference)) return undefined;
+  const codes = precisionsOfFile(reference).flatMap((id) => quantizedFormatNamed(id)?.id ?? []);
+  return codes.length === 0 || isBare(candidate)
+    ? undefined
+    : codes.find((id) => precisionsOfFile(candidate).includes(id));
+}
+
+/** An engine without passport: which types it computes in is not known. */
+const isBare = (path: string): boolean => isEngineFile(path) && !existsSync(passportPath(path));
 
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>

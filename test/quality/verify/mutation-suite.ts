@@ -5,7 +5,8 @@ import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { VerifyOutcome, VerifyPrecision } from '../../../src/quality/verify/result.js';
+import { severityOf } from '../../../src/quality/verify/checks.js';
+import type { VerifyOutcome, VerifyPrecision, VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import type { Fault } from '../../models/faults.js';
 import { type Kind, samplesOf, writeFault, writeVariant } from '../../models/kind.js';
@@ -27,6 +28,8 @@ export interface Trial {
   readonly seed: number;
   readonly outcome: VerifyOutcome;
   readonly reasons: readonly string[];
+  /** By output and check: what was measured, in shares of the limit. */
+  readonly used: Readonly<Record<string, number>>;
 }
 
 export interface SuiteOptions {
@@ -66,8 +69,8 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
         for (const seed of seeds) {
           const data = isQuantized(name) ? { files: [heldOut] } : undefined;
           const request = { reference, candidate, precision, seed, data };
-          const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] });
-          trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons });
+          const { outcome, reasons, outputs } = await verifyModel(request, { backEnds: [backEnd] });
+          trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons, used: usedOf(outputs) });
         }
       backEnd.forget(candidate);
       rmSync(candidate);
@@ -137,6 +140,16 @@ async function optimized(model: string, path: string): Promise<void> {
   });
   await session.release();
 }
+
+const usedOf = (outputs: VerifyResult['outputs']): Trial['used'] =>
+  Object.fromEntries(
+    outputs.flatMap(({ name, checks }) =>
+      checks.map((check) => [
+        `${name} ${check.statistic}${check.sample === undefined ? '' : ' alone'}`,
+        Number(severityOf(check).toPrecision(3)),
+      ]),
+    ),
+  );
 
 /** Whoever quantizes has samples. */
 const isQuantized = (at: string): boolean => at.startsWith('int8') || at.startsWith('fp8');

@@ -7,8 +7,11 @@ export interface SliceSums {
   readonly reference: Float64Array;
   readonly referenceSquares: Float64Array;
   readonly errorSquares: Float64Array;
-  /** Pairs that are 0 on both sides, of all positions together. */
+  /** Of all positions together: pairs that are 0 on both sides, that are finite, the largest reference and error. */
   readonly zeros: number;
+  readonly peak: number;
+  readonly finite: number;
+  readonly largest: number;
 }
 
 /** Where an element is on an axis of its tensor; the whole tensor is one position. */
@@ -23,7 +26,7 @@ export function sliceSums(pairs: FloatPairs, shape: readonly number[], axis: num
   const { size, stride, at } = positionsOf(shape, axis);
   const sums = () => new Float64Array(size);
   const [count, sum, referenceSquares, errorSquares] = [sums(), sums(), sums(), sums()];
-  let zeros = 0;
+  let [zeros, peak, largest] = [0, 0, 0];
   eachPiece(pairs, (ours, theirs, start) => {
     let position = at(start);
     let left = stride - (start % stride);
@@ -35,14 +38,26 @@ export function sliceSums(pairs: FloatPairs, shape: readonly number[], axis: num
         sum[position]! += r;
         referenceSquares[position]! += r * r;
         errorSquares[position]! += error * error;
-        if (r === 0 && error === 0) zeros++;
+        const [size, distance] = [Math.abs(r), Math.abs(error)];
+        if (size > peak) peak = size;
+        if (distance > largest) largest = distance;
+        if (size === 0 && distance === 0) zeros++;
       }
       if (--left > 0) continue;
       left = stride;
       position = position + 1 === size ? 0 : position + 1;
     }
   });
-  return { count, reference: sum, referenceSquares, errorSquares, zeros };
+  return {
+    count,
+    reference: sum,
+    referenceSquares,
+    errorSquares,
+    zeros,
+    peak,
+    largest,
+    finite: count.reduce((all, one) => all + one, 0),
+  };
 }
 
 /** The sums of several samples together. */
@@ -55,6 +70,9 @@ export const addSlices = (samples: readonly SliceSums[]): SliceSums =>
       referenceSquares: added(all.referenceSquares, one.referenceSquares),
       errorSquares: added(all.errorSquares, one.errorSquares),
       zeros: all.zeros + one.zeros,
+      finite: all.finite + one.finite,
+      peak: Math.max(all.peak, one.peak),
+      largest: Math.max(all.largest, one.largest),
     };
   });
 
@@ -63,6 +81,10 @@ const DIFFER = 30;
 
 /** With fewer elements a position's own scale is noise: states of two elements a unit differ by 1e8 (measured likewise). */
 const FEWEST_ELEMENTS = 100;
+
+/** Root mean squares by position of what was summed, `errorSquares` say. */
+export const rootsOf = (squares: Float64Array, { count }: SliceSums): Float64Array =>
+  squares.map((sum, at) => Math.sqrt(sum / Math.max(1, count[at]!)));
 
 /** The axis whose positions differ most in root mean square, by more than 30 and over at least 100 elements each; null where no axis does. */
 export function slicedAxis(
