@@ -18,6 +18,7 @@ import { findRepair } from './repair.js';
 import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult, worst } from './result.js';
+import { samplesFrom } from './sample-plan.js';
 import { SampleRuns, type SideRun } from './sample-runs.js';
 import type { VerifyPrecision } from './tolerance.js';
 
@@ -101,6 +102,7 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
+    samplesFrom: samplesFrom(reference.plan, samples),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {
