@@ -7,7 +7,7 @@ import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
-import type { SampleData } from '../quality/verify/sample-plan.js';
+import type { SampleData } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
 import type { ForgeOptions } from './options.js';

@@ -9,29 +9,8 @@ import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/input
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
-import type { JudgingSamples } from '../../formats/precision/options.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import type { VerifyRequest } from './request.js';
-
-/** Samples of the user, as `readSamples` takes them; `random` among the files adds none. */
-export interface SampleData extends JudgingSamples {
-  /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
-  readonly profiles?: readonly Profile[];
-}
-
-/** Where one sample comes from: a file or a place in one, or what was drawn. */
-export interface SampleInfo {
-  readonly origin: string;
-  readonly kind: 'data' | 'drawn';
-}
-
-/** What a verdict is about. */
-export interface SamplesFrom {
-  /** Each that ran. */
-  readonly samples: SampleInfo[];
-  /** How many the user's data have; null where all were drawn. */
-  readonly available: number | null;
-}
+import type { SampleData, SampleInfo, SamplesFrom, VerifyRequest } from './request.js';
 
 /** Of the first samples of a plan. */
 export const samplesFrom = ({ info, available }: SamplePlan, count: number): SamplesFrom => ({
@@ -48,7 +27,7 @@ export interface MadeSample {
 const DRAWN_FIRST = 3;
 const MOST_DRAWN = 16;
 /** They are in memory, with the outputs of both sides. */
-export const MOST_DATA = 32;
+const MOST_DATA = 32;
 
 /** The user's samples, in the types of the inputs. */
 export interface DataSamples {
@@ -197,12 +176,13 @@ export function planSamples(
     firstRound: asked ?? made.length + DRAWN_FIRST,
     most: asked ?? made.length + MOST_DRAWN,
     available: null,
-    info: (sample) => ({ origin: made[sample]?.origin ?? drawnText(seed, sample), kind: 'drawn' }),
+    info: (sample) => ({
+      origin: made[sample]?.origin ?? `drawn with seed ${seed}, sample ${sample}`,
+      kind: 'drawn',
+    }),
     tensors: (sample) => made[sample]?.inputs(seed) ?? sampleOf(planned, seed, sample),
   };
 }
-
-const drawnText = (seed: number, sample: number) => `drawn with seed ${seed}, sample ${sample}`;
 
 /** Inputs that the data lack are drawn, at sizes that go with those of each sample: then there may be more samples than the data have, from their beginning again. */
 function planData(
