@@ -81,8 +81,9 @@ export async function decideBisect(
     chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
   const digest = await digestModelFile(requested.reference, { signal: context.signal });
   const conversion = conversionOf(requested, engines, digest);
+  const data = requested.data && { ...requested.data, profiles: engines?.recipe.profiles };
   const request =
-    engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine };
+    engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine, data };
   return { request, engines, digest, ...conversion, budget: requested.budget ?? DEFAULT_BUDGET };
 }
 

@@ -1,13 +1,27 @@
+import type { Profile } from '../../engines/identity/profile.js';
 import type { InputOptions } from '../../engines/run/inputs.js';
 import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../../events.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
-import type { JudgeRules } from './judged.js';
+import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
+import type { JudgeRules, SampleInfo } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
 import type { VerifyPrecision } from './result.js';
-import type { SampleData } from './sample-plan.js';
 import type { AskedTolerance } from './tolerance.js';
+
+/** Samples of the user, as `readSamples` takes them; `random` among the files adds none. */
+export interface SampleData extends JudgingSamples {
+  /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
+  readonly profiles?: readonly Profile[];
+}
+
+/** What a verdict is about. */
+export interface SamplesFrom {
+  /** Each that ran. */
+  readonly samples: SampleInfo[];
+  /** How many the user's data have; null where all were drawn. */
+  readonly available: number | null;
+}
 
 /** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
 export interface VerifyRequest

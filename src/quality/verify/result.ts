@@ -123,6 +123,12 @@ export const errorMapSchema = z.object({
 });
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
+/** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
+const samplesFromSchema = z.object({
+  samples: z.array(z.object({ origin: z.string(), kind: z.enum(['data', 'drawn', 'edge']) })),
+  available: z.number().nullable(),
+});
+
 /** What `verify` finds: one model compared with another on the same inputs. */
 export const verifyResultSchema = z.object({
   schema: z.literal('trtforge.verify/1'),
@@ -137,6 +143,25 @@ export const verifyResultSchema = z.object({
   roundedValues: z.number(),
   seed: z.number(),
   samples: z.number(),
+  /** Absent in results of versions before. */
+  samplesFrom: samplesFromSchema.optional(),
+  /** What no sample reached, so that this verdict is not about it; absent where it was not looked for. */
+  unreached: z
+    .object({
+      branches: z.array(
+        z.object({ node: z.string(), branch: z.enum(['then', 'else']), message: z.string() }),
+      ),
+      tables: z.array(
+        z.object({
+          node: z.string(),
+          tensor: z.string(),
+          rows: z.number(),
+          reached: z.number(),
+          message: z.string(),
+        }),
+      ),
+    })
+    .optional(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
   /** Of the output of which the largest share is error; absent where none was asked for, and where all are equal. */

@@ -1,40 +1,38 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { plural } from '../../base/text/quantity.js';
 import { typedSample } from '../../engines/calibration/prepared-samples.js';
-import { type Preparation, readSamples } from '../../engines/calibration/read-samples.js';
-import { partOf, type SamplePart } from '../../engines/calibration/sample-part.js';
+import { readSamples } from '../../engines/calibration/read-samples.js';
+import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
+import type { Profile } from '../../engines/identity/profile.js';
+import { edgeSamples } from '../../engines/run/edge-samples.js';
 import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { SampleInfo } from './judged.js';
-import type { VerifyRequest } from './request.js';
+import type { SampleData, SamplesFrom, VerifyRequest } from './request.js';
 
-/** Samples of the user, as `readSamples` takes them. */
-export interface SampleData extends Preparation {
-  /** Files and folders; `random` among them draws the inputs that the others lack, which happens anyway. */
-  readonly files: readonly string[];
-  /** Which of the samples count; default all. */
-  readonly part?: SamplePart;
-}
-
-/** A sample that is made for every model, before those that are drawn. */
-export interface MadeSample {
-  readonly origin: string;
-  readonly inputs: (seed: number) => NamedTensors;
-}
+/** Of the first samples of a plan. */
+export const samplesFrom = ({ info, available }: SamplePlan, count: number): SamplesFrom => ({
+  samples: Array.from({ length: count }, (_, sample) => info(sample)),
+  available,
+});
 
 const DRAWN_FIRST = 3;
 const MOST_DRAWN = 16;
 /** They are in memory, with the outputs of both sides. */
-export const MOST_DATA = 32;
+const MOST_DATA = 32;
 
 /** The user's samples, in the types of the inputs. */
 export interface DataSamples {
+  /** None where none fits. */
   readonly samples: readonly CalibrationSample[];
   /** How many there are, of which `samples` are the first. */
   readonly available: number;
+  /** What a reader of the verdict has to know of them. */
+  readonly warnings: readonly string[];
 }
 
 /** What both sides of a verification run on: the user's samples in their order, else samples that are made and drawn. */
@@ -44,15 +42,18 @@ export interface SamplePlan {
   /** How many samples are judged at first, and how many there are at most. */
   readonly firstRound: number;
   readonly most: number;
-  /** How many samples the user's data have, of which those that run are the first; null where there are none. */
+  /** How many samples the user's data have, of which those that run are the first; null where all are drawn. */
   readonly available: number | null;
   readonly info: (sample: number) => SampleInfo;
   readonly tensors: (sample: number) => NamedTensors;
 }
 
-const sourcesOf = ({ files, part, ...preparation }: SampleData): readonly SampleSource[] => {
-  const sources = readSamples(namedOf(files), preparation);
-  return part === undefined ? sources : [partOf(sources, part)];
+const sourcesOf = (
+  { files, part, preprocess, imgsz }: SampleData,
+  counted?: (samples: number) => void,
+): readonly SampleSource[] => {
+  const sources = readSamples(namedOf(files), { preprocess, imgsz });
+  return part === undefined ? sources : [partOf(sources, part, counted)];
 };
 
 const namedOf = (files: readonly string[]) => files.filter((file) => file !== 'random');
@@ -71,8 +72,8 @@ export async function readData(
   const named = namedOf(data.files);
   if (named.length === 0) return null;
   const samples: CalibrationSample[] = [];
-  let available = 0;
-  for (const source of sourcesOf(data)) {
+  let [available, total] = [0, FEWEST_SAMPLES];
+  for (const source of sourcesOf(data, (count) => (total = count))) {
     const start = available;
     for await (const sample of source.samples(inputs)) {
       throwIfCancelled(signal, 'reading the samples');
@@ -84,11 +85,39 @@ export async function readData(
       }
     }
   }
-  if (samples.length > 0) return { samples: batched(samples, shapes), available };
-  throw new TrtforgeError('TF_CALIBRATION_INVALID', `${named.join(', ')} has no sample.`, {
-    remedy: 'Pass files with at least one sample.',
-  });
+  const from = named.join(', ');
+  if (samples.length === 0)
+    throw new TrtforgeError('TF_CALIBRATION_INVALID', `${from} has no sample.`, {
+      remedy: 'Pass files with at least one sample.',
+    });
+  const sized = batched(samples, shapes);
+  const { profiles } = data;
+  const fitting = sized.filter((each) => profiles === undefined || fitsAny(profiles, each.inputs));
+  const left = sized.length - fitting.length;
+  const fewSentence = `${from} has ${plural(total, 'sample')}, too few to hold some out: the samples that the ranges are made from judge the result.`;
+  const leftSentence = `${left} of ${plural(sized.length, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;
+  return {
+    samples: fitting,
+    available: Math.ceil((available * sized.length) / samples.length),
+    warnings: [
+      ...(total < FEWEST_SAMPLES ? [fewSentence] : []),
+      ...(available === 1 ? [`${from} has one sample: the verdict is about that one only.`] : []),
+      ...(left > 0 ? [leftSentence] : []),
+    ],
+  };
 }
+
+/** Whether the shapes of inputs lie in one of some profiles; there is none for an engine of fixed shapes. */
+const fitsAny = (profiles: readonly Profile[], inputs: NamedTensors): boolean =>
+  profiles.length === 0 ||
+  profiles.some((profile) =>
+    Object.entries(profile).every(([name, { min, max, values }]) => {
+      const shape = inputs.get(name)?.shape;
+      return (
+        values || shape === undefined || shape.every((size, axis) => min[axis]! <= size && size <= max[axis]!)
+      );
+    }),
+  );
 
 /** Samples of one row together where a batch is requested; the last one begins again with the first sample. */
 function batched(
@@ -125,7 +154,7 @@ function batched(
 
 /**
  * Plans the samples of a model, at the sizes of an attempt where sizes are guessed (see `planInputs`, which throws what this throws). `model` is changed, so
- * pass one opened for this; `made` come before those that are drawn.
+ * pass one opened for this; edge samples come before those that are drawn.
  */
 export function planSamples(
   model: ModelLike,
@@ -133,25 +162,24 @@ export function planSamples(
   request: VerifyRequest,
   data: DataSamples | null,
   attempt: number,
-  made: readonly MadeSample[] = [],
 ): SamplePlan {
   const { seed = 0, samples: asked } = request;
-  if (data !== null) return planData(model, inputs, request, data, attempt);
+  if (data !== null && data.samples.length > 0) return planData(model, inputs, request, data, attempt);
   const planned = planInputs(model, inputs, request, attempt);
+  const edges = edgeSamples(planned);
+  const edge = (sample: number) => edges[sample] ?? sample - edges.length;
   return {
     inputs: planned,
-    firstRound: made.length + (asked ?? DRAWN_FIRST),
-    most: made.length + (asked ?? MOST_DRAWN),
+    firstRound: edges.length + (asked ?? DRAWN_FIRST),
+    most: edges.length + (asked ?? MOST_DRAWN),
     available: null,
     info: (sample) =>
-      sample < made.length
-        ? { origin: made[sample]!.origin, kind: 'edge' }
-        : { origin: drawnText(seed, sample), kind: 'drawn' },
-    tensors: (sample) => made[sample]?.inputs(seed) ?? sampleOf(planned, seed, sample),
+      sample < edges.length
+        ? { origin: edges[sample]!, kind: 'edge' }
+        : { origin: `drawn with seed ${seed}, sample ${edge(sample)}`, kind: 'drawn' },
+    tensors: (sample) => sampleOf(planned, seed, edge(sample)),
   };
 }
-
-const drawnText = (seed: number, sample: number) => `drawn with seed ${seed}, sample ${sample}`;
 
 /** Inputs that the data lack are drawn, at sizes that go with those of each sample: then there may be more samples than the data have, from their beginning again. */
 function planData(

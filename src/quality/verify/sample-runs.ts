@@ -128,7 +128,10 @@ export class SampleRuns {
     const { reference, data } = this.#request;
     checkToleranceNames(this.#request, session.outputs);
     const { inputs } = session;
-    const read = data && (await readData(data, inputs, this.#request, this.#context.signal));
+    const { emit, signal } = this.#context;
+    const read = data && (await readData(data, inputs, this.#request, signal));
+    for (const message of read?.warnings ?? [])
+      emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
     const model = openModel(reference);
     try {
       return await use((attempt) => planSamples(model, inputs, this.#request, read ?? null, attempt));

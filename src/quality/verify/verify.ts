@@ -3,7 +3,9 @@ import { readPassport } from '../../engines/identity/passport.js';
 import { type Passport, passportPath } from '../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
+import { findUnreached } from '../../engines/run/unreached.js';
 import { TrtforgeError } from '../../errors.js';
+import { openModel } from '../../formats/onnx/model.js';
 import {
   type FormatId,
   floatFormats,
@@ -21,7 +23,7 @@ import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import { measure, type VerifyResult, worst } from './result.js';
-import type { SamplePlan } from './sample-plan.js';
+import { type SamplePlan, samplesFrom } from './sample-plan.js';
 import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
 
 /** A verification before anything is opened. */
@@ -114,6 +116,8 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
+    samplesFrom: samplesFrom(reference.plan, samples),
+    unreached: unreachedIn(request.reference, reference.plan, samples),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {
@@ -140,6 +144,19 @@ function inArithmetic(precision: VerifyPrecision, path: string, { arithmetic }: 
     ? !isBare(path) && !passportOf(path).identity.document.recipe.flags.includes('no-tf32')
     : arithmetic === 'tf32';
   return precision === 'fp32' && isTf32 ? 'tf32' : precision;
+}
+
+function unreachedIn(path: string, { tensors }: SamplePlan, samples: number): VerifyResult['unreached'] {
+  const model = openModel(path);
+  try {
+    const { branches, tables } = findUnreached(
+      model,
+      Array.from({ length: samples }, (_, at) => tensors(at)),
+    );
+    return { branches: [...branches], tables: [...tables] };
+  } finally {
+    model.close();
+  }
 }
 
 interface Sides {
