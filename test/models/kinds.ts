@@ -1,5 +1,25 @@
 import type { Kind } from './kind.js';
+import {
+  branchByRate,
+  embeddingEncoder,
+  maskedAttention,
+  oneHotByEqual,
+  recurrent,
+  waveform,
+} from './sequence-kinds.js';
 import { classifier, detector, endToEndDetector, heatMap, quantizedNetwork } from './vision-kinds.js';
 
 /** Every kind of network of the mutation suite. */
-export const kinds: readonly Kind[] = [detector, endToEndDetector, classifier, heatMap, quantizedNetwork];
+export const kinds: readonly Kind[] = [
+  detector,
+  endToEndDetector,
+  classifier,
+  heatMap,
+  embeddingEncoder,
+  oneHotByEqual,
+  branchByRate,
+  recurrent,
+  waveform,
+  maskedAttention,
+  quantizedNetwork,
+];
