@@ -9,6 +9,7 @@ import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
 import type { SampleData } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
+import { computedNodes } from '../report/sentences.js';
 import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
 import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -66,10 +67,10 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
       { ...options.conversion, precision },
       context,
     );
-    const { converted, kept } = conversion.nodes;
+    const { all, lowered } = computedNodes(conversion);
     return {
       found: { conversion },
-      detail: `${formatCount(converted)} of ${formatCount(converted + kept)} floating-point nodes to ${label}`,
+      detail: `${formatCount(lowered[0]?.nodes ?? 0)} of ${formatCount(all)} floating-point nodes to ${label}`,
     };
   },
 });

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Comparison } from '../../formats/tensor/compare/comparison.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
-import { type Measure, measure, type VerifiedOutput } from './result.js';
+import { type Measure, measure, outcomesBySeverity, type VerifiedOutput } from './result.js';
 
 /** Checks that can be requested, with Polygraphy's threshold as the default. */
 const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;
@@ -117,16 +117,26 @@ export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance
 export function checkText(check: CheckResult): string {
   const { measured, limit, pass, bound, or, sample, slice } = check;
   const at = [
-    ...(slice === undefined ? [] : [`position ${slice.position} of axis ${slice.axis}`]),
+    ...(slice === undefined ? [] : [sliceText(slice.axis, slice.position)]),
     ...(sample === undefined ? [] : [`sample ${sample}`]),
   ];
   const statistic = at.length === 0 ? check.statistic : `${check.statistic} (${at.join(', ')})`;
   if (measured === 'NaN') return `${statistic} is unknown: no value is finite on both sides`;
   const amount = (measure: Measure) => shortNumber(Number(measure));
   if (or !== undefined)
-    return `${statistic} is ${amount(measured)} (limit ${amount(limit)}) and ${or.statistic} ${amount(or.measured)} (limit ${amount(or.limit)}): ${pass ? 'one is within' : 'both are above'}`;
+    return `${statistic} is ${amount(measured)} (limit ${amount(limit)}) and ${or.statistic} ${amount(or.measured)} (limit ${amount(or.limit)}): ${pass ? 'one within is enough' : 'both are above'}`;
   const side = pass ? 'within' : bound === 'at-least' ? 'below' : 'above';
   return `${statistic} is ${amount(measured)}, ${side} the limit ${amount(limit)}`;
+}
+
+/** More positions are counted. */
+const NAMED_POSITIONS = 4;
+
+/** `positions 4, 5 of axis 1`. */
+export function sliceText(axis: number, ...positions: readonly number[]): string {
+  const more = positions.length - NAMED_POSITIONS;
+  const named = positions.slice(0, NAMED_POSITIONS).join(', ');
+  return `position${positions.length === 1 ? '' : 's'} ${named}${more > 0 ? ` and ${more} more` : ''} of axis ${axis}`;
 }
 
 /** Three digits, which is more than an error means. */
@@ -178,6 +188,16 @@ export function severityOf({ measured, limit, pass, bound, or }: CheckResult): n
     or === undefined ? Number.POSITIVE_INFINITY : share(or.measured, or.limit),
   );
 }
+
+/** Outputs in the order in which they decide: failed before undecided before passed, of these the one with the worst check. */
+export function worstFirst(outputs: readonly VerifiedOutput[]): readonly VerifiedOutput[] {
+  const severity = ({ checks }: VerifiedOutput) => Math.max(0, ...checks.map(severityOf));
+  const rank = ({ outcome }: VerifiedOutput) => outcomesBySeverity.indexOf(outcome);
+  return outputs.toSorted((a, b) => order(rank(b), rank(a)) || order(severity(b), severity(a)));
+}
+
+/** Infinities are equal. */
+const order = (a: number, b: number): number => (a === b ? 0 : a - b);
 
 /** NaN and infinities that the other side has not, and with `strict` those that both have. */
 export function nonFiniteCheck({ nonFinite }: Pick<Comparison, 'nonFinite'>, strict = false): CheckResult[] {

@@ -2,7 +2,7 @@ import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
-import { type AskedCheck, checkThresholds } from './checks.js';
+import { type AskedCheck, checkThresholds, sliceText } from './checks.js';
 import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
 import { type AskedTolerance, checkTolerances } from './tolerance.js';
 
@@ -99,26 +99,19 @@ export function located(pair: FarPair, samples: readonly TensorReader[]): Locate
   };
 }
 
-/** More positions are counted. */
-const NAMED_POSITIONS = 4;
-
 /** What the limits accept in the place of the candidate, where, and the input that would decide. */
 export function undecidedSentence({ reachedBy }: JudgeRequest, [first]: VerifiedOutput['planted']): string {
-  const { error, slice } = first!;
-  const { [error]: planted } = plantedTexts;
-  const named = slice?.positions.slice(0, NAMED_POSITIONS).join(', ');
-  const more = slice === null ? 0 : slice.positions.length - NAMED_POSITIONS;
-  const where =
-    slice === null
-      ? ''
-      : ` at position${slice.positions.length === 1 ? '' : 's'} ${named}${more > 0 ? ` and ${more} more` : ''} of axis ${slice.axis}`;
   const inputs = reachedBy?.() ?? [];
   const remedy =
     inputs.length === 0
       ? 'Compare runs in which it varies more.'
       : `Pass real samples of ${inputs.join(', ')} in which it varies: --inputs.`;
-  return `these samples cannot decide${where}: the limits would accept ${planted}. ${remedy}`;
+  return `these samples cannot decide: the limits would accept ${plantedText(first!)}. ${remedy}`;
 }
+
+/** `zeros at positions 4, 5 of axis 1`. */
+export const plantedText = ({ error, slice }: VerifiedOutput['planted'][number]): string =>
+  `${plantedTexts[error]}${slice === null ? '' : ` at ${sliceText(slice.axis, ...slice.positions)}`}`;
 
 const plantedTexts: Readonly<Record<VerifiedOutput['planted'][number]['error'], string>> = {
   zeros: 'zeros',

@@ -164,7 +164,7 @@ export const verifyResultSchema = z.object({
     .optional(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
-  /** Of the output of which the largest share is error; absent where none was asked for, and where all are equal. */
+  /** Of the output that decided, or of which the largest share is error where all pass; absent where none was asked for, and where it is equal. */
   errorMap: errorMapSchema.optional(),
   verdicts: z.object({
     /** Same outputs, of the same shapes. */
@@ -204,12 +204,13 @@ export const verifyResultSchema = z.object({
 });
 export type VerifyResult = z.infer<typeof verifyResultSchema>;
 
-const severity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
+/** The worst last. */
+export const outcomesBySeverity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
 
 /** The worst of some outcomes: fail before inconclusive before pass; of none it is inconclusive. */
 export const worst = (outcomes: readonly VerifyOutcome[]): VerifyOutcome =>
   outcomes.length === 0
     ? 'inconclusive'
     : outcomes.reduce((least, outcome) =>
-        severity.indexOf(outcome) > severity.indexOf(least) ? outcome : least,
+        outcomesBySeverity.indexOf(outcome) > outcomesBySeverity.indexOf(least) ? outcome : least,
       );
