@@ -4,14 +4,29 @@ import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** The inputs of a model whose values reach each of its outputs, looked up when first asked for: shapes alone carry no value. Throws what opening the model throws. */
-export function inputsReaching(path: string): (output: string) => readonly string[] {
+/** What a model does with its values on their way to an output. */
+interface Reached {
+  /** The inputs whose values reach it: shapes alone carry no value. */
+  readonly inputs: readonly string[];
+  /** Whether its rows are ordered or chosen by values. */
+  readonly isOrdered: boolean;
+}
+
+/** Stands among the inputs for an operator that orders rows. */
+const ORDER = '\0order';
+
+/** What reaches each output of a model, looked up when first asked for. Throws what opening the model throws. */
+export function reachingOutputs(path: string): (output: string) => Reached {
   let found: ReadonlyMap<string, readonly string[]> | undefined;
   return (output) => {
     found ??= read(path);
-    return found.get(output) ?? [];
+    const all = found.get(output) ?? [];
+    return { inputs: all.filter((name) => name !== ORDER), isOrdered: all.includes(ORDER) };
   };
 }
+
+const ordersRows = (name: string): boolean =>
+  /(^|::)(TopK|Unique|NonZero|.*(NMS|NonMaxSuppression).*)$/.test(name);
 
 function read(path: string): ReadonlyMap<string, readonly string[]> {
   const model = openModel(path);
@@ -22,9 +37,13 @@ function read(path: string): ReadonlyMap<string, readonly string[]> {
       root.inputs.filter(({ tensor }) => tensor === undefined).map((input) => [input, new Set([input.name])]),
     );
     for (const operation of operations) {
-      if (/^(Shape|Size)$/.test(operatorName(operation))) continue;
+      const operator = operatorName(operation);
+      if (/^(Shape|Size)$/.test(operator)) continue;
       const values = [...operation.inputs, ...operation.bodies.flatMap(({ outputs }) => outputs)];
-      const sets = [...new Set(values.map((value) => (value && reached.get(value)) ?? nothing))];
+      const sets = [
+        ...new Set(values.map((value) => (value && reached.get(value)) ?? nothing)),
+        ordersRows(operator) ? new Set([ORDER]) : nothing,
+      ];
       const all = sets.reduce((most, one) => (one.size > most.size ? one : most), nothing);
       const isWhole = sets.every((one) => [...one].every((name) => all.has(name)));
       const union = isWhole ? all : new Set(sets.flatMap((one) => [...one]));

@@ -33,6 +33,9 @@ const tf32: Format['tolerance'] = {
 const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
   precision === 'tf32' ? tf32 : (formatNamed(precision)?.tolerance ?? fp32);
 
+/** The share of integers, and of rows that a near tie chooses, that may be others. */
+export const shareThatDiffers = (precision: VerifyPrecision): number => toleranceOf(precision).differing;
+
 /** What rounding loses near 0 whatever the output's size: the smallest step of FP16 in the last few operators. */
 function leastError(precision: VerifyPrecision, dtype: Dtype | undefined): number {
   const isHalf = dtype === 'float16' || !['fp32', 'tf32', 'bf16'].includes(precision);
@@ -53,8 +56,11 @@ export interface Limits {
 /** What Polygraphy allows when nothing is said, absolute and relative. */
 const POLYGRAPHY_TOLERANCE = 1e-5;
 
-/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
-const OUTLIER_FACTOR = 4;
+/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference; twice that where a range of codes clips. */
+const outlierShare = (bound: number): number => Math.min(1, (bound < WIDE ? 4 : 8) * bound);
+
+/** The narrowest bound of a quantized format. */
+const WIDE = 0.1;
 
 /** The error of non-zeros x 0.7 is 0.3 of the reference's root mean square: no bound is as wide. */
 const MOST_RMS = 0.28;
@@ -68,7 +74,7 @@ const ALONE_FACTOR = 3;
 /**
  * The usual limits of an output. The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by
  * 2 * bound * RMS: 99 % of all elements must be within that; the RMS of the errors of all samples together within 1.4 * bound * RMS, with three standard
- * errors for few elements; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude). Relative to RMS
+ * errors for few elements; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 8 for quantized formats. Relative to RMS
  * and peak, a bound means the same for probabilities and for pixels. No limit is below what rounding loses near 0.
  */
 export class UsualLimits {
@@ -92,7 +98,7 @@ export class UsualLimits {
   }
 
   max(peak: number): number {
-    return Math.max(OUTLIER_FACTOR * this.#bound * peak, this.#least);
+    return Math.max(outlierShare(this.#bound) * peak, this.#least);
   }
 }
 

@@ -17,7 +17,7 @@ import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { worstErrorMap } from './error-map.js';
 import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
-import { inputsReaching } from './reached-by.js';
+import { reachingOutputs } from './reached-by.js';
 import { findRepair } from './repair.js';
 import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
@@ -68,7 +68,7 @@ export async function verifyModel(
   };
   let sides = await both();
   const precision = request.precision ?? inArithmetic(decided.precision, request.candidate, sides.candidate);
-  const known = { reachedBy: inputsReaching(request.reference), codes: codesOfBoth(request) };
+  const known = { reaching: reachingOutputs(request.reference), codes: codesOfBoth(request) };
   const judge = ({ reference, candidate }: Sides) =>
     judgeRuns(request, precision, reference, candidate, known);
   let judgement = judge(sides);
