@@ -262,7 +262,15 @@ describe('the verdict over two decoders', () => {
       duration_agreement: 1,
       equal_sequences: 0,
       unequal_sequences: [{ sample: 0, index: 0 }],
-      differences: [{ what: 'token', reference: 1, candidate: 2, reference_margin: 0.05, low_margin: true }],
+      differences: [
+        {
+          what: 'token',
+          reference: 1,
+          candidate: 2,
+          reference_margin: expect.closeTo(0.05),
+          low_margin: true,
+        },
+      ],
     });
   });
 

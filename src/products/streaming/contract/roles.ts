@@ -50,7 +50,8 @@ export function pairByName(inputs: readonly Named[], outputs: readonly Named[]):
   const isState = ({ name }: Named) => isStateLike(name);
   for (const input of inputs.filter(isState)) pair(input);
   for (const input of inputs.filter((each) => !isState(each) && !isSignalLike(each.name)))
-    if (inputs.filter((each) => !isLength(each)).length - taken.size > 1) pair(input);
+    if (inputs.some((each) => each !== input && !isLength(each) && ![...taken.values()].includes(each.name)))
+      pair(input);
   return inputs.flatMap(({ name: input }) =>
     [...taken].flatMap(([output, name]) => (name === input ? [{ input, output }] : [])),
   );

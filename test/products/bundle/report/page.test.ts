@@ -68,9 +68,9 @@ describe('the page of a bundle', () => {
     expect(chain).toMatch(/tokens 39 40 97\.5 % durations 39 40 97\.5 % whole sequences 1 2 50 %/);
     expect(chain).toContain('Sample 0, decoded freely, differs from decision 3 on.');
     expect(chain).toMatch(
-      /0 9 token 3 31 0\.4 0\.02 0\.01 wrong 1 12 duration 1 2 0\.001 3\.00e-4 low margin/,
+      /0 9 token 3 31 0\.4 0\.02 0\.01 wrong 1 12 duration 1 2 0\.001 3\.00e-4 0\.01 low margin/,
     );
-    expect(chain).toMatch(/joint 0\.031 · 155 % of the limit/);
+    expect(chain).toMatch(/joint 0\.031 · 206\.7 % of the limit/);
     const marks = page
       .split('Relative error by component: engines</title>')[1]!
       .match(/rect class="mark \w+"/g)!;

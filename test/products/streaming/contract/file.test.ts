@@ -395,6 +395,22 @@ describe('a draft from a model', () => {
     expect(contractFromModel('m', model).state).toMatchObject([{ input: 'h', output: 'hn' }]);
   });
 
+  test('counts no lengths among what is left to stream', () => {
+    const model = {
+      inputs: [
+        binding('signal', 'float32', ['B', 't']),
+        binding('cache_len', 'int64', ['B']),
+        binding('sum', 'float32', ['B', 2]),
+      ],
+      outputs: [
+        binding('y', 'float32', ['B']),
+        binding('cache_len_out', 'int64', ['B']),
+        binding('sum_out', 'float32', ['B', 2]),
+      ],
+    };
+    expect(contractFromModel('m', model).state.map(({ input }) => input)).toEqual(['cache_len', 'sum']);
+  });
+
   test('leaves an input to stream, whatever its name', () => {
     const model = {
       inputs: [binding('foo', 'float32', ['B', 8])],
