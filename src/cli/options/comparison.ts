@@ -1,9 +1,10 @@
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
+import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
-import { integer, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
+import { integer, number, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
 import { shapesOf } from './shapes.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
@@ -185,3 +186,14 @@ export function comparisonOptionsOf(
     threads,
   };
 }
+
+/** How much of what is decoded or classified must be the same. */
+export const minAgreementOption = option({
+  flags: '--min-agreement <share>',
+  group: 'Tolerances',
+  advanced: true,
+  describe:
+    'share of tokens, durations or classes that must be the same; below it nothing is decided, and below 0.95 it fails',
+  parse: number(0, 1),
+  default: MIN_AGREEMENT,
+});
