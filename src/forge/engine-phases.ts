@@ -130,6 +130,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         device: run.options.device,
         ...loadingOf(run, prepared),
         precision: conversion?.precision,
+        conversion: run.options.conversion,
         errorMap: true,
       },
       { emit, environment: run.environment, signal },

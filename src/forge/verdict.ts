@@ -79,17 +79,13 @@ function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
 }
 
 /** The repair as the configuration of the next run. */
-function configText({ passes, keepOps, keepNodes }: NonNullable<VerifyResult['next']>): string {
-  const keys = Object.entries({ 'keep-ops': keepOps, 'keep-nodes': keepNodes });
-  const lines = keys.flatMap(([key, names]) =>
-    names.length === 0 ? [] : [`${key}: ${JSON.stringify(names)}`],
-  );
-  return passes && lines.length > 0 ? ` Add to trtforge.config.yaml: ${lines.join('; ')}.` : '';
-}
+const configText = ({ keepNodes }: NonNullable<VerifyResult['next']>): string =>
+  keepNodes.length === 0 ? '' : ` Add to trtforge.config.yaml: keep-nodes: ${JSON.stringify(keepNodes)}.`;
 
 function notPassed(result: VerifyResult, what: string): Judgement {
   const { outcome, outputs, verdicts, next } = result;
-  const reasons = [...result.reasons, ...(next === undefined ? [] : [`${next.message}${configText(next)}`])];
+  const found = next === undefined ? [] : [`${next.message}${configText(next)}`];
+  const reasons = [...result.reasons, ...found, ...(next?.bisect ? [`Next: ${next.bisect}`] : [])];
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail

@@ -29,7 +29,9 @@ export const verifyReport = defineReport<VerifyResult>({
           : [
               [
                 result.next.message,
-                ...(result.next.command === null ? [] : [' ', code(result.next.command)]),
+                ...[result.next.command, result.next.bisect].flatMap((line) =>
+                  line === null ? [] : [' ', code(line)],
+                ),
               ],
             ],
     },

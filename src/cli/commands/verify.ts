@@ -125,7 +125,8 @@ function render(result: VerifyResult, output: TextOutput): void {
   output.line(`${dim('To repeat:')} ${result.repeat}`);
   if (result.next === undefined) return;
   output.line(result.next.message);
-  if (result.next.command !== null) output.line(`${dim('Next:')} ${result.next.command}`);
+  for (const line of [result.next.command, result.next.bisect])
+    if (line !== null) output.line(`${dim('Next:')} ${line}`);
 }
 
 /** What decided, then the statistics. */

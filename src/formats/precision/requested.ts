@@ -1,6 +1,10 @@
 import { type Operation, operatorName } from './flow.js';
 import type { ResolvedConversion } from './options.js';
 
+/** The pattern that matches one name. */
+export const exactly = (name: string): RegExp =>
+  new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
+
 /** What a user named to be left as it is: the first two rules of everything that decides on nodes. */
 export const requestedRules = [
   {

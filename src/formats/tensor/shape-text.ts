@@ -8,5 +8,6 @@ export const shapesOption = (
   inputs: readonly { readonly name: string; readonly shape: readonly number[] }[],
 ): string => `--shapes ${shellQuote(inputs.map(({ name, shape }) => shapeText(name, shape)).join(','))}`;
 
-const shapeText = (name: string, dims: readonly number[]): string =>
+/** `x:1x3x224x224` */
+export const shapeText = (name: string, dims: readonly number[]): string =>
   `${quotedName(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;

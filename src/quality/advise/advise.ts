@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
 import { protectingInputs } from '../../base/files/user-files.js';
-import { shellLine } from '../../base/process/shell-quote.js';
 import { plural } from '../../base/text/quantity.js';
 import { calibrationOf } from '../../engines/calibration/calibration.js';
 import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
@@ -16,9 +15,9 @@ import { TrtforgeError } from '../../errors.js';
 import type { QuantizedFormat } from '../../formats/precision/formats/format.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
-import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
+import { convertLine } from '../bisect/lines.js';
 import { withNodeNames } from '../bisect/units.js';
 import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
@@ -134,7 +133,16 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
       tried: choices.tried,
       output: chosenPath,
       calibration: ranges,
-      convert: convertLine(model, request, rest, ranges, pattern, chosenPath),
+      convert: convertLine(
+        {
+          model,
+          precision,
+          options: { ...request.conversion, rest, unquantizedNodes: pattern && [pattern] },
+        },
+        {},
+        chosenPath,
+        ['--calibration-cache', ranges],
+      )!,
       repeat: null,
     };
   } finally {
@@ -205,27 +213,3 @@ const digestOf = (samples: readonly NamedTensors[]): string =>
       ),
     ),
   );
-
-function convertLine(
-  model: string,
-  { precision, conversion }: AdviseRequest,
-  rest: string,
-  ranges: string,
-  pattern: RegExp | undefined,
-  output: string,
-): string {
-  const { keepNodes = [], keepOps = [], convertOps = [], ioTypes, initMax, maxReductionDepth } = conversion;
-  return shellLine([
-    ...['trtforge', 'convert', model, '--precision', precision, '--high-precision', rest],
-    ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
-    ...keepNodes.flatMap(({ source }) => ['--keep-nodes', source]),
-    ...[...keepOps].flatMap((op) => ['--keep-ops', op]),
-    ...pluginTypesText(conversion.pluginTypes ?? new Map()).flatMap((types) => ['--plugin-types', types]),
-    ...[...convertOps].flatMap((op) => ['--convert-ops', op]),
-    ...(initMax === undefined ? [] : ['--init-max', String(initMax)]),
-    ...(maxReductionDepth === undefined ? [] : ['--max-reduction-depth', String(maxReductionDepth)]),
-    ...['--calibration-cache', ranges],
-    ...(pattern === undefined ? [] : ['--high-precision-nodes', pattern.source]),
-    ...['-o', output],
-  ]);
-}

@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
-import { shellLine } from '../../base/process/shell-quote.js';
 import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
@@ -15,21 +14,20 @@ import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.
 import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
-import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../../version.js';
 import { checkRules } from '../verify/judged.js';
-import { exactly } from '../verify/repair.js';
+import { hasTypedInput, precisionBetween } from '../verify/precision-between.js';
 import { measure } from '../verify/result.js';
 import { digestsOf } from '../verify/sample-plan.js';
 import { type OpenedSide, SampleRuns } from '../verify/sample-runs.js';
-import { hasTypedInput, precisionBetween } from '../verify/verify.js';
 import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
 import { checkFacts } from './check-line.js';
 import { CandidateEngines } from './engines.js';
 import { innerTensors } from './fusions.js';
 import { type Judge, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
+import { convertLine } from './lines.js';
 import { float32Products, type Suspected } from './parts.js';
 import { type Failing, type Reduction, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
@@ -204,13 +202,13 @@ function removeResults(output: string): void {
 const countedSentence = (earlier: number, path: string): string =>
   `${plural(earlier, 'result')} of an earlier run ${earlier === 1 ? 'counts' : 'count'}; remove ${path} to try everything again.`;
 
-const convertedTypes = (options: ConversionOptions): ConversionOptions => ({
+export const convertedTypes = (options: ConversionOptions): ConversionOptions => ({
   ...options,
   ioTypes: 'convert',
 });
 
 /** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
-function conversionOf(
+export function conversionOf(
   { reference, candidate, precision, conversion = {} }: BisectRequest,
   engines: CandidateEngines | null,
   digest: string,
@@ -287,12 +285,12 @@ function recordOf({ outcome, cause, headline, reasons, units, fusion, isMinimal,
 }
 
 /** The nodes that the conversion computes in 16 bits, those first at which the reference leaves the range of the format. */
-async function suspects(
+export async function suspects(
   model: string,
   precision: FormatId,
   options: ConversionOptions,
-  { reference, samples }: Judge,
-  { threads }: BisectRequest,
+  { reference, samples }: Pick<Judge, 'reference' | 'samples'>,
+  { threads }: Pick<BisectRequest, 'threads'>,
   context: BisectContext,
 ): Promise<readonly Unit[]> {
   const { emit, signal } = context;
@@ -329,25 +327,4 @@ function questionOf(
       data: data === undefined ? [] : digestsOf(data),
     }),
   );
-}
-
-function convertLine(
-  { model, precision, options }: Conversion,
-  { keep = [], outputs = [] }: Change,
-  output: string,
-): string | null {
-  const { keepNodes = [], keepOps = [], convertOps = [], ioTypes, initMax, maxReductionDepth } = options;
-  // What a calibration was read from is not known here, and no command adds outputs.
-  if (precision === null || outputs.length > 0 || options.calibration !== undefined) return null;
-  return shellLine([
-    ...['trtforge', 'convert', model, '--precision', precision],
-    ...(ioTypes === 'convert' ? ['--io-types', 'convert'] : []),
-    ...[...keepOps].flatMap((op) => ['--keep-ops', op]),
-    ...pluginTypesText(options.pluginTypes ?? new Map()).flatMap((types) => ['--plugin-types', types]),
-    ...[...convertOps].flatMap((op) => ['--convert-ops', op]),
-    ...(initMax === undefined ? [] : ['--init-max', String(initMax)]),
-    ...(maxReductionDepth === undefined ? [] : ['--max-reduction-depth', String(maxReductionDepth)]),
-    ...[...keepNodes, ...keep.map(exactly)].flatMap(({ source }) => ['--keep-nodes', source]),
-    ...['-o', output],
-  ]);
 }

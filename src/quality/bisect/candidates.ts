@@ -10,7 +10,7 @@ import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
-import { exactly } from '../verify/repair.js';
+import { exactly } from '../../formats/precision/requested.js';
 import { type CandidateEngines, type Freedom, programKey, programOf } from './engines.js';
 import type { Judge, Judgement } from './judge.js';
 import { copyWithOutputs } from './marked-model.js';
@@ -36,12 +36,12 @@ export interface Conversion {
 
 export interface Searched {
   readonly conversion: Conversion;
-  readonly judge: Judge;
+  readonly judge: Pick<Judge, 'judge'>;
   readonly trials: Trials;
   /** null where candidates are models. */
   readonly engines: CandidateEngines | null;
   /** The candidate that fails. */
-  readonly failing: Judgement;
+  readonly failing: Pick<Judgement, 'outcome' | 'reasons'>;
   /** Candidates are written there, one after the other. */
   readonly work: string;
   readonly budget: number;

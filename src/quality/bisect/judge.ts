@@ -11,7 +11,9 @@ import {
   outcomesOf,
   type RunsJudgement,
 } from '../verify/judge-runs.js';
+import { codesOfBoth } from '../verify/precision-between.js';
 import { unrepeatable } from '../verify/repeatable.js';
+import type { VerifyRequest } from '../verify/request.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { SamplePlan } from '../verify/sample-plan.js';
 import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
@@ -65,32 +67,44 @@ export async function openJudge(
   const samples = reference.outputs.length;
   const again = await runs.referenceAgain(reference, samples);
   assertAgrees(request, judgeRuns(request, precision, reference, { ...reference, outputs: again }));
-  let doubts: ReadonlyMap<string, string> | undefined;
   return {
     kind: recording === undefined ? 'model' : 'recording',
     reference,
     seed,
     samples,
-    judge: async ({ model, engine }) => {
-      const path = engine ?? model;
-      const candidate = await runs.candidate(path, reference, () => {});
-      const judged = judgeRuns(request, precision, reference, candidate);
-      const failed = failedOutputs(judged);
-      // The reference repeats, so what was found of it for the first failure holds for all.
-      if (doubts === undefined && failed.length > 0)
-        doubts = await unrepeatable(request, precision, judged, reference, candidate.seedsRepeat, (count) =>
-          runs.referenceAgain(reference, count),
-        );
-      assertDecides(request, failed, doubts ?? noDoubts);
-      const { contract, numeric } = outcomesOf(judged, doubts ?? noDoubts);
-      return {
-        outcome: contract === 'fail' || numeric === 'fail' ? 'fail' : 'pass',
-        reasons: reasonsOf(judged),
-        backend: candidate.backend,
-        sample: failed[0]?.sample ?? 0,
-        inputs: candidate.inputs,
-      };
-    },
+    judge: comparing(request, precision, runs, reference),
+  };
+}
+
+/** Judges by what the reference gave on its samples. `doubts` is why a failure of an output shows nothing, where that is known. Throws TF_BISECT_REFERENCE. */
+export function comparing(
+  request: VerifyRequest,
+  precision: VerifyPrecision,
+  runs: SampleRuns,
+  reference: ReferenceRun,
+  doubts?: ReadonlyMap<string, string>,
+): Judge['judge'] {
+  const range = { from: 0, to: reference.outputs.length };
+  const codes = codesOfBoth(request);
+  let known = doubts;
+  return async ({ model, engine }) => {
+    const candidate = await runs.candidate(engine ?? model, reference, () => {}, range);
+    const judged = judgeRuns(request, precision, reference, candidate, { codes });
+    const failed = failedOutputs(judged);
+    // The reference repeats, so what was found of it for the first failure holds for all.
+    if (known === undefined && failed.length > 0)
+      known = await unrepeatable(request, precision, judged, reference, candidate.seedsRepeat, (count) =>
+        runs.referenceAgain(reference, count),
+      );
+    assertDecides(request, failed, known ?? noDoubts);
+    const { contract, numeric } = outcomesOf(judged, known ?? noDoubts);
+    return {
+      outcome: contract === 'fail' || numeric === 'fail' ? 'fail' : 'pass',
+      reasons: reasonsOf(judged),
+      backend: candidate.backend,
+      sample: failed[0]?.sample ?? 0,
+      inputs: candidate.inputs,
+    };
   };
 }
 
@@ -159,7 +173,7 @@ function assertAgrees({ reference, recording }: BisectRequest, judgement: RunsJu
 
 /** Where every output that failed depends on random numbers, no candidate can pass or fail. */
 function assertDecides(
-  { reference }: BisectRequest,
+  { reference }: VerifyRequest,
   failed: readonly { readonly name: string }[],
   doubts: ReadonlyMap<string, string>,
 ): void {

@@ -20,7 +20,6 @@ import {
   type ValueRange,
 } from '../../formats/precision/options.js';
 import { planConversion } from '../../formats/precision/plan.js';
-import { innocence } from '../verify/repair.js';
 
 /** A node that may stay FP32: the conversion computes it in 16 bits. */
 export interface Unit {
@@ -36,6 +35,18 @@ export interface Unit {
 
 /** How many steps around a node decide its role: enough to tell a block's nodes apart, too few to tell one block from the next. */
 const ROLE_RADIUS = 3;
+
+/** Suspected first: what divides, normalises or averages. Last, what 16 bits are for. All others lie between. */
+const FIRST =
+  `ReduceSum ReduceMean Div Sqrt Reciprocal Log Softmax LogSoftmax LayerNormalization RMSNormalization InstanceNormalization
+  GroupNormalization BatchNormalization GlobalAveragePool AveragePool Sub Mul Add`.split(/\s+/);
+const LAST = 'Attention LSTM GRU RNN Einsum Gemm MatMul ConvTranspose Conv'.split(' ');
+
+/** How little an operator is suspected of failing in 16 bits: the least suspected has the highest rank. */
+function innocence(op: string): number {
+  const first = FIRST.indexOf(op);
+  return first >= 0 ? first : FIRST.length + 1 + LAST.indexOf(op);
+}
 
 /**
  * The nodes of a model that a conversion computes in 16 bits, likeliest culprits first: those at a value beyond the format's range, then by what their

@@ -182,21 +182,20 @@ export const verifyResultSchema = z.object({
   drift: z.null(),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
-  /** After a failed FP16 or BF16 conversion: what was found by converting the reference with more nodes in FP32; absent where nothing could be tried. */
+  /** After a numeric failure: what `bisect` found within seconds, and its command line; absent where it could search nothing. */
   next: z
     .object({
-      /** Whether a conversion that was tried passes. */
+      /** Whether a conversion that was tried passes, and none of the nodes it keeps FP32 can be left out. */
       passes: z.boolean(),
       /** How many conversions were compared. */
       tried: z.number(),
-      /** The smallest group that passes: what to add to the options of the conversion. */
-      keepOps: z.array(z.string()),
+      /** Patterns of these nodes: what to add to the options of the conversion. Nodes without names have none. */
       keepNodes: z.array(z.string()),
-      /** How many nodes are FP32 then. */
-      kept: z.number().nullable(),
-      /** The command line that converts the model so; null where the caller passed how it was converted. */
+      /** The command line that converts the model so; null where the caller passed how it was converted, and for nodes without names. */
       command: z.string().nullable(),
       message: z.string(),
+      /** The command line that searches until the cause is found; null where none states how the candidate was converted or run. */
+      bisect: z.string().nullable(),
     })
     .optional(),
   /** The command line of this run; null where a program called the library. */

@@ -1,12 +1,7 @@
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
-import {
-  type Arithmetic,
-  type BackEnd,
-  type OpenOptions,
-  placeOptionsOf,
-} from '../../engines/runtime/back-end.js';
+import { type Arithmetic, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -52,7 +47,6 @@ type Run = (inputs: NamedTensors) => Promise<NamedTensors>;
  */
 export class SampleRuns {
   readonly seed: number;
-  readonly candidateKind: BackEnd['takes'];
   readonly #request: VerifyRequest;
   readonly #context: VerifyContext;
   readonly #candidateOptions: OpenOptions;
@@ -73,8 +67,7 @@ export class SampleRuns {
     this.#request = request;
     this.#context = context;
     const options = { ...engineLoadOptionsOf(request), ...placeOptionsOf(request) };
-    const { takes, honours } = chooseBackEnd(candidate, options, context.backEnds);
-    this.candidateKind = takes;
+    const { honours } = chooseBackEnd(candidate, options, context.backEnds);
     // Threads are for whichever side has any.
     this.#candidateOptions = honours.has('threads') ? { ...options, threads } : options;
   }

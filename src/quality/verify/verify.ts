@@ -1,24 +1,13 @@
-import { existsSync } from 'node:fs';
-import { readPassport } from '../../engines/identity/passport.js';
-import { type Passport, passportPath } from '../../engines/identity/passport-file.js';
-import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
-import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
-import {
-  type FormatId,
-  floatFormats,
-  formatNamed,
-  quantizedFormatNamed,
-} from '../../formats/precision/formats/index.js';
-import { precisionsOfModelFile } from '../../formats/precision/precisions-of-model.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
+import { afterFailure } from '../bisect/after-failure.js';
 import { worstErrorMap } from './error-map.js';
 import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
+import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
-import { findRepair } from './repair.js';
 import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
@@ -85,24 +74,9 @@ export async function verifyModel(
     runs.referenceAgain(reference, count),
   );
   const verdicts = outcomesOf(judgement, doubts);
-  const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass';
-  const converted = isMiscomputed && runs.candidateKind === 'model' && conversionOf(request);
-  const next = converted
-    ? await findRepair({
-        request,
-        precision: converted,
-        ioTypes: hasTypedInput(candidate) ? 'convert' : 'keep',
-        ms: performance.now() - started,
-        passes: async (path) => {
-          const silent = new SampleRuns(request, { ...context, emit: undefined });
-          const trial = await silent.candidate(path, reference, () => {}, { from: 0, to: samples });
-          const outcomes = outcomesOf(judgeRuns(request, precision, reference, trial), doubts);
-          return outcomes.numeric !== 'fail' && outcomes.contract !== 'fail';
-        },
-        onTrial: progress,
-        signal: context.signal,
-      })
-    : undefined;
+  const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && doubts.size === 0;
+  const ms = performance.now() - started;
+  const next = isMiscomputed ? await afterFailure({ request, precision, ...sides, ms }, context) : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
@@ -135,15 +109,6 @@ export async function verifyModel(
     next,
     repeat: null,
   };
-}
-
-/** FP32 as it was computed: TF32 where an engine was built with it, and where ONNX Runtime has it on. */
-function inArithmetic(precision: VerifyPrecision, path: string, { arithmetic }: SideRun): VerifyPrecision {
-  const isEngine = isEngineFile(path);
-  const isTf32 = isEngine
-    ? !isBare(path) && !passportOf(path).identity.document.recipe.flags.includes('no-tf32')
-    : arithmetic === 'tf32';
-  return precision === 'fp32' && isTf32 ? 'tf32' : precision;
 }
 
 function unreachedIn(path: string, { tensors }: SamplePlan, samples: number): VerifyResult['unreached'] {
@@ -184,51 +149,6 @@ function mostSamples({ reference, candidate }: Sides, { most }: SamplePlan): num
   return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
 }
 
-/** Of an engine without passport nobody knows what it computes in. */
-function passportOf(path: string): Passport {
-  try {
-    return readPassport(path);
-  } catch (error) {
-    if (!(error instanceof TrtforgeError) || error.code !== 'TF_PASSPORT_MISSING') throw error;
-    throw new TrtforgeError(error.code, error.message, {
-      cause: error,
-      remedy:
-        'Pass whose tolerances to use: --precision fp32, fp16 or bf16 (precision); or keep FILE.passport.json beside FILE.',
-    });
-  }
-}
-
-/** What computes: types of values and codes in the model, or what the engine was converted to or built from; the widest tolerance first. */
-function precisionsOfFile(path: string): readonly ('fp32' | FormatId)[] {
-  if (isEngineFile(path)) {
-    const { identity, model } = passportOf(path);
-    const converted = formatNamed(identity.document.recipe.precision);
-    return converted === undefined ? (model.precisions ?? []) : [converted.id];
-  }
-  return precisionsOfModelFile(path);
-}
-
-/** The precision of the candidate; codes that a reference model has as well make no difference. */
-export function precisionBetween({
-  reference,
-  candidate,
-}: Pick<VerifyRequest, 'reference' | 'candidate'>): 'fp32' | FormatId {
-  const codes = codesOfBoth({ reference, candidate });
-  return precisionsOfFile(candidate).find((id) => id !== codes) ?? 'fp32';
-}
-
-/** The format of the codes that both models have. */
-function codesOfBoth({ reference, candidate }: Pick<VerifyRequest, 'reference' | 'candidate'>) {
-  if (isEngineFile(reference)) return undefined;
-  const codes = precisionsOfFile(reference).flatMap((id) => quantizedFormatNamed(id)?.id ?? []);
-  return codes.length === 0 || isBare(candidate)
-    ? undefined
-    : codes.find((id) => precisionsOfFile(candidate).includes(id));
-}
-
-/** An engine without passport: which types it computes in is not known. */
-const isBare = (path: string): boolean => isEngineFile(path) && !existsSync(passportPath(path));
-
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>
   doubt === undefined
@@ -238,17 +158,6 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
         isClose: false,
         failures: [],
       };
-
-/** What an FP32 reference was converted to, as far as types tell; false where it was not, and for codes whose calibration is not known. */
-function conversionOf({ reference, candidate, conversion }: VerifyRequest): FormatId | false {
-  if (precisionsOfFile(reference).some((id) => id !== 'fp32')) return false;
-  const [precision = 'fp32'] = precisionsOfFile(candidate);
-  const isUnknown = quantizedFormatNamed(precision) !== undefined && conversion === undefined;
-  return precision === 'fp32' || isUnknown ? false : precision;
-}
-
-export const hasTypedInput = ({ inputs }: Pick<SideRun, 'inputs'>): boolean =>
-  inputs.some((input) => floatFormats.some(({ dtype }) => dtype === input.dtype));
 
 const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>
   judged.flatMap(({ output, failures }) =>

@@ -5,8 +5,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { forge } from '../../../src/forge/forge.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
-import { type FailedComparison, findRepair } from '../../../src/quality/verify/repair.js';
+import { afterFailure, type FailedComparison } from '../../../src/quality/bisect/after-failure.js';
 import { verifyResultSchema } from '../../../src/quality/verify/result.js';
+import { SampleRuns } from '../../../src/quality/verify/sample-runs.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { forgeResultSchema } from '../../../src/report/result.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
@@ -53,14 +54,8 @@ const failing = async (reference: string, externalData: 'never' | 'always' = 'ne
 };
 
 /** The verdict on the conversion that a repair proposes. */
-const repaired = async (
-  reference: string,
-  { keepOps, keepNodes }: { keepOps: string[]; keepNodes: string[] },
-) => {
-  const { output } = await converted(reference, {
-    keepOps: new Set(keepOps),
-    keepNodes: keepNodes.map((source) => new RegExp(source)),
-  });
+const repaired = async (reference: string, { keepNodes }: { keepNodes: string[] }) => {
+  const { output } = await converted(reference, { keepNodes: keepNodes.map((source) => new RegExp(source)) });
   return (await verifyModel({ reference, candidate: output, samples: 1, threads: 1 })).outcome;
 };
 
@@ -71,12 +66,10 @@ describe('the repair of a failed conversion', () => {
       const reference = await overflowing();
       const result = await failing(reference, where);
       expect(verifyResultSchema.parse(result)).toEqual(result);
-      expect(result).toMatchObject({ outcome: 'fail', next: { passes: true, keepOps: [] } });
+      expect(result).toMatchObject({ outcome: 'fail', next: { passes: true } });
       expect(result.next?.keepNodes).toEqual(['^planted\\/\\(1\\)$']);
-      // The candidate itself is not compared again.
-      expect(result.next?.tried).toBe(5);
-      expect(result.next?.kept).toBe(1);
       expect(result.next?.command).toContain(`convert ${reference} --precision fp16 --keep-nodes '^planted`);
+      expect(result.next?.bisect).toContain(`--against ${reference} --precision fp16 --samples 1`);
       expect(await repaired(reference, result.next!)).toBe('pass');
     },
   );
@@ -88,11 +81,11 @@ describe('the repair of a failed conversion', () => {
     expect(await repaired(reference, next!)).toBe('pass');
   });
 
-  it('is an operator where nodes have no names', async () => {
-    const reference = await overflowing({ named: false });
-    const { next } = await failing(reference);
-    expect(next).toMatchObject({ passes: true, keepOps: ['Mul'], keepNodes: [] });
-    expect(await repaired(reference, next!)).toBe('pass');
+  it('has no command for nodes without names, which only bisect writes', async () => {
+    const { next } = await failing(await overflowing({ named: false }));
+    expect(next).toMatchObject({ passes: true, keepNodes: [], command: null });
+    expect(next?.message).toContain('Mul:y');
+    expect(next?.bisect).toContain('trtforge bisect');
   });
 
   it('is the default conversion where the candidate is another one that fails', async () => {
@@ -107,10 +100,18 @@ describe('the repair of a failed conversion', () => {
     const { output } = await converted(reference, { convertOps: new Set(['Exp']) });
     const ranges = [{ name: null, low: 2, high: 4 }];
     const { next } = await verifyModel({ reference, candidate: output, samples: 1, threads: 1, ranges });
-    expect(next).toMatchObject({ passes: true, tried: 1, keepOps: [], keepNodes: [] });
+    expect(next).toMatchObject({ passes: true, tried: 1, keepNodes: [] });
+    expect(next?.bisect).toContain("--val-range '[2,4]'");
   });
 
-  it('is looked for only where the candidate failed and is a conversion of the reference', async () => {
+  it('is a conversion of the reference where the candidate is that of another model', async () => {
+    const reference = await overflowing({ seed: 9 });
+    const { output } = await converted(await overflowing({ thirdly: true }));
+    const { outcome, next } = await verifyModel({ reference, candidate: output, samples: 1, threads: 1 });
+    expect([outcome, next?.bisect]).toEqual(['fail', expect.stringContaining('trtforge bisect')]);
+  });
+
+  it('is looked for only where the candidate failed, and is a conversion of an FP32 model', async () => {
     const reference = await overflowing();
     const fine = await converted(reference, { keepNodes: [/planted/] });
     const request = { reference, samples: 1, threads: 1 };
@@ -118,62 +119,66 @@ describe('the repair of a failed conversion', () => {
     const other = await overflowing({ seed: 9 });
     const far = await verifyModel({ ...request, candidate: other });
     expect([far.outcome, far.next]).toEqual(['fail', undefined]);
-    const longer = await converted(await overflowing({ thirdly: true }));
-    const long = await verifyModel({ ...request, candidate: longer.output });
-    expect([long.outcome, long.next]).toEqual(['fail', undefined]);
   });
 });
 
 describe('the search for a repair ends', () => {
-  const search = async (more: Partial<FailedComparison>) => {
-    const reference = await overflowing();
-    const { output } = await converted(reference);
-    return findRepair({
-      request: { reference, candidate: output },
-      precision: 'fp16',
-      ioTypes: 'keep',
-      ms: 10,
-      passes: () => Promise.resolve(false),
-      onTrial: () => {},
-      ...more,
-    });
+  const search = async (more: Partial<FailedComparison>, reference?: string, signal?: AbortSignal) => {
+    const path = reference ?? (await overflowing());
+    const { output } = await converted(path);
+    const request = { reference: path, candidate: output, samples: 1, threads: 1 };
+    const runs = new SampleRuns(request, {});
+    const run = await runs.reference(() => {});
+    const candidate = await runs.candidate(output, run, () => {});
+    return afterFailure(
+      { request, precision: 'fp16', reference: run, candidate, ms: 10, ...more },
+      { signal },
+    );
   };
+  const judging =
+    (passes: (path: string) => boolean): FailedComparison['judge'] =>
+    async ({ model }) => ({
+      ...{ outcome: passes(model) ? 'pass' : 'fail', reasons: [], backend: null, sample: 0, inputs: [] },
+    });
 
   it.each<[string, Partial<FailedComparison>, number]>([
-    ['after eight conversions', {}, 8],
-    ['before the first, where the comparison alone took minutes', { ms: 150_000 }, 0],
+    ['where none of the nodes is the cause', { judge: judging(() => false) }, 2],
+    ['before the first, where the comparison alone took longer than a search may', { ms: 150_000 }, 0],
     [
-      'where a trial throws',
-      { passes: () => Promise.reject(new TrtforgeError('TF_ONNXRUNTIME_FAILED', 'It ran out of memory.')) },
-      1,
+      'where nothing can be judged',
+      { judge: () => Promise.reject(new TrtforgeError('TF_ONNXRUNTIME_FAILED', 'It ran out of memory.')) },
+      2,
     ],
   ])('%s', async (_case, more, tried) => {
-    const repair = await search(more);
-    expect(repair).toMatchObject({ passes: false, keepOps: [], keepNodes: [], kept: null, command: null });
-    expect(repair?.tried).toBe(tried);
+    const next = await search(more);
+    expect(next).toMatchObject({ passes: false, tried, keepNodes: [], command: null });
+    expect(next?.bisect).toContain('trtforge bisect');
   });
 
   it('without a repair where only the model as it was passes', async () => {
     const reference = await modelFile((graph) => {
       graph.input('x', 'float32', [4, 8]);
       graph.initializer('w', noise([8, 8], 0.5, 1));
-      graph.node('MatMul', { inputs: ['x', 'w'], outputs: ['a'] });
+      graph.node('MatMul', { name: 'a', inputs: ['x', 'w'], outputs: ['a'] });
       graph.initializer('two', floats('float32', [], [2]));
-      graph.node('Div', { inputs: ['a', 'two'], outputs: ['b'] });
-      graph.node('MatMul', { inputs: ['b', 'w'], outputs: ['y'] });
+      graph.node('Div', { name: 'b', inputs: ['a', 'two'], outputs: ['b'] });
+      graph.node('MatMul', { name: 'c', inputs: ['b', 'w'], outputs: ['y'] });
       graph.output('y', 'float32', [4, 8]);
     });
-    const { output } = await converted(reference);
     // Div stays FP32 with its neighbours, so MatMul alone keeps the whole model.
-    const passes = async (path: string) => factsOfModel(path).ops.Cast === undefined;
-    const repair = await search({ request: { reference, candidate: output }, passes });
-    expect(repair).toMatchObject({ passes: false, keepOps: [], command: null });
-    expect(repair?.tried).toBeGreaterThan(1);
+    const judge = judging((path) => factsOfModel(path).ops.Cast === undefined);
+    const next = await search({ judge }, reference);
+    expect(next).toMatchObject({ passes: false, keepNodes: [], command: null });
+    expect(next?.tried).toBeGreaterThan(1);
   });
 
   it('where the user ends it', async () => {
-    const passes = () => Promise.reject(new TrtforgeError('TF_CANCELLED', 'Cancelled.'));
-    await expect(search({ passes })).rejects.toThrow(expect.objectContaining({ code: 'TF_CANCELLED' }));
+    const user = new AbortController();
+    const judge = () => {
+      user.abort();
+      return Promise.reject(new TrtforgeError('TF_CANCELLED', 'Cancelled.'));
+    };
+    await expect(search({ judge }, undefined, user.signal)).rejects.toMatchObject({ code: 'TF_CANCELLED' });
   });
 });
 
@@ -190,7 +195,9 @@ it('forge proposes the repair as configuration of the next run', async () => {
   const run = { ...options, runRoot: join(folder, 'run') };
   const result = await forge(run);
   expect(forgeResultSchema.parse(result)).toEqual(result);
-  expect(result.verification?.next).toMatchObject({ passes: true, kept: 2 });
+  expect(result.verification?.next).toMatchObject({ passes: true });
   expect(result.verification?.next?.command).toBeNull();
+  expect(result.verdict.reasons.at(-1)).toContain(`trtforge bisect ${result.verification?.candidate}`);
+  expect(result.verification?.next?.bisect).toContain('--keep-nodes product0');
   expect(result.verdict.reasons.join()).toMatch(/trtforge\.config\.yaml: keep-nodes: \["\^planted/);
 });
