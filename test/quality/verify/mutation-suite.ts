@@ -2,6 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { openModel, visitNodes, visitTensors, writeModel } from '../../../src/formats/onnx/index.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
@@ -26,7 +28,8 @@ export interface Trial {
   /** At which tolerance, and for faults whether the faulty model was converted as well. */
   readonly at: string;
   readonly seed: number;
-  readonly outcome: VerifyOutcome;
+  /** `error` where nothing was judged. */
+  readonly outcome: VerifyOutcome | 'error';
   readonly reasons: readonly string[];
 }
 
@@ -65,7 +68,7 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       for (const [name, precision] of at)
         for (const seed of seeds) {
           const request = { reference, candidate, precision, seed };
-          const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] });
+          const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] }).catch(unjudged);
           trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons });
         }
       backEnd.forget(candidate);
@@ -76,6 +79,11 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+const unjudged = (error: unknown) => {
+  if (!(error instanceof TrtforgeError)) throw error;
+  return { outcome: 'error' as const, reasons: [`${error.code}: ${error.message}`] };
+};
 
 function candidatesOfFault(kind: Kind, seed: number, fault: Fault): Candidate[] {
   const write = (path: string) => writeFault(path, kind, seed, fault);
@@ -98,6 +106,7 @@ function twinsOf(kind: Kind, seed: number, reference: string, samples: string): 
     write: (path: string) =>
       convertModel(reference, path, {
         precision,
+        allowUnquantized: true,
         ...(['int8', 'fp8'].includes(precision) && { calibration: calibrationOf({ data: [samples] }) }),
       }),
   });
@@ -126,15 +135,21 @@ function twinsOf(kind: Kind, seed: number, reference: string, samples: string): 
     .map(({ precision, ...twin }) => ({ ...twin, what: 'twin', at: [[twin.name, precision]] }));
 }
 
-/** The model as ONNX Runtime rewrites it: normalizations in the convolutions before them, constants folded. */
+/** The model as ONNX Runtime rewrites it: normalizations in the convolutions before them, constants folded. Its own names get others: it would make them again. */
 async function optimized(model: string, path: string): Promise<void> {
   const { InferenceSession } = await import('onnxruntime-node');
   const session = await InferenceSession.create(model, {
     graphOptimizationLevel: 'basic',
-    optimizedModelFilePath: path,
+    optimizedModelFilePath: `${path}.raw.onnx`,
     logSeverityLevel: 3,
   });
   await session.release();
+  const written = openModel(`${path}.raw.onnx`);
+  const renamed = (name: string) => (name.startsWith('ortshared') ? `was.${name}` : name);
+  for (const { node } of visitNodes(written.proto)) node.input = node.input.map(renamed);
+  for (const { tensor } of visitTensors(written.proto)) tensor.name = renamed(tensor.name);
+  await writeModel(written, path);
+  written.close();
 }
 
 /** A folder of one npz a sample. */
@@ -146,12 +161,12 @@ function writeSamples(folder: string, kind: Kind): string {
   return folder;
 }
 
-const OUTCOMES = ['fail', 'inconclusive', 'pass'] as const;
+const OUTCOMES = ['fail', 'inconclusive', 'pass', 'error'] as const;
 
 /** What a suite promises and does not hold: faults that pass, twins that fail, outcomes that depend on the seed. */
 export function brokenPromises(trials: readonly Trial[]): string[] {
   const broken = trials
-    .filter(({ what, outcome }) => outcome === (what === 'fault' ? 'pass' : 'fail'))
+    .filter(({ what, outcome }) => outcome === 'error' || outcome === (what === 'fault' ? 'pass' : 'fail'))
     .map((trial) => `${describe(trial)}, seed ${trial.seed}: ${trial.outcome}`);
   const changing = [...groupedBy(trials, describe)].filter(
     ([, group]) => new Set(group.map(({ outcome }) => outcome)).size > 1,
@@ -174,9 +189,11 @@ export const inconclusiveTwins = (trials: readonly Trial[]): number => {
 };
 
 const countsOf = (trials: readonly Trial[]): string =>
-  OUTCOMES.map((outcome) => trials.filter((trial) => trial.outcome === outcome).length).join('/');
+  OUTCOMES.map((outcome) => trials.filter((trial) => trial.outcome === outcome).length)
+    .join('/')
+    .replace(/\/0$/, '');
 
-/** A line a kind, in each cell how many failed, were inconclusive and passed. */
+/** A line a kind, in each cell how many failed, were inconclusive, passed, and were not judged for an error. */
 export function suiteTable(trials: readonly Trial[]): string {
   const columns = (what: Trial['what']) => [
     ...new Set(trials.filter((trial) => trial.what === what).map(({ at }) => at)),
