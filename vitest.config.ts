@@ -25,7 +25,9 @@ export default defineConfig({
   },
   test: {
     globalSetup: ['test/support/build-first.ts'],
-    testTimeout: 60_000,
+    // Limits end what hangs, on a machine that is busy with other work as well; no test is about time.
+    testTimeout: 300_000,
+    expect: { poll: { timeout: 120_000 } },
     // A hook may compile the addon, behind others that wait for the same, on a slow machine.
     hookTimeout: 600_000,
     // One more than there are cores: many tests wait, for children and for measurements of some length.

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { buildMinio, hasGo } from './build-minio.mjs';
@@ -14,6 +14,12 @@ const OLDEST_NODE = [20, 19];
 /** Building engines needs x86-64 Linux; inspect, convert, verify and report work elsewhere too. */
 const canBuildEngines = process.platform === 'linux' && process.arch === 'x64';
 const NOT_HERE = 'skipped: x86-64 Linux only';
+
+/** The package that runs models, and whether it has binaries for this machine. npm leaves it out without a word where it does not install. */
+const onnxRuntime = 'onnxruntime-node';
+const canRunModels = ['linux-x64', 'linux-arm64', 'darwin-arm64', 'win32-x64', 'win32-arm64'].includes(
+  `${process.platform}-${process.arch}`,
+);
 
 /** What a fresh Debian or Ubuntu machine may lack: how to see that it is there, and the package that brings it. */
 const npm = { name: 'npm', probe: ['npm', '--version'], debianPackage: 'npm' };
@@ -46,7 +52,7 @@ export function checkMachine({
 
 /**
  * True when node_modules is not what package-lock.json asks for, judged by npm's own record of what it installed
- * (node_modules/.package-lock.json). Optional packages that npm left out, for another platform say, do not count.
+ * (node_modules/.package-lock.json). Optional packages that npm left out, for another platform say, do not count; onnxRuntimeFault looks after ONNX Runtime.
  */
 export function packagesAreStale(folder = root) {
   const record = join(folder, 'node_modules', '.package-lock.json');
@@ -61,6 +67,40 @@ export function packagesAreStale(folder = root) {
   });
 }
 
+/** Why ONNX Runtime does not load in the folder, in one line; undefined where it does, or where it has no binaries for this machine. */
+function onnxRuntimeFault(folder) {
+  if (!canRunModels) return undefined;
+  const script = `try { require('${onnxRuntime}'); } catch (error) { console.log(error.message); process.exitCode = 1; }`;
+  const { status, signal, stdout } = spawnSync(process.execPath, ['-e', script], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  if (status === 0) return undefined;
+  return signal === null ? stdout.trim().split('\n')[0] : `loading it ended with ${signal}`;
+}
+
+// Not `npm ci`: it would remove node_modules first. `.npmrc` keeps install scripts from running.
+const npmInstall = ['install', '--no-save', '--include=optional'];
+
+/** Installs what package-lock.json asks for unless it is there and ONNX Runtime loads. Throws a SetupError where it does not load afterwards. */
+export function installPackages(
+  folder = root,
+  install = () => runProgram('npm', npmInstall, { cwd: folder }),
+) {
+  const broken = onnxRuntimeFault(folder) !== undefined;
+  if (!broken && !packagesAreStale(folder)) return 'up to date';
+  // npm does not look into a package that is there.
+  if (broken) rmSync(join(folder, 'node_modules', onnxRuntime), { recursive: true, force: true });
+  install();
+  const fault = onnxRuntimeFault(folder);
+  if (fault !== undefined) {
+    throw new SetupError(
+      `ONNX Runtime, which verify and forge need for models, cannot be loaded: ${fault}. To see what npm did: cd ${folder} && npm ${npmInstall.join(' ')} --loglevel=http`,
+    );
+  }
+  return 'versions and digests of package-lock.json';
+}
+
 /** Each step of the way from a clone to a working trtforge. All are safe to repeat; what is up to date costs little. */
 export const steps = {
   machine: {
@@ -72,12 +112,7 @@ export const steps = {
   },
   packages: {
     phase: 'install npm packages',
-    run: () => {
-      if (!packagesAreStale()) return 'up to date';
-      // Not `npm ci`: it would remove node_modules first.
-      runProgram('npm', ['install', '--no-save', '--no-audit', '--no-fund'], { cwd: root });
-      return 'versions and digests of package-lock.json';
-    },
+    run: () => installPackages(),
   },
   dist: {
     phase: 'compile TypeScript',

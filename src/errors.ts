@@ -496,7 +496,8 @@ export const catalogue = {
     exitCode: ExitCode.machineCannot,
     meaning:
       'ONNX Runtime (the optional package onnxruntime-node, or a library that ORT_HOME or --onnxruntime names), or a provider that is requested, is not installed or cannot be loaded.',
-    remedy: 'Run npm install onnxruntime-node@1.30.0 --ignore-scripts beside trtforge.',
+    remedy:
+      "Run npm install --ignore-scripts in your project's folder; for a global trtforge: npm install -g --ignore-scripts onnxruntime-node@1.30.0.",
   },
   TF_PROVIDER_FALLBACK: {
     exitCode: ExitCode.machineCannot,

@@ -44,6 +44,8 @@ export interface TextOutput {
   /** One line; whatever the values in it are, it stays one and controls nothing, unless it is a command whose values are escaped in the CI's own way. */
   line(text?: string, kind?: 'workflow-command'): void;
   readonly colors: Colors;
+  /** Whether what the store did is wanted too. */
+  readonly verbose?: boolean;
 }
 
 export interface Colors {

@@ -115,7 +115,7 @@ export const globalOptions = [
   ['--json', 'print exactly one JSON object on stdout'],
   ['--events', 'print progress and logs on stderr as JSON lines'],
   ['-q, --quiet', 'print nothing but the result'],
-  ['-v, --verbose', "print the library's verbose log lines too"],
+  ['-v, --verbose', "print the library's verbose log lines and what the store did too"],
   ['--log-file <file>', 'write progress and logs into this file, as --events prints them'],
   ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
   ['--print-config', 'print the options as resolved, and stop'],

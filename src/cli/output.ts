@@ -20,6 +20,7 @@ export interface View {
   readonly json: boolean;
   /** The command's words, null when the command line named none. */
   readonly command: string | null;
+  readonly verbose?: boolean;
 }
 
 /** Prints a result, as its one JSON object or as text, and returns its exit code. */
@@ -41,7 +42,7 @@ export function reportResult(
     const colors = colorsFor(console, console.isTerminal.out);
     const line = (text = '', kind?: 'workflow-command') =>
       lines.push(kind === undefined ? printable(text) : visible(text));
-    command.render(result, { line, colors });
+    command.render(result, { line, colors, verbose: view.verbose });
     if (lines.length > 0) console.out(lines.join('\n'));
   }
   return exitCode;

@@ -230,11 +230,12 @@ async function execution(
   console: Console,
 ): Promise<ExitCode> {
   const globals: GlobalOptions = raw;
-  const view = { json: globals.json === true, command: path };
+  const verbose = globals.verbose === true;
+  const view = { json: globals.json === true, command: path, verbose };
   const progress = createProgress(console, {
     events: globals.events === true,
     quiet: globals.quiet === true,
-    verbose: globals.verbose === true,
+    verbose,
   });
   let log: ReturnType<typeof openLogFile> | undefined;
   const cancelling = () => progress.cancelling();
@@ -252,7 +253,6 @@ async function execution(
     const { environment, ask } = console;
     const { products } = program;
     const commandLine = shellLine([program.name, ...argv]);
-    const verbose = globals.verbose === true;
     const shown = options.values.dryRun === true ? asPlanned(command) : command;
     const context = { commandLine, signal, environment, products, ask, verbose };
     // Whatever a command asks of TensorRT: when it fails, the error states which known issue its lines show.

@@ -14,7 +14,7 @@ import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
-import { builtShapes, outcomeText } from './model-phases.js';
+import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
 import type { PhaseOutcome } from './phase.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -119,10 +119,12 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
   skip: (soFar) => whyNoRun(run, soFar, 'verify'),
   run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
     if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
+    const data = judgingData(run.options);
     const engineVerification = await verifyModel(
       {
         shapes: builtShapes(prepared),
         ...run.options.verify,
+        data: data && { ...data, profiles: prepared?.identity.recipe.profiles },
         reference: run.options.model,
         candidate: obtained.engine,
         device: run.options.device,

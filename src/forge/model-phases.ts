@@ -7,7 +7,9 @@ import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
+import type { SampleData } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
+import { computedNodes } from '../report/sentences.js';
 import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
 import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -65,10 +67,10 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
       { ...options.conversion, precision },
       context,
     );
-    const { converted, kept } = conversion.nodes;
+    const { all, lowered } = computedNodes(conversion);
     return {
       found: { conversion },
-      detail: `${formatCount(converted)} of ${formatCount(converted + kept)} floating-point nodes to ${label}`,
+      detail: `${formatCount(lowered[0]?.nodes ?? 0)} of ${formatCount(all)} floating-point nodes to ${label}`,
     };
   },
 });
@@ -83,6 +85,7 @@ export const verifyPhase = ({ options }: Run): ForgePhase => ({
       {
         shapes: builtShapes(prepared),
         ...options.verify,
+        data: judgingData(options),
         reference: options.model,
         candidate: conversion.output,
         precision: conversion.precision,
@@ -100,6 +103,10 @@ export function whyNotVerified({ skip }: Pick<ForgeOptions, 'skip'>, isConverted
   if (skip?.includes('verify')) return '--skip verify';
   return isConverted ? null : 'the model was not converted, so there is no typed model to compare';
 }
+
+/** The samples that judge the conversion and the engine: the user's, or those held out of the calibration. */
+export const judgingData = ({ verify, conversion }: ForgeOptions): SampleData | undefined =>
+  verify?.data ?? conversion?.calibration?.judging;
 
 /** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
 export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {

@@ -12,7 +12,7 @@ export type SkippablePhase = (typeof skippablePhases)[number];
 
 export type ComparisonOptions = Pick<
   VerifyRequest,
-  'seed' | 'samples' | 'shapes' | 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'
+  'seed' | 'samples' | 'shapes' | 'ranges' | 'data' | 'atol' | 'rtol' | 'threads'
 >;
 
 /** What a user wants forged; all but the model has a default. */

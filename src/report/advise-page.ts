@@ -174,9 +174,10 @@ function paretoChart(
     })
     .sort((a, b) => a.x - b.x);
   if (points.length < 2) return null;
-  const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
-  const room = Math.max(1e-6, (Math.max(...ys) - Math.min(...ys)) / 10);
   const { budget } = result;
+  const limits = budget.kind === 'sqnr' ? [{ y: budget.db, label: 'budget' }] : [];
+  const [xs, ys] = [points.map(({ x }) => x), [...points, ...limits].map(({ y }) => y)];
+  const room = Math.max(1e-6, (Math.max(...ys) - Math.min(...ys)) / 10);
   return plotChart({
     title: `${metric} against ${what}`,
     description: `${plural(points.length, 'choice')}; advised: ${points.find(({ tone }) => tone === 'good')?.name ?? ''}.`,
@@ -186,7 +187,7 @@ function paretoChart(
       scale: linearScale(Math.min(...ys) - room, Math.max(...ys) + room, 5, (value) => String(value)),
     },
     points,
-    limits: budget.kind === 'sqnr' ? [{ y: budget.db, label: 'budget' }] : [],
+    limits,
   });
 }
 

@@ -1,5 +1,6 @@
 import { formatBytes, formatMs, formatShare } from '../base/text/quantity.js';
-import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
+import type { ConversionResult } from '../formats/precision/conversion.js';
+import { checkText } from '../quality/verify/checks.js';
 import { compareRuns } from './comparison/compare.js';
 import { defineReport } from './kind.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
@@ -10,14 +11,7 @@ import { precisionSection } from './section/precision.js';
 import { environmentSection, phasesSection, repeatSection } from './section/run.js';
 import { speedSection } from './section/speed.js';
 import { code, type Figure, present, ring, type Section, strong, type Text } from './section.js';
-import {
-  convertedShare,
-  nameOfFile,
-  outcomeWord,
-  precisionLabel,
-  runTitle,
-  tightestCheck,
-} from './sentences.js';
+import { computedNodes, decisionOf, nameOfFile, outcomeWord, runTitle } from './sentences.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';
@@ -92,24 +86,26 @@ function figuresOf(result: ForgeResult): readonly Figure[] {
 /** The engine itself counts where it was run. */
 function toleranceFigure({ verification, engineVerification }: ForgeResult): Figure | null {
   const judged = engineVerification ?? verification;
-  const tightest = judged && tightestCheck(judged);
-  if (tightest === null) return null;
-  const { output, statistic, share } = tightest;
-  const tone = share > 1 ? 'bad' : share > 0.8 ? 'warn' : 'good';
+  const decision = judged && decisionOf(judged);
+  if (decision === null) return null;
+  const { output, check, severity: share } = decision;
+  const isOpen = output.outcome === 'inconclusive';
+  const tone = output.outcome === 'fail' ? 'bad' : isOpen || share > 0.8 ? 'warn' : 'good';
   const used = share < 9.995 ? `${Math.ceil(share * 100)}%` : Number.isFinite(share) ? '>10×' : '∞';
-  const description = `${output.name}: ${statistic} uses ${used} of its limit.`;
+  const description = `${output.name}: ${checkText(check)}.`;
   return ring(share, tone, used, 'of the tolerance used', description);
 }
 
 function conversionFigures(conversion: ConversionResult): readonly (Figure | null)[] {
-  const share = convertedShare(conversion);
-  const word = precisionLabel(floatPrecision(conversion));
-  const nodes = `${formatShare(share)} of the floating-point nodes compute in ${word}.`;
+  const { all, lowered } = computedNodes(conversion);
+  const [first] = lowered;
+  const share = first === undefined || all === 0 ? 0 : first.nodes / all;
+  const nodes = `${formatShare(share)} of the floating-point nodes compute in ${first?.label}.`;
   const { before, after } = conversion.bytes;
   const left = after / before;
   const size = `The converted model is ${formatShare(left)} of the size of the original.`;
   return [
-    ring(share, 'accent', `${Math.floor(share * 100)}%`, `of float nodes in ${word}`, nodes),
+    ring(share, 'accent', `${Math.floor(share * 100)}%`, `of float nodes in ${first?.label}`, nodes),
     before === 0 ? null : ring(left, 'accent', `${Math.round(left * 100)}%`, 'of the ONNX size left', size),
   ];
 }

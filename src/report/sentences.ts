@@ -11,6 +11,7 @@ import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchMode, BenchResult } from '../quality/bench/result.js';
+import { type CheckResult, checkText, severityOf, worstFirst } from '../quality/verify/checks.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
 
@@ -31,69 +32,94 @@ export const precisionLabel = (precision: string): string =>
 
 export const formatMeasure = (measure: Measure): string => formatStatistic(Number(measure));
 
-interface ToleranceUse {
+/** Statistics that fit a line; the page's table under "How it was measured" and the JSON have all. */
+export const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
+
+/** `max 0.01, mean 0.002, p99 0.006, SNR in dB 60`. */
+export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
+  statistics
+    .flatMap(({ name, amount }) => (IN_SHORT.has(name) ? [`${name} ${formatMeasure(amount)}`] : []))
+    .join(', ');
+
+interface Decision {
   readonly output: VerifiedOutput;
-  readonly statistic: string;
-  readonly measured: Measure;
-  readonly limit: number;
-  /** Measured over limit; infinite for NaN and for anything over a limit of 0. */
-  readonly share: number;
+  readonly check: CheckResult;
+  /** 1 at the limit; infinite for anything over a limit of 0. */
+  readonly severity: number;
 }
 
-/** The check that came closest to its limit, or went furthest beyond it. Null when nothing was checked. */
-export function tightestCheck(verification: VerifyResult): ToleranceUse | null {
-  let tightest: ToleranceUse | null = null;
-  for (const output of verification.outputs) {
-    for (const { statistic, measured, limit } of output.checks) {
-      const share = toleranceShare(Number(measured), limit);
-      if (tightest === null || share > tightest.share)
-        tightest = { output, statistic, measured, limit, share };
-    }
+/** The check that decided: of the output that decided the one that went furthest. Null when nothing was checked. */
+export function decisionOf({ outputs }: Pick<VerifyResult, 'outputs'>): Decision | null {
+  const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
+  const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
+  return output === undefined || check === undefined ? null : { output, check, severity: severityOf(check) };
+}
+
+/** Outputs named in a sentence; the table lists all. */
+const OUTPUTS_NAMED = 3;
+
+export function accuracySentence({ outputs, samples }: Pick<VerifyResult, 'outputs' | 'samples'>): string {
+  const all = outputs.length;
+  const on = `on ${plural(samples, 'sample')}`;
+  const of = (outcome: VerifiedOutput['outcome']) => outputs.filter((output) => output.outcome === outcome);
+  const share = (some: number) =>
+    some === all && all === 1 ? 'The only output' : `${some} of ${plural(all, 'output')}`;
+  const [failed, open] = [of('fail'), of('inconclusive')];
+  const decision = decisionOf({ outputs });
+  if (decision === null) return `${all === 0 ? 'No output' : 'Nothing'} was compared ${on}.`;
+  const { output, check } = decision;
+  if (failed.length > 0)
+    return `${share(failed.length)} ${failed.length === 1 ? 'is' : 'are'} outside tolerance ${on}; ${output.name} is furthest out: ${checkText(check)}.`;
+  if (open.length > 0) {
+    const named = open.slice(0, OUTPUTS_NAMED).map(({ name }) => name);
+    const more = open.length - named.length;
+    return `${share(open.length)} cannot be decided ${on}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}.`;
   }
-  return tightest;
+  const stay = all === 1 ? 'The only output stays' : `${all === 2 ? 'Both' : `All ${all}`} outputs stay`;
+  return `${stay} within tolerance ${on}; ${output.name} comes closest to its limit: ${checkText(check)}.`;
 }
 
-function toleranceShare(measured: number, limit: number): number {
-  if (measured === 0) return 0;
-  const share = measured / limit;
-  return Number.isNaN(share) ? Number.POSITIVE_INFINITY : share;
+interface ComputedNodes {
+  readonly all: number;
+  /** The lowest precision first, and the nodes that compute in it. */
+  readonly lowered: readonly { readonly label: string; readonly nodes: number }[];
+  readonly kept: ConversionResult['kept'];
 }
 
-export function accuracySentence(verification: VerifyResult): string {
-  const passed = verification.outputs.filter((output) => output.pass).length;
-  const all = verification.outputs.length;
-  const where = `${passed === all ? (all === 1 ? 'The only output stays' : `${all === 2 ? 'Both' : `All ${all}`} outputs stay`) : `${passed} of ${plural(all, 'output')} ${passed === 1 ? 'stays' : 'stay'}`} within tolerance on ${plural(verification.samples, 'seeded sample')}`;
-  const tightest = tightestCheck(verification);
-  if (tightest === null) return `${where}.`;
-  const { output, statistic, measured, limit, share } = tightest;
-  const how = share > 1 ? 'is furthest out' : 'comes closest to its limit';
-  return `${where}; ${output.name} ${how}: ${statistic} ${formatMeasure(measured)}, allowed ${formatStatistic(limit)}.`;
+/** What floating-point nodes compute in. Q/DQ pairs are none of them, and what stands between pairs computes in codes. */
+export function computedNodes(conversion: ConversionResult): ComputedNodes {
+  const { precision, quantization, convertedOps, nodes } = conversion;
+  const coded = new Set(quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : [])));
+  const kept = conversion.kept.filter(({ node, op }) => !isPair(op) && !coded.has(node));
+  const keptCodes = conversion.kept.filter(({ node, op }) => !isPair(op) && coded.has(node)).length;
+  const pairs = Object.entries(convertedOps).reduce((sum, [op, count]) => sum + (isPair(op) ? count : 0), 0);
+  const floats = Math.max(0, nodes.converted - pairs - (coded.size - keptCodes));
+  const label = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
+  const rest = floatPrecision(conversion);
+  const lowered = [
+    ...(quantization === null ? [] : [{ label, nodes: coded.size }]),
+    ...(rest === 'fp32' ? [] : [{ label: precisionLabel(rest), nodes: floats }]),
+  ];
+  return { all: coded.size + floats + kept.length, lowered, kept };
 }
 
-export const convertedShare = (conversion: ConversionResult): number => {
-  const all = conversion.nodes.converted + conversion.nodes.kept;
-  return all === 0 ? 0 : conversion.nodes.converted / all;
-};
+const isPair = (op: string): boolean => /quantize(linear)?$/i.test(op);
 
+/** "12 of 26 floating-point nodes (46.2 %) compute in INT8 now, 14 in FP16; no rule kept a node in FP32." */
 export function conversionSentence(conversion: ConversionResult): string {
-  const { converted: convertedNodes, kept: keptNodes } = conversion.nodes;
-  const all = convertedNodes + keptNodes;
-  const word = precisionLabel(floatPrecision(conversion));
-  const reasons = conversion.rules.filter(({ nodes }) => nodes > 0).length;
-  const kept =
-    keptNodes === 0
+  const { all, lowered, kept } = computedNodes(conversion);
+  const reasons = new Set(kept.map(({ rule }) => rule)).size;
+  const stay =
+    kept.length === 0
       ? 'no rule kept a node in FP32'
-      : `${plural(keptNodes, 'node')} ${keptNodes === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
-  return `${formatCount(convertedNodes)} of ${plural(all, 'floating-point node')} (${formatShare(convertedShare(conversion))}) compute in ${word} now; ${kept}.${quantizedSentence(conversion)}`;
+      : `${plural(kept.length, 'node')} ${kept.length === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
+  const [first, ...others] = lowered;
+  const share = first === undefined || all === 0 ? 0 : first.nodes / all;
+  const more = others.map(({ label, nodes }) => `, ${formatCount(nodes)} in ${label}`).join('');
+  return `${formatCount(first?.nodes ?? 0)} of ${plural(all, 'floating-point node')} (${formatShare(share)}) compute in ${first?.label} now${more}; ${stay}.`;
 }
 
-function quantizedSentence({ precision, quantization }: ConversionResult): string {
-  if (quantization === null) return '';
-  const quantized = quantization.nodes.filter((node) => node.quantized).length;
-  return ` ${formatCount(quantized)} of ${plural(quantization.nodes.length, 'node')} considered are quantized to ${precisionLabel(precision)}.`;
-}
-
-export function engineSentence({ source, passport, why }: ForgedEngine): string {
+export function engineSentence({ source, passport }: ForgedEngine): string {
   const { built, plan } = passport;
   const took = `its build took ${formatMs(built.ms)}`;
   const how = {
@@ -102,14 +128,14 @@ export function engineSentence({ source, passport, why }: ForgedEngine): string 
     local: `Found in the local store (${took})`,
     remote: `Fetched from the remote store (${took})`,
   }[source];
-  const misses = source === 'built' ? why.map((miss) => ` ${missSentence(miss)}`).join('') : '';
-  return `${how}: ${formatBytes(plan.bytes)} for ${engineTarget(passport)}.${misses}`;
+  return `${how}: ${formatBytes(plan.bytes)} for ${engineTarget(passport)}.`;
 }
 
 /** Fields named in a sentence; the `build` of the result lists all. */
 const FIELDS_NAMED = 3;
 
-function missSentence({ from, reason, nearest, differences }: ForgedEngine['why'][number]): string {
+/** What a store lacked, and the nearest that it has. */
+export function missSentence({ from, reason, nearest, differences }: ForgedEngine['why'][number]): string {
   const place = `${from[0]?.toUpperCase()}${from.slice(1)} store: ${reason}`;
   if (nearest === null) return `${place}.`;
   const fields = differences.map(({ field }) => field);

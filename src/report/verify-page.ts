@@ -76,7 +76,7 @@ export const compareReport = defineReport<CompareResult>({
               ['reference', side(reference)],
             ]),
             labelled('warning', 'warn', result.warnings),
-            ...errorBlocks(result),
+            ...errorBlocks({ ...result, samples: runs }),
           ],
         },
         repeatSection(result.repeat),

@@ -47,7 +47,7 @@ test('the first command without ONNX Runtime reports it, the next does not', () 
 test('what needs it fails with the remedy alone, and -q is silent', () => {
   const verify = run(without, ['verify', model, '--against', model, '--json'], 'verify');
   expect([verify.status, JSON.parse(verify.stdout).error.code]).toEqual([3, 'TF_ONNXRUNTIME_MISSING']);
-  expect(verify.stderr.match(/npm install onnxruntime-node/g)).toHaveLength(1);
+  expect(verify.stderr.match(/npm install --ignore-scripts in/g)).toHaveLength(1);
   expect(run(without, ['inspect', model, '-q'], 'quiet').stderr).toBe('');
 });
 

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,9 +10,10 @@ interface Setup {
     has?: (probe: readonly string[]) => boolean;
   }): void;
   packagesAreStale(folder: string): boolean;
+  installPackages(folder: string, install: () => void): string;
 }
 const script: string = new URL('../../scripts/setup.mjs', import.meta.url).href;
-const { checkMachine, packagesAreStale } = (await import(script)) as Setup;
+const { checkMachine, installPackages, packagesAreStale } = (await import(script)) as Setup;
 
 describe('checkMachine', () => {
   it('names everything that is missing and one command that brings it', () => {
@@ -41,14 +42,14 @@ describe('checkMachine', () => {
   });
 });
 
-describe('packagesAreStale', () => {
-  let folder: string;
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'trtforge-setup-'));
-    mkdirSync(join(folder, 'node_modules'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'trtforge-setup-'));
+  mkdirSync(join(folder, 'node_modules'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
 
+describe('packagesAreStale', () => {
   const lock = (packages: object) => JSON.stringify({ lockfileVersion: 3, packages });
   const wanted = {
     '': { name: 'x' },
@@ -70,5 +71,59 @@ describe('packagesAreStale', () => {
     ['the content is another', { 'node_modules/a': { version: '1.0.0', integrity: 'sha512-z' } }, true],
   ])('%s', (_, record, expected) => {
     expect(stale(record)).toBe(expected);
+  });
+});
+
+describe('installPackages', () => {
+  /** ONNX Runtime as a package with the text as its program; the record of npm is up to date and leaves it out, as npm 9 does after a failed script. */
+  const onnxRuntime = (text: string) => {
+    const place = join(folder, 'node_modules', 'onnxruntime-node');
+    mkdirSync(place, { recursive: true });
+    writeFileSync(join(place, 'index.js'), text);
+  };
+  const loads = 'module.exports = {};';
+  const fails = "throw new Error('libonnxruntime.so.1: file too short\\nRequire stack');";
+  beforeEach(() => {
+    const packages = JSON.stringify({
+      packages: { 'node_modules/onnxruntime-node': { version: '1.0.0', optional: true } },
+    });
+    writeFileSync(join(folder, 'package-lock.json'), packages);
+    writeFileSync(join(folder, 'node_modules', '.package-lock.json'), '{ "packages": {} }');
+  });
+  const installed = (brings: string | undefined) => {
+    let runs = 0;
+    const install = () => {
+      runs++;
+      expect(existsSync(join(folder, 'node_modules', 'onnxruntime-node'))).toBe(false);
+      if (brings !== undefined) onnxRuntime(brings);
+    };
+    return { run: () => installPackages(folder, install), runs: () => runs };
+  };
+
+  it('runs nothing where the packages are there and ONNX Runtime loads', () => {
+    onnxRuntime(loads);
+    const npm = installed(undefined);
+    expect([npm.run(), npm.runs()]).toEqual(['up to date', 0]);
+  });
+
+  it.each([
+    ['was left out', undefined],
+    ['is damaged', fails],
+  ])('repairs ONNX Runtime that %s', (_, before) => {
+    if (before !== undefined) onnxRuntime(before);
+    const npm = installed(loads);
+    npm.run();
+    expect(npm.runs()).toBe(1);
+    npm.run();
+    expect(npm.runs()).toBe(1);
+  });
+
+  it.each([
+    ['npm leaves it out again', undefined, /Cannot find module 'onnxruntime-node'\. /],
+    ['it does not load here', fails, /libonnxruntime\.so\.1: file too short\. /],
+  ])('ends with one line, its reason and the command where %s', (_, brings, reason) => {
+    const { run } = installed(brings);
+    expect(run).toThrow(reason);
+    expect(run).toThrow(/^[^\n]*: cd \S+ && npm install [^\n]*$/);
   });
 });

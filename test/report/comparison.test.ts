@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
 import { compareRuns } from '../../src/report/comparison/compare.js';
+import { comparisonPage } from '../../src/report/comparison/page.js';
 import { type RunComparison, runComparisonSchema } from '../../src/report/comparison/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { failedBundle, sampleBundle } from '../products/bundle/report/sample.js';
@@ -75,11 +76,14 @@ describe('two runs side by side', () => {
     expect(partOf(whole, part)?.notComparable).toEqual([]);
   });
 
-  it('warn where a measurement is unreliable', () => {
+  it('are unreliable where a measurement is', () => {
     const doubts = [{ rule: 'clocks', why: 'the clocks changed' }];
-    const found = partOf(compared(measured, withRun({ doubts })), 'speed');
+    const both = compared(measured, withRun({ doubts }));
+    const found = partOf(both, 'speed');
     expect(found?.notComparable).toEqual([]);
-    expect(found?.warnings).toHaveLength(1);
+    expect(found?.doubts).toHaveLength(1);
+    expect(comparisonPage(both).verdict).toMatchObject({ outcome: 'inconclusive', word: 'Unreliable' });
+    expect(comparisonPage(compared(measured, measured)).verdict).toMatchObject({ outcome: 'pass' });
   });
 
   it('warn where nothing states that the weights are equal', () => {

@@ -29,7 +29,7 @@ function verifiedOutput(more: Partial<VerifiedOutput> = {}): VerifiedOutput {
       { statistic: 'max', measured: 0.00212, limit: 0.01, pass: true },
     ],
     tolerance: { absolute: 0.005, relative: 0, why: 'FP16 against FP32' },
-    zerosPass: false,
+    planted: [],
     reasons: [],
     statistics: [
       { name: 'max', amount: 0.00212 },

@@ -7,6 +7,8 @@ import { TrtforgeError } from '../../src/errors.js';
 import { forgeReport } from '../../src/report/forge-page.js';
 import { readReport, renderReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
+import { present } from '../../src/report/section.js';
+import { computedNodes } from '../../src/report/sentences.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const html = (result: ForgeResult) => renderReport({ kind: forgeReport, result }, 'html').content;
@@ -106,9 +108,11 @@ describe('hostile names', () => {
 describe('the sentences of the views', () => {
   test('a pass names the closest limit, a fail the furthest', () => {
     expect(markdownOf(samples.pass)).toContain(
-      'Both outputs stay within tolerance on 3 seeded samples; features comes closest to its limit: max 0.0083, allowed 0.01.',
+      'Both outputs stay within tolerance on 3 samples; features comes closest to its limit: max is 0.0083, within the limit 0.01.',
     );
-    expect(markdownOf(samples.fail)).toContain('logits is furthest out: max Infinity, allowed 0.01.');
+    expect(markdownOf(samples.fail)).toContain(
+      'logits is furthest out: max is Infinity, above the limit 0.01.',
+    );
   });
 
   test('a run that stopped states where, with which code, and what to do; and shows what it had', () => {
@@ -220,4 +224,100 @@ test('the layers of a quantized model are listed by precision, those quantized i
   expect(markdown.indexOf('layer3.0.conv2')).toBeLessThan(
     markdown.indexOf('The model does not quantize it.'),
   );
+});
+
+describe('a verdict that a slice decided', () => {
+  const slice = { axis: 1, position: 4 };
+  const passed = sampleResult().verification!;
+  const [first, second] = passed.outputs;
+  const checks = [
+    { statistic: 'max', measured: 0.0083, limit: 0.01, pass: true, sample: 0 },
+    { statistic: 'RMS', measured: 0.5, limit: 0.001, pass: false, sample: 2, slice },
+  ];
+  const judged = {
+    fail: { ...second!, name: 'boxes', outcome: 'fail' as const, pass: false, checks },
+    inconclusive: {
+      ...second!,
+      name: 'boxes',
+      outcome: 'inconclusive' as const,
+      planted: [{ error: 'zeros' as const, slice: { axis: 1, positions: [4, 5] } }],
+    },
+  };
+  const factsOf = (outcome: keyof typeof judged, more = {}) => {
+    const verification = { ...passed, ...more, outcome, outputs: [first!, judged[outcome]] };
+    const section = present(forgeReport.page(sampleResult({ verification })).sections).find(
+      ({ id }) => id === 'accuracy',
+    );
+    const blocks = present(section!.blocks);
+    return {
+      facts: new Map(blocks.flatMap((block) => (block.kind === 'facts' ? block.facts : []))),
+      charts: blocks.flatMap((block) =>
+        block.kind === 'charts' ? block.charts.map(({ chart }) => chart) : [],
+      ),
+    };
+  };
+
+  test('shows the output, its slice, sample and margin, and charts that output first', () => {
+    const { facts, charts } = factsOf('fail');
+    expect(Object.fromEntries(facts)).toMatchObject({
+      samples: '3',
+      'decided by': 'boxes',
+      slice: 'position 4 of axis 1',
+      'worst sample': '2',
+      margin: '500 times the limit',
+    });
+    expect(charts[0]?.title).toContain('boxes');
+    expect(String(charts[0]?.marks)).toContain('position 4 of axis 1');
+  });
+
+  test('shows what the limits accept where it is undecided', () => {
+    const { facts, charts } = factsOf('inconclusive');
+    expect(JSON.stringify(facts.get('would pass too'))).toContain('zeros at positions 4, 5 of axis 1');
+    expect(charts[0]?.title).toContain('boxes');
+  });
+
+  test('counts samples by kind and names the worst where the result has them', () => {
+    const samples = ['cat.png', 'dog.png', 'zeros'].map((origin, at) => ({
+      origin,
+      kind: at < 2 ? 'data' : 'edge',
+    }));
+    const { facts } = factsOf('fail', { samplesFrom: { samples, available: 2 } });
+    expect(facts.get('samples')).toMatch(/^3, 2 .*, 1 /);
+    expect(facts.get('worst sample')).toBe('2, zeros');
+  });
+});
+
+test('nodes between Q and DQ compute in codes, and the pairs are no nodes', () => {
+  const { conversion } = sampleResult();
+  const node = (name: string, quantized: boolean) => ({
+    node: name,
+    op: 'Conv',
+    quantized,
+    rule: 'weighted',
+    reason: '',
+  });
+  const quantized = {
+    ...conversion!,
+    precision: 'int8' as const,
+    nodes: { total: 40, converted: 35, kept: 5, untouched: 0 },
+    convertedOps: { Conv: 10, Relu: 5, QuantizeLinear: 8, DequantizeLinear: 12 },
+    kept: [...conversion!.kept, { node: 'q', op: 'QuantizeLinear', rule: 'op-default', reason: '' }],
+    quantization: {
+      rest: 'fp16' as const,
+      method: 'entropy',
+      nodes: [node('a', true), node('b', true), node('c', false)],
+      rules: [],
+      activations: [{ tensor: 'x', amax: 1, scale: 0.1 }],
+      weights: 2,
+    },
+  };
+  expect(computedNodes(quantized)).toMatchObject({
+    all: 19,
+    lowered: [
+      { label: 'INT8', nodes: 2 },
+      { label: 'FP16', nodes: 13 },
+    ],
+    kept: { length: 4 },
+  });
+  expect(computedNodes(conversion!)).toMatchObject({ all: 122, lowered: [{ label: 'FP16', nodes: 118 }] });
 });

@@ -156,6 +156,12 @@ export const command = defineCommand({
 
 function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
   const { against, output, recording, checkCommand, budget, precision } = options;
+  const conversion = conversionFrom({
+    ...options,
+    precision: precision ?? defaultFormat.id,
+    ioTypes: 'keep',
+  });
+  const compared = comparisonOptionsOf(options);
   return {
     candidate,
     reference: against,
@@ -166,8 +172,9 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
     precision,
     build: buildOf(candidate, options),
     shapes: shapesOf(options.shapes),
-    ...comparisonOptionsOf(options),
-    conversion: conversionFrom({ ...options, precision: precision ?? defaultFormat.id, ioTypes: 'keep' }),
+    ...compared,
+    data: compared.data ?? conversion.calibration?.judging,
+    conversion,
   };
 }
 

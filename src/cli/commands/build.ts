@@ -125,7 +125,8 @@ function render(result: BuildReport, output: TextOutput): void {
   const computes = result.precisions === null ? [] : precisionLines(result.precisions, output.colors);
   for (const [index, line] of computes.entries())
     output.line(`  ${index === 0 ? 'computes' : '        '}  ${line}`);
-  for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
+  if (output.verbose)
+    for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
   renderIssues(
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,

@@ -4,10 +4,10 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { formatIds } from '../../formats/precision/formats/index.js';
 import { compareLayers, decideLayers } from '../../quality/layers/compare-layers.js';
 import { lossOf } from '../../quality/layers/loss.js';
 import type { LayerComparison } from '../../quality/layers/result.js';
+import { verifyPrecisions } from '../../quality/verify/result.js';
 import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { layersReport } from '../../report/layers-page.js';
 import { renderReport } from '../../report/read.js';
@@ -29,7 +29,7 @@ const commandOptions = {
   precision: choice({
     flags: '--precision <type>',
     describe: 'whose tolerances to use (default: the lowest precision in MODEL)',
-    choices: ['fp32', ...formatIds],
+    choices: verifyPrecisions,
   }),
   report: text({
     flags: '--report <file>',

@@ -2,10 +2,10 @@ import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { formatIds } from '../../formats/precision/formats/index.js';
-import { checkText, parseCheck } from '../../quality/verify/checks.js';
+import { checkText, parseCheck, worstFirst } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import type { CompareResult } from '../../quality/verify/compare-result.js';
+import { verifyPrecisions } from '../../quality/verify/result.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { compareReport } from '../../report/verify-page.js';
@@ -33,7 +33,7 @@ export const command = defineCommand({
     precision: choice({
       flags: '--precision <type>',
       describe: 'whose usual limits to use without tolerances and checks',
-      choices: ['fp32', ...formatIds],
+      choices: verifyPrecisions,
       default: 'fp32',
     }),
     report: errorReportOption,
@@ -129,10 +129,14 @@ function render(result: CompareResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   const side = ({ path, format, runner }: CompareResult['candidate']) =>
     `${bold(path)} ${dim(`(${format}${runner === null ? '' : `, ${runner}`})`)}`;
-  output.line(`${side(result.candidate)} against ${side(result.reference)}, ${plural(result.runs, 'run')}`);
-  output.line();
   const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
-  const rows = result.outputs.map((judged) => {
+  output.line(
+    `${colored[result.outcome]}  ${side(result.candidate)} against ${side(result.reference)}, ${plural(result.runs, 'run')}`,
+  );
+  for (const reason of result.reasons) output.line(`- ${reason}`);
+  output.line();
+  const outputs = worstFirst(result.outputs);
+  const rows = outputs.map((judged) => {
     const amount = (name: string) => {
       const found = judged.statistics.find((statistic) => statistic.name === name);
       return found === undefined ? '' : formatMeasure(found.amount);
@@ -148,17 +152,16 @@ function render(result: CompareResult, output: TextOutput): void {
   const [titles = '', ...lines] = table(head, rows);
   output.line(dim(titles));
   for (const [i, text] of lines.entries()) {
-    const outcome = result.outputs[i]?.outcome ?? 'inconclusive';
+    const outcome = outputs[i]?.outcome ?? 'inconclusive';
     output.line(text.replace(/^\S+/, colored[outcome]));
-    for (const line of detailsOf(result.outputs[i])) output.line(`  ${line}`);
+    for (const line of detailsOf(outputs[i])) output.line(`  ${line}`);
   }
   output.line();
   for (const [which, { unmatched }] of [['A', result.candidate] as const, ['B', result.reference] as const]) {
     if (unmatched.length > 0) output.line(dim(`only in ${which}: ${unmatched.join(', ')}`));
   }
   for (const warning of result.warnings) output.line(yellow(`! ${warning}`));
-  for (const reason of result.reasons) output.line(`- ${reason}`);
-  output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
+  output.line(`${dim('To repeat:')} ${result.repeat}`);
 }
 
 const columns = [

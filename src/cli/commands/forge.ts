@@ -21,7 +21,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
-import { renderWarnings } from '../text.js';
+import { missLines, renderWarnings } from '../text.js';
 import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
@@ -120,18 +120,19 @@ function render(result: ForgeResult, output: TextOutput): void {
   const tone = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow, error: colors.red }[
     verdict.outcome
   ];
-  if (conversion !== null) line(conversionSentence(conversion));
-  for (const origin of result.profileFrom) line(`Profile: ${originText(origin)}.`);
-  if (build !== null) line(engineSentence(build));
-  if (verification !== null) line(accuracySentence(verification));
-  if (result.engineVerification !== null) line(`The engine: ${accuracySentence(result.engineVerification)}`);
-  if (result.bench !== null) line(speedSentence(result.bench));
-  line();
   line(
     `${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}${error === null ? '' : ` ${colors.dim(error.code)}`}`,
   );
   for (const reason of verdict.reasons) line(`  ${colors.dim('·')} ${reason}`);
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
+  line();
+  if (verification !== null) line(accuracySentence(verification));
+  if (result.engineVerification !== null) line(`The engine: ${accuracySentence(result.engineVerification)}`);
+  if (conversion !== null) line(conversionSentence(conversion));
+  for (const origin of result.profileFrom) line(`Profile: ${originText(origin)}.`);
+  if (build !== null) line(engineSentence(build));
+  if (output.verbose) for (const miss of build?.why ?? []) for (const each of missLines(miss)) line(each);
+  if (result.bench !== null) line(speedSentence(result.bench));
   line();
   if (result.engine !== null) line(`engine  ${result.engine}`);
   if (result.report !== null) line(`report  ${result.report}`);

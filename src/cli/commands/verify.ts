@@ -3,13 +3,12 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { formatIds } from '../../formats/precision/formats/index.js';
-import { checkText } from '../../quality/verify/checks.js';
+import { checkText, worstFirst } from '../../quality/verify/checks.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
 import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
-import { formatMeasure } from '../../report/sentences.js';
+import { accuracySentence, formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionValues, text } from '../option.js';
@@ -33,7 +32,7 @@ const commandOptions = {
   precision: choice({
     flags: '--precision <type>',
     describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-    choices: ['fp32', ...formatIds],
+    choices: verifyPrecisions,
   }),
   report: errorReportOption,
   shapes: openShapesOption,
@@ -84,7 +83,7 @@ export const command = defineCommand({
         ...verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
         ...(options.report === undefined ? [] : [step('write', options.report)]),
       ],
-      resolved: { precision, seed: runs.seed, samples: runs.samples },
+      resolved: { precision, seed: runs.seed, samples: reference.plan.firstRound },
     };
   },
   render,
@@ -97,7 +96,11 @@ const requestOf = (candidate: string, options: OptionValues<typeof commandOption
 
 function render(result: VerifyResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
-  output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
+  const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
+  output.line(`${colored[result.outcome]}  ${bold(result.candidate)} against ${bold(result.reference)}`);
+  for (const reason of result.reasons) output.line(`- ${reason}`);
+  output.line();
+  output.line(accuracySentence(result));
   output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
   if (result.roundedValues > 0)
     output.line(
@@ -111,8 +114,7 @@ function render(result: VerifyResult, output: TextOutput): void {
   }
   const guess = guessLine(result.inputs);
   if (guess !== null) output.line(`  ${dim(guess)}`);
-  const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
-  for (const judged of result.outputs) {
+  for (const judged of worstFirst(result.outputs)) {
     output.line();
     output.line(
       `${colored[judged.outcome]}  ${bold(judged.name)}  ${dim(`${judged.dtype} [${judged.shape.join(', ')}], ${plural(judged.elements, 'element')}`)}`,
@@ -120,29 +122,19 @@ function render(result: VerifyResult, output: TextOutput): void {
     for (const line of outputLines(judged)) output.line(`  ${line}`);
   }
   output.line();
-  for (const reason of result.reasons) output.line(`- ${reason}`);
-  output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
+  output.line(`${dim('To repeat:')} ${result.repeat}`);
   if (result.next === undefined) return;
   output.line(result.next.message);
   if (result.next.command !== null) output.line(`${dim('Next:')} ${result.next.command}`);
 }
 
-/** Four statistics a line, then what decided. */
-function outputLines({ statistics, checks, tolerance }: VerifiedOutput): readonly string[] {
-  const cells = statistics.map(({ name, amount }) => `${name} ${formatMeasure(amount)}`.padEnd(28));
-  const lines: string[] = [];
-  for (let at = 0; at < cells.length; at += 4)
-    lines.push(
-      cells
-        .slice(at, at + 4)
-        .join('')
-        .trimEnd(),
-    );
-  lines.push(...checks.map(checkText));
-  if (tolerance !== null) {
-    lines.push(
-      `allowed: ${formatMeasure(tolerance.absolute)} + ${formatMeasure(tolerance.relative)} * |reference| (${tolerance.why})`,
-    );
-  }
-  return lines;
-}
+/** What decided, then the statistics. */
+const outputLines = (output: VerifiedOutput): readonly string[] => [
+  ...output.checks.map(checkText),
+  ...(output.tolerance === null
+    ? []
+    : [
+        `allowed: ${formatMeasure(output.tolerance.absolute)} + ${formatMeasure(output.tolerance.relative)} * |reference| (${output.tolerance.why})`,
+      ]),
+  `error: ${shortStatistics(output)}`,
+];

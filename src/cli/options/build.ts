@@ -5,9 +5,18 @@ import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
-import { choice, flag, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
+import {
+  advanced,
+  choice,
+  flag,
+  inConfig,
+  type OptionTable,
+  type OptionValues,
+  option,
+  text,
+} from '../option.js';
 import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
-import { placeOf } from './comparison.js';
+import { placeOf, preparationOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
 
 /** Sizes of trtexec's users: one profile of three options. */
@@ -47,6 +56,16 @@ const targetOptions = {
   }),
 };
 
+const { calibration, keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache } =
+  conversionOptions('conversion: ');
+
+/** What a first conversion needs, on the command line; the rest of a conversion is in the configuration file. */
+const firstConversionOptions = {
+  calibration,
+  ...preparationOptions,
+  ...advanced({ keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache }),
+};
+
 /** Every option that decides what is built, besides profiles. */
 export const recipeOptions = {
   ...targetOptions,
@@ -64,7 +83,7 @@ export const recipeOptions = {
   }),
   ...configOnly(conversionOptions('conversion: ')),
   ...configOnly(calibrationPlaceOptions()),
-  calibration: conversionOptions('').calibration,
+  ...firstConversionOptions,
   workspace: option({
     flags: '--workspace <size>',
     group: 'Builder',
@@ -128,7 +147,7 @@ export const buildOptions = {
     advanced: true,
   }),
 };
-export type BuildOptionValues = OptionValues<typeof buildOptions>;
+export type BuildOptionValues = OptionValues<typeof buildOptions> & { readonly inputs?: readonly string[] };
 
 /** Who builds; not part of what is built, so `cache why` does not ask. */
 export const builderOption = {
@@ -157,7 +176,7 @@ export function buildRequest(model: string, options: BuildOptionValues): BuildOp
 
 /** The same without a model and its profiles. */
 export function recipeRequest(
-  options: OptionValues<typeof recipeOptions>,
+  options: OptionValues<typeof recipeOptions> & Pick<BuildOptionValues, 'inputs'>,
 ): Omit<BuildOptions, 'model' | 'profiles' | 'batch'> {
   const settings = parseBuilderConfig(options.builderConfig);
   const { workspace } = options;

@@ -1,15 +1,10 @@
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
+import { preprocessings } from '../../formats/images/preprocess.js';
+import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
-import {
-  integer,
-  parseNamedFile,
-  parseSetting,
-  parseTolerance,
-  parseValueRange,
-  splitAtCommas,
-} from '../values.js';
+import { integer, number, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
 import { shapesOf } from './shapes.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
@@ -96,6 +91,27 @@ export const seedOption = option({
   default: 0,
 });
 
+/** What samples are read from. */
+export const sampleFiles =
+  'npz, npy, NAME=@FILE.npy, images, WAV, a recorded stream, a folder or a list (.txt) of them';
+
+/** How samples that are images become inputs. */
+export const preparationOptions = {
+  preprocess: choice({
+    flags: '--preprocess <name>',
+    group: 'Inputs',
+    describe: 'how images among the samples are prepared, as in evaluations',
+    choices: Object.keys(preprocessings),
+  }),
+  imgsz: option({
+    flags: '--imgsz <pixels>',
+    group: 'Inputs',
+    describe:
+      'width and height of those images where the model leaves them open (default: that of --preprocess)',
+    parse: integer(16, 8192),
+  }),
+};
+
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {
   seed: option({
@@ -107,7 +123,8 @@ export const comparisonOptions = {
   samples: option({
     flags: '--samples <count>',
     group: 'Inputs',
-    describe: 'how many sets of inputs (default: 3)',
+    describe:
+      'how many samples: the first of the data (default: 32 at most), or drawn ones (default: 3, more where they do not decide)',
     parse: integer(1, 10_000),
   }),
   valRange: option({
@@ -118,14 +135,13 @@ export const comparisonOptions = {
     parse: parseValueRange,
     repeat: true,
   }),
-  inputs: option({
-    flags: '--inputs <name=@file>',
+  inputs: text({
+    flags: '--inputs <file>',
     group: 'Inputs',
-    advanced: true,
-    describe: 'an npy file for an input',
-    parse: parseNamedFile,
+    describe: `samples to compare on (default: drawn): ${sampleFiles}; inputs that they lack are drawn`,
     repeat: true,
   }),
+  ...preparationOptions,
   ...toleranceOptions,
   threads: option({
     flags: '--threads <count>',
@@ -158,16 +174,26 @@ export const verifyRequestOf = (
 /** The options as the verify room takes them. */
 export function comparisonOptionsOf(
   options: ComparisonOptionValues,
-): Pick<VerifyRequest, 'ranges' | 'files' | 'atol' | 'rtol' | 'threads'> &
-  Required<Pick<VerifyRequest, 'seed' | 'samples'>> {
-  const { seed = 0, samples = 3, valRange, inputs, atol, rtol, threads } = options;
+): Pick<VerifyRequest, 'ranges' | 'data' | 'seed' | 'samples' | 'atol' | 'rtol' | 'threads'> {
+  const { seed, samples, valRange, inputs, preprocess, imgsz, atol, rtol, threads } = options;
   return {
     seed,
     samples,
     ranges: valRange,
-    files: inputs,
+    data: inputs.length === 0 ? undefined : { files: inputs, preprocess, imgsz },
     atol: atol.flat(),
     rtol: rtol.flat(),
     threads,
   };
 }
+
+/** How much of what is decoded or classified must be the same. */
+export const minAgreementOption = option({
+  flags: '--min-agreement <share>',
+  group: 'Tolerances',
+  advanced: true,
+  describe:
+    'share of tokens, durations or classes that must be the same; below it nothing is decided, and below 0.95 it fails',
+  parse: number(0, 1),
+  default: MIN_AGREEMENT,
+});

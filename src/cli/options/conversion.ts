@@ -1,7 +1,7 @@
 import { calibrationOf } from '../../engines/calibration/calibration.js';
+import { commonFiles } from '../../engines/calibration/read-samples.js';
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
-import { preprocessings } from '../../formats/images/preprocess.js';
 import {
   calibrationMethods,
   DEFAULT_METHOD,
@@ -20,7 +20,7 @@ import type { ConversionOptions } from '../../formats/precision/options.js';
 import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
 import { integer, number, pattern, splitAtCommas } from '../values.js';
-import { placeOptions } from './comparison.js';
+import { placeOptions, preparationOptions, sampleFiles } from './comparison.js';
 
 /** Defaults of --data-max lower than the largest value. */
 const dataLimits = floatFormats
@@ -70,7 +70,7 @@ export const conversionOptions = (prefix = '') => ({
   calibration: text({
     flags: '--calibration <file>',
     group: 'Calibration',
-    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: npz, npy, NAME=@FILE.npy, images, WAV, a recorded stream, a folder or a list (.txt) of them`,
+    describe: `${prefix}samples for int8, fp8 and better int4, nvfp4: ${sampleFiles}`,
     repeat: true,
   }),
   calibrationMethod: option({
@@ -85,18 +85,7 @@ export const conversionOptions = (prefix = '') => ({
     group: 'Calibration',
     describe: `${prefix}ranges of quantized tensors: read where it is there, else written (.json, or TensorRT's table)`,
   }),
-  preprocess: choice({
-    flags: '--preprocess <name>',
-    group: 'Calibration',
-    describe: `${prefix}how images of --calibration are prepared, as in evaluations`,
-    choices: Object.keys(preprocessings),
-  }),
-  imgsz: option({
-    flags: '--imgsz <pixels>',
-    group: 'Calibration',
-    describe: `${prefix}width and height of those images where the model leaves them open (default: that of --preprocess)`,
-    parse: integer(16, 8192),
-  }),
+  ...preparationOptions,
   dataMax: option({
     flags: '--data-max <number>',
     group: 'What stays FP32',
@@ -139,14 +128,18 @@ type ConversionOptionValues = OptionValues<ReturnType<typeof conversionOptions>>
 
 /**
  * The options as conversions take them, calibrated on the CPU unless another place is passed. A place changes nothing without samples: a configuration file
- * sets it for all commands. Throws TF_USAGE for other options without effect: without a calibration, or where the graph is built as it is.
+ * sets it for all commands. A part of the samples is held out of the ranges unless `inputs` names others that judge. Throws TF_USAGE for other options without effect: without a calibration, or where the graph is built as it is.
  */
 export function conversionFrom(
-  options: ConversionOptionValues & { readonly precision: FormatId | 'as-is' },
+  options: ConversionOptionValues & {
+    readonly precision: FormatId | 'as-is';
+    readonly inputs?: readonly string[];
+  },
   place: PlaceOptions = {},
 ): ConversionOptions {
   const { keepNodes, keepOps, convertOps, ioTypes, initMax, dataMax, maxReductionDepth, rest } = options;
-  const { calibration: data, preprocess, imgsz } = options;
+  const { calibration: data, preprocess, imgsz, inputs = [] } = options;
+  assertApart(inputs, data);
   // Floating-point types read extremes alone, for which the order of samples does not count.
   const method = quantizedFormatNamed(options.precision) === undefined ? 'max' : options.calibrationMethod;
   const { calibrationCache: cache } = options;
@@ -184,8 +177,28 @@ export function conversionFrom(
     calibration:
       data.length === 0 && cache === undefined
         ? undefined
-        : calibrationOf({ data, method, cache, preprocess, imgsz, ...place }),
+        : calibrationOf({
+            ...{ data, method, cache, preprocess, imgsz, ...place },
+            part: inputs.length === 0 ? 'calibration' : undefined,
+          }),
   };
+}
+
+/** Throws TF_USAGE for samples that ranges are made from and that would judge them too. */
+function assertApart(inputs: readonly string[], data: readonly string[]): void {
+  const [both] =
+    data.length === 0
+      ? []
+      : commonFiles(
+          inputs.filter((file) => file !== 'random'),
+          data,
+        );
+  if (both === undefined) return;
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `${both} is in --inputs and in --calibration: what the ranges are made from cannot judge them.`,
+    { remedy: 'Remove --inputs: a part of --calibration is held out to judge. Or pass other samples.' },
+  );
 }
 
 const operators = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));

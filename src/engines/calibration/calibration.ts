@@ -110,6 +110,10 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       if (found?.identity === null) return 'unknown';
       return data.length === 0 && method === undefined ? found!.identity.method : methodText(chosen);
     },
+    judging:
+      data.length === 0 || part === 'held-out'
+        ? undefined
+        : { files: data, preprocess, imgsz, ...(part === undefined ? {} : { part: 'held-out' }) },
     facts: () => ({
       data: [...data],
       samples: ran,

@@ -5,7 +5,7 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
 import { inDtype } from '../run/inputs.js';
 import type { Binding } from '../runtime/session.js';
-import { checkInputs } from '../runtime/session-inputs.js';
+import { checkInputs, rejectUnknown } from '../runtime/session-inputs.js';
 import { type CalibrationSample, ofSample, type SampleSource } from './sample-source.js';
 
 const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32', 'float64']);
@@ -24,7 +24,8 @@ export async function* preparedSamples(
   for (const source of sources)
     for await (const sample of source.samples(inputs)) {
       throwIfCancelled(signal, 'reading the calibration data');
-      const tensors = converted(sample, inputs);
+      const { inputs: tensors } = typedSample(sample, inputs);
+      ofSample(sample.origin, () => checkInputs(inputs, tensors));
       for (const [name, tensor] of tensors) note(largest, name, tensor, sample.origin);
       began(sample.origin);
       yield tensors;
@@ -40,17 +41,20 @@ export async function* preparedSamples(
       );
 }
 
-function converted({ origin, inputs: tensors }: CalibrationSample, inputs: readonly Binding[]): NamedTensors {
-  return ofSample(origin, () => {
-    const typed = [...tensors].map(([name, tensor]): [string, Tensor] => {
-      const binding = inputs.find((input) => input.name === name);
-      return [name, binding === undefined ? tensor : inDtype(binding, tensor, name)];
-    });
-    const result = new Map(typed);
-    checkInputs(inputs, result);
-    return result;
+/** A sample in the types of the inputs; it may lack some. Throws TF_SESSION_INPUT for names, types and shapes that are not those of the inputs, with the sample. */
+export const typedSample = (
+  { origin, inputs: tensors }: CalibrationSample,
+  inputs: readonly Binding[],
+): CalibrationSample =>
+  ofSample(origin, () => {
+    rejectUnknown(inputs, tensors.keys());
+    const own = inputs.filter(({ name }) => tensors.has(name));
+    const typed = new Map(
+      own.map((input) => [input.name, inDtype(input, tensors.get(input.name)!, input.name)]),
+    );
+    checkInputs(own, typed);
+    return { origin, inputs: typed };
   });
-}
 
 function note(largest: Map<string, number>, name: string, tensor: Tensor, origin: string): void {
   if (!floats.has(tensor.dtype)) return;

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.js';
@@ -67,6 +67,13 @@ export function readSamples(
   if (audio.length > 0) sources.push(audioSamples(audio));
   if (images.length > 0) sources.push(imageSamples(images, imagePreparation(preparation)));
   return sources;
+}
+
+/** The files among samples that other samples have too. Throws what `readSamples` throws of names. */
+export function commonFiles(data: readonly string[], others: readonly string[]): readonly string[] {
+  const paths = (each: readonly string[]) => each.flatMap(filesOf).map(({ path }) => realpathSync(path));
+  const known = new Set(paths(others));
+  return paths(data).filter((path) => known.has(path));
 }
 
 function imagePreparation({ preprocess, imgsz }: Preparation): ImagePreparation {

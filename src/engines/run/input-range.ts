@@ -1,7 +1,8 @@
+import { nodeLabel } from '../../formats/onnx/graph.js';
 import { channelAxis } from '../../formats/onnx/image-layout.js';
-import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/value-uses.js';
 import type { Spread } from '../../formats/tensor/random.js';
+import { firstBeyond, isIntegerDtype } from '../../formats/tensor/values.js';
 import type { Binding } from '../runtime/session.js';
 
 /** How the elements of one input are drawn, and why so. */
@@ -15,6 +16,8 @@ export interface InputRange {
 const UNBOUNDED_HIGH = 9;
 /** Trip counts, repetitions and sizes made from an input. */
 const SMALL_HIGH = 4;
+/** Constants that a value is compared with one by one; more are data. */
+const MOST_COMPARED = 64;
 
 /** What the dimensions of a run are. */
 export interface RunSizes {
@@ -34,14 +37,13 @@ export function chooseRange(input: Binding, uses: ValueUses, sizes: RunSizes): I
   const reached = uses.reached(input.name);
   if (input.dtype === 'bool') return boolRange(input, reached);
   if (/float/.test(input.dtype)) return floatRange(input, reached);
-  return integerRange(input, reached, uses, sizes);
+  return integerRange(input, uses, sizes);
 }
 
 function boolRange(input: Binding, reached: readonly Use[]): InputRange {
-  const rank = input.shape?.length ?? 0;
   const decides = reached.some(({ node, index }) => node.opType === 'If' && index === 0);
-  if (decides || rank === 0)
-    return { spread: { kind: 'uniform', low: 0, high: 1 }, reason: 'false or true, a switch' };
+  if (decides || isSingle(input))
+    return { spread: { kind: 'uniform', low: 0, high: 1, first: [1, 0] }, reason: 'false or true, a switch' };
   return { spread: { kind: 'mask' }, reason: 'a mask: ones first, then zeros' };
 }
 
@@ -62,9 +64,9 @@ function floatRange(input: Binding, reached: readonly Use[]): InputRange {
   for (const { node, index } of reached) {
     const domain = domains.get(node.opType);
     if (domain !== undefined && index === 0) {
-      return uniform(domain[0], domain[1], `where ${label(node)} is defined`);
+      return uniform(domain[0], domain[1], `where ${nodeLabel(node)} is defined`);
     }
-    if (node.opType === 'GridSample' && index === 1) return uniform(-1, 1, `positions in ${label(node)}`);
+    if (node.opType === 'GridSample' && index === 1) return uniform(-1, 1, `positions in ${nodeLabel(node)}`);
   }
   const channels = channelAxis(input.shape);
   const isImage =
@@ -74,33 +76,90 @@ function floatRange(input: Binding, reached: readonly Use[]): InputRange {
   return { spread: { kind: 'normal', mean: 0, deviation: 1 }, reason: 'normal, mean 0, deviation 1' };
 }
 
-function integerRange(input: Binding, reached: readonly Use[], uses: ValueUses, sizes: RunSizes): InputRange {
-  const { longest } = sizes;
+function integerRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRange {
+  const reached = uses.reached(input.name, true);
+  const compared = reached.flatMap((use) => comparedNumbers(use, uses).map((at) => ({ use, at })));
+  const sides = bothSides(compared).filter(
+    (side) => !isIntegerDtype(input.dtype) || firstBeyond(input.dtype, [side]) < 0,
+  );
+  const within = (low: number, high: number, why: string) => uniform(low, high, why, sides);
   const bounds = reached.flatMap((use) => {
-    const rows = indexedRows(use, uses, sizes);
-    return rows === undefined
-      ? []
-      : [{ high: rows - 1 - use.offset, low: -Math.min(0, use.offset), use, rows }];
+    const found = rowsOf(use, uses, sizes);
+    if (found === undefined) return [];
+    const { from, rows } = found;
+    const ends = [from, from + rows - 1].map((end) => (end - use.offset) / use.scale);
+    const [low, high] = [Math.max(0, Math.ceil(Math.min(...ends))), Math.floor(Math.max(...ends))];
+    // Below zero are the ends of a branch for negative indices.
+    return high < low ? [] : [{ high, low, use, rows }];
   });
   if (bounds.length > 0) {
     const tightest = bounds.reduce((least, bound) => (bound.high < least.high ? bound : least));
     const low = Math.max(...bounds.map((bound) => bound.low));
-    const target = label(tightest.use.node);
-    return uniform(low, Math.max(low, tightest.high), `indices into the ${tightest.rows} rows of ${target}`);
+    const target = nodeLabel(tightest.use.node);
+    return within(low, Math.max(low, tightest.high), `indices into the ${tightest.rows} rows of ${target}`);
   }
-  if (/mask/i.test(input.name) || reached.some(isMaskUse)) {
+  const isFlag = reached.some(isMaskUse) && compared.every(({ at }) => at === 0 || at === 1);
+  if (isFlag && isSingle(input)) return uniform(0, 1, 'a switch', [1, 0]);
+  if (/mask/i.test(input.name) || isFlag) {
     return { spread: { kind: 'mask' }, reason: 'a mask: ones first, then zeros' };
   }
   const count = reached.find(decidesShape);
-  if (count !== undefined) return uniform(1, SMALL_HIGH, `a count or size for ${label(count.node)}`);
-  const compared = reached.find(({ node }) => /^(Less|Greater)(OrEqual)?$/.test(node.opType));
-  if (compared !== undefined || /len(gth)?s?$/i.test(input.name)) {
+  if (count !== undefined) return within(1, SMALL_HIGH, `a count or size for ${nodeLabel(count.node)}`);
+  const { longest } = sizes;
+  const length = reached.find((use) => isOrdering(use) && (uses.constants(operand(use))?.length ?? 2) > 1);
+  if (length !== undefined || /len(gth)?s?$/i.test(input.name)) {
     const why =
-      compared === undefined ? 'a length by its name' : `a length, compared in ${label(compared.node)}`;
-    return uniform(Math.ceil(longest / 2), longest, why);
+      length === undefined ? 'a length by its name' : `a length, compared in ${nodeLabel(length.node)}`;
+    return within(Math.ceil(longest / 2), longest, why);
   }
-  if (reached.some(({ node }) => node.opType === 'Equal')) return uniform(0, 1, 'compared for equality');
+  const [one] = compared;
+  if (one !== undefined && sides.length > 0)
+    return within(Math.min(...sides), Math.max(...sides), `both sides of ${nodeLabel(one.use.node)}`);
+  if (reached.some(({ node }) => node.opType === 'Equal'))
+    return uniform(0, 1, 'compared for equality', [1, 0]);
   return uniform(0, UNBOUNDED_HIGH, 'nothing in the graph bounds it');
+}
+
+const isOrdering = ({ node }: Use): boolean => /^(Less|Greater)(OrEqual)?$/.test(node.opType);
+const operand = ({ node, index }: Use): string => node.input[1 - index] ?? '';
+
+/** The single numbers that a use compares with, as they are before what was multiplied and added; not those of one-hot rows and positions. */
+function comparedNumbers(use: Use, uses: ValueUses): readonly number[] {
+  if (use.node.opType !== 'Equal' && !isOrdering(use)) return [];
+  const numbers = Array.from(uses.constants(operand(use), MOST_COMPARED) ?? []);
+  if (numbers.length > 1 && (isOrdering(use) || comparedRows(use, uses) !== undefined)) return [];
+  return numbers.map((number) => Math.floor((number - use.offset) / use.scale));
+}
+
+/** Integers on both sides of every comparison, those that decide most first. Nothing below 0 differs from 1 for Equal with 0. */
+function bothSides(compared: readonly { readonly use: Use; readonly at: number }[]): readonly number[] {
+  const ats = compared.map(({ at }) => at);
+  const ordered = compared.filter(({ use }) => isOrdering(use)).map(({ at }) => at);
+  const ends = ordered.length === 0 ? [] : [Math.max(...ordered) + 1, Math.min(...ordered) - 1];
+  const below = ats.filter((at) => at !== 0 || ordered.includes(at)).map((at) => at - 1);
+  return [...new Set([...ends, ...ats, ...ats.map((at) => at + 1), ...below])];
+}
+
+/** The rows that a value chooses from, `from` the first on. */
+export interface Rows {
+  readonly from: number;
+  readonly rows: number;
+}
+
+/** The rows that a use chooses from, by index or by comparison with the number of each; undefined when it does not, or they are not known. */
+export function rowsOf(use: Use, uses: ValueUses, sizes: RunSizes): Rows | undefined {
+  const rows = indexedRows(use, uses, sizes);
+  return rows === undefined ? comparedRows(use, uses) : { from: 0, rows };
+}
+
+/** The numbers, one after the other, that a value is compared with for a one-hot row. */
+function comparedRows(use: Use, uses: ValueUses): Rows | undefined {
+  const numbers = use.node.opType === 'Equal' ? uses.constants(operand(use)) : undefined;
+  if (numbers === undefined || numbers.length < 2) return undefined;
+  const from = numbers[0]!;
+  return Array.prototype.every.call(numbers, (number, at) => number === from + at)
+    ? { from, rows: numbers.length }
+    : undefined;
 }
 
 /** How many rows a use lets an index choose from; undefined when it is no index, or the rows are not known. */
@@ -138,7 +197,8 @@ function indexedRows(use: Use, uses: ValueUses, { shapes, sizes }: RunSizes): nu
 }
 
 /** Attention masks are multiplied, subtracted from one, or turned into a condition. */
-function isMaskUse({ node, index }: Use): boolean {
+function isMaskUse({ node, index, scale }: Use): boolean {
+  if (scale !== 1) return false;
   return (
     (node.opType === 'Where' && index === 0) ||
     ['Mul', 'And', 'Or', 'Not'].includes(node.opType) ||
@@ -146,9 +206,10 @@ function isMaskUse({ node, index }: Use): boolean {
   );
 }
 
-const uniform = (low: number, high: number, why: string): InputRange => ({
-  spread: { kind: 'uniform', low, high },
+const isSingle = ({ shape }: Binding): boolean => shape?.every((size) => size === 1) ?? false;
+
+/** `first` are drawn before the rest of the range, as far as they are in it. */
+const uniform = (low: number, high: number, why: string, first: readonly number[] = []): InputRange => ({
+  spread: { kind: 'uniform', low, high, first: first.filter((value) => value >= low && value <= high) },
   reason: `${low} to ${high}, ${why}`,
 });
-
-const label = (node: NodeProto): string => `${node.opType} "${node.name || node.output[0] || ''}"`;

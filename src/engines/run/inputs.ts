@@ -5,7 +5,14 @@ import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { type ByteFloat, isByteFloat } from '../../formats/tensor/low-precision.js';
 import { readNpy } from '../../formats/tensor/npy.js';
-import { isRandomDtype, type RandomStream, randomStream, randomTensor } from '../../formats/tensor/random.js';
+import {
+  eachOnce,
+  isRandomDtype,
+  type RandomDtype,
+  type RandomStream,
+  randomStream,
+  randomTensor,
+} from '../../formats/tensor/random.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import {
   elementsOf,
@@ -20,6 +27,7 @@ import {
   tensorFrom,
 } from '../../formats/tensor/values.js';
 import type { Binding } from '../runtime/session.js';
+import { blankRow, edgeValue, type Sample } from './edge-samples.js';
 import { chooseRange, type InputRange } from './input-range.js';
 import { resolveShapes } from './input-shapes.js';
 import type { DescribedInput } from './run-result.js';
@@ -43,7 +51,9 @@ export interface PlannedInput {
   readonly from: string;
   /** Axes whose size was guessed; absent where none was. */
   readonly guessedAxes?: readonly number[];
-  readonly tensor: (seed: number, sample: number) => Tensor;
+  /** How its elements are drawn; absent where a file has them. */
+  readonly range?: InputRange;
+  readonly tensor: (seed: number, sample: Sample) => Tensor;
 }
 
 /**
@@ -83,7 +93,8 @@ export function planInputs(
       shape,
       from: range.reason,
       guessedAxes: guessedAxes.get(name),
-      tensor: (seed, sample) => draw(input, shape, range, randomStream(seed, `${name}/${sample}`)),
+      range,
+      tensor: (seed, sample) => draw(input, shape, range, seed, sample),
     };
   });
 }
@@ -95,7 +106,7 @@ export const describedInput = ({
   shape,
   from,
   guessedAxes,
-}: Omit<PlannedInput, 'tensor'>): DescribedInput => ({
+}: Omit<PlannedInput, 'range' | 'tensor'>): DescribedInput => ({
   name,
   dtype,
   shape: [...shape],
@@ -117,8 +128,8 @@ function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, rea
   return Math.max(1, ...(open.length > 0 ? open : inner).map(({ size }) => size));
 }
 
-/** All inputs of one sample. */
-export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: number): NamedTensors =>
+/** All inputs of one sample: a random one by its number, or one at the edges of what is drawn. */
+export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: Sample): NamedTensors =>
   new Map(plan.map((input) => [input.name, input.tensor(seed, sample)]));
 
 /** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else, and an integer that does not fit, is TF_SESSION_INPUT. */
@@ -207,9 +218,15 @@ function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high:
 }
 
 /** A mistyped shape needs more memory than there can be. */
-function draw(input: Binding, shape: readonly number[], range: InputRange, stream: RandomStream): Tensor {
+function draw(
+  input: Binding,
+  shape: readonly number[],
+  range: InputRange,
+  seed: number,
+  sample: Sample,
+): Tensor {
   try {
-    return drawn(input, shape, range, stream);
+    return drawn(input, shape, range, seed, sample);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
     throw new TrtforgeError(
@@ -221,12 +238,12 @@ function draw(input: Binding, shape: readonly number[], range: InputRange, strea
 }
 
 function drawn(
-  input: Binding,
+  { name, dtype }: Binding,
   shape: readonly number[],
-  { spread }: InputRange,
-  stream: RandomStream,
+  range: InputRange,
+  seed: number,
+  sample: Sample,
 ): Tensor {
-  const { name, dtype } = input;
   if (!isRandomDtype(dtype)) {
     throw new TrtforgeError(
       'TF_SESSION_INPUT',
@@ -236,11 +253,25 @@ function drawn(
       },
     );
   }
-  if (spread.kind !== 'mask') return randomTensor(dtype, shape, spread, stream);
-  const ones = maskOf(shape, stream);
-  if (dtype === 'bool') return tensorFrom(dtype, shape, Uint8Array.from(ones));
-  if (isIntegerDtype(dtype)) return integerTensor(dtype, shape, ones);
-  return floatTensor(dtype, shape, ones);
+  const { spread } = range;
+  const value = edgeValue({ dtype, range }, sample);
+  if (value !== undefined) return tensorOf(dtype, shape, new Float64Array(elementCount(shape)).fill(value));
+  const number = typeof sample === 'number' ? sample : 0;
+  const stream = randomStream(seed, `${name}/${number}`);
+  if (spread.kind === 'mask') return tensorOf(dtype, shape, maskOf(shape, stream));
+  const once = spread.kind === 'uniform' ? eachOnce(spread, randomStream(seed, name)) : undefined;
+  const before = number * elementCount(shape);
+  const tensor = randomTensor(dtype, shape, spread, stream, (element) => once?.(before + element));
+  if (sample !== 'one zero row' || !isFloatDtype(dtype)) return tensor;
+  const values = float32Values(tensor);
+  blankRow(values, shape, range);
+  return floatTensor(dtype, shape, values);
+}
+
+function tensorOf(dtype: RandomDtype, shape: readonly number[], values: Float32Array | Float64Array): Tensor {
+  if (dtype === 'bool') return tensorFrom(dtype, shape, Uint8Array.from(values));
+  if (isIntegerDtype(dtype)) return integerTensor(dtype, shape, values);
+  return floatTensor(dtype, shape, Float32Array.from(values));
 }
 
 /** Along the last axis ones, at least half of them, then zeros: as a padded batch has it. */

@@ -1,5 +1,5 @@
 import { elementCount } from '../tensor/dtype.js';
-import { float32Values } from '../tensor/values.js';
+import { numbersOf } from '../tensor/values.js';
 import { bodiesOf, type GraphView, visitMainGraphs } from './graph.js';
 import type { ModelLike } from './model.js';
 import type { NodeProto, TensorProto } from './onnx_pb.js';
@@ -11,6 +11,15 @@ export interface Use {
   readonly index: number;
   /** What was added to the value on its way here, when every step was known: an id that is shifted by 1 indexes one further. */
   readonly offset: number;
+  /** What the value was multiplied by, before `offset` was added; 1 unless scaled ones are asked for. */
+  readonly scale: number;
+}
+
+/** The values that carry an input on: multiplied by `scale` (1 where it is absent), then shifted. */
+interface Onward {
+  readonly names: readonly string[];
+  readonly offset: number;
+  readonly scale?: number;
 }
 
 /** Nodes that hand their first input on, perhaps in another type or shape. */
@@ -39,6 +48,14 @@ const chosenInputs: Readonly<Record<string, readonly number[]>> = {
   GatherND: [0],
 };
 
+/** Nodes that change no element of a constant, or only its type. */
+const keepsElements = /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Flatten|Expand|Tile)$/;
+/** Between a comparison with 0 and what it adds to a negative index. */
+const wrapSteps = /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Expand|Mul|Where)$/;
+/** Constants with more elements are data. */
+const MOST_CONSTANTS = 2 ** 18;
+const MOST_STEPS = 8;
+
 const countInputs: ReadonlyMap<string, readonly number[]> = new Map(
   Object.entries({
     Range: [0, 1, 2],
@@ -64,6 +81,7 @@ export class ValueUses {
   readonly #uses = new Map<string, { node: NodeProto; index: number; view: GraphView }[]>();
   /** Outputs of the bodies of If, and what they are called outside. */
   readonly #left = new Map<string, string>();
+  readonly #producers = new Map<string, NodeProto>();
   readonly #initializers = new Map<string, TensorProto>();
   readonly #shapes = new Map<string, readonly (number | string | null)[]>();
 
@@ -72,21 +90,28 @@ export class ValueUses {
     for (const view of visitMainGraphs(model.proto)) this.#collect(view);
   }
 
-  /** Every place that a value reaches unchanged but for type, shape and a known offset. Bodies of Loop, Scan and If are entered, those of If left again. */
-  reached(name: string): readonly Use[] {
+  /**
+   * Every place that a value reaches unchanged but for type, shape and a known offset. Bodies of Loop, Scan and If are entered, those of If left again.
+   * With `isScaled` also past constants that it is multiplied with, divided by or subtracted from; where that happens counts as a use too.
+   */
+  reached(name: string, isScaled = false): readonly Use[] {
     const found: Use[] = [];
     const seen = new Set<string>();
-    const queue: { name: string; offset: number }[] = [{ name, offset: 0 }];
+    const queue = [{ name, offset: 0, scale: 1 }];
     for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
-      const key = `${at.offset}/${at.name}`;
+      const { offset, scale } = at;
+      const key = `${offset}/${scale}/${at.name}`;
       if (seen.has(key) || seen.size > 10_000) continue;
       seen.add(key);
       const outside = this.#left.get(at.name);
       if (outside !== undefined) queue.push({ ...at, name: outside });
       for (const { node, index, view } of this.#uses.get(at.name) ?? []) {
         const onward = this.#onward(node, index, view);
-        if (onward === undefined) found.push({ node, index, offset: at.offset });
-        else for (const next of onward.names) queue.push({ name: next, offset: at.offset + onward.offset });
+        const { names = [], offset: shift = 0, scale: factor = 1 } = onward ?? {};
+        if (onward === undefined || factor !== 1) found.push({ node, index, offset, scale });
+        if (factor !== 1 && !isScaled) continue;
+        for (const next of names)
+          queue.push({ name: next, offset: offset * factor + shift, scale: scale * factor });
       }
     }
     return found;
@@ -108,11 +133,36 @@ export class ValueUses {
 
   /** The one number of a constant with a single element. */
   constant(name: string): number | undefined {
+    const values = this.constants(name, 1);
+    return values?.length === 1 ? values[0] : undefined;
+  }
+
+  /** The numbers of a constant, also in another type or shape, or counted by Range; undefined for other values and large ones. */
+  constants(name: string, most = MOST_CONSTANTS, steps = MOST_STEPS): ArrayLike<number> | undefined {
+    const node = this.#producers.get(name);
+    if (node?.opType === 'Range' && steps > 0) {
+      const [start = NaN, limit = NaN, delta = NaN] = node.input.map(
+        (end) => this.constants(end, 1, steps - 1)?.[0],
+      );
+      const length = Math.ceil((limit - start) / delta);
+      return length <= most ? Array.from({ length }, (_, at) => start + at * delta) : undefined;
+    }
+    if (node !== undefined && keepsElements.test(node.opType) && steps > 0)
+      return this.constants(node.input[0] ?? '', most, steps - 1);
     const tensor = this.#initializers.get(name);
-    if (tensor === undefined || elementCount(tensor.dims.map(Number)) !== 1) return undefined;
-    const { dtype, chunks } = this.#model.weight(tensor);
-    const [bytes] = chunks();
-    return bytes === undefined ? undefined : float32Values({ dtype, shape: [1], bytes })[0];
+    const shape = tensor?.dims.map(Number) ?? [];
+    if (tensor === undefined || elementCount(shape) > most) return undefined;
+    const { dtype, byteLength, chunks } = this.#model.weight(tensor);
+    const [bytes] = chunks(byteLength + 16);
+    return bytes === undefined || dtype === 'string' ? undefined : numbersOf({ dtype, shape, bytes });
+  }
+
+  /** Whether a value is what negative indices are shifted by: a comparison with 0 makes it. */
+  #wrapsIndices(name: string, steps = MOST_STEPS): boolean {
+    const node = this.#producers.get(name);
+    if (node?.opType === 'Less') return this.constant(node.input[1] ?? '') === 0;
+    if (node === undefined || steps === 0 || !wrapSteps.test(node.opType)) return false;
+    return node.input.some((input) => this.#wrapsIndices(input, steps - 1));
   }
 
   #collect(view: GraphView): void {
@@ -128,6 +178,7 @@ export class ValueUses {
     for (const node of view.nodes) {
       const constant =
         node.opType === 'Constant' ? node.attribute.find(({ name }) => name === 'value')?.t : undefined;
+      for (const output of node.output) this.#producers.set(output, node);
       if (constant !== undefined) this.#initializers.set(node.output[0] ?? '', constant);
       for (const body of node.opType === 'If' ? bodiesOf(node, view) : [])
         for (const [index, { name }] of (body.graph?.output ?? []).entries())
@@ -142,11 +193,7 @@ export class ValueUses {
   }
 
   /** The values that carry the input on, or undefined when this node is where it is used. */
-  #onward(
-    node: NodeProto,
-    index: number,
-    view: GraphView,
-  ): { names: readonly string[]; offset: number } | undefined {
+  #onward(node: NodeProto, index: number, view: GraphView): Onward | undefined {
     const names = node.output.filter((output) => output !== '');
     const bodies = bodiesOf(node, view);
     if (bodies.length > 0) return intoBody(node, index, bodies);
@@ -155,20 +202,21 @@ export class ValueUses {
       const data = chosenInputs[node.opType];
       return data === undefined || data.includes(index) ? { names, offset: 0 } : undefined;
     }
-    if (node.opType === 'Add' || (node.opType === 'Sub' && index === 0)) {
-      const other = this.constant(node.input[1 - index] ?? '');
-      if (other !== undefined) return { names, offset: node.opType === 'Add' ? other : -other };
-    }
-    return undefined;
+    if (!/^(Add|Sub|Mul|Div)$/.test(node.opType)) return undefined;
+    const [operand = ''] = node.input.toSpliced(index, 1);
+    const other = this.constant(operand);
+    if (other === undefined)
+      return node.opType === 'Add' && this.#wrapsIndices(operand) ? { names, offset: 0 } : undefined;
+    if (node.opType === 'Add') return { names, offset: other };
+    if (node.opType === 'Sub')
+      return index === 0 ? { names, offset: -other } : { names, offset: other, scale: -1 };
+    if (other === 0 || (node.opType === 'Div' && index === 1)) return undefined;
+    return { names, offset: 0, scale: node.opType === 'Mul' ? other : 1 / other };
   }
 }
 
 /** Inputs of Loop (after trip count and condition) and Scan enter the body by position. */
-function intoBody(
-  node: NodeProto,
-  index: number,
-  bodies: readonly GraphView[],
-): { names: readonly string[]; offset: number } | undefined {
+function intoBody(node: NodeProto, index: number, bodies: readonly GraphView[]): Onward | undefined {
   if (node.opType === 'Loop' && index < 2) return undefined;
   if (node.opType !== 'Loop' && node.opType !== 'Scan') return undefined;
   const inner = bodies[0]?.graph?.input[index]?.name;

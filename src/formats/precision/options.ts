@@ -41,6 +41,15 @@ interface DeclaredInput {
   readonly shape: readonly (number | string | null)[] | null;
 }
 
+/** Samples by which a conversion is judged. */
+export interface JudgingSamples {
+  readonly files: readonly string[];
+  readonly preprocess?: string;
+  readonly imgsz?: number;
+  /** The samples that the ranges were not made of; default all. */
+  readonly part?: 'held-out';
+}
+
 /** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
 export interface Calibration {
   /** SHA-256 over what decides the ranges, samples and how they are prepared, or a table: part of the identity. Reads them. */
@@ -51,6 +60,8 @@ export interface Calibration {
   readonly observe: ObserveRanges;
   /** Ranges of tensors by the method, for formats that quantize. */
   readonly calibrate: Calibrate;
+  /** Samples that judge what was converted; undefined where ranges are those of a file alone. */
+  readonly judging?: JudgingSamples;
   /** For the result, after the ranges were asked for. */
   readonly facts?: () => CalibrationFacts;
   /** The same for one model of several: with the samples whose tensors are its inputs, and a cache of its own; undefined where it has neither. Reads names only. */

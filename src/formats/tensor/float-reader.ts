@@ -62,12 +62,16 @@ export const floatsOf = (values: FloatArray): FloatReader => ({
   read: (start, target) => target.set(values.subarray(start, start + target.length)),
 });
 
-/** Zeros: the candidate that every sensible tolerance must reject. */
-export const zeroFloats = (length: number): FloatReader => ({
+/** Each number changed; `change` gets its index too. */
+export const mappedFloats = (
+  { length, format, read }: FloatReader,
+  change: (value: number, index: number) => number,
+): FloatReader => ({
   length,
-  format: float32Format,
-  read: (_start, target) => {
-    target.fill(0);
+  format,
+  read: (start, target) => {
+    read(start, target);
+    for (let i = 0; i < target.length; i++) target[i] = change(target[i]!, start + i);
   },
 });
 
@@ -102,7 +106,8 @@ export function eachPiece(
 ): void {
   const { candidate, reference } = pairs;
   const format = pairFormat(pairs);
-  const [ours, theirs] = [format.make(PIECE), format.make(PIECE)];
+  const room = Math.min(PIECE, reference.length);
+  const [ours, theirs] = [format.make(room), format.make(room)];
   for (let start = 0; start < reference.length; start += PIECE) {
     const count = Math.min(PIECE, reference.length - start);
     const [c, r] = [ours.subarray(0, count), theirs.subarray(0, count)];

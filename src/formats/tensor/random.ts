@@ -75,9 +75,15 @@ export function randomStream(seed: number, name = ''): RandomStream {
 }
 
 /** How the elements of a random tensor are spread. Bounds are included; for floats `high` itself is excluded. */
-export type Spread =
-  | { readonly kind: 'normal'; readonly mean: number; readonly deviation: number }
-  | { readonly kind: 'uniform'; readonly low: number; readonly high: number };
+export type Spread = { readonly kind: 'normal'; readonly mean: number; readonly deviation: number } | Uniform;
+
+export interface Uniform {
+  readonly kind: 'uniform';
+  readonly low: number;
+  readonly high: number;
+  /** Whole numbers of the range that come before the others where elements are drawn in turn. */
+  readonly first?: readonly number[];
+}
 
 type FloatDtype = 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat;
 
@@ -92,24 +98,23 @@ const randomDtypes: ReadonlySet<Dtype> = new Set<Dtype>([
 
 export const isRandomDtype = (dtype: Dtype): dtype is RandomDtype => randomDtypes.has(dtype);
 
-/** A tensor of random elements. Booleans are true half the time; integers are drawn uniformly, a normal spread is rounded. */
+/** A tensor of random elements. Booleans are true half the time; integers are drawn uniformly, a normal spread is rounded; both only where `inTurn` leaves them open. */
 export function randomTensor(
   dtype: RandomDtype,
   shape: readonly number[],
   spread: Spread,
   stream: RandomStream,
+  inTurn: (element: number) => number | undefined = () => undefined,
 ): Tensor {
   const count = elementCount(shape);
   if (dtype === 'bool') {
-    return tensorFrom(
-      dtype,
-      shape,
-      Uint8Array.from({ length: count }, () => stream.bits() >>> 31),
-    );
+    const elements = Uint8Array.from({ length: count }, (_, at) => inTurn(at) ?? stream.bits() >>> 31);
+    return tensorFrom(dtype, shape, elements);
   }
   if (isIntegerDtype(dtype)) {
     const draw = integerSource(spread, stream);
-    return integerTensor(dtype, shape, Float64Array.from({ length: count }, draw));
+    const elements = Float64Array.from({ length: count }, (_, at) => inTurn(at) ?? draw());
+    return integerTensor(dtype, shape, elements);
   }
   const draw = floatSource(spread, stream);
   const values = new Float32Array(count);
@@ -129,6 +134,33 @@ function integerSource(spread: Spread, stream: RandomStream): () => number {
   return () => stream.integer(low, high);
 }
 
+/**
+ * Every whole number of a range once: `first`, then the others in an order of the stream's, then undefined. A range of more than 2^32 has its `first` alone.
+ * The order is a Feistel network of four rounds, walked on while it lands outside: any position is found without those before it.
+ */
+export function eachOnce(
+  { low, high, first = [] }: Uniform,
+  stream: RandomStream,
+): (position: number) => number | undefined {
+  const least = Math.ceil(low);
+  const others = Math.floor(high) - least + 1 - first.length;
+  const half = Math.ceil(Math.log2(Math.max(2, others)) / 2);
+  const keys = Array.from({ length: 4 }, stream.bits);
+  const shuffled = (at: number): number => {
+    let [left, right] = [at >>> half, at & (2 ** half - 1)];
+    for (const key of keys) [left, right] = [right, left ^ (mix(right ^ key) >>> (32 - half))];
+    return left * 2 ** half + right;
+  };
+  const taken = first.toSorted((a, b) => a - b);
+  return (position) => {
+    if (position < first.length) return first[position];
+    if (others > 2 ** 32 || position - first.length >= others) return undefined;
+    let at = shuffled(position - first.length);
+    while (at >= others) at = shuffled(at);
+    return taken.reduce((value, skipped) => (value >= skipped ? value + 1 : value), least + at);
+  };
+}
+
 const rotate = (value: number, by: number): number => (value << by) | (value >>> (32 - by));
 
 /** FNV-1a over UTF-16 units. */
@@ -142,8 +174,12 @@ function splitmix32(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x9e3779b9) | 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return mixed ^ (mixed >>> 15);
+    return mix(state);
   };
+}
+
+function mix(state: number): number {
+  let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+  return mixed ^ (mixed >>> 15);
 }

@@ -8,6 +8,7 @@ import { targetText } from '../../engines/identity/target.js';
 import { ExitCode } from '../../errors.js';
 import { environmentPart } from '../../forge/environment.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
+import { worst } from '../../quality/verify/result.js';
 import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
@@ -23,6 +24,12 @@ import {
   componentReportSchema,
   type SmokeRun,
 } from './report-schema.js';
+
+const exitCodeOf = {
+  pass: ExitCode.pass,
+  fail: ExitCode.failed,
+  inconclusive: ExitCode.inconclusive,
+} as const;
 
 /** The report's name in the folder of a bundle. */
 export const REPORT_FILE = 'build_report.json';
@@ -43,13 +50,13 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
   const recipe = prepared?.identity.recipe;
   const settings = request.settings ?? {};
   const workspace = recipe?.memoryPools.workspace ?? settings.memoryPools?.workspace ?? null;
-  const isWrong = checks.some(({ outcome }) => outcome === 'fail');
+  const outcome = checks.length === 0 ? 'pass' : worst(checks.map((check) => check.outcome));
   const precision = request.precision ?? 'as-is';
   const version = packageVersion();
   return {
     schema: 'trtforge.bundle/1',
     version,
-    exitCode: stop?.error.exitCode ?? (isWrong ? ExitCode.failed : ExitCode.pass),
+    exitCode: stop?.error.exitCode ?? exitCodeOf[outcome],
     meta: request.meta,
     model_name: run.meta?.modelName ?? null,
     onnx_dir: modelFolder(request),
@@ -87,7 +94,7 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
       ...(run.findings?.warnings ?? []),
       ...(unused === null ? [] : [unusedTimingCacheText(unused)]),
     ],
-    outcome: stop !== undefined ? 'error' : isWrong ? 'fail' : 'pass',
+    outcome: stop !== undefined ? 'error' : outcome,
     ...(stop === undefined ? {} : { error: `${stop.error.code}: ${stop.error.message}` }),
     failure: stop === undefined ? null : failureOf(stop),
   };
@@ -199,7 +206,7 @@ function readReport(path: string): EarlierReport {
     const parsed = componentReportSchema.safeParse(entry);
     return parsed.success ? [parsed.data] : [];
   });
-  return { components: parts, isFinished: outcome === 'pass' || outcome === 'fail' };
+  return { components: parts, isFinished: typeof outcome === 'string' && Object.hasOwn(exitCodeOf, outcome) };
 }
 
 /** What scripts read as the step that failed, by the phase of forge. */

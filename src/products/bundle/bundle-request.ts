@@ -33,7 +33,14 @@ export interface BundleRequest
   /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
   readonly smoke?: 'always' | 'engine' | 'never';
   /** Decode through all components and compare; default: not. */
-  readonly check?: { readonly seed: number; readonly samples: number } | undefined;
+  readonly check?:
+    | {
+        readonly seed: number;
+        readonly samples: number;
+        /** The share of tokens and of durations that must be the same; default 0.99. */
+        readonly minAgreement?: number | undefined;
+      }
+    | undefined;
 }
 
 export interface BundleContext {

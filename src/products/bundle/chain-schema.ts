@@ -12,10 +12,12 @@ const differenceSchema = z.strictObject({
   what: z.enum(['token', 'duration']),
   reference: count,
   candidate: count,
-  /** Best logit less the second best: how nearly the reference decided otherwise itself. */
+  /** By how much each prefers its own choice to the other's: how nearly it would have decided otherwise. */
   reference_margin: measure,
   candidate_margin: measure,
-  /** Whether the reference's margin is so small that the precision explains the difference. */
+  /** How far the other logits of the row are from the reference's, at most; null where one is not finite. */
+  movement: measure,
+  /** Whether the reference's margin is within twice the movement, so that this explains the difference. */
   low_margin: z.boolean(),
 });
 
@@ -44,15 +46,18 @@ export const chainCheckSchema = z.strictObject({
   duration_agreement: count,
   /** Free decoding: samples whose whole sequence of tokens and durations is the same. */
   equal_sequences: count,
-  first_difference: z.strictObject({ sample: count, index: count }).nullable(),
-  /** A margin up to this share of the logits' root mean square is a low-margin decision. */
-  low_margin_share: z.number(),
+  /** The others, each with its first decision that differs. */
+  unequal_sequences: z.array(z.strictObject({ sample: count, index: count })),
+  /** The share of tokens and of durations that must be the same: below it the check is inconclusive, and fails below 0.95. */
+  min_agreement: z.number(),
+  /** How far the logits may move as a whole, by root mean square over that of the reference. */
+  drift_limit: z.number(),
   differences: z.array(differenceSchema),
   smallest_margin: measure,
   components: z.array(driftSchema),
   /** The component whose exchange moves the logits most; null where nothing moves. */
   drifts: z.string().nullable(),
-  outcome: z.enum(['pass', 'fail']),
+  outcome: z.enum(['pass', 'fail', 'inconclusive']),
   reasons: z.array(z.string()),
   ms: z.number().nonnegative(),
 });

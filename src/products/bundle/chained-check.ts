@@ -4,6 +4,7 @@ import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
+import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import { type Encoded, encode, type TransducerFacts } from '../../quality/tasks/transducer.js';
 import { type Decision, type DecodingModels, decode } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck } from './chain-schema.js';
@@ -19,6 +20,8 @@ export interface ChainRequest {
   readonly seed: number;
   readonly samples: number;
   readonly precision: ChainPrecision;
+  /** The share of tokens and of durations that must be the same; default 0.99. */
+  readonly minAgreement?: number | undefined;
 }
 
 export interface ChainCandidate {
@@ -36,7 +39,7 @@ export async function checkChain(
   candidates: readonly ChainCandidate[],
   { emit }: { readonly emit: EventListener },
 ): Promise<readonly ChainCheck[]> {
-  const { facts, seed, samples, features } = request;
+  const { facts, seed, samples, features, minAgreement = MIN_AGREEMENT } = request;
   const base = await encodeAll(request, reference);
   return withDecoder(reference, async (own) => {
     const decided: (readonly Decision[])[] = [];
@@ -50,7 +53,7 @@ export async function checkChain(
       note('encoder');
       const other = await encodeAll(request, open);
       note('decoding');
-      const judge = new ChainJudge(request.precision, facts.blankId);
+      const judge = new ChainJudge(request.precision, facts, minAgreement);
       await withDecoder(open, async (theirs) => {
         for (const [sample, expected] of decided.entries()) {
           const [ours, changed] = [base.encoded[sample]!, other.encoded[sample]!];

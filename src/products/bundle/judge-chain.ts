@@ -1,7 +1,7 @@
-import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
-import { DecisionTally } from '../../quality/tasks/decisions.js';
+import { defaultFormat, type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
+import { agreementOutcome, agreementSentence, DecisionTally } from '../../quality/tasks/decisions.js';
 import { Drift } from '../../quality/tasks/exchange.js';
-import { lowMarginShare } from '../../quality/tasks/low-margin.js';
+import type { TransducerFacts } from '../../quality/tasks/transducer.js';
 import type { Decision } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck, ComponentDrift } from './chain-schema.js';
 
@@ -28,8 +28,8 @@ type Judged = Omit<
 
 /** Counts and lists where a candidate decides otherwise than the reference, and how far each component of it moves the logits. */
 export class ChainJudge {
-  readonly #share: number;
-  readonly #blankId: number;
+  readonly #driftLimit: number;
+  readonly #facts: Pick<TransducerFacts, 'blankId' | 'tokenLogits'>;
   readonly #tally: DecisionTally;
   readonly #drift = new Drift();
   readonly #exchanged = { encoder: new Drift(), predictor: new Drift(), joint: new Drift() };
@@ -37,13 +37,18 @@ export class ChainJudge {
   #equal = 0;
   #emitted = 0;
   #notFinite = 0;
-  #first: ChainCheck['first_difference'] = null;
+  readonly #unequal: ChainCheck['unequal_sequences'] = [];
 
-  constructor(precision: ChainPrecision, blankId: number) {
-    // Engines of FP32 models may use TF32.
-    this.#share = lowMarginShare(formatNamed(precision)?.id ?? 'tf32');
-    this.#tally = new DecisionTally(this.#share);
-    this.#blankId = blankId;
+  constructor(
+    precision: ChainPrecision,
+    facts: Pick<TransducerFacts, 'blankId' | 'tokenLogits'>,
+    minAgreement: number,
+  ) {
+    // The errors of the components add up. Engines of FP32 models may use TF32, which keeps as many digits as FP16.
+    const { tolerance } = formatNamed(precision) ?? defaultFormat;
+    this.#driftLimit = chainedComponents.length * tolerance.bound;
+    this.#tally = new DecisionTally(minAgreement);
+    this.#facts = facts;
   }
 
   take({ reference, led, free, exchanged }: DecodedSample): void {
@@ -51,32 +56,36 @@ export class ChainJudge {
     for (const [index, expected] of reference.entries()) {
       const actual = led[index]!;
       this.#tally.decision();
-      this.#tally.decided({ chunk, at: [index, expected.step] }, expected, actual);
+      this.#tally.decided({ chunk, at: [index, expected.step] }, expected, actual, this.#facts.tokenLogits);
       this.#drift.add(expected, actual);
       for (const component of chainedComponents)
         this.#exchanged[component].add(expected, exchanged[component][index]!);
-      this.#emitted += Number(expected.token !== this.#blankId);
+      this.#emitted += Number(expected.token !== this.#facts.blankId);
       this.#notFinite += Number(!actual.logits.every(Number.isFinite));
     }
     const index = firstDifference(reference, free);
     if (index === undefined) this.#equal++;
-    else this.#first ??= { sample: chunk, index };
+    else this.#unequal.push({ sample: chunk, index });
   }
 
-  /** It fails where a difference is more than a low margin, where the logits as a whole have moved by more than a rounding moves them, and where one is not finite. */
+  /**
+   * It fails where a difference is more than a low margin, where the logits as a whole have moved by more than the precision moves them, and where one is not
+   * finite; where too few decisions agree it fails or is inconclusive.
+   */
   result(): Judged {
-    const { decisions, agreed, durationsAgreed, different, lowMargin, differences, smallestMargin } =
-      this.#tally.counts();
-    const share = this.#share;
+    const counts = this.#tally.counts();
+    const { decisions, agreed, durationsAgreed, different, lowMargin, differences, smallestMargin } = counts;
+    const limit = this.#driftLimit;
+    const agreement = decisions === 0 ? 'pass' : agreementOutcome(counts);
     const moved = finite(this.#drift.relativeRms) ?? 0;
     const components = chainedComponents.map((name) => componentDrift(name, this.#exchanged[name]));
     const reasons = [
       decisions === 0 && 'The reference decided nothing: there are no encoder steps.',
       this.#notFinite > 0 && `${this.#notFinite} of ${decisions} rows of logits are not finite.`,
-      moved > share &&
-        `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; rounding explains ${share * 100} %.`,
+      moved > limit &&
+        `The logits have moved by ${(moved * 100).toPrecision(3)} % of their size; the precision explains ${Number((limit * 100).toPrecision(3))} %.`,
       different > lowMargin &&
-        `${different - lowMargin} of ${2 * decisions} decisions differ by more than a low margin (${share * 100} % of the logits' root mean square).`,
+        `${different - lowMargin} of ${2 * decisions} decisions differ by more than a low margin (twice as far as the logits of their row moved).`,
     ].filter((reason) => reason !== false);
     return {
       decisions,
@@ -84,8 +93,9 @@ export class ChainJudge {
       token_agreement: agreed,
       duration_agreement: durationsAgreed ?? 0,
       equal_sequences: this.#equal,
-      first_difference: this.#first,
-      low_margin_share: share,
+      unequal_sequences: [...this.#unequal],
+      min_agreement: counts.minAgreement,
+      drift_limit: limit,
       differences: differences.map(({ chunk, at: [index = 0, step = 0], what, ...one }) => ({
         sample: chunk,
         index,
@@ -95,13 +105,14 @@ export class ChainJudge {
         candidate: one.candidate,
         reference_margin: finite(one.referenceMargin),
         candidate_margin: finite(one.candidateMargin),
+        movement: finite(one.movement),
         low_margin: one.lowMargin,
       })),
       smallest_margin: finite(smallestMargin),
       components,
       drifts: mostDrifting(components),
-      outcome: reasons.length === 0 ? 'pass' : 'fail',
-      reasons,
+      outcome: reasons.length === 0 ? agreement : 'fail',
+      reasons: agreement === 'pass' ? reasons : [...reasons, agreementSentence(counts)],
     };
   }
 }

@@ -131,7 +131,7 @@ export const bundleReportSchema = z.strictObject({
   /** Where the meta file and the models, or two models, contradict each other. */
   mismatches: z.array(mismatchSchema),
   warnings: z.array(z.string()),
-  outcome: z.enum(['pass', 'fail', 'error']),
+  outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
   /** The failure in one line, present only when there is one. */
   error: z.string().optional(),
   failure: failureSchema.nullable(),

@@ -1,7 +1,10 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
-import { type DecisionDetails, decisionDetailsSchema } from '../../quality/tasks/decisions.js';
-import { lowMarginShare, roundingSchema } from '../../quality/tasks/low-margin.js';
+import {
+  type DecisionDetails,
+  decisionDetailsSchema,
+  minAgreementSchema,
+} from '../../quality/tasks/decisions.js';
 import type { TaskContext, TaskKind } from '../../quality/tasks/task.js';
 import { TokenTask } from '../../quality/tasks/tokens.js';
 import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
@@ -16,23 +19,23 @@ const settingsSchema = z.object({
   decoder: z.string(),
   /** The same of the candidate's own predictor and joint network: both decoders are exchanged. */
   swap: z.string().optional(),
-  /** What the candidate rounds to. */
-  rounding: roundingSchema,
+  /** The share of tokens and of durations that must be the same. */
+  minAgreement: minAgreementSchema,
 });
 
 /** Encoder outputs, decoded by the predictor and the joint network of a bundle. */
 export const taskKind: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails> = {
   id: 'tokens',
-  revision: 2,
+  revision: 3,
   summary: 'encoder outputs decode to the tokens and durations of the reference',
   settings: settingsSchema,
   details: decisionDetailsSchema,
   module: new URL('../../../dist/products/bundle/token-task.js', import.meta.url),
-  open: async ({ output, lengths, decoder: path, swap, rounding }, context) => {
+  open: async ({ output, lengths, decoder: path, swap, minAgreement }, context) => {
     const decoder = await openDecoder(path, context);
     try {
       const own = swap === undefined ? null : await openOwn(swap, decoder, context);
-      return new TokenTask(taskKind, { output, lengths, decoder, own, share: lowMarginShare(rounding) });
+      return new TokenTask(taskKind, { output, lengths, decoder, own, minAgreement });
     } catch (error) {
       await decoder.close();
       throw error;

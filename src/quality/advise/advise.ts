@@ -178,7 +178,7 @@ async function heldOutSamples(
     if (tensors.length < MOST_HELD_OUT) tensors.push(sample);
     else break;
   }
-  if (tensors.length === 0)
+  if (tensors.length === 0 || (total ?? FEWEST_SAMPLES) < FEWEST_SAMPLES)
     throw new TrtforgeError(
       'TF_CALIBRATION_INVALID',
       isDivided

@@ -8,7 +8,6 @@ import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { sampleOf } from '../../engines/run/inputs.js';
 import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
@@ -22,6 +21,7 @@ import { packageVersion } from '../../version.js';
 import { checkRules } from '../verify/judged.js';
 import { exactly } from '../verify/repair.js';
 import { measure } from '../verify/result.js';
+import { digestsOf } from '../verify/sample-plan.js';
 import { type OpenedSide, SampleRuns } from '../verify/sample-runs.js';
 import { hasTypedInput, precisionBetween } from '../verify/verify.js';
 import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
@@ -49,9 +49,8 @@ export async function bisectModel(
   request: BisectRequest,
   context: BisectContext = {},
 ): Promise<BisectResult> {
-  const { reference, candidate, recording, files = [] } = request;
-  const inputs = [reference, candidate, recording, ...files.map(({ path }) => path)];
-  return protectingInputs(inputs, () => bisect(request, context));
+  const { reference, candidate, recording } = request;
+  return protectingInputs([reference, candidate, recording], () => bisect(request, context));
 }
 
 /** A search before anything is built or run. */
@@ -82,8 +81,9 @@ export async function decideBisect(
     chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
   const digest = await digestModelFile(requested.reference, { signal: context.signal });
   const conversion = conversionOf(requested, engines, digest);
+  const data = requested.data && { ...requested.data, profiles: engines?.recipe.profiles };
   const request =
-    engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine };
+    engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine, data };
   return { request, engines, digest, ...conversion, budget: requested.budget ?? DEFAULT_BUDGET };
 }
 
@@ -148,7 +148,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
             judge,
             {
               ...{ model: named, typed, precision: tolerance, engines, work },
-              ...{ seed: judge.seed, sample: first.sample },
+              sample: first.sample,
               ...suspectedBy(finding, typed),
             },
             { passing: workaround, change: finding.change },
@@ -229,7 +229,7 @@ function conversionOf(
         remedy: `Pass how, with its samples: --precision ${codes.id} --calibration FILE; or, for what is around the codes, the FP32 model with the same Q/DQ pairs: --against MODEL.`,
       },
     );
-  if (own !== 'fp32')
+  if (own !== 'fp32' && own !== 'tf32')
     return {
       precision: own,
       options: { ...conversion, ...(engines?.hasTypedInput ? { ioTypes: 'convert' } : {}) },
@@ -291,7 +291,7 @@ async function suspects(
   model: string,
   precision: FormatId,
   options: ConversionOptions,
-  { reference, seed, samples }: Judge,
+  { reference, samples }: Judge,
   { threads }: BisectRequest,
   context: BisectContext,
 ): Promise<readonly Unit[]> {
@@ -299,9 +299,7 @@ async function suspects(
   const open = ({ path, weightsFolder }: ObservedFile) =>
     openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
   const inputs =
-    reference === null
-      ? []
-      : Array.from({ length: samples }, (_, sample) => sampleOf(reference.plan, seed, sample));
+    reference === null ? [] : Array.from({ length: samples }, (_, sample) => reference.plan.tensors(sample));
   const ranges: ReadonlyMap<string, ValueRange> =
     inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
   return unitsOf(model, precision, options, ranges);
@@ -314,7 +312,7 @@ function questionOf(
   { precision, options }: Omit<Conversion, 'model'>,
   engines: CandidateEngines | null,
 ): string {
-  const { recording, check, seed, samples, atol, rtol, ranges, shapes, files = [] } = request;
+  const { recording, check, seed, samples, atol, rtol, ranges, shapes, data } = request;
   return sha256(
     canonicalJson({
       version: packageVersion(),
@@ -328,7 +326,7 @@ function questionOf(
       limits: [atol ?? [], rtol ?? []],
       ranges: ranges ?? [],
       shapes: [...(shapes ?? [])],
-      files: files.map(({ name, path }) => `${name} ${sha256OfFile(path)}`),
+      data: data === undefined ? [] : digestsOf(data),
     }),
   );
 }

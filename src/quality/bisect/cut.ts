@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import type { Profile } from '../../engines/identity/profile.js';
-import { inDtype, sampleOf } from '../../engines/run/inputs.js';
+import { inDtype } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import type { OnnxModel } from '../../formats/onnx/model.js';
@@ -24,7 +24,6 @@ export interface Cutting {
   /** Builds the parts; null where models are judged. */
   readonly engines: CandidateEngines | null;
   readonly reference: Pick<ReferenceRun, 'plan'>;
-  readonly seed: number;
   readonly sample: number;
   /** For files that are not kept. */
   readonly work: string;
@@ -118,9 +117,9 @@ async function declaredAs(
   request: BisectRequest,
   context: BisectContext,
 ): Promise<DeclaredInputs> {
-  const { engines, reference, seed, sample } = cutting;
+  const { engines, reference, sample } = cutting;
   if (engines === null) return { declared: inputs, frozen: [], profiles: [] };
-  const passed = sampleOf(reference.plan, seed, sample);
+  const passed = reference.plan.tensors(sample);
   const isInteger = ({ name, dtype }: BorderValue) => dtypes[dtype].kind !== 'float' && !passed.has(name);
   const fixed: DeclaredInputs = {
     declared: inputs.filter((input) => !isInteger(input)),
@@ -171,11 +170,11 @@ function countInfinite(tensor: Tensor | undefined): number {
 
 /** What the FP32 model computes for some of its values, by default on the sample that failed; names that it does not have are left out. */
 async function valuesOf(
-  { model: path, reference, seed, sample, work }: Cutting,
+  { model: path, reference, sample, work }: Cutting,
   names: readonly string[],
   { threads }: BisectRequest,
   context: BisectContext,
-  inputs = sampleOf(reference.plan, seed, sample),
+  inputs = reference.plan.tensors(sample),
 ): Promise<NamedTensors> {
   const marked = join(work, 'marked.onnx');
   const made = names.filter((name) => !inputs.has(name));

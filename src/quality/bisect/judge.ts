@@ -1,5 +1,4 @@
 import { runShellLine } from '../../base/process/group.js';
-import type { PlannedInput } from '../../engines/run/inputs.js';
 import { inDtype } from '../../engines/run/inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -13,8 +12,9 @@ import {
   type RunsJudgement,
 } from '../verify/judge-runs.js';
 import { unrepeatable } from '../verify/repeatable.js';
+import type { VerifyPrecision } from '../verify/result.js';
+import type { SamplePlan } from '../verify/sample-plan.js';
 import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
-import type { VerifyPrecision } from '../verify/tolerance.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
@@ -62,7 +62,7 @@ export async function openJudge(
     recording === undefined
       ? await runs.reference(() => {})
       : await recordedReference(request, recording, context);
-  const samples = recording === undefined ? runs.samples : 1;
+  const samples = reference.outputs.length;
   const again = await runs.referenceAgain(reference, samples);
   assertAgrees(request, judgeRuns(request, precision, reference, { ...reference, outputs: again }));
   let doubts: ReadonlyMap<string, string> | undefined;
@@ -73,7 +73,7 @@ export async function openJudge(
     samples,
     judge: async ({ model, engine }) => {
       const path = engine ?? model;
-      const candidate = await runs.candidate(path, reference, () => {}, samples);
+      const candidate = await runs.candidate(path, reference, () => {});
       const judged = judgeRuns(request, precision, reference, candidate);
       const failed = failedOutputs(judged);
       // The reference repeats, so what was found of it for the first failure holds for all.
@@ -125,7 +125,7 @@ export async function lookAtJudge(
     reference,
     candidate: isBuilt ? await runs.lookAtCandidate(reference) : null,
     seed: runs.seed,
-    samples: recording === undefined ? runs.samples : 1,
+    samples: reference.plan.firstRound,
   };
 }
 
@@ -192,24 +192,25 @@ async function recordedReference(
         },
       );
     };
-    const plan = session.inputs.map((input): PlannedInput => {
-      const value = inDtype(input, tensor(input.name), recording);
-      return {
-        name: input.name,
-        dtype: input.dtype,
-        shape: value.shape,
-        from: recording,
-        tensor: () => value,
-      };
-    });
+    const values = session.inputs.map(
+      (input) => [input.name, inDtype(input, tensor(input.name), recording)] as const,
+    );
+    const plan: SamplePlan = {
+      inputs: values.map(([name, { dtype, shape }]) => ({ name, dtype, shape, from: recording })),
+      ...{ firstRound: 1, most: 1, available: 1 },
+      info: () => ({ origin: recording, kind: 'data' }),
+      tensors: () => new Map(values),
+    };
     const outputs: NamedTensors = new Map(session.outputs.map(({ name }) => [name, tensor(name)]));
     const side: Outputs = { bindings: session.outputs, outputs: [outputs] };
     return {
       ...side,
+      samples: [{ origin: recording, kind: 'data' }],
       plan,
       inputs: session.inputs,
       backend: session.backend,
       seedsRepeat: session.seedsRepeat,
+      arithmetic: session.arithmetic,
       roundedValues: 0,
     };
   } finally {

@@ -8,7 +8,7 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { failedOutputs, judgeRuns } from '../verify/judge-runs.js';
-import type { VerifyPrecision } from '../verify/tolerance.js';
+import type { VerifyPrecision } from '../verify/result.js';
 import { type Change, whyUnresolved } from './candidates.js';
 import { checkLine } from './check-line.js';
 import { type Cut, type Cutting, cutOut } from './cut.js';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { formatIds } from '../../formats/precision/formats/index.js';
-import { measureSchema, outcomeSchema } from '../verify/result.js';
+import { measureSchema, outcomeSchema, verifyPrecisions } from '../verify/result.js';
 
 const count = z.number().int().nonnegative();
 
@@ -44,7 +43,7 @@ export const bisectResultSchema = z.object({
   totalMs: z.number(),
   reference: z.string(),
   candidate: z.string(),
-  precision: z.enum(['fp32', ...formatIds]),
+  precision: z.enum(verifyPrecisions),
   /** What judged: the reference model on random inputs, a recording, a command. */
   judge: z.enum(['model', 'recording', 'check']),
   /** What ran the candidates; null where a command judged. */

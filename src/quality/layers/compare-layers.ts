@@ -13,9 +13,8 @@ import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-ru
 import { checkRules } from '../verify/judged.js';
 import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
-import type { ErrorMap, VerifiedOutput } from '../verify/result.js';
+import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
-import type { VerifyPrecision } from '../verify/tolerance.js';
 import { precisionBetween } from '../verify/verify.js';
 import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
 import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
@@ -61,7 +60,7 @@ export async function compareLayers(
       if (isEngine) builds++;
       const candidatePath = (await engine?.build(marked.candidate)) ?? marked.candidate;
       const own = ownRequest(request, { ...marked, candidate: candidatePath }, group);
-      const runs = new SampleRuns(own, { ...context, emit: undefined });
+      const runs = new SampleRuns(own, { ...context, emit: undefined }, sides?.reference.plan);
       const reference = await runs.reference(() => {});
       const candidate = await runs.candidate(candidatePath, reference, () => {});
       const judgement = judgeRuns(own, precision, reference, candidate);
@@ -87,7 +86,7 @@ export async function compareLayers(
       precision,
       seed: request.seed ?? 0,
       samples: sides.reference.outputs.length,
-      inputs: sides.reference.plan.map(describedInput),
+      inputs: sides.reference.plan.inputs.map(describedInput),
       onlyReference: common.onlyReference,
       onlyCandidate: common.onlyCandidate,
       engine: engine && { builds, inside: common.tensors.length - tensors.length, outputsFail },

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
-import { formatIds } from '../../formats/precision/formats/index.js';
-import { errorMapSchema, measureSchema, outcomeSchema } from '../verify/result.js';
+import { errorMapSchema, measureSchema, outcomeSchema, verifyPrecisions } from '../verify/result.js';
 
 const count = z.number().int().nonnegative();
 
@@ -44,7 +43,7 @@ export const layerComparisonSchema = z.object({
   referenceBackend: z.string(),
   candidateBackend: z.string(),
   /** What the tolerances are for. */
-  precision: z.enum(['fp32', ...formatIds]),
+  precision: z.enum(verifyPrecisions),
   seed: z.number(),
   samples: z.number(),
   inputs: z.array(describedInputSchema),

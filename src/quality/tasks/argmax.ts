@@ -6,28 +6,28 @@ import {
   DecisionTally,
   decisionDetailsSchema,
   metricsOfDecisions,
+  minAgreementSchema,
   outcomeOfDecisions,
 } from './decisions.js';
-import { lowMarginShare, roundingSchema } from './low-margin.js';
 import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
 import { largestOf } from './transducer-decoder.js';
 
 const settingsSchema = z.object({
   /** The output with the scores, classes along its last axis. */
   output: z.string(),
-  /** What the candidate rounds to. */
-  rounding: roundingSchema,
+  /** The share of places whose class must be the same. */
+  minAgreement: minAgreementSchema,
 });
 
 /** Class scores: the largest must be that of the same class. */
 export const argmax: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails> = {
   id: 'argmax',
-  revision: 1,
+  revision: 2,
   summary: 'the class of the largest score along the last axis is that of the reference',
   settings: settingsSchema,
   details: decisionDetailsSchema,
   module: null,
-  open: async ({ output, rounding }) => new ArgmaxTask(output, lowMarginShare(rounding)),
+  open: async ({ output, minAgreement }) => new ArgmaxTask(output, minAgreement),
 };
 
 /**
@@ -39,10 +39,9 @@ class ArgmaxTask implements Task<DecisionDetails> {
   readonly #tally: DecisionTally;
   readonly #data = new SampleDigest();
 
-  /** `share` as `DecisionTally` takes it. */
-  constructor(output: string, share: number) {
+  constructor(output: string, minAgreement: number) {
     this.#output = output;
-    this.#tally = new DecisionTally(share);
+    this.#tally = new DecisionTally(minAgreement);
   }
 
   async take(sample: Sample, candidate: NamedTensors | null): Promise<void> {
@@ -62,7 +61,7 @@ class ArgmaxTask implements Task<DecisionDetails> {
       this.#tally.decision();
       const end = start + classes;
       const [theirs, ours] = [largestOf(expected, start, end), largestOf(actual, start, end)];
-      this.#tally.choice(where, theirs, ours, expected.subarray(start, end));
+      this.#tally.choice(where, theirs, ours, [expected.subarray(start, end), actual.subarray(start, end)]);
     }
   }
 

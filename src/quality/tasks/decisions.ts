@@ -1,8 +1,16 @@
 import { z } from 'zod';
-import { measure, measureSchema, type VerifyOutcome } from '../verify/result.js';
-import { isLowMargin } from './low-margin.js';
+import { measure, measureSchema, type VerifyOutcome, worst } from '../verify/result.js';
+import { isLowMargin, movementOf } from './low-margin.js';
 import type { Metric } from './task.js';
 import type { Decision } from './transducer-decoder.js';
+
+/** The share of decisions that must be the same, where no other is requested. */
+export const MIN_AGREEMENT = 0.99;
+
+/** A lower share fails; from here to what must be the same nothing is decided. */
+const FAILS_BELOW = 0.95;
+
+export const minAgreementSchema = z.number().min(0).max(1).default(MIN_AGREEMENT);
 
 const differenceSchema = z.object({
   /** Index of the sample: the number of a chunk. */
@@ -13,10 +21,12 @@ const differenceSchema = z.object({
   what: z.enum(['token', 'duration', 'class', 'steps']),
   reference: z.number(),
   candidate: z.number(),
-  /** Best score less the second best: how nearly each would have decided otherwise. null for `steps`. */
+  /** By how much each prefers its own choice to the other's: how nearly it would have decided otherwise. null for `steps`. */
   referenceMargin: measureSchema.nullable(),
   candidateMargin: measureSchema.nullable(),
-  /** The reference's margin is so small that the candidate's rounding explains the difference. */
+  /** How far the other scores of the row are from the reference's, at most. null for `steps`. */
+  movement: measureSchema.nullable(),
+  /** The reference's margin is within twice the movement, so that this explains the difference. */
   lowMargin: z.boolean(),
 });
 export type DecisionDifference = z.infer<typeof differenceSchema>;
@@ -53,10 +63,12 @@ export const decisionDetailsSchema = z.object({
   swap: exchangeSchema.nullable(),
   /** All differences, of which the first are listed. */
   different: z.number(),
-  /** How many of them are low-margin decisions: they do not fail the task. */
+  /** How many of them are low-margin decisions: they fail the task only by their number. */
   lowMargin: z.number(),
-  /** A margin up to this share of the scores' root mean square is low. */
-  lowMarginShare: z.number(),
+  /** The share of the compared decisions that are the same, of tokens or of durations, whichever is lower; null where none was compared. */
+  agreement: z.number().nullable(),
+  /** The share that must be the same. */
+  minAgreement: z.number(),
   differences: z.array(differenceSchema),
   smallestMargin: measureSchema.nullable(),
   /** Chunks in which the candidate gave nothing that could be decided about. */
@@ -69,8 +81,29 @@ export function outcomeOfDecisions(details: DecisionDetails): VerifyOutcome {
   const { different, lowMargin, emitted, decisions, unjudged } = details;
   // After a low-margin decision free decoding may go another way.
   if (different > lowMargin || (different === 0 && emitted?.equal === false)) return 'fail';
-  return decisions === 0 || unjudged.length > 0 ? 'inconclusive' : 'pass';
+  return worst([agreementOutcome(details), decisions === 0 || unjudged.length > 0 ? 'inconclusive' : 'pass']);
 }
+
+/** What the share of equal decisions comes to: a broken model moves its scores so far that its own movement explains every difference. */
+export function agreementOutcome({
+  agreement,
+  minAgreement,
+  decisions,
+  different,
+}: Pick<DecisionDetails, 'agreement' | 'minAgreement' | 'decisions' | 'different'>): VerifyOutcome {
+  if (agreement === null) return 'inconclusive';
+  const fails = Math.min(FAILS_BELOW, minAgreement);
+  // Whole decisions: of 95, 94 are as near to 99 % as they can be.
+  if (agreement >= Math.max(fails, Math.floor(minAgreement * decisions) / decisions)) return 'pass';
+  // One low-margin decision among few is no evidence of a fault.
+  return agreement < fails && different > 1 ? 'fail' : 'inconclusive';
+}
+
+export const agreementSentence = ({
+  agreement,
+  minAgreement,
+}: Pick<DecisionDetails, 'agreement' | 'minAgreement'>): string =>
+  `${((agreement ?? 0) * 100).toPrecision(3)} % of the decisions agree; it passes from ${minAgreement * 100} % on (--min-agreement).`;
 
 /** Shares of equal decisions, and how many differ by more than a low margin. */
 export function metricsOfDecisions(details: DecisionDetails): Metric[] {
@@ -105,17 +138,17 @@ interface Choice {
 /** Counts decisions and lists those that differ. */
 export class DecisionTally {
   readonly #agreed = { token: 0, duration: 0, class: 0 };
+  readonly #compared = { token: 0, duration: 0, class: 0 };
   readonly #differences: DecisionDifference[] = [];
   readonly #unjudged: number[] = [];
-  readonly #share: number;
+  readonly #minAgreement: number;
   #decisions = 0;
   #different = 0;
   #lowMargin = 0;
   #smallestMargin = Number.POSITIVE_INFINITY;
 
-  /** `share` of the scores' root mean square is as much as a low margin may be. */
-  constructor(share: number) {
-    this.#share = share;
+  constructor(minAgreement: number) {
+    this.#minAgreement = minAgreement;
   }
 
   /** One more decision of the reference. */
@@ -123,44 +156,57 @@ export class DecisionTally {
     this.#decisions++;
   }
 
-  /** What both chose in one place, the reference among `scores`; returns whether it is the same. */
+  /** What both chose in one place, among the scores from `from` on in a row of each; returns whether it is the same. */
   choice(
     where: Pick<DecisionDifference, 'chunk' | 'at'> & { readonly what: 'token' | 'duration' | 'class' },
     reference: Choice,
     candidate: Choice,
-    scores: Float32Array,
+    [theirs, ours]: readonly [reference: Float32Array, candidate: Float32Array],
+    from = 0,
   ): boolean {
+    this.#compared[where.what]++;
     if (reference.margin < this.#smallestMargin) this.#smallestMargin = reference.margin;
     if (reference.index === candidate.index && !Number.isNaN(candidate.margin)) {
       this.#agreed[where.what]++;
       return true;
     }
-    const lowMargin = !Number.isNaN(candidate.margin) && isLowMargin(reference.margin, scores, this.#share);
+    const [expected, actual] = [from + reference.index, from + candidate.index];
+    const movement = movementOf(theirs, ours, [expected, actual]);
+    const margin = theirs[expected]! - theirs[actual]!;
+    const lowMargin = !Number.isNaN(candidate.margin) && isLowMargin(margin, movement);
     this.#lowMargin += Number(lowMargin);
     this.#add({
       ...where,
       reference: reference.index,
       candidate: candidate.index,
-      referenceMargin: measure(reference.margin),
-      candidateMargin: measure(candidate.margin),
+      referenceMargin: measure(margin),
+      candidateMargin: measure(ours[actual]! - ours[expected]!),
+      movement: measure(movement),
       lowMargin,
     });
     return false;
   }
 
-  /** Token and duration that both decoders chose in one place; returns whether both are the same. */
-  decided(where: Pick<DecisionDifference, 'chunk' | 'at'>, expected: Decision, actual: Decision): boolean {
+  /** Token and duration that both decoders chose in one place, the durations' logits behind `tokenLogits` others; returns whether both are the same. */
+  decided(
+    where: Pick<DecisionDifference, 'chunk' | 'at'>,
+    expected: Decision,
+    actual: Decision,
+    tokenLogits: number,
+  ): boolean {
+    const row = [expected.logits, actual.logits] as const;
     const sameToken = this.choice(
       { ...where, what: 'token' },
       { index: expected.token, margin: expected.tokenMargin },
       { index: actual.token, margin: actual.tokenMargin },
-      expected.logits,
+      row,
     );
     const sameDuration = this.choice(
       { ...where, what: 'duration' },
       { index: expected.duration, margin: expected.durationMargin },
       { index: actual.duration, margin: actual.durationMargin },
-      expected.logits,
+      row,
+      tokenLogits,
     );
     return sameToken && sameDuration;
   }
@@ -174,6 +220,7 @@ export class DecisionTally {
       candidate,
       referenceMargin: null,
       candidateMargin: null,
+      movement: null,
       lowMargin: false,
     });
   }
@@ -189,12 +236,20 @@ export class DecisionTally {
       durationsAgreed: this.#agreed.duration,
       different: this.#different,
       lowMargin: this.#lowMargin,
-      lowMarginShare: this.#share,
+      agreement: this.#agreement(),
+      minAgreement: this.#minAgreement,
       differences: [...this.#differences],
       smallestMargin:
         this.#smallestMargin === Number.POSITIVE_INFINITY ? null : measure(this.#smallestMargin),
       unjudged: [...this.#unjudged],
     };
+  }
+
+  #agreement(): number | null {
+    const shares = (['token', 'duration', 'class'] as const)
+      .filter((what) => this.#compared[what] > 0)
+      .map((what) => this.#agreed[what] / this.#compared[what]);
+    return shares.length === 0 ? null : Math.min(...shares);
   }
 
   #add(difference: DecisionDifference): void {

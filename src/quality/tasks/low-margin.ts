@@ -1,20 +1,23 @@
-import { z } from 'zod';
-import { formatIds, formatNamed } from '../../formats/precision/formats/index.js';
-
-/** What the candidate's arithmetic rounds to. */
-export const roundingSchema = z.enum(['fp32', 'tf32', ...formatIds]);
-export type Rounding = z.infer<typeof roundingSchema>;
+/** Two scores of a row that move by as much as the others do, towards each other. */
+const MOVEMENTS = 2;
 
 /**
- * How small a lead over the second best may be, as a share of the scores' root mean square, for a rounding to turn it: some ten to some hundred roundings of
- * the type (2^-11 for TF32, 2^-24 for FP32).
+ * How far the candidate's scores of one row are from the reference's: the largest difference but for those of the two choices, which differ by as much as they
+ * were moved whatever moved them. Scores that are equal did not move, also where they are infinite. NaN where one has no number.
  */
-export const lowMarginShare = (rounding: Rounding): number =>
-  formatNamed(rounding)?.lowMarginShare ?? (rounding === 'tf32' ? 0.005 : 1e-5);
+export function movementOf(
+  reference: Float32Array,
+  candidate: Float32Array,
+  choices: readonly number[],
+): number {
+  const isOther = (at: number) => reference.length <= choices.length || !choices.includes(at);
+  return reference.reduce(
+    (most, score, at) =>
+      isOther(at) && score !== candidate[at] ? Math.max(most, Math.abs(candidate[at]! - score)) : most,
+    0,
+  );
+}
 
-/** Whether a lead over the second best is within what rounding explains; `scores` are all that was chosen among. */
-export const isLowMargin = (margin: number, scores: Float32Array, share: number): boolean =>
-  margin <= share * rootMeanSquare(scores);
-
-const rootMeanSquare = (values: Float32Array): number =>
-  Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / Math.max(1, values.length));
+/** Whether the movement of a row explains that the candidate chose otherwise: `lead` is that of the reference's choice over the candidate's, in the reference. */
+export const isLowMargin = (lead: number, movement: number): boolean =>
+  Number.isFinite(movement) && lead <= MOVEMENTS * movement;

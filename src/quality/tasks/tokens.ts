@@ -5,7 +5,7 @@ import { numbersOf } from '../../formats/tensor/values.js';
 import { type DecisionDetails, DecisionTally, metricsOfDecisions, outcomeOfDecisions } from './decisions.js';
 import { ExchangedDecoder, exchangeDrifts, exchangeResult } from './exchange.js';
 import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
-import type { Encoded } from './transducer.js';
+import type { Encoded, TransducerFacts } from './transducer.js';
 import { type Decision, GreedyDecoder, type TokenDecoder } from './transducer-decoder.js';
 
 /** What a `TokenTask` decodes with. */
@@ -17,8 +17,8 @@ export interface TokenTaskParts {
   readonly decoder: TokenDecoder;
   /** The candidate's own decoder, to exchange both; null: there is none. */
   readonly own: TokenDecoder | null;
-  /** As `DecisionTally` takes it. */
-  readonly share: number;
+  /** The share of tokens and of durations that must be the same. */
+  readonly minAgreement: number;
 }
 
 /**
@@ -36,7 +36,7 @@ export class TokenTask implements Task<DecisionDetails> {
   constructor(kind: Pick<TaskKind, 'id' | 'revision'>, parts: TokenTaskParts) {
     this.#kind = kind;
     this.#parts = parts;
-    this.#tally = new DecisionTally(parts.share);
+    this.#tally = new DecisionTally(parts.minAgreement);
   }
 
   async take(sample: Sample, candidate: NamedTensors | null): Promise<void> {
@@ -56,10 +56,10 @@ export class TokenTask implements Task<DecisionDetails> {
     const { decoder, own } = this.#parts;
     const { models, facts } = decoder;
     const led = await GreedyDecoder.begin(models, facts);
-    if (own === null) return new RowDecoders(row, this.#tally, led, facts.blankId);
+    if (own === null) return new RowDecoders(row, this.#tally, led, facts);
     const theirs = await GreedyDecoder.begin(own.models, own.facts);
     const exchanged = new ExchangedDecoder(this.#drifts, theirs);
-    return new RowDecoders(row, this.#tally, led, facts.blankId, exchanged);
+    return new RowDecoders(row, this.#tally, led, facts, exchanged);
   }
 
   result(): TaskResult<DecisionDetails> {
@@ -135,7 +135,7 @@ class RowDecoders {
   readonly #row: number;
   readonly #tally: DecisionTally;
   readonly #led: GreedyDecoder;
-  readonly #blankId: number;
+  readonly #facts: TransducerFacts;
   readonly #exchanged: ExchangedDecoder | null;
   readonly #emitted: number[] = [];
   #free: { readonly decoder: GreedyDecoder; readonly emitted: number[] } | undefined;
@@ -145,13 +145,13 @@ class RowDecoders {
     row: number,
     tally: DecisionTally,
     led: GreedyDecoder,
-    blankId: number,
+    facts: TransducerFacts,
     exchanged: ExchangedDecoder | null = null,
   ) {
     this.#row = row;
     this.#tally = tally;
     this.#led = led;
-    this.#blankId = blankId;
+    this.#facts = facts;
     this.#exchanged = exchanged;
   }
 
@@ -170,7 +170,8 @@ class RowDecoders {
       this.#tally.decision();
       if (candidate !== undefined && step < candidate.steps) {
         const where = { chunk, at: [this.#row, step] };
-        if (!this.#tally.decided(where, expected, await this.#led.decide(candidate))) this.#part();
+        const actual = await this.#led.decide(candidate);
+        if (!this.#tally.decided(where, expected, actual, this.#facts.tokenLogits)) this.#part();
         await this.#exchanged?.compare(this.#led, expected, { reference, candidate });
       }
       this.#emit(this.#emitted, expected);
@@ -195,7 +196,7 @@ class RowDecoders {
   }
 
   #emit(emitted: number[], { token }: Decision): void {
-    if (token !== this.#blankId) emitted.push(token);
+    if (token !== this.#facts.blankId) emitted.push(token);
   }
 }
 

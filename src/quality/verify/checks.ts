@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Comparison } from '../../formats/tensor/compare/comparison.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
-import { type Measure, measure, type VerifiedOutput } from './result.js';
+import { type Measure, measure, outcomesBySeverity, type VerifiedOutput } from './result.js';
 
 /** Checks that can be requested, with Polygraphy's threshold as the default. */
 const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;
@@ -18,10 +18,6 @@ export interface AskedCheck {
 
 /** One check of one output, with its numbers. */
 export type ResolvedCheck =
-  /** An absolute error's statistic within a limit of its own. */
-  | { readonly kind: 'error'; readonly statistic: 'p99' | 'max'; readonly limit: number }
-  /** Of few elements: the absolute errors' RMS or 99th percentile, each within a limit of its own. */
-  | { readonly kind: 'few'; readonly rms: number; readonly p99: number }
   /** Every element within atol + rtol * |reference|: numpy.allclose's rule. */
   | { readonly kind: 'excess' }
   /** No element beyond both tolerances: Polygraphy's rule. */
@@ -100,13 +96,6 @@ export type CheckResult = VerifiedOutput['checks'][number];
 /** Applies one check to the statistics. A measure of NaN means that no pair was finite; the check of non-finite elements speaks for that. */
 export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance: Tolerance): CheckResult {
   switch (check.kind) {
-    case 'error':
-      return atMost(check.statistic, comparison.absolute[check.statistic], check.limit);
-    case 'few': {
-      const rms = atMost('RMS', comparison.l2 / Math.sqrt(comparison.finite), check.rms);
-      const p99 = atMost('p99', comparison.absolute.p99, check.p99);
-      return rms.pass || !p99.pass ? orElse(rms, p99) : orElse(p99, rms);
-    }
     case 'excess':
       return atMost('max beyond rtol', comparison.excess, tolerance.absolute);
     case 'elemwise':
@@ -125,13 +114,29 @@ export function evaluate(check: ResolvedCheck, comparison: Comparison, tolerance
 }
 
 /** A check with what was measured and its limit: `p99 is 0.02, above the limit 0.01`. */
-export function checkText({ statistic, measured, limit, pass, bound, or }: CheckResult): string {
+export function checkText(check: CheckResult): string {
+  const { measured, limit, pass, bound, or, sample, slice } = check;
+  const at = [
+    ...(slice === undefined ? [] : [sliceText(slice.axis, slice.position)]),
+    ...(sample === undefined ? [] : [`sample ${sample}`]),
+  ];
+  const statistic = at.length === 0 ? check.statistic : `${check.statistic} (${at.join(', ')})`;
   if (measured === 'NaN') return `${statistic} is unknown: no value is finite on both sides`;
   const amount = (measure: Measure) => shortNumber(Number(measure));
   if (or !== undefined)
-    return `${statistic} is ${amount(measured)} (limit ${amount(limit)}) and ${or.statistic} ${amount(or.measured)} (limit ${amount(or.limit)}): ${pass ? 'one is within' : 'both are above'}`;
+    return `${statistic} is ${amount(measured)} (limit ${amount(limit)}) and ${or.statistic} ${amount(or.measured)} (limit ${amount(or.limit)}): ${pass ? 'one within is enough' : 'both are above'}`;
   const side = pass ? 'within' : bound === 'at-least' ? 'below' : 'above';
   return `${statistic} is ${amount(measured)}, ${side} the limit ${amount(limit)}`;
+}
+
+/** More positions are counted. */
+const NAMED_POSITIONS = 4;
+
+/** `positions 4, 5 of axis 1`. */
+export function sliceText(axis: number, ...positions: readonly number[]): string {
+  const more = positions.length - NAMED_POSITIONS;
+  const named = positions.slice(0, NAMED_POSITIONS).join(', ');
+  return `position${positions.length === 1 ? '' : 's'} ${named}${more > 0 ? ` and ${more} more` : ''} of axis ${axis}`;
 }
 
 /** Three digits, which is more than an error means. */
@@ -174,31 +179,28 @@ const atLeast = (statistic: string, measured: number, limit: number): CheckResul
   bound: 'at-least',
 });
 
-/**
- * Whether a candidate of zeros fails a check for certain, as far as the reference's own statistics tell: then nothing needs to be compared again to know
- * that the check can fail.
- */
-export function zerosSurelyFail(
-  check: ResolvedCheck,
-  { reference, finite }: Comparison,
-  tolerance: Tolerance,
-): boolean {
-  const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
-  if (!(peak > 0)) return false;
-  switch (check.kind) {
-    case 'error':
-      return check.statistic === 'max' && peak > check.limit;
-    case 'excess':
-      return peak * (1 - tolerance.relative) > tolerance.absolute;
-    case 'elemwise':
-    case 'max':
-      return peak > tolerance.absolute && tolerance.relative < 1;
-    case 'l2':
-      return Math.sqrt(finite * (reference.mean ** 2 + reference.deviation ** 2)) > check.threshold * 1.001;
-    case 'cosine':
-    case 'snr':
-      return check.threshold > 0;
-    default:
-      return false;
-  }
+/** How near to its limit a check is, beyond 1 where it fails: the measured number over the limit, of similarities by how much they are beyond. */
+export function severityOf({ measured, limit, pass, bound, or }: CheckResult): number {
+  if (bound === 'at-least') return pass ? 1 / (2 + Number(measured) - limit) : 1 + limit - Number(measured);
+  const share = (of: Measure, most: number) => (Number(of) === 0 ? 0 : Number(of) / most || 0);
+  return Math.min(
+    share(measured, limit),
+    or === undefined ? Number.POSITIVE_INFINITY : share(or.measured, or.limit),
+  );
+}
+
+/** Outputs in the order in which they decide: failed before undecided before passed, of these the one with the worst check. */
+export function worstFirst(outputs: readonly VerifiedOutput[]): readonly VerifiedOutput[] {
+  const severity = ({ checks }: VerifiedOutput) => Math.max(0, ...checks.map(severityOf));
+  const rank = ({ outcome }: VerifiedOutput) => outcomesBySeverity.indexOf(outcome);
+  return outputs.toSorted((a, b) => order(rank(b), rank(a)) || order(severity(b), severity(a)));
+}
+
+/** Infinities are equal. */
+const order = (a: number, b: number): number => (a === b ? 0 : a - b);
+
+/** NaN and infinities that the other side has not, and with `strict` those that both have. */
+export function nonFiniteCheck({ nonFinite }: Pick<Comparison, 'nonFinite'>, strict = false): CheckResult[] {
+  const rejected = nonFinite.mismatching + (strict ? nonFinite.matching : 0);
+  return rejected > 0 ? [atMost('non-finite', rejected, 0)] : [];
 }

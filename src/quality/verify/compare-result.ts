@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { formatIds } from '../../formats/precision/formats/index.js';
 import { outputFormats } from './output-set.js';
-import { errorMapSchema, outcomeSchema, verifiedOutputSchema } from './result.js';
+import { errorMapSchema, outcomeSchema, verifiedOutputSchema, verifyPrecisions } from './result.js';
 
 const sideSchema = z.object({
   path: z.string(),
@@ -19,7 +18,7 @@ export const compareResultSchema = z.object({
   candidate: sideSchema,
   reference: sideSchema,
   /** What the usual limits are for. */
-  precision: z.enum(['fp32', ...formatIds]),
+  precision: z.enum(verifyPrecisions),
   /** How many runs of both were compared, in order. */
   runs: z.number(),
   /** By the reference's names. */

@@ -1,6 +1,7 @@
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { eachPiece, floatReader } from '../../formats/tensor/float-reader.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
+import { worstFirst } from './checks.js';
 import type { ErrorMap, Measure, VerifiedOutput } from './result.js';
 
 /** More rows or columns are not readable on a page. */
@@ -70,14 +71,16 @@ export function errorShare(signalToNoise: Measure | undefined, mismatching: numb
 const shareOf = ({ statistics, nonFinite }: VerifiedOutput): number =>
   errorShare(statistics.find(({ name }) => name === 'SNR in dB')?.amount, nonFinite?.mismatching ?? 0);
 
-/** The map of the output of which the largest share is error; undefined where none has any. */
+/** The map of the output that decided, or where all passed of the one of which the largest share is error; undefined where it has none. */
 export function worstErrorMap(
   outputs: readonly VerifiedOutput[],
   tensorsOf: (
     name: string,
   ) => readonly [candidate: readonly TensorReader[], reference: readonly TensorReader[]],
 ): ErrorMap | undefined {
-  const [worst] = outputs.toSorted((a, b) => shareOf(b) - shareOf(a));
+  const [decided] = worstFirst(outputs);
+  const worst =
+    decided?.outcome === 'pass' ? outputs.toSorted((a, b) => shareOf(b) - shareOf(a))[0] : decided;
   return worst === undefined || shareOf(worst) === 0
     ? undefined
     : errorMap(worst.name, ...tensorsOf(worst.name));

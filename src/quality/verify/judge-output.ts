@@ -1,35 +1,47 @@
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import {
+  addSlices,
+  rootsOf,
+  type SliceSums,
+  slicedAxis,
+  sliceSums,
+} from '../../formats/tensor/compare/slices.js';
 import { type FarPair, WorstPairs } from '../../formats/tensor/compare/worst-pairs.js';
-import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import {
   type FloatPairs,
   type FloatReader,
   floatReader,
   joinedFloats,
-  zeroFloats,
 } from '../../formats/tensor/float-reader.js';
 import {
   atMost,
   type CheckResult,
   checkText,
   evaluate,
+  nonFiniteCheck,
+  severityOf,
   shortNumber,
   USUAL_QUANTILE,
-  zerosSurelyFail,
 } from './checks.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
   described,
+  isTypical,
+  isUnreached,
   type JudgedOutput,
   type JudgeRequest,
-  type JudgeRules,
   located,
+  TELLS_APART,
+  undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
-import { type JustifiedTolerance, type Limits, limitsFor } from './tolerance.js';
+import { plantedIn } from './planted.js';
+import { plantedErrors, type VerifiedOutput } from './result.js';
+import { type Limits, limitsFor } from './tolerance.js';
 
 /** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
@@ -40,28 +52,28 @@ export function judgeOutput(request: JudgeRequest): JudgedOutput {
 
 const referenceDtype = ({ reference }: JudgeRequest): Dtype => reference[0]?.dtype ?? 'float32';
 
+/** Each sample is judged alone, typical ones also together: statistics are of these. */
 function judgeFloats(request: JudgeRequest): JudgedOutput {
-  const { name, precision } = request;
-  const pairs: FloatPairs = {
-    candidate: joinedFloats(request.candidate.map((tensor) => floatReader(tensor, name))),
-    reference: joinedFloats(request.reference.map((tensor) => floatReader(tensor, name))),
-  };
-  const limits = limitsFor(
-    name,
-    precision,
-    () => ({ elements: pairs.reference.length, ...magnitudesOf(pairs.reference) }),
-    request,
-  );
+  const { name } = request;
+  const criterion = new Criterion(request);
+  const { limits, samples, typical } = criterion;
   const furthest = new WorstPairs(WORST_ELEMENTS);
   const histogram = new ErrorHistogram(furthest);
-  const comparison = comparePairs(pairs, limits.tolerance, quantilesFor(limits), histogram);
-  const checks = checksOf(comparison, limits, request);
+  const together = criterion.together(samples.map(({ candidate }) => candidate));
+  const comparison = comparePairs(together, limits.tolerance, limits.quantiles, histogram);
+  const bySample = samples.map((sample, at) => criterion.alone(at, sample));
+  const checks = worstChecks([
+    ...criterion.requested(comparison),
+    ...criterion.usual(together),
+    ...bySample.flat(),
+  ]);
   const failed = checks.some(({ pass }) => !pass);
-  const zerosPass = !failed && wouldZerosPass(pairs.reference, comparison, limits);
-  const doubt = failed ? undefined : whyInconclusive(request, comparison, limits.tolerance, zerosPass);
+  const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
+  const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const worst = furthest.list();
   const reasons = failed ? whyFailed(comparison, checks, worst) : doubt === undefined ? [] : [doubt];
   const { absolute, relative, why } = limits.tolerance;
+  const references = typical.map((at) => request.reference[at]!);
   return {
     output: {
       ...described(request, comparison.elements),
@@ -70,39 +82,190 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       tolerance: { absolute, relative, why },
       statistics: errorStatistics(comparison),
-      sides: sidesOf(comparison, pairs),
+      sides: sidesOf(comparison, together),
       histogram: histogram.histogram(),
-      zerosPass,
+      planted,
       nonFinite: comparison.nonFinite,
-      worst: worst.map((pair) => located(pair, request.reference)),
+      worst: worst.map((pair) => {
+        const place = located(pair, references);
+        return { ...place, sample: typical[place.sample]! };
+      }),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    failures: failed ? failuresBySample(request, limits, comparison) : [],
+    isClose: limits.usual !== null && checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN),
+    failures: bySample.flatMap((own, chunk) => {
+      if (own.every(({ pass }) => pass)) return [];
+      const isNumber = own.every(({ statistic, pass }) => statistic !== 'non-finite' || pass);
+      const { largest } = sliceSums(samples[chunk]!, samples[chunk]!.shape, null);
+      return [{ chunk, kind: isNumber ? 'outside-tolerance' : 'non-finite', maxAbs: largest }];
+    }),
   };
 }
 
-/** One quantile of the user's own, or those that reports show. */
-function quantilesFor({ checks }: Limits): Parameters<typeof comparePairs>[2] {
-  const asked = checks.find((check) => check.kind === 'quantile');
-  return asked === undefined || asked.fraction === USUAL_QUANTILE ? 'all' : { fraction: asked.fraction };
+/** Limits that are not twice what was measured ask for more samples. */
+const CLEAR_MARGIN = 2;
+
+interface Sample extends FloatPairs {
+  readonly shape: readonly number[];
 }
 
-function checksOf(comparison: Comparison, limits: Limits, { strictNonFinite }: JudgeRules): CheckResult[] {
-  const checks = limits.checks.map((check) => evaluate(check, comparison, limits.tolerance));
-  const { mismatching, matching } = comparison.nonFinite;
-  const rejected = mismatching + (strictNonFinite === true ? matching : 0);
-  if (rejected > 0) checks.push(atMost('non-finite', rejected, 0));
-  return checks;
+/** What decides about one output: its limits, by the size of the typical samples together, or a sample's own where that is larger. */
+class Criterion {
+  readonly samples: readonly Sample[];
+  /** The samples that set the scale. */
+  readonly typical: readonly number[];
+  readonly limits: Limits;
+  /** The axis whose positions are judged each by its own scale. */
+  readonly #axis: number | null;
+  readonly #strict: boolean;
+  /** The references of the typical samples. */
+  readonly #sums: SliceSums;
+  readonly #scales: Float64Array;
+  readonly #rms: number;
+  /** Of the typical samples, as one. */
+  readonly #reference: FloatReader;
+
+  constructor(request: JudgeRequest) {
+    const { name, reference, candidate } = request;
+    this.#strict = request.strictNonFinite === true;
+    this.samples = reference.map((tensor, at) => ({
+      shape: tensor.shape,
+      reference: floatReader(tensor, name),
+      candidate: floatReader(candidate[at]!, name),
+    }));
+    this.typical = this.samples.flatMap((_, at) => (isTypical(request, at) ? [at] : []));
+    const typical = this.typical.map((at) => this.samples[at]!);
+    const values = typical.map((sample) => ({ shape: sample.shape, values: sample.reference }));
+    this.#reference = joinedFloats(values.map((each) => each.values));
+    this.#rms = magnitudesOf(this.#reference).rms;
+    this.limits = limitsFor(name, { ...request, dtype: candidate[0]?.dtype }, this.#rms, request);
+    this.#axis = this.limits.usual === null ? null : slicedAxis(values);
+    this.#sums = this.#sumsOf(typical.map((sample) => sample.reference));
+    this.#scales = rootsOf(this.#sums.referenceSquares, this.#sums);
+  }
+
+  /** Candidates of all samples, or what is planted in their place, and the reference, of the typical samples as one. */
+  together(candidates: readonly FloatReader[]): FloatPairs {
+    return {
+      candidate: joinedFloats(this.typical.map((at) => candidates[at]!)),
+      reference: this.#reference,
+    };
+  }
+
+  requested(comparison: Comparison): readonly CheckResult[] {
+    return this.limits.checks.map((check) => evaluate(check, comparison, this.limits.tolerance));
+  }
+
+  /** The usual checks of the typical samples together. Percentiles that decide are over elements that are not 0 on both sides. */
+  usual(
+    pairs: FloatPairs,
+    sums = this.#sumsOf(this.typical.map((at) => this.samples[at]!.candidate)),
+  ): readonly CheckResult[] {
+    const { usual, tolerance } = this.limits;
+    if (usual === null) return [];
+    const nonZero = pairs.reference.length - sums.zeros;
+    const fraction = 1 - ((1 - USUAL_QUANTILE) * nonZero) / pairs.reference.length;
+    const p99 =
+      nonZero < FEWEST_FOR_P99
+        ? []
+        : [comparePairs(pairs, tolerance, { fraction }).absolute.asked ?? Number.NaN];
+    return [
+      ...p99.map((measured) => atMost('p99', measured, usual.p99(this.#rms))),
+      ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!)),
+    ];
+  }
+
+  /** The checks of one sample, which may be larger than typical ones. */
+  alone(at: number, sample: Sample): readonly CheckResult[] {
+    const { usual, tolerance } = this.limits;
+    if (usual === null) {
+      const comparison = comparePairs(sample, tolerance, this.limits.quantiles);
+      return numbered(
+        [...this.requested(comparison), ...nonFiniteCheck(comparison, this.#strict)],
+        at,
+        this.samples,
+      );
+    }
+    const sums = sliceSums(sample, sample.shape, this.#axis);
+    const own = rootsOf(sums.referenceSquares, sums);
+    const checks = [
+      ...this.#worstSlice(sums, (count, slice) =>
+        usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), true),
+      ),
+      atMost('max', sums.largest, usual.max(Math.max(sums.peak, this.#sums.peak))),
+      ...(sums.finite === sample.reference.length
+        ? []
+        : nonFiniteCheck(comparePairs(sample, tolerance, 'none'), this.#strict)),
+    ];
+    return numbered(checks, at, this.samples);
+  }
+
+  /** The planted errors that the checks accept and that the candidate is not clearly nearer to the reference than. */
+  accepted(): VerifiedOutput['planted'] {
+    const { usual } = this.limits;
+    if (this.#sums.finite === 0) return [];
+    const typical = this.typical.map((at) => this.samples[at]!);
+    const errors = rootsOf(this.#sumsOf(typical.map(({ candidate }) => candidate)).errorSquares, this.#sums);
+    return plantedErrors.flatMap((error): VerifiedOutput['planted'] => {
+      const planted = plantedIn(typical, this.#axis, this.#sums, error);
+      if (planted === undefined || (usual === null && error !== 'zeros')) return [];
+      const sums = this.#sumsOf(planted);
+      const distances = rootsOf(sums.errorSquares, sums);
+      const positions = [...distances.keys()].filter((at) => {
+        const isWithin = usual === null || distances[at]! <= usual.rms(sums.count[at]!, this.#scales[at]!);
+        const isNear = distances[at] === 0 || errors[at]! * TELLS_APART > distances[at]!;
+        return isWithin && (isNear || usual === null) && (this.#scales[at]! > 0 || this.#rms === 0);
+      });
+      if (positions.length === 0) return [];
+      const judged = this.#scales.filter((scale) => scale > 0).length;
+      if (this.#axis !== null && positions.length < judged)
+        return [{ error, slice: { axis: this.#axis, positions } }];
+      const pairs = { candidate: joinedFloats(planted), reference: this.#reference };
+      const comparison = comparePairs(pairs, this.limits.tolerance, this.limits.quantiles);
+      const checks = [...this.requested(comparison), ...this.usual(pairs, sums)];
+      return checks.every(({ pass }) => pass) ? [{ error, slice: null }] : [];
+    });
+  }
+
+  /** Of the typical samples, with these candidates. */
+  #sumsOf(candidates: readonly FloatReader[]): SliceSums {
+    return addSlices(
+      this.typical.map((at, index) => {
+        const { shape, reference } = this.samples[at]!;
+        return sliceSums({ candidate: candidates[index]!, reference }, shape, this.#axis);
+      }),
+    );
+  }
+
+  /** The slice that is worst for its limit. One whose reference is 0 everywhere has no scale of its own. */
+  #worstSlice(sums: SliceSums, limitOf: (count: number, position: number) => number): readonly CheckResult[] {
+    const measured = rootsOf(sums.errorSquares, sums);
+    const checks = [...sums.count.entries()].flatMap(([position, count]): CheckResult[] => {
+      const limit = limitOf(count, position);
+      const isJudged =
+        count > 0 && (this.#axis === null || this.#scales[position]! > 0) && Number.isFinite(limit);
+      const slice = this.#axis === null ? undefined : { axis: this.#axis, position };
+      return isJudged ? [{ ...atMost('RMS', measured[position]!, limit), slice }] : [];
+    });
+    return worstChecks(checks);
+  }
 }
 
-/** Applies the same checks to zeros in the place of the candidate. */
-function wouldZerosPass(reference: FloatReader, comparison: Comparison, limits: Limits): boolean {
-  const { checks, tolerance } = limits;
-  if (comparison.finite === 0 || checks.some((check) => zerosSurelyFail(check, comparison, tolerance)))
-    return false;
-  const zeros = { candidate: zeroFloats(reference.length), reference };
-  const ofZeros = comparePairs(zeros, tolerance, quantilesFor(limits));
-  return checks.every((check) => evaluate(check, ofZeros, tolerance).pass);
+/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum. */
+const FEWEST_FOR_P99 = 1000;
+
+const numbered = (checks: readonly CheckResult[], sample: number, { length }: readonly Sample[]) =>
+  length > 1 ? checks.map((check) => ({ ...check, sample })) : checks;
+
+/** Of each kind of check the one that is worst for its limit. */
+function worstChecks(all: readonly CheckResult[]): CheckResult[] {
+  const worst = new Map<string, CheckResult>();
+  for (const check of all) {
+    const key = `${check.statistic} ${check.sample !== undefined}`;
+    const before = worst.get(key);
+    if (before === undefined || severityOf(check) > severityOf(before)) worst.set(key, check);
+  }
+  return [...worst.values()];
 }
 
 /** Every check that failed with its numbers, then where the largest error is. */
@@ -141,47 +304,17 @@ function isRounded(request: JudgeRequest, { candidate, reference }: Comparison):
 function whyInconclusive(
   request: JudgeRequest,
   comparison: Comparison,
-  tolerance: JustifiedTolerance,
-  zerosPass: boolean,
+  planted: VerifiedOutput['planted'],
 ): string | undefined {
-  const { allowLoose, reference: samples } = request;
-  const { reference, elements } = comparison;
   if (isRounded(request, comparison))
     return `checks compare integers as float64, which rounds those beyond 2^53: a tolerance (--atol ${request.name}:0) is exact.`;
-  if (elements === 0) return 'the output is empty.';
+  if (comparison.elements === 0) return 'the output is empty.';
   if (comparison.finite === 0)
     return 'the reference has only NaN and infinity, so nothing can be compared with it.';
-  if (allowLoose === true) return undefined;
-  const isTensor = samples.some(({ shape }) => elementCount(shape) > 1);
-  if (isTensor && reference.min === reference.max) {
-    return `the reference is ${shortNumber(reference.min)} everywhere, so equal outputs show nothing.`;
-  }
-  if (zerosPass) {
-    const peak = Math.max(Math.abs(reference.min), Math.abs(reference.max));
-    return `this tolerance cannot fail: a candidate of zeros would pass too, with an absolute tolerance of ${shortNumber(tolerance.absolute)} for outputs up to ${shortNumber(peak)}.`;
-  }
-  return undefined;
+  return planted.length === 0 || isUnreached(request) ? undefined : undecidedSentence(request, planted);
 }
 
 function nonFiniteSentence({ nonFinite }: Comparison): string {
   const { nanInCandidate, infiniteInCandidate, nanInReference, infiniteInReference } = nonFinite;
   return `the candidate has ${nanInCandidate} NaN and ${infiniteInCandidate} infinite elements, the reference ${nanInReference} and ${infiniteInReference}.`;
-}
-
-/** Which samples failed by themselves; a single one is what was compared already. */
-function failuresBySample(
-  request: JudgeRequest,
-  limits: Limits,
-  together: Comparison,
-): JudgedOutput['failures'] {
-  const isAlone = request.candidate.length === 1;
-  return request.candidate.flatMap((tensor, chunk) => {
-    const reference = request.reference[chunk];
-    if (reference === undefined) return [];
-    const pairs = { candidate: floatReader(tensor), reference: floatReader(reference) };
-    const comparison = isAlone ? together : comparePairs(pairs, limits.tolerance, quantilesFor(limits));
-    if (checksOf(comparison, limits, request).every(({ pass }) => pass)) return [];
-    const kind = comparison.nonFinite.mismatching > 0 ? 'non-finite' : 'outside-tolerance';
-    return [{ chunk, kind, maxAbs: comparison.absolute.max }];
-  });
 }

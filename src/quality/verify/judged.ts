@@ -1,9 +1,10 @@
+import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
-import { type AskedCheck, checkThresholds } from './checks.js';
-import { measure, type VerifiedOutput } from './result.js';
-import { type AskedTolerance, checkTolerances, type VerifyPrecision } from './tolerance.js';
+import { type AskedCheck, checkThresholds, sliceText } from './checks.js';
+import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
+import { type AskedTolerance, checkTolerances } from './tolerance.js';
 
 /** What decides about outputs, as a user may set it. */
 export interface JudgeRules {
@@ -14,8 +15,14 @@ export interface JudgeRules {
   readonly checks?: readonly AskedCheck[];
   /** NaN and infinity fail even where both have the same, as in Polygraphy. */
   readonly strictNonFinite?: boolean;
-  /** Neither limits that a candidate of zeros would keep nor a reference that is one number everywhere make the verdict inconclusive. */
+  /** Planted errors that the limits accept do not make the verdict inconclusive. */
   readonly allowLoose?: boolean;
+}
+
+/** A set of inputs: what it is, and whether the user passed it, it was drawn, or it is an extreme that real inputs are not. */
+export interface SampleInfo {
+  readonly origin: string;
+  readonly kind: 'data' | 'drawn' | 'edge';
 }
 
 /** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */
@@ -29,13 +36,32 @@ export interface JudgeRequest extends JudgeRules {
   /** One tensor a sample; candidate and reference have the same shapes. */
   readonly candidate: readonly TensorReader[];
   readonly reference: readonly TensorReader[];
+  /** What each sample is; default: all count alike. */
+  readonly samples?: readonly SampleInfo[];
+  /** The format of the codes that both models have. */
+  readonly codes?: FormatId;
+  /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
+  readonly reachedBy?: () => readonly string[];
+  /** False: no planted errors are tried, for callers that only look for failures. */
+  readonly plant?: boolean;
 }
+
+/** Whether a sample sets the scale of an output. Of edge samples alone all do. */
+export const isTypical = ({ samples = [] }: JudgeRequest, sample: number): boolean =>
+  samples[sample]?.kind !== 'edge' || samples.every(({ kind }) => kind === 'edge');
+
+export const isUnreached = ({ reachedBy }: JudgeRequest): boolean => reachedBy?.().length === 0;
 
 /** A judged output, and how far off each sample was. */
 export interface JudgedOutput {
   readonly output: VerifiedOutput;
+  /** Whether more samples might decide otherwise. */
+  readonly isClose: boolean;
   readonly failures: readonly { readonly chunk: number; readonly kind: string; readonly maxAbs: number }[];
 }
+
+/** A candidate that is this much nearer to the reference than a planted error is told apart from it, however wide the limits are. */
+export const TELLS_APART = 4;
 
 /** How many of the worst elements are listed. */
 export const WORST_ELEMENTS = 5;
@@ -72,3 +98,25 @@ export function located(pair: FarPair, samples: readonly TensorReader[]): Locate
     error: measure(error),
   };
 }
+
+/** What the limits accept in the place of the candidate, where, and the input that would decide. */
+export function undecidedSentence({ reachedBy }: JudgeRequest, [first]: VerifiedOutput['planted']): string {
+  const inputs = reachedBy?.() ?? [];
+  const remedy =
+    inputs.length === 0
+      ? 'Compare runs in which it varies more.'
+      : `Pass real samples of ${inputs.join(', ')} in which it varies: --inputs.`;
+  return `these samples cannot decide: the limits would accept ${plantedText(first!)}. ${remedy}`;
+}
+
+/** `zeros at positions 4, 5 of axis 1`. */
+export const plantedText = ({ error, slice }: VerifiedOutput['planted'][number]): string =>
+  `${plantedTexts[error]}${slice === null ? '' : ` at ${sliceText(slice.axis, ...slice.positions)}`}`;
+
+const plantedTexts: Readonly<Record<VerifiedOutput['planted'][number]['error'], string>> = {
+  zeros: 'zeros',
+  mean: 'the mean of the reference everywhere',
+  'another sample': "another sample's outputs",
+  'turned sign': 'the reference with its sign turned',
+  'non-zeros x 0.7': 'the reference times 0.7',
+};

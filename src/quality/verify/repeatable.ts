@@ -12,7 +12,7 @@ import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { failedOutputs, judgeRuns, type Outputs, type RunsJudgement } from './judge-runs.js';
 import type { VerifyRequest } from './request.js';
-import type { VerifyPrecision } from './tolerance.js';
+import type { VerifyPrecision } from './result.js';
 
 /**
  * The outputs of a model that depend on random numbers, each with a node that draws them. With `seedsRepeat` a node with a seed of its own is not random:

@@ -1,23 +1,44 @@
+import type { Profile } from '../../engines/identity/profile.js';
 import type { InputOptions } from '../../engines/run/inputs.js';
 import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../../events.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
-import type { JudgeRules } from './judged.js';
+import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
+import type { JudgeRules, SampleInfo } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
-import type { AskedTolerance, VerifyPrecision } from './tolerance.js';
+import type { VerifyPrecision } from './result.js';
+import type { AskedTolerance } from './tolerance.js';
+
+/** Samples of the user, as `readSamples` takes them; `random` among the files adds none. */
+export interface SampleData extends JudgingSamples {
+  /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
+  readonly profiles?: readonly Profile[];
+}
+
+/** What a verdict is about. */
+export interface SamplesFrom {
+  /** Each that ran. */
+  readonly samples: SampleInfo[];
+  /** How many the user's data have; null where all were drawn. */
+  readonly available: number | null;
+}
 
 /** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
-export interface VerifyRequest extends InputOptions, PlaceOptions, EngineLoadOptions {
+export interface VerifyRequest
+  extends Pick<InputOptions, 'shapes' | 'ranges'>,
+    PlaceOptions,
+    EngineLoadOptions {
   /** An ONNX file. */
   readonly reference: string;
   /** An ONNX file or an engine. */
   readonly candidate: string;
   /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
   readonly precision?: VerifyPrecision;
+  /** Samples of the user, which come before any that are drawn; inputs that they lack are drawn. Default: all are drawn. */
+  readonly data?: SampleData;
   /** Default 0. */
   readonly seed?: number;
-  /** How many sets of inputs; default 3. */
+  /** How many samples: of data the first so many, by default 32 at most; else so many are drawn, by default 3 and more until a verdict is clear. */
   readonly samples?: number;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];

@@ -18,6 +18,14 @@ export function measure(value: number): Measure {
 export const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
 export type VerifyOutcome = z.infer<typeof outcomeSchema>;
 
+/** Wrong outputs made from the reference, which a criterion must reject before it may say pass. */
+export const plantedErrors = ['zeros', 'mean', 'another sample', 'turned sign', 'non-zeros x 0.7'] as const;
+export type PlantedError = (typeof plantedErrors)[number];
+
+/** What the tolerances of a comparison are for; `tf32` is FP32 whose products have operands of 11 significant bits, TensorRT's default. */
+export const verifyPrecisions = ['fp32', 'tf32', ...formatIds] as const;
+export type VerifyPrecision = (typeof verifyPrecisions)[number];
+
 const sideStatisticsSchema = z.object({
   min: measureSchema,
   max: measureSchema,
@@ -47,6 +55,10 @@ export const verifiedOutputSchema = z.object({
       bound: z.literal('at-least').optional(),
       /** The check passes as well when this one is within its limit. */
       or: z.object({ statistic: z.string(), measured: measureSchema, limit: z.number() }).optional(),
+      /** The sample where it is worst; absent where there is one sample only. */
+      sample: z.number().optional(),
+      /** The slice that is meant, where positions of an axis have scales of their own; absent for the whole output. */
+      slice: z.object({ axis: z.number(), position: z.number() }).optional(),
     }),
   ),
   /** null for integers and booleans that are compared exactly: all for which none was asked by name. */
@@ -58,8 +70,13 @@ export const verifiedOutputSchema = z.object({
     zeros: z.number(),
     nonFinite: z.number(),
   }),
-  /** Whether a candidate of zeros would pass the same checks: then they show nothing. */
-  zerosPass: z.boolean(),
+  /** Planted errors that the same checks accept in the place of the candidate, in the whole output or in slices: then they show nothing there. */
+  planted: z.array(
+    z.object({
+      error: z.enum(plantedErrors),
+      slice: z.object({ axis: z.number(), positions: z.array(z.number()) }).nullable(),
+    }),
+  ),
   /** The finite values of each side; absent for complex numbers. */
   sides: z.object({ candidate: sideStatisticsSchema, reference: sideStatisticsSchema }).optional(),
   /** NaN and infinities on each side; absent for integers and booleans. */
@@ -106,6 +123,12 @@ export const errorMapSchema = z.object({
 });
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
+/** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
+const samplesFromSchema = z.object({
+  samples: z.array(z.object({ origin: z.string(), kind: z.enum(['data', 'drawn', 'edge']) })),
+  available: z.number().nullable(),
+});
+
 /** What `verify` finds: one model compared with another on the same inputs. */
 export const verifyResultSchema = z.object({
   schema: z.literal('trtforge.verify/1'),
@@ -115,14 +138,33 @@ export const verifyResultSchema = z.object({
   referenceBackend: z.string(),
   candidateBackend: z.string(),
   /** What the tolerances are for. */
-  precision: z.enum(['fp32', ...formatIds]),
+  precision: z.enum(verifyPrecisions),
   /** Values that were computed in float32 and rounded to 16 bits, as a GPU stores them; 0 when the candidate has none. */
   roundedValues: z.number(),
   seed: z.number(),
   samples: z.number(),
+  /** Absent in results of versions before. */
+  samplesFrom: samplesFromSchema.optional(),
+  /** What no sample reached, so that this verdict is not about it; absent where it was not looked for. */
+  unreached: z
+    .object({
+      branches: z.array(
+        z.object({ node: z.string(), branch: z.enum(['then', 'else']), message: z.string() }),
+      ),
+      tables: z.array(
+        z.object({
+          node: z.string(),
+          tensor: z.string(),
+          rows: z.number(),
+          reached: z.number(),
+          message: z.string(),
+        }),
+      ),
+    })
+    .optional(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
-  /** Of the output of which the largest share is error; absent where none was asked for, and where all are equal. */
+  /** Of the output that decided, or of which the largest share is error where all pass; absent where none was asked for, and where it is equal. */
   errorMap: errorMapSchema.optional(),
   verdicts: z.object({
     /** Same outputs, of the same shapes. */
@@ -162,12 +204,13 @@ export const verifyResultSchema = z.object({
 });
 export type VerifyResult = z.infer<typeof verifyResultSchema>;
 
-const severity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
+/** The worst last. */
+export const outcomesBySeverity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
 
 /** The worst of some outcomes: fail before inconclusive before pass; of none it is inconclusive. */
 export const worst = (outcomes: readonly VerifyOutcome[]): VerifyOutcome =>
   outcomes.length === 0
     ? 'inconclusive'
     : outcomes.reduce((least, outcome) =>
-        severity.indexOf(outcome) > severity.indexOf(least) ? outcome : least,
+        outcomesBySeverity.indexOf(outcome) > outcomesBySeverity.indexOf(least) ? outcome : least,
       );

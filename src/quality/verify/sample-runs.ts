@@ -1,7 +1,12 @@
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
-import { inDtype, type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import { type BackEnd, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
+import { inDtype } from '../../engines/run/inputs.js';
+import {
+  type Arithmetic,
+  type BackEnd,
+  type OpenOptions,
+  placeOptionsOf,
+} from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -9,9 +14,9 @@ import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Outputs } from './judge-runs.js';
+import type { SampleInfo } from './judged.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
-
-const DEFAULT_SAMPLES = 3;
+import { planSamples, readData, type SamplePlan } from './sample-plan.js';
 
 /** One side after its run. */
 export interface SideRun extends Outputs {
@@ -21,37 +26,50 @@ export interface SideRun extends Outputs {
   readonly roundedValues: number;
   /** Whether a random node with a seed of its own draws the same numbers in every process. */
   readonly seedsRepeat: boolean;
+  readonly arithmetic: Arithmetic;
 }
 
 /** One side while nothing was run. */
 export type OpenedSide = Omit<SideRun, 'outputs'>;
 
 export interface ReferenceRun extends SideRun {
-  /** What every sample is drawn from. */
-  readonly plan: readonly PlannedInput[];
+  readonly plan: SamplePlan;
+  readonly samples: readonly SampleInfo[];
+}
+
+/** Samples from one up to another, which is not among them; there are none beyond `SamplePlan.most`. */
+export interface SampleRange {
+  readonly from: number;
+  readonly to: number;
 }
 
 type OnSample = (sample: number) => void;
 type Run = (inputs: NamedTensors) => Promise<NamedTensors>;
 
-/** Runs the two sides of a verification on the same seeded samples, one after the other: only one model is in memory at a time. */
+/**
+ * Runs the two sides of a verification on the same samples, one after the other: only one model is in memory at a time. A range of samples is run, by default
+ * the first round; the outputs are those of the range. Sizes that were guessed in the first run of the reference stay.
+ */
 export class SampleRuns {
   readonly seed: number;
-  readonly samples: number;
   readonly candidateKind: BackEnd['takes'];
   readonly #request: VerifyRequest;
   readonly #context: VerifyContext;
   readonly #candidateOptions: OpenOptions;
+  #plan: SamplePlan | undefined;
 
-  /** Throws TF_USAGE for a reference that is an engine, and for options that the candidate's back end does not honour. */
-  constructor(request: VerifyRequest, context: VerifyContext) {
+  /**
+   * `plan` is that of an earlier run on the same inputs. Throws TF_USAGE for a reference that is an engine, and for options that the candidate's back end does
+   * not honour.
+   */
+  constructor(request: VerifyRequest, context: VerifyContext, plan?: SamplePlan) {
     const { reference, candidate, threads } = request;
     if (isEngineFile(reference))
       throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
         remedy: `To compare two engines, compare their outputs: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
       });
     this.seed = request.seed ?? 0;
-    this.samples = request.samples ?? DEFAULT_SAMPLES;
+    this.#plan = plan;
     this.#request = request;
     this.#context = context;
     const options = { ...engineLoadOptionsOf(request), ...placeOptionsOf(request) };
@@ -61,20 +79,28 @@ export class SampleRuns {
     this.#candidateOptions = honours.has('threads') ? { ...options, threads } : options;
   }
 
-  reference(onSample: OnSample): Promise<ReferenceRun> {
+  /** What runs. Throws TF_INTERNAL before the reference has begun to run: what data have depends on the inputs of the model. */
+  get plan(): SamplePlan {
+    if (this.#plan !== undefined) return this.#plan;
+    throw new TrtforgeError('TF_INTERNAL', 'No samples are planned before the reference runs.');
+  }
+
+  reference(onSample: OnSample, range?: SampleRange): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
     return this.#opened(reference, { threads }, async (session, run) => {
+      const known = this.#plan;
+      if (known !== undefined) return described(known, await this.#run(known, run, onSample, range), range);
       const { planned: plan, result: outputs } = await this.#planning(session, (planned) =>
         runGuessed(
           reference,
           (attempt) => {
-            const inputs = planned(attempt);
-            return { planned: inputs, inputs };
+            this.#plan = planned(attempt);
+            return { planned: this.#plan, inputs: this.#plan.inputs };
           },
-          (inputs) => this.#run(inputs, run, onSample),
+          (attempted) => this.#run(attempted, run, onSample, range),
         ),
       );
-      return { plan, outputs };
+      return described(plan, outputs, range);
     });
   }
 
@@ -94,16 +120,21 @@ export class SampleRuns {
     });
   }
 
-  /** Plans the inputs of the open reference, at the sizes of an attempt. */
+  /** Plans the samples of the open reference, at the sizes of an attempt. */
   async #planning<T>(
     session: Session,
-    use: (planned: (attempt: number) => readonly PlannedInput[]) => Promise<T>,
+    use: (planned: (attempt: number) => SamplePlan) => Promise<T>,
   ): Promise<T> {
-    const { reference } = this.#request;
+    const { reference, data } = this.#request;
     checkToleranceNames(this.#request, session.outputs);
+    const { inputs } = session;
+    const { emit, signal } = this.#context;
+    const read = data && (await readData(data, inputs, this.#request, signal));
+    for (const message of read?.warnings ?? [])
+      emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
     const model = openModel(reference);
     try {
-      return await use((attempt) => planInputs(model, session.inputs, this.#request, attempt));
+      return await use((attempt) => planSamples(model, inputs, this.#request, read ?? null, attempt));
     } finally {
       model.close();
     }
@@ -113,7 +144,7 @@ export class SampleRuns {
   async referenceAgain({ plan }: ReferenceRun, samples: number): Promise<readonly NamedTensors[]> {
     const { reference, threads } = this.#request;
     const again = await this.#opened(reference, { threads }, async (_session, run) => ({
-      outputs: await this.#run(plan, run, () => {}, samples),
+      outputs: await this.#run(plan, run, () => {}, { from: 0, to: samples }),
     }));
     return again.outputs;
   }
@@ -121,22 +152,27 @@ export class SampleRuns {
   /** Runs the candidate, or another model in its place. Throws TF_VERIFY_MISMATCH where it has other inputs than the reference. */
   candidate(
     path: string,
-    { plan, inputs }: ReferenceRun,
+    { plan, inputs }: Pick<ReferenceRun, 'plan' | 'inputs'>,
     onSample: OnSample,
-    samples = this.samples,
+    range?: SampleRange,
   ): Promise<SideRun> {
     return this.#opened(path, this.#candidateOptions, async (session, run) => {
       this.#checkSameInputs(inputs, session.inputs);
       const own: Run = (sample) => run(inTypesOf(session.inputs, sample));
-      return { outputs: await this.#run(plan, own, onSample, samples) };
+      return { outputs: await this.#run(plan, own, onSample, range) };
     });
   }
 
-  async #run(plan: readonly PlannedInput[], run: Run, onSample: OnSample, samples = this.samples) {
+  async #run(
+    { tensors, firstRound, most }: SamplePlan,
+    run: Run,
+    onSample: OnSample,
+    { from, to }: SampleRange = { from: 0, to: firstRound },
+  ) {
     const outputs: NamedTensors[] = [];
-    for (let sample = 0; sample < samples; sample++) {
+    for (let sample = from; sample < Math.min(to, most); sample++) {
       onSample(sample);
-      outputs.push(await run(sampleOf(plan, this.seed, sample)));
+      outputs.push(await run(tensors(sample)));
     }
     return outputs;
   }
@@ -151,8 +187,8 @@ export class SampleRuns {
     try {
       const found = await work(session, (inputs) => session.run(inputs, { signal }));
       const { roundedValues } = await session.facts();
-      const { inputs, outputs: bindings, backend, seedsRepeat } = session;
-      return { inputs, bindings, backend, seedsRepeat, roundedValues, ...found };
+      const { inputs, outputs: bindings, backend, seedsRepeat, arithmetic } = session;
+      return { inputs, bindings, backend, seedsRepeat, arithmetic, roundedValues, ...found };
     } finally {
       await session.close();
     }
@@ -167,6 +203,14 @@ export class SampleRuns {
     );
   }
 }
+
+const described = (plan: SamplePlan, outputs: readonly NamedTensors[], { from }: SampleRange = START) => ({
+  plan,
+  outputs,
+  samples: outputs.map((_, at) => plan.info(from + at)),
+});
+
+const START: SampleRange = { from: 0, to: 0 };
 
 /** A misspelt name would silently leave its output to the usual limits. */
 function checkToleranceNames(

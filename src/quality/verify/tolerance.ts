@@ -2,10 +2,10 @@ import { TrtforgeError } from '../../errors.js';
 import type { Format } from '../../formats/precision/formats/format.js';
 import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
-import { type AskedCheck, type ResolvedCheck, resolveChecks } from './checks.js';
-
-export type VerifyPrecision = 'fp32' | FormatId;
+import { type AskedCheck, type ResolvedCheck, resolveChecks, USUAL_QUANTILE } from './checks.js';
+import type { VerifyPrecision } from './result.js';
 
 /** A tolerance in the units of an output, and where it comes from. */
 export interface JustifiedTolerance extends Tolerance {
@@ -24,53 +24,109 @@ const fp32: Format['tolerance'] = {
   differing: 0,
 };
 
+const tf32: Format['tolerance'] = {
+  bound: 5e-3,
+  why: "TF32 against FP32: 5e-3, the bound for FP16, as TF32 rounds the operands of products to FP16's 11 significant bits; --builder-config flags=no-tf32 turns it off",
+  differing: 0.01,
+};
+
 const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
-  formatNamed(precision)?.tolerance ?? fp32;
+  precision === 'tf32' ? tf32 : (formatNamed(precision)?.tolerance ?? fp32);
+
+/** The share of integers, and of rows that a near tie chooses, that may be others. */
+export const shareThatDiffers = (precision: VerifyPrecision): number => toleranceOf(precision).differing;
+
+/** What rounding loses near 0 whatever the output's size: the smallest step of FP16 in the last few operators. */
+function leastError(precision: VerifyPrecision, dtype: Dtype | undefined): number {
+  const isHalf = dtype === 'float16' || !['fp32', 'tf32', 'bf16'].includes(precision);
+  return isHalf && dtype !== 'bfloat16' ? 4 * 2 ** -24 : 0;
+}
 
 /** What decides about one output, in its own units. */
 export interface Limits {
   /** What an element may be off: for counting, and for what the user asked. */
   readonly tolerance: JustifiedTolerance;
-  /** What must hold. */
+  /** What was requested and must hold; without any the usual limits do. */
   readonly checks: readonly ResolvedCheck[];
+  readonly usual: UsualLimits | null;
+  /** One quantile of the user's own, or those that reports show. */
+  readonly quantiles: 'all' | { readonly fraction: number };
 }
 
 /** What Polygraphy allows when nothing is said, absolute and relative. */
 const POLYGRAPHY_TOLERANCE = 1e-5;
 
-/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference. */
-const OUTLIER_FACTOR = 4;
+/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference; twice that where a range of codes clips. */
+const outlierShare = (bound: number): number => Math.min(1, (bound < WIDE ? 4 : 8) * bound);
 
-/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum, and must not fail an output alone. */
-const FEWEST_FOR_P99 = 1000;
+/** The narrowest bound of a quantized format. */
+const WIDE = 0.1;
 
-/** The 99th percentile of normally distributed errors, in units of their root mean square. */
-const P99_OF_NORMAL = 2.576;
+/** The error of non-zeros x 0.7 is 0.3 of the reference's root mean square: no bound is as wide. */
+const MOST_RMS = 0.28;
 
-/** The RMS of the errors of few elements that passes what p99 passes of many, plus three standard errors of an RMS of so few. */
-const rmsFactor = (elements: number): number => (2 / P99_OF_NORMAL) * (1 + 3 / Math.sqrt(2 * elements));
+/** The RMS of errors of which 99 % are within 2 * bound * RMS is 0.78 of the bound; few samples of sharp scores are off by up to 1.1 (measured). */
+const RMS_FACTOR = 1.4;
+
+/** One sample alone may be off three times as much as all together, if not by half of what it is. */
+const ALONE_FACTOR = 3;
 
 /**
- * The limits for an output whose reference has the given number of elements, root mean square and peak (largest magnitude).
- *
- * The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by 2 * bound * RMS: by
- * default 99 % of all elements must be within that, and every one within 4 * bound * peak. Relative to RMS and peak, a bound means the same for
- * probabilities and for pixels. The largest error has a limit of its own, as rounding errors are spread like a bell and the largest of a million is
- * twice the largest of a hundred. Below 1,000 elements it is enough that the RMS of the errors is what it is where 99 % are within that.
- *
- * What a user asks for is taken as it is: every element must be within atol + rtol * |reference|, or the checks asked for must hold.
+ * The usual limits of an output. The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by
+ * 2 * bound * RMS: 99 % of all elements must be within that; the RMS of the errors of all samples together within 1.4 * bound * RMS, with three standard
+ * errors for few elements; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 8 for quantized formats. Relative to RMS
+ * and peak, a bound means the same for probabilities and for pixels. No limit is below what rounding loses near 0.
+ */
+export class UsualLimits {
+  readonly #bound: number;
+  readonly #least: number;
+
+  constructor(bound: number, least: number) {
+    this.#bound = bound;
+    this.#least = least;
+  }
+
+  p99(rms: number): number {
+    return Math.max(2 * this.#bound * rms, this.#least);
+  }
+
+  /** Of the errors of so many elements, whose reference has the given RMS. */
+  rms(elements: number, rms: number, isAlone = false): number {
+    const share = RMS_FACTOR * this.#bound * (1 + 3 / Math.sqrt(2 * elements));
+    const most = isAlone ? Math.min(ALONE_FACTOR * share, 2 * MOST_RMS) : Math.min(share, MOST_RMS);
+    return Math.max(most * rms, this.#least);
+  }
+
+  max(peak: number): number {
+    return Math.max(outlierShare(this.#bound) * peak, this.#least);
+  }
+}
+
+/** A code of a quantized model falls to its neighbour where a sum is rounded otherwise: half the bound of the codes' format (measured: 1.6 % of the RMS, INT8). */
+const CODES_FACTOR = 0.5;
+
+/** What the usual limits depend on. */
+interface ComparedTypes {
+  readonly precision: VerifyPrecision;
+  /** The format of the codes that both models have. */
+  readonly codes?: FormatId;
+  readonly dtype: Dtype | undefined;
+}
+
+/**
+ * The limits for an output whose reference has the given root mean square. What a user asks for is taken as it is: every element must be within
+ * atol + rtol * |reference|, or the checks asked for must hold.
  */
 export function limitsFor(
   output: string,
-  precision: VerifyPrecision,
-  reference: () => { readonly elements: number; readonly rms: number; readonly peak: number },
+  { precision, codes, dtype }: ComparedTypes,
+  rms: number,
   asked: {
     readonly atol: readonly AskedTolerance[];
     readonly rtol: readonly AskedTolerance[];
     readonly checks?: readonly AskedCheck[];
   },
 ): Limits {
-  const { bound, why } = toleranceOf(precision);
   const atol = askedFor(output, asked.atol);
   const rtol = askedFor(output, asked.rtol);
   const checks = resolveChecks(output, asked.checks ?? []);
@@ -78,27 +134,28 @@ export function limitsFor(
     const why =
       atol === undefined && rtol === undefined ? 'what Polygraphy allows by default' : 'as requested';
     const [absolute, relative] = [atol ?? POLYGRAPHY_TOLERANCE, rtol ?? POLYGRAPHY_TOLERANCE];
-    return { tolerance: { absolute, relative, why }, checks };
+    const quantile = checks.find((check) => check.kind === 'quantile');
+    const quantiles = quantile === undefined || quantile.fraction === USUAL_QUANTILE ? 'all' : quantile;
+    return { tolerance: { absolute, relative, why }, checks, usual: null, quantiles };
   }
   if (atol !== undefined || rtol !== undefined) {
-    return {
-      tolerance: { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as requested' },
-      checks: [{ kind: 'excess' }],
-    };
+    const tolerance = { absolute: atol ?? 0, relative: rtol ?? 0, why: 'as requested' };
+    return { tolerance, checks: [{ kind: 'excess' }], usual: null, quantiles: 'all' };
   }
-  const { elements, rms, peak } = reference();
+  const own = toleranceOf(precision);
+  const ofCodes = precision === 'fp32' || codes === undefined ? 0 : CODES_FACTOR * toleranceOf(codes).bound;
+  const bound = Math.max(own.bound, ofCodes);
+  const least = leastError(precision, dtype);
+  const why = [
+    `${own.why}; taken relative to the size of this output`,
+    ...(bound > own.bound ? [`${bound} as both models have ${codes} codes that fall to a neighbour`] : []),
+    ...(bound * rms < least ? [`no less than ${least.toExponential(2)}, four of FP16's smallest steps`] : []),
+  ].join('; ');
   return {
-    tolerance: {
-      absolute: bound * rms,
-      relative: bound,
-      why: `${why}; taken relative to the size of this output`,
-    },
-    checks: [
-      elements < FEWEST_FOR_P99
-        ? { kind: 'few', rms: rmsFactor(elements) * bound * rms, p99: 2 * bound * rms }
-        : { kind: 'error', statistic: 'p99', limit: 2 * bound * rms },
-      { kind: 'error', statistic: 'max', limit: OUTLIER_FACTOR * bound * peak },
-    ],
+    tolerance: { absolute: Math.max(bound * rms, least), relative: bound, why },
+    checks: [],
+    usual: new UsualLimits(bound, least),
+    quantiles: 'all',
   };
 }
 

@@ -106,10 +106,10 @@ function binBar(bin: Bin, x: (quantity: number) => number, y: (count: number) =>
 const valueAxis = (scale: Scale, x: (quantity: number) => number, title: string): Markup =>
   markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${axisTicks(scale.ticks, x, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 
-/** Labels come after all lines, so that a line of one mark never strikes through the label of another. */
+/** A limit of 0 is where the axis starts. Labels come after all lines, so that a line of one mark never strikes through the label of another. */
 function marks(all: readonly HistogramMark[], x: (quantity: number) => number): Markup {
   const placed = all
-    .filter((mark) => mark.quantity > 0 && Number.isFinite(mark.quantity))
+    .filter((mark) => mark.quantity >= 0 && Number.isFinite(mark.quantity))
     .map((mark, index) => ({ ...mark, place: x(mark.quantity), y: 14 + (index % 3) * 16 }));
   const lines = placed.map(
     ({ kind, place, y }) =>

@@ -31,18 +31,23 @@ export function comparisonPage(result: RunComparison): Page {
   const { a, b, parts } = result;
   const names = [...new Set([a, b].map(({ model, engine, run }) => nameOfFile(model ?? engine ?? run)))];
   const apart = parts.filter(({ notComparable }) => notComparable.length > 0);
+  const doubtful = parts.filter(({ doubts }) => doubts.length > 0);
+  const isSound = apart.length === 0 && doubtful.length === 0;
   return {
     name: names.join(' and '),
     subtitle: `A: ${a.run} · B: ${b.run}`,
     kind: `two results of ${result.kind}`,
     version: result.version,
     verdict: {
-      outcome: apart.length === 0 ? 'pass' : 'inconclusive',
-      word: apart.length === 0 ? 'Comparable' : 'Not all comparable',
+      outcome: isSound ? 'pass' : 'inconclusive',
+      word: doubtful.length > 0 ? 'Unreliable' : isSound ? 'Comparable' : 'Not all comparable',
       headline: headlineOf(parts),
-      reasons: apart.flatMap((part) =>
-        part.notComparable.map((reason) => `${titleOf(part)}: not comparable. ${reason}`),
-      ),
+      reasons: [
+        ...doubtful.flatMap((part) => part.doubts.map((doubt) => `${titleOf(part)}: ${doubt}`)),
+        ...apart.flatMap((part) =>
+          part.notComparable.map((reason) => `${titleOf(part)}: not comparable. ${reason}`),
+        ),
+      ],
       remedies: [],
     },
     figures: figuresOf(parts),
@@ -151,17 +156,20 @@ function valueText(value: unknown): Text {
 }
 
 function partSection(compared: ComparedPart, index: number, { a, b }: RunComparison): Section {
-  const { part, of, notComparable, warnings, rows } = compared;
+  const { part, of, notComparable, warnings, doubts, rows } = compared;
   const title = titleOf(compared);
   const isComparable = notComparable.length === 0;
   return {
     id: of === null ? part : `${part}-${index + 1}`,
     title,
     lead: isComparable
-      ? 'The figures of both can be compared.'
+      ? doubts.length > 0
+        ? 'A measurement is unreliable, so their ratio is too.'
+        : 'The figures of both can be compared.'
       : 'The figures of both cannot be compared, so they have no ratios.',
     blocks: [
       labelled('not comparable', 'bad', notComparable),
+      labelled('unreliable', 'warn', doubts),
       labelled('warning', 'warn', warnings),
       table(
         `${title}, of both`,

@@ -7,6 +7,7 @@ export function comparedPart(
   rows: readonly Omit<ComparedRow, 'ratio'>[],
   notComparable: readonly (string | null)[] = [],
   warnings: readonly (string | null)[] = [],
+  doubts: readonly string[] = [],
 ): ComparedPart | null {
   const known = rows.filter((row) => row.a !== null || row.b !== null);
   if (known.length === 0) return null;
@@ -17,6 +18,7 @@ export function comparedPart(
     of: null,
     notComparable: reasons ?? [],
     warnings: remarks ?? [],
+    doubts: [...doubts],
     rows: known.map((row) => ({ ...row, ratio: isComparable ? ratioOf(row.a, row.b) : null })),
   };
 }

@@ -42,6 +42,8 @@ const partSchema = z.object({
   notComparable: z.array(z.string()),
   /** What a reader should know of a comparison that can be made. */
   warnings: z.array(z.string()),
+  /** Why figures of the two are measured badly: their ratio is unreliable. */
+  doubts: z.array(z.string()),
   rows: z.array(rowSchema),
 });
 

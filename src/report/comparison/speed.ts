@@ -62,8 +62,8 @@ export function speedPart(
             ? 'Measurements on a CPU do not state which: compare those of one machine only.'
             : null,
           differ('Drivers', a.gpu?.driver ?? 'unknown', b.gpu?.driver ?? 'unknown'),
-          ...doubts,
         ],
+    doubts,
   );
 }
 

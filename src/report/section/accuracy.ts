@@ -1,4 +1,6 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
+import { checkText, sliceText, worstFirst } from '../../quality/verify/checks.js';
+import { plantedText } from '../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { errorMapChart } from '../chart/error-map.js';
 import type { Chart } from '../chart/frame.js';
@@ -10,6 +12,7 @@ import {
   badge,
   charts,
   code,
+  facts,
   fold,
   lines,
   note,
@@ -19,10 +22,14 @@ import {
   type Text,
   table,
 } from '../section.js';
-import { accuracySentence, formatMeasure, outcomeTone } from '../sentences.js';
-
-/** Statistics that fit a line; the table under "How it was measured" has all. */
-const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
+import {
+  accuracySentence,
+  decisionOf,
+  formatMeasure,
+  IN_SHORT,
+  outcomeTone,
+  shortStatistics,
+} from '../sentences.js';
 
 /** How far the converted model is from the original. */
 export const accuracySection = ({ verification }: ForgeResult): Section | null =>
@@ -42,10 +49,18 @@ export const verificationSection = (id: string, title: string, verification: Ver
   blocks: [...errorBlocks(verification), fold('How it was measured', ...howMeasured(verification))],
 });
 
-/** Output by output, with the distribution of the error drawn, and where in the worst output it is. */
-export function errorBlocks({ outputs, errorMap }: Pick<VerifyResult, 'outputs' | 'errorMap'>): Blocks {
+type Errors = Pick<VerifyResult, 'outputs' | 'errorMap' | 'samples'> & {
+  /** Each sample that ran. */
+  readonly samplesFrom?: { readonly samples: readonly { readonly origin: string; readonly kind: string }[] };
+};
+
+/** What decided, then output by output, the worst first, with the distribution of the error drawn, and where in the output that decided it is. */
+export function errorBlocks(result: Errors): Blocks {
+  const { errorMap } = result;
+  const outputs = worstFirst(result.outputs);
   const names = statisticNames(outputs).filter((name) => IN_SHORT.has(name));
   return [
+    decisionFacts(result),
     table(
       'Absolute error of each output over all samples, and what decided',
       ['output', 'verdict', ...numbers('elements', ...names), 'checked'],
@@ -54,12 +69,7 @@ export function errorBlocks({ outputs, errorMap }: Pick<VerifyResult, 'outputs' 
         badge(output.outcome, outcomeTone[output.outcome]),
         formatCount(output.elements),
         ...names.map((name) => statisticText(output, name)),
-        lines(
-          output.checks.map(
-            ({ statistic, measured, limit, pass, bound }) =>
-              `${statistic} ${formatMeasure(measured)} ${sign(pass, bound)} ${formatStatistic(limit)}`,
-          ),
-        ),
+        lines(output.checks.map(checkText)),
       ]),
     ),
     charts(
@@ -80,8 +90,43 @@ export function errorBlocks({ outputs, errorMap }: Pick<VerifyResult, 'outputs' 
   ];
 }
 
-const sign = (pass: boolean, bound: 'at-least' | undefined): string =>
-  bound === undefined ? (pass ? '≤' : '>') : pass ? '≥' : '<';
+const kinds = Object.entries({ data: "of the user's data", drawn: 'drawn', edge: 'edge cases' });
+
+/** The samples that judged, and the output, sample and slice that decided with their numbers. */
+function decisionFacts(result: Errors): Block | null {
+  const { samples, samplesFrom } = result;
+  const decision = decisionOf(result);
+  if (decision === null) return null;
+  const { output, check, severity } = decision;
+  const { slice, sample, bound } = check;
+  const byKind = kinds.flatMap(([kind, name]) => {
+    const count = samplesFrom?.samples.filter((each) => each.kind === kind).length ?? 0;
+    return count === 0 ? [] : [`${count} ${name}`];
+  });
+  const origin = sample === undefined ? undefined : samplesFrom?.samples[sample]?.origin;
+  const isBeyond = severity > 1;
+  const factor = isBeyond ? severity : 1 / severity;
+  const times = factor < 1e4 ? formatStatistic(factor) : 'over 10\u202f000';
+  return facts([
+    ['samples', [String(samples), ...byKind].join(', ')],
+    ['decided by', output.name],
+    ['slice', slice === undefined ? null : sliceText(slice.axis, slice.position)],
+    [
+      'worst sample',
+      sample === undefined ? null : [sample, origin].filter((known) => known !== undefined).join(', '),
+    ],
+    ['measured', checkText({ ...check, slice: undefined, sample: undefined })],
+    [
+      'margin',
+      bound !== undefined || severity === 0
+        ? null
+        : isBeyond
+          ? `${times} times the limit`
+          : `the limit is ${times} times as much`,
+    ],
+    ['would pass too', output.planted.length === 0 ? null : lines(output.planted.map(plantedText))],
+  ]);
+}
 
 const statisticNames = (outputs: readonly VerifiedOutput[]): readonly string[] => [
   ...new Set(outputs.flatMap((output) => output.statistics.map((statistic) => statistic.name))),
@@ -93,13 +138,10 @@ function statisticText(output: VerifiedOutput, name: string): string {
 }
 
 function errorChart(output: VerifiedOutput): Chart {
-  const { elements, histogram, statistics } = output;
-  const inShort = statistics
-    .filter(({ name }) => IN_SHORT.has(name))
-    .map(({ name, amount }) => `${name} ${formatMeasure(amount)}`);
+  const { elements, histogram } = output;
   return histogramChart({
     title: `Distribution of the absolute error of ${output.name}`,
-    description: `${plural(elements, 'element')}, ${formatCount(histogram.zeros)} exactly equal; ${inShort.join(', ')}.`,
+    description: `${plural(elements, 'element')}, ${formatCount(histogram.zeros)} exactly equal; ${shortStatistics(output)}.`,
     bins: histogram.bins,
     zeros: histogram.zeros,
     marks: marksOf(output),
@@ -120,21 +162,20 @@ function errorCaption({ name, dtype, shape, elements, histogram }: VerifiedOutpu
 }
 
 /** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
-const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p90', 'p95', 'p99']);
+const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p90', 'p95', 'p99', 'RMS']);
 
 function marksOf({ checks, statistics, tolerance, pass }: VerifiedOutput): readonly HistogramMark[] {
   const limits = checks
     .filter(({ statistic }) => ON_AXIS.has(statistic))
-    .map(
-      ({ statistic, limit }): HistogramMark => ({
-        kind: 'limit',
-        quantity: limit,
-        label: `limit of ${statistic} ${formatStatistic(limit)}`,
-        // A few elements may lie beyond the limit of a quantile or a mean, none beyond that of the maximum.
-        beyond: statistic === 'max' ? 'bad' : 'warn',
-      }),
-    );
-  if (limits.length === 0 && tolerance !== null) {
+    .map(({ statistic, limit, slice }): HistogramMark => {
+      const where = slice === undefined ? '' : ` at ${sliceText(slice.axis, slice.position)}`;
+      const mark = { quantity: limit, label: `limit of ${statistic}${where} ${formatStatistic(limit)}` };
+      // Other slices have limits of their own.
+      if (slice !== undefined) return { ...mark, kind: 'note' };
+      // A few elements may lie beyond the limit of a quantile or a mean, none beyond that of the maximum.
+      return { ...mark, kind: 'limit', beyond: statistic === 'max' ? 'bad' : 'warn' };
+    });
+  if (limits.every(({ kind }) => kind === 'note') && tolerance !== null) {
     // With a relative part in the tolerance, an error beyond the absolute part may still be allowed.
     const label = `absolute tolerance ${formatStatistic(tolerance.absolute)}`;
     limits.push({ kind: 'limit', quantity: tolerance.absolute, label, beyond: pass ? 'warn' : 'bad' });

@@ -1,17 +1,19 @@
 import { formatCount, formatShare, plural } from '../../base/text/quantity.js';
-import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
+import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { betweenRule, rules } from '../../formats/precision/rules.js';
 import { barChart } from '../chart/bars.js';
 import type { ForgeResult } from '../result.js';
 import { charts, code, labelled, list, muted, note, type Section, strong } from '../section.js';
-import { conversionSentence, precisionLabel } from '../sentences.js';
+import { computedNodes, conversionSentence } from '../sentences.js';
 
 /** What computes in the lower precision now, and which rule kept which node in FP32, and why. */
 export function precisionSection({ conversion }: ForgeResult): Section | null {
   if (conversion === null) return null;
-  const { nodes, kept, warnings } = conversion;
-  const rulesThatKept = conversion.rules.filter((rule) => rule.nodes > 0);
-  const all = nodes.converted + nodes.kept;
+  const { all, lowered, kept } = computedNodes(conversion);
+  const rulesThatKept = conversion.rules.flatMap((rule) => {
+    const nodes = kept.filter((node) => node.rule === rule.id);
+    return nodes.length === 0 ? [] : [{ ...rule, nodes }];
+  });
   const counts = countsText(conversion);
   const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
     label,
@@ -25,22 +27,20 @@ export function precisionSection({ conversion }: ForgeResult): Section | null {
     title: 'Precision',
     lead: conversionSentence(conversion),
     blocks: [
-      labelled('warning', 'warn', warnings),
+      labelled('warning', 'warn', conversion.warnings),
       charts({
         chart: barChart('Nodes by precision', [
-          bar(precisionLabel(floatPrecision(conversion)), nodes.converted, 'accent'),
-          ...rulesThatKept.map((rule) => bar(`FP32: ${rule.id}`, rule.nodes, 'quiet')),
+          ...lowered.map(({ label, nodes }) => bar(label, nodes, 'accent')),
+          ...rulesThatKept.map(({ id, nodes }) => bar(`FP32: ${id}`, nodes.length, 'quiet')),
         ]),
         caption: 'Floating-point nodes by the precision they compute in, and by the rule that kept them.',
       }),
       list(
-        rulesThatKept.map(({ id, title, nodes: count }) => ({
+        rulesThatKept.map(({ id, title, nodes }) => ({
           label: { text: 'FP32', tone: 'quiet' },
-          text: [strong(title), muted(` ${plural(count, 'node')}`)],
+          text: [strong(title), muted(` ${plural(nodes.length, 'node')}`)],
           note: reasons.get(id),
-          items: kept
-            .filter(({ rule }) => rule === id)
-            .map(({ node, op, reason }) => ({ text: [code(node), ' ', muted(op)], note: reason })),
+          items: nodes.map(({ node, op, reason }) => ({ text: [code(node), ' ', muted(op)], note: reason })),
         })),
       ),
       counts === '' ? null : note(muted(counts)),

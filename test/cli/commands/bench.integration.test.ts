@@ -351,7 +351,7 @@ describe('two benches on one GPU', () => {
     const { answer: waited } = await json<BenchResult>([at('b.engine'), '--wait', ...QUICK]);
     expect(waited.warnings.join('\n')).not.toContain('Another bench');
     expect(await end).toBe(0);
-  }, 30_000);
+  });
 
   it('Ctrl-C ends a bench and its child at once and frees the GPU', async () => {
     await begin('60');
@@ -361,5 +361,5 @@ describe('two benches on one GPU', () => {
     const { answer } = await json<BenchResult>([at('b.engine'), ...QUICK]);
     expect(answer.warnings.join('\n')).not.toContain('Another bench');
     expect(existsSync(at('cache'))).toBe(true);
-  }, 30_000);
+  });
 });

@@ -149,7 +149,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     expect(out.trimEnd().split('\n').at(-1)).toContain(remote.ARTIFACTS_ENDPOINT);
   });
 
-  test('two that start together build one engine, and later ones find it', { timeout: 120_000 }, async () => {
+  test('two that start together build one engine, and later ones find it', async () => {
     const args = [main, 'build', model, ...ask, '--json'];
     const started = [1, 2].map(() => promisify(execFile)(process.execPath, args, { env: environment }));
     const both = (await Promise.all(started)).map(({ stdout }) =>

@@ -63,7 +63,7 @@ describe('--timeout', () => {
     );
     expect(error.message).toMatch(/Its last lines:\n\S/);
     const pids = JSON.parse(readFileSync(pidFile, 'utf8')) as number[];
-    await expect.poll(() => pids.filter(isAlive), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => pids.filter(isAlive)).toEqual([]);
   });
 
   test('leaves Ctrl-C what it is, and other errors too', async () => {

@@ -101,7 +101,7 @@ describe('what stays FP32', () => {
     const path = freshPath('.npy');
     writeNpy(path, trap(name).feeds.x ?? floats([], []));
     const request = { reference: input, candidate: output, samples: 1, threads: 1 };
-    const verdict = await verifyModel({ ...request, files: [{ name: 'x', path }] });
+    const verdict = await verifyModel({ ...request, data: { files: [`x=@${path}`] } });
     expect(verdict).toMatchObject({ outcome: 'pass', precision: 'fp16' });
   });
 

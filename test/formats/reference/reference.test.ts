@@ -287,7 +287,7 @@ describe('a damaged line', () => {
       }
     }
     expect(refused).toBeGreaterThan(800);
-  }, 60_000);
+  });
 });
 
 const dtypesDrawn: Dtype[] = ['float32', 'float16', 'float64', 'int64', 'int32', 'uint8', 'bool'];
@@ -346,7 +346,7 @@ describe('written and read again', () => {
       }),
       { numRuns: 60, examples: [[[zeroBelowZero]]] },
     );
-  }, 60_000);
+  });
 
   test('a compact reference stores state once', async () => {
     const states = [0, 1, 2, 3].map((chunk) => floats([1000], Array(1000).fill(chunk)));

@@ -1,5 +1,11 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type RandomDtype, randomStream, randomTensor } from '../../../src/formats/tensor/random.js';
+import {
+  eachOnce,
+  type RandomDtype,
+  randomStream,
+  randomTensor,
+} from '../../../src/formats/tensor/random.js';
 import { float32Values } from '../../../src/formats/tensor/values.js';
 
 describe('random tensors', () => {
@@ -52,6 +58,39 @@ describe('random tensors', () => {
     const drawn = Array.from({ length: 200 }, () => stream.integer(0, 2 ** 40));
     expect(Math.max(...drawn)).toBeGreaterThan(2 ** 38);
     expect(drawn.every((value) => Number.isSafeInteger(value) && value >= 0 && value <= 2 ** 40)).toBe(true);
+  });
+});
+
+describe('each number of a range once', () => {
+  it('first what comes first, then all others, then none', () => {
+    const range = fc
+      .tuple(
+        fc.integer({ min: -50, max: 50 }),
+        fc.integer({ min: 0, max: 300 }),
+        fc.array(fc.nat(), { maxLength: 5 }),
+      )
+      .map(([low, more, picks]) => {
+        const first = [...new Set(picks.map((pick) => low + (pick % (more + 1))))];
+        return { kind: 'uniform', low, high: low + more, first } as const;
+      });
+    fc.assert(
+      fc.property(range, fc.nat(), (spread, seed) => {
+        const { low, high, first } = spread;
+        const at = eachOnce(spread, randomStream(seed));
+        const all = Array.from({ length: high - low + 1 }, (_, position) => at(position));
+        expect(all.slice(0, first.length)).toEqual(first);
+        expect(all.toSorted((a, b) => a! - b!)).toEqual(all.map((_, index) => low + index));
+        expect(at(all.length)).toBeUndefined();
+      }),
+    );
+  });
+
+  it('a range of 2^32 numbers has an order, a larger one only its first', () => {
+    const at = (high: number) => eachOnce({ kind: 'uniform', low: 0, high, first: [5] }, randomStream(1));
+    const some = Array.from({ length: 1000 }, (_, position) => at(2 ** 32)(position)!);
+    expect(new Set(some).size).toBe(1000);
+    expect(some.every((value) => value >= 0 && value <= 2 ** 32)).toBe(true);
+    expect([0, 1].map(at(2 ** 40))).toEqual([5, undefined]);
   });
 });
 

@@ -104,7 +104,7 @@ describeWith('toolchain', 'a bundle forged for tensorrt-rtx', () => {
   } as const;
   beforeAll(async () => {
     report = await forgeBundle({ ...request, check: { seed: 0, samples: 2 } }, { emit });
-  }, 60_000);
+  });
 
   test('has three real engines, all of one version', () => {
     expect(report).toMatchObject({ outcome: 'pass', env: { product: 'tensorrt-rtx' }, timing_cache: null });

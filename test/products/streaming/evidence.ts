@@ -53,6 +53,7 @@ export const evidenceOf = ({
   drifts: [],
   cacheLengthRule: null,
   isFullFloat32: false,
+  referenceTf32: null,
   sensitivity: [],
   ...more,
 });

@@ -2,80 +2,120 @@ import { describe, expect, it } from 'vitest';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { reasonsOfTask } from '../../../src/products/streaming/verify/task.js';
 import { argmax } from '../../../src/quality/tasks/argmax.js';
-import { type DecisionDetails, outcomeOfDecisions } from '../../../src/quality/tasks/decisions.js';
-import { isLowMargin, lowMarginShare, type Rounding } from '../../../src/quality/tasks/low-margin.js';
+import {
+  agreementOutcome,
+  type DecisionDetails,
+  outcomeOfDecisions,
+} from '../../../src/quality/tasks/decisions.js';
+import { isLowMargin, movementOf } from '../../../src/quality/tasks/low-margin.js';
 import type { TaskResult } from '../../../src/quality/tasks/task.js';
 
 const identity = {
   task: 'argmax',
-  revision: 1,
+  revision: 2,
   samples: 1,
   dataDigest: '',
   comparabilityKey: '',
   metrics: [],
 };
 
-/** Class scores of one place: the reference's first class leads the second by `margin`, the candidate's second one leads. */
-async function turned(margin: number, rounding: Rounding): Promise<TaskResult<DecisionDetails>> {
-  const task = await argmax.open({ output: 'scores', rounding }, {});
-  const scores = (...values: number[]) =>
-    new Map([['scores', floatTensor('float32', [1, 4], Float32Array.from(values))]]);
-  const sample = { index: 0, inputs: new Map(), reference: scores(1, 1 - margin, -1, 0) };
-  await task.take(sample, scores(1, 1.1, -1, 0));
+const scores = (rows: readonly (readonly number[])[]) =>
+  new Map([
+    ['scores', floatTensor('float32', [rows.length, rows[0]!.length], Float32Array.from(rows.flat()))],
+  ]);
+
+async function judged(
+  reference: readonly (readonly number[])[],
+  candidate: readonly (readonly number[])[],
+  minAgreement = 0.99,
+): Promise<TaskResult<DecisionDetails>> {
+  const task = await argmax.open({ output: 'scores', minAgreement }, {});
+  await task.take({ index: 0, inputs: new Map(), reference: scores(reference) }, scores(candidate));
   return task.result();
 }
 
-describe('a decision that a rounding may turn', () => {
-  it('is one whose margin is a small share of the scores, by what the candidate rounds to', () => {
-    const scores = Float32Array.of(1, -1, 1, -1);
-    const roundings = ['fp32', 'tf32', 'fp16', 'bf16'] as const;
-    expect(roundings.map(lowMarginShare)).toEqual([1e-5, 0.005, 0.02, 0.16]);
-    expect(roundings.map((one) => isLowMargin(0.01, scores, lowMarginShare(one)))).toEqual([
-      false,
-      false,
-      true,
-      true,
-    ]);
-    expect(isLowMargin(0, new Float32Array(4), lowMarginShare('fp32'))).toBe(true);
+const sure = [3, 0, -1, 0];
+/** `wrong` places of 100 whose first class leads by 0.01, and the second in the candidate; the other scores move by `movement`. */
+const turned = (wrong: number, movement: number, minAgreement?: number) => {
+  const rows = (row: readonly number[]) => Array.from({ length: 100 }, (_, at) => (at < wrong ? row : sure));
+  return judged(rows([1, 0.99, -1, 0]), rows([1, 1.01, -1 + movement, 0]), minAgreement);
+};
+
+describe('the movement of a row', () => {
+  it('is the largest of its scores but for the two choices, and of those where there are no others', () => {
+    expect(movementOf(Float32Array.of(1, 2, 3, 4), Float32Array.of(9, 2.5, 2, -9), [0, 3])).toBe(1);
+    expect(movementOf(Float32Array.of(1, 2), Float32Array.of(3, 2), [0, 1])).toBe(2);
+    const masked = Number.NEGATIVE_INFINITY;
+    expect(movementOf(Float32Array.of(1, 2, masked), Float32Array.of(3, 2, masked), [0, 1])).toBe(0);
   });
 
-  it('is counted and reported, and does not fail the task', async () => {
-    const { details, outcome, metrics } = await turned(0.001, 'tf32');
-    expect(details).toMatchObject({ different: 1, lowMargin: 1, lowMarginShare: 0.005, agreed: 0 });
-    expect(details.differences[0]?.lowMargin).toBe(true);
+  it('explains a lead up to twice its size, and none where it is no number', () => {
+    expect([0.2, 0.21].map((lead) => isLowMargin(lead, 0.1))).toEqual([true, false]);
+    for (const movement of [Number.NaN, Number.POSITIVE_INFINITY])
+      expect(isLowMargin(0, movement)).toBe(false);
+  });
+});
+
+describe('a decision that differs', () => {
+  it('is counted and does not fail the task where the row moved enough', async () => {
+    const { details, outcome, metrics } = await turned(1, 0.02);
+    expect(details).toMatchObject({ different: 1, lowMargin: 1, agreement: 0.99, minAgreement: 0.99 });
+    expect(details.differences[0]).toMatchObject({ lowMargin: true });
+    expect(details.differences[0]?.movement).toBeCloseTo(0.02);
+    expect(details.differences[0]?.referenceMargin).toBeCloseTo(0.01);
     expect(outcome).toBe('pass');
     expect(metrics).toMatchObject([
-      { name: 'class-agreement', value: 0, higherIsBetter: true },
+      { name: 'class-agreement', value: 0.99, higherIsBetter: true },
       { name: 'unexplained-differences', value: 0, higherIsBetter: false },
     ]);
-    expect(reasonsOfTask({ ...details, ...identity, swap: null })).toEqual([
-      expect.stringMatching(/class 1 where .* 0, by .*, a low-margin decision\.$/),
-    ]);
+    expect(reasonsOfTask({ ...details, ...identity, swap: null })).toHaveLength(1);
   });
 
-  it('fails it where the candidate rounds less than that', async () => {
-    const { details, outcome } = await turned(0.001, 'fp32');
+  it('fails the task where the row did not move', async () => {
+    const { details, outcome } = await turned(1, 0);
     expect(details).toMatchObject({ different: 1, lowMargin: 0 });
     expect(outcome).toBe('fail');
   });
 
-  it('fails it beside one that is none', async () => {
-    const { details } = await turned(0.001, 'tf32');
-    expect(outcomeOfDecisions({ ...details, different: 2 })).toBe('fail');
+  it.each([
+    [2, 'inconclusive'],
+    [5, 'inconclusive'],
+    [6, 'fail'],
+    [60, 'fail'],
+  ] as const)('%d of 100 that movement explains make it %s', async (wrong, outcome) => {
+    const result = await turned(wrong, 1.5);
+    expect(result.details).toMatchObject({ different: wrong, lowMargin: wrong });
+    expect(result.outcome).toBe(outcome);
+    expect(reasonsOfTask({ ...result.details, ...identity, swap: null })[0]).toContain('--min-agreement');
+  });
+
+  it('passes from the requested share on', async () => {
+    expect((await turned(10, 1.5, 0.9)).outcome).toBe('pass');
+    expect((await turned(11, 1.5, 0.9)).outcome).toBe('fail');
+    expect((await turned(1, 1.5, 1)).outcome).toBe('inconclusive');
   });
 
   it('may lead free decoding another way; other tokens without any difference are a fault', async () => {
-    const { details } = await turned(0.001, 'tf32');
+    const { details } = await turned(1, 0.02);
     const emitted = { reference: 3, candidate: 4, equal: false };
     expect(outcomeOfDecisions({ ...details, emitted })).toBe('pass');
     expect(outcomeOfDecisions({ ...details, emitted, different: 0, lowMargin: 0 })).toBe('fail');
   });
 
-  it('is none where the candidate has no number', async () => {
-    const task = await argmax.open({ output: 'scores', rounding: 'bf16' }, {});
-    const of = (values: number[]) =>
-      new Map([['scores', floatTensor('float32', [1, 2], Float32Array.from(values))]]);
-    await task.take({ index: 0, inputs: new Map(), reference: of([1, 1]) }, of([Number.NaN, Number.NaN]));
-    expect(task.result().outcome).toBe('fail');
+  it('is no low-margin one where the candidate has no number', async () => {
+    expect((await judged([[1, 1]], [[Number.NaN, Number.NaN]])).outcome).toBe('fail');
+  });
+});
+
+describe('the floor of agreement', () => {
+  const of = (agreement: number | null, decisions: number, different: number) =>
+    agreementOutcome({ agreement, decisions, different, minAgreement: 0.99 });
+
+  it('counts whole decisions, and one among few decides nothing', () => {
+    expect(of(94 / 95, 95, 1)).toBe('pass');
+    expect(of(93 / 95, 95, 2)).toBe('inconclusive');
+    expect(of(2 / 3, 3, 1)).toBe('inconclusive');
+    expect(of(1 / 3, 3, 2)).toBe('fail');
+    expect(of(null, 0, 0)).toBe('inconclusive');
   });
 });

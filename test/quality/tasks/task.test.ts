@@ -48,7 +48,7 @@ describe('a task', () => {
 
   it('may score a part of the reference only, and then that part is its data', async () => {
     const keyOf = async (scores: number, rest: number) => {
-      const task = await argmax.open({ output: 'y', rounding: 'fp32' }, {});
+      const task = await argmax.open({ output: 'y', minAgreement: 0.99 }, {});
       const reference = new Map([
         ['y', floats(scores, 0)],
         ['state', floats(rest)],

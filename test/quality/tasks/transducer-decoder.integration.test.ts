@@ -230,7 +230,7 @@ describe('the verdict over two decoders', () => {
     led: Decision,
     exchanged: Partial<Record<ChainedComponent, Decision>> = {},
   ) => {
-    const chain = new ChainJudge('fp16', 3);
+    const chain = new ChainJudge('fp16', { blankId: 3, tokenLogits: 4 }, 0.99);
     const { encoder = reference, predictor = reference, joint = reference } = exchanged;
     chain.take({
       reference: [reference],
@@ -249,20 +249,28 @@ describe('the verdict over two decoders', () => {
       token_agreement: 1,
       duration_agreement: 1,
       equal_sequences: 1,
-      first_difference: null,
+      unequal_sequences: [],
       reasons: [],
     });
   });
 
-  test('passes a low-margin decision and counts it', () => {
+  test('counts a low-margin decision; where it is the only one it decides nothing', () => {
     const near = decision(1, 0, [0, 10, 9.95, 0], 0.05);
-    expect(judge(near, decision(2, 0, [0, 9.94, 9.96, 0]))).toMatchObject({
-      outcome: 'pass',
+    expect(judge(near, decision(2, 0, [0.03, 9.94, 9.96, 0]))).toMatchObject({
+      outcome: 'inconclusive',
       token_agreement: 0,
       duration_agreement: 1,
       equal_sequences: 0,
-      first_difference: { sample: 0, index: 0 },
-      differences: [{ what: 'token', reference: 1, candidate: 2, reference_margin: 0.05, low_margin: true }],
+      unequal_sequences: [{ sample: 0, index: 0 }],
+      differences: [
+        {
+          what: 'token',
+          reference: 1,
+          candidate: 2,
+          reference_margin: expect.closeTo(0.05),
+          low_margin: true,
+        },
+      ],
     });
   });
 
@@ -273,12 +281,16 @@ describe('the verdict over two decoders', () => {
         { what: 'token', low_margin: false },
         { what: 'duration', low_margin: false },
       ],
-      reasons: [expect.stringContaining('have moved by 141 %'), expect.stringContaining('2 of 2 decisions')],
+      reasons: [
+        expect.stringContaining('have moved by 141 %'),
+        expect.stringContaining('2 of 2 decisions'),
+        expect.stringContaining('--min-agreement'),
+      ],
     });
     expect(judge(same, { ...same, logits: Float32Array.of(Number.NaN) }).reasons).toEqual([
       expect.stringContaining('not finite'),
     ]);
-    expect(new ChainJudge('fp16', 3).result().outcome).toBe('fail');
+    expect(new ChainJudge('fp16', { blankId: 3, tokenLogits: 4 }, 0.99).result().outcome).toBe('fail');
   });
 
   test('names the component that moves the logits most', () => {

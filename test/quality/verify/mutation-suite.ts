@@ -7,8 +7,8 @@ import { openModel, visitNodes, visitTensors, writeModel } from '../../../src/fo
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { VerifyOutcome } from '../../../src/quality/verify/result.js';
-import type { VerifyPrecision } from '../../../src/quality/verify/tolerance.js';
+import { severityOf } from '../../../src/quality/verify/checks.js';
+import type { VerifyOutcome, VerifyPrecision, VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import type { Fault } from '../../models/faults.js';
 import { type Kind, samplesOf, writeFault, writeVariant } from '../../models/kind.js';
@@ -31,6 +31,8 @@ export interface Trial {
   /** `error` where nothing was judged. */
   readonly outcome: VerifyOutcome | 'error';
   readonly reasons: readonly string[];
+  /** By output and check: what was measured, in shares of the limit. */
+  readonly used: Readonly<Record<string, number>>;
 }
 
 export interface SuiteOptions {
@@ -55,7 +57,8 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
   try {
     const reference = join(folder, 'original.onnx');
     await writeVariant(reference, kind, networkSeed);
-    const calibration = writeSamples(join(folder, 'samples'), kind);
+    const calibration = writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED);
+    const heldOut = writeSamples(join(folder, 'held-out'), kind, SAMPLE_SEED + 1);
     const candidates = [
       ...kind.faults.flatMap((fault) => candidatesOfFault(kind, networkSeed, fault)),
       ...twinsOf(kind, networkSeed, reference, calibration),
@@ -67,9 +70,10 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       await write(candidate);
       for (const [name, precision] of at)
         for (const seed of seeds) {
-          const request = { reference, candidate, precision, seed };
-          const { outcome, reasons } = await verifyModel(request, { backEnds: [backEnd] }).catch(unjudged);
-          trials.push({ kind: kind.name, ...trial, at: name, seed, outcome, reasons });
+          const data = isQuantized(name) ? { files: [heldOut] } : undefined;
+          const request = { reference, candidate, precision, seed, data };
+          const judged = await verifyModel(request, { backEnds: [backEnd] }).then(ofResult, unjudged);
+          trials.push({ kind: kind.name, ...trial, at: name, seed, ...judged });
         }
       backEnd.forget(candidate);
       rmSync(candidate);
@@ -80,9 +84,17 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
   }
 }
 
-const unjudged = (error: unknown) => {
+type Judged = Pick<Trial, 'outcome' | 'reasons' | 'used'>;
+
+const ofResult = ({ outcome, reasons, outputs }: VerifyResult): Judged => ({
+  outcome,
+  reasons,
+  used: usedOf(outputs),
+});
+
+const unjudged = (error: unknown): Judged => {
   if (!(error instanceof TrtforgeError)) throw error;
-  return { outcome: 'error' as const, reasons: [`${error.code}: ${error.message}`] };
+  return { outcome: 'error', reasons: [`${error.code}: ${error.message}`], used: {} };
 };
 
 function candidatesOfFault(kind: Kind, seed: number, fault: Fault): Candidate[] {
@@ -145,17 +157,32 @@ async function optimized(model: string, path: string): Promise<void> {
   });
   await session.release();
   const written = openModel(`${path}.raw.onnx`);
-  const renamed = (name: string) => (name.startsWith('ortshared') ? `was.${name}` : name);
+  const weights = new Set([...visitTensors(written.proto)].map(({ tensor }) => tensor.name));
+  const renamed = (name: string) => (weights.has(name) ? `optimized/${name}` : name);
   for (const { node } of visitNodes(written.proto)) node.input = node.input.map(renamed);
-  for (const { tensor } of visitTensors(written.proto)) tensor.name = renamed(tensor.name);
+  for (const { tensor } of visitTensors(written.proto))
+    if (tensor.name !== '') tensor.name = renamed(tensor.name);
   await writeModel(written, path);
   written.close();
 }
 
+const usedOf = (outputs: VerifyResult['outputs']): Trial['used'] =>
+  Object.fromEntries(
+    outputs.flatMap(({ name, checks }) =>
+      checks.map((check) => [
+        `${name} ${check.statistic}${check.sample === undefined ? '' : ' alone'}`,
+        Number(severityOf(check).toPrecision(3)),
+      ]),
+    ),
+  );
+
+/** Whoever quantizes has samples. */
+const isQuantized = (at: string): boolean => at.startsWith('int8') || at.startsWith('fp8');
+
 /** A folder of one npz a sample. */
-function writeSamples(folder: string, kind: Kind): string {
+function writeSamples(folder: string, kind: Kind, seed: number): string {
   mkdirSync(folder);
-  samplesOf(kind, SAMPLE_SEED, CALIBRATION_SAMPLES).forEach((sample, index) => {
+  samplesOf(kind, seed, CALIBRATION_SAMPLES).forEach((sample, index) => {
     writeNpz(join(folder, `${index}.npz`), sample);
   });
   return folder;

@@ -173,13 +173,8 @@ describe('16-bit candidates', () => {
 describe('no verdict is better than a wrong one', () => {
   it.each([
     ['a reference of NaN everywhere', Number.NaN, {}, /only NaN and infinity/],
-    ['a constant reference', 0, {}, /the reference is 0 everywhere/],
-    [
-      'a tolerance that zeros would pass',
-      1e-3,
-      { atol: [{ name: null, value: 1 }] },
-      /candidate of zeros would pass too, with an absolute tolerance of 1 for outputs up to/,
-    ],
+    ['a constant reference', 0, {}, /would accept zeros/],
+    ['a tolerance that zeros would pass', 1e-3, { atol: [{ name: null, value: 1 }] }, /would accept zeros/],
   ])('%s is inconclusive', async (_case, weight, more, reason) => {
     const reference = await scale([weight, weight]);
     const result = await verify(reference, reference, more);

@@ -227,6 +227,8 @@ export const elementRules: ReadonlyMap<string, ElementRule> = new Map<string, El
   ['GreaterOrEqual', elementwise((a, b) => flag(isAtLeast(a, b)))],
   ['LessOrEqual', elementwise((a, b) => flag(isAtLeast(b, a)))],
   ['Not', elementwise(negated)],
+  ['And', elementwise((a, b) => multiply(a, b))],
+  ['Or', folded(maximum)],
   ['Where', elementwise(chosen)],
   ['ReduceProd', reduction((a, b) => multiply(a, b))],
   ['ReduceSum', reduction((a, b) => add(a, b))],

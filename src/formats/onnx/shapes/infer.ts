@@ -61,15 +61,16 @@ const MOST_STEPS = 50_000;
 const MOST_AXES = 64;
 
 /**
- * Infers the shape of every value from those of the inputs. `given` fixes inputs by name, `sizes` open dimensions by symbol; what neither fixes stays open.
+ * Infers the shape of every value from those of the inputs. `given` fixes inputs by name, `sizes` open dimensions by symbol; what neither fixes stays open. `elements` are those of small inputs, by name.
  * Reads small weights (up to 256 elements) that sizes are computed from, and no others. An invalid graph leaves unknown shapes; it throws nothing.
  */
 export function inferShapes(
   model: ModelLike,
   given: ReadonlyMap<string, readonly number[]> = new Map(),
   sizes: ReadonlyMap<string, number> = new Map(),
+  elements: ReadonlyMap<string, readonly number[]> = new Map(),
 ): ModelShapes {
-  return new Inference(model, sizes).run(given);
+  return new Inference(model, sizes).run(given, elements);
 }
 
 interface Scope {
@@ -102,7 +103,10 @@ class Inference {
     this.#functions = new Map(model.proto.functions.map((fn) => [functionKey(fn), fn]));
   }
 
-  run(given: ReadonlyMap<string, readonly number[]>): ModelShapes {
+  run(
+    given: ReadonlyMap<string, readonly number[]>,
+    elements: ReadonlyMap<string, readonly number[]>,
+  ): ModelShapes {
     const { graph, opsetImport } = this.#model.proto;
     const inputs = new Map<string, Shape | undefined>();
     let cost = noCost;
@@ -110,7 +114,10 @@ class Inference {
       const fed = feedInputs(graph).map((input): readonly [string, ShapedValue] => {
         const shape = given.get(input.name) ?? this.#inputShape(input);
         inputs.set(input.name, shape);
-        return [input.name, { ...notKnown, type: declaredType(input.type), shape }];
+        return [
+          input.name,
+          { ...notKnown, type: declaredType(input.type), shape, elements: elements.get(input.name) },
+        ];
       });
       ({ cost } = this.#graph(graph, new Map(fed), undefined, opsetsOf(opsetImport)));
     }

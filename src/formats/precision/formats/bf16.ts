@@ -15,8 +15,6 @@ export const bf16: FloatFormat & { readonly id: 'bf16' } = {
     why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',
     differing: 0.01,
   },
-  // Eight times that of FP16: roundings of 2^-8.
-  lowMarginShare: 0.16,
   builderFlag: 'bf16',
   // TensorRT-RTX 1.7.1 for 7.5: "the model contains HW-specific datatypes: b16".
   computeCapability: 80,

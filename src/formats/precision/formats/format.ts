@@ -17,8 +17,6 @@ export interface Format {
     /** The share of integers and booleans that may differ: near ties of an ArgMax fall the other way. */
     readonly differing: number;
   };
-  /** How small a lead over the second best may be for a rounding to turn it, as a share of the scores' root mean square. */
-  readonly lowMarginShare: number;
   /** The flag that permits it to the builder of a weakly typed network: `BuilderFlag`, and trtexec's without dashes. */
   readonly builderFlag: string;
   /** The lowest compute capability that the builder takes it for, times ten (`sm_80` is 80); null: any. */

@@ -17,8 +17,6 @@ export const fp16: FloatFormat & { readonly id: 'fp16' } = {
     why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",
     differing: 0.01,
   },
-  // Some tens of roundings of 2^-11.
-  lowMarginShare: 0.02,
   builderFlag: 'fp16',
   computeCapability: null,
   // Tried on TensorRT-RTX 1.7.1 for compute capability 8.9.

@@ -18,7 +18,6 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
     why: 'FP8 against FP32: 0.2, twice that of INT8: E4M3 keeps 4 significant bits whatever the range (20 to 24 dB on networks with random weights)',
     differing: 0.1,
   },
-  lowMarginShare: 0.6,
   builderFlag: 'fp8',
   // TensorRT-RTX 1.7.1 for 8.6: "the model contains HW-specific datatypes: fp8_e4m3".
   computeCapability: 89,

@@ -11,7 +11,6 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
     why: 'INT4 weights against FP32: 0.35, twice the error at the signal-to-noise ratio (11 to 15 dB) of blocks of 128 on encoders with random weights',
     differing: 0.15,
   },
-  lowMarginShare: 1,
   builderFlag: 'int4',
   // TensorRT-RTX 1.7.1 for 7.5: "the model contains HW-specific datatypes: int4".
   computeCapability: 80,

@@ -10,7 +10,6 @@ export const int8: QuantizedFormat & { readonly id: 'int8' } = {
     why: 'INT8 against FP32: 0.1, twice the error at the signal-to-noise ratio (25 to 28 dB) that INT8 reaches on convolutional networks and encoders',
     differing: 0.05,
   },
-  lowMarginShare: 0.3,
   builderFlag: 'int8',
   // Tried on TensorRT-RTX 1.7.1: for 7.5 convolutions build and run in FP32, without a word.
   computeCapability: 80,

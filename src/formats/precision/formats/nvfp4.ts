@@ -10,7 +10,6 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
     why: 'NVFP4 weights against FP32: 0.35, as INT4: both have 16 codes',
     differing: 0.15,
   },
-  lowMarginShare: 1,
   builderFlag: 'fp4',
   // TensorRT-RTX 1.7.1 for 8.9: "the model contains HW-specific datatypes: fp4_e2m1".
   computeCapability: 100,

@@ -1,6 +1,6 @@
 import { type CommandContext, defineCommand } from '../../../cli/command.js';
 import { flag, type OptionValues } from '../../../cli/option.js';
-import { comparisonOptions } from '../../../cli/options/comparison.js';
+import { comparisonOptions, minAgreementOption } from '../../../cli/options/comparison.js';
 import { limited } from '../../../cli/options/timeout.js';
 import type { BundleRequest } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';
@@ -15,6 +15,7 @@ const options = {
   ...bundleOptions,
   seed: comparisonOptions.seed,
   samples: comparisonOptions.samples,
+  minAgreement: minAgreementOption,
   noCheck: flag({ flags: '--no-check', describe: 'build and run the engines, and skip the chained check' }),
 };
 
@@ -37,6 +38,10 @@ function requestOf(
   values: OptionValues<typeof options>,
   { verbose = false }: CommandContext,
 ): BundleRequest {
-  const { seed = 0, samples = 3, noCheck } = values;
-  return { ...bundleRequest(meta, values), verbose, check: noCheck ? undefined : { seed, samples } };
+  const { seed = 0, samples = 3, minAgreement, noCheck } = values;
+  return {
+    ...bundleRequest(meta, values),
+    verbose,
+    check: noCheck ? undefined : { seed, samples, minAgreement },
+  };
 }

@@ -9,15 +9,18 @@ import type { BundleReport, ComponentReport } from '../report-schema.js';
 /** What building a bundle came to, as text. */
 export function renderBundle(report: BundleReport, output: TextOutput): void {
   const { line, colors } = output;
-  const { bold, dim, green, red } = colors;
+  const { bold, dim, green, red, yellow } = colors;
   for (const component of report.components) renderComponent(component, output);
   for (const check of report.checks) renderCheck(check, output);
   for (const reason of report.not_checked) line(dim(`· ${reason}`));
   renderWarnings(report.warnings, output);
   line();
-  const word = { pass: green(bold('PASS')), fail: red(bold('FAIL')), error: red(bold('ERROR')) }[
-    report.outcome
-  ];
+  const word = {
+    pass: green(bold('PASS')),
+    fail: red(bold('FAIL')),
+    inconclusive: yellow(bold('INCONCLUSIVE')),
+    error: red(bold('ERROR')),
+  }[report.outcome];
   line(`${word}  ${bundleHeadline(report)}`);
   if (report.failure !== null) {
     const [first = '', ...more] = report.failure.message.split('\n');
@@ -68,7 +71,9 @@ function renderCheck(check: ChainCheck, { line, colors }: TextOutput): void {
   if (check.drifts !== null) line(`  most drift comes from the ${check.drifts}`);
   for (const one of check.differences)
     line(
-      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)}${one.low_margin ? ' (low margin)' : ''}`,
+      `  sample ${one.sample}, step ${one.step}: ${one.what} ${one.candidate} instead of ${one.reference}, margin ${formatStatistic(one.reference_margin)} where the logits moved by ${formatStatistic(one.movement)}${one.low_margin ? ' (low margin)' : ''}`,
     );
+  for (const { sample, index } of check.unequal_sequences)
+    line(`  sample ${sample}, decoded freely, differs from decision ${index} on`);
   for (const reason of check.reasons) line(`  ${colors.red('·')} ${reason}`);
 }

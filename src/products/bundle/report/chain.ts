@@ -16,8 +16,8 @@ import { agreementShare, checkSentence, driftText } from './sentences.js';
 
 /** One decoding of the bundle against its models: what agrees, where not by how little, and which component moves the logits. */
 export function chainSection(check: ChainCheck, index: number): Section {
-  const { components, samples, equal_sequences, first_difference: first } = check;
-  const limit = formatShare(check.low_margin_share);
+  const { components, samples, equal_sequences, unequal_sequences: unequal } = check;
+  const limit = formatShare(check.drift_limit);
   const agreement = (what: string, agreeing: number) => [
     what,
     formatCount(agreeing),
@@ -29,7 +29,7 @@ export function chainSection(check: ChainCheck, index: number): Section {
     title: `Chained check: ${check.candidate}`,
     lead: checkSentence(check),
     blocks: [
-      labelled('fail', 'bad', check.reasons),
+      labelled(check.outcome, check.outcome === 'fail' ? 'bad' : 'warn', check.reasons),
       table(
         'Decisions that are the same, led along those of the reference; sequences, decoded freely',
         ['what', ...numbers('same', 'of', 'share')],
@@ -44,10 +44,12 @@ export function chainSection(check: ChainCheck, index: number): Section {
           ],
         ],
       ),
-      first && note(`The first difference is decision ${first.index} of sample ${first.sample}.`),
+      ...unequal.map(({ sample, index }) =>
+        note(`Sample ${sample}, decoded freely, differs from decision ${index} on.`),
+      ),
       charts({
         chart: driftChart(check),
-        caption: `How far the logits move, by root mean square over that of the reference, when one component alone is exchanged. The limit is ${limit}: up to there rounding explains it.`,
+        caption: `How far the logits move, by root mean square over that of the reference, when one component alone is exchanged. Together they may move them by ${limit}.`,
       }),
       table(
         'One component exchanged at a time',
@@ -64,12 +66,12 @@ export function chainSection(check: ChainCheck, index: number): Section {
         ]),
       ),
       table(
-        `Decisions that differ, with the margin of the best logit over the second; up to ${limit} of the logits it is a low-margin decision`,
+        'Decisions that differ, with the margin of each choice over that of the other; up to twice the movement of the row it is a low-margin decision',
         [
           'sample',
           ...numbers('step'),
           'what',
-          ...numbers('reference', 'candidate', 'reference margin', 'candidate margin'),
+          ...numbers('reference', 'candidate', 'reference margin', 'candidate margin', 'movement'),
           'weight',
         ],
         check.differences.map((one) => [
@@ -80,6 +82,7 @@ export function chainSection(check: ChainCheck, index: number): Section {
           String(one.candidate),
           formatStatistic(one.reference_margin),
           formatStatistic(one.candidate_margin),
+          formatStatistic(one.movement),
           one.low_margin ? badge('low margin', 'warn') : badge('wrong', 'bad'),
         ]),
       ),
@@ -97,7 +100,7 @@ export function chainSection(check: ChainCheck, index: number): Section {
 }
 
 /** A bar that has no number is as long as the longest; one that is not finite, or beyond what the check lets the logits move as a whole, is bad. */
-function driftChart({ candidate, components, low_margin_share: limit }: ChainCheck) {
+function driftChart({ candidate, components, drift_limit: limit }: ChainCheck) {
   const longest = Math.max(limit, ...components.map(({ relative_rms }) => relative_rms ?? 0));
   return barChart(
     `Relative error by component: ${candidate}`,

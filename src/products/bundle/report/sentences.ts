@@ -2,7 +2,7 @@ import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.j
 import { ExitCode } from '../../../errors.js';
 import type { Outcome } from '../../../report/result.js';
 import type { TimedPhases } from '../../../report/section/run.js';
-import { precisionLabel } from '../../../report/sentences.js';
+import { outcomeWord, precisionLabel } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 
@@ -26,8 +26,13 @@ export function bundleVerdict(report: BundleReport): BundleVerdict {
       headline,
       reasons: stopReasons(report),
     };
-  if (outcome === 'fail')
-    return { outcome, word: 'Fail', headline, reasons: checks.flatMap(({ reasons }) => reasons) };
+  if (outcome !== 'pass')
+    return {
+      outcome,
+      word: outcomeWord[outcome],
+      headline,
+      reasons: checks.flatMap(({ reasons }) => reasons),
+    };
   return { outcome, word: 'Pass', headline, reasons: [...checks.map(checkSentence), ...not_checked] };
 }
 
@@ -43,6 +48,8 @@ export function bundleHeadline(report: BundleReport): string {
     return `The bundle was not built${failure?.component ? `: ${failure.component} ${stopped}` : ''} (${time}).`;
   const engines = `${plural(components.length, 'engine')} in ${time}`;
   if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
+  if (outcome === 'inconclusive')
+    return `${engines}; too few decisions agree to tell whether the bundle decodes as its models do.`;
   if (checks.length === 0) return `${engines}.`;
   const isClose = checks.some(({ differences }) => differences.length > 0);
   return `${engines}; the bundle decodes as its models do${isClose ? ', except for low-margin decisions' : ''}.`;

@@ -7,6 +7,12 @@ import { draftContract } from '../record/record.js';
 import type { DraftedContract } from '../record/result.js';
 import { scheduleOption } from './record.js';
 
+const WHY: Readonly<Record<DraftedContract['undecided'][number]['reason'], string>> = {
+  'no-name': 'it reads like a state, and no output has its name',
+  'reads-like-signal': 'an output has its name, but it reads like what is streamed',
+  'shape-only': 'an output has its type and shape, but not its name',
+};
+
 export const command = defineCommand({
   arguments: [{ name: 'FILE', describe: 'an ONNX model or a TensorRT engine' }],
   examples: ['trtforge stream draft encoder.onnx --schedule 41,57 -o encoder.contract.json'],
@@ -26,12 +32,14 @@ export const command = defineCommand({
     const { output, schedule = [], device } = options;
     return draftContract(file, output, schedule, { ...context, device, ...engineOptionsOf(options) });
   },
-  render: ({ file, output: path, contract }: DraftedContract, { line, colors }) => {
+  render: ({ file, output: path, contract, undecided }: DraftedContract, { line, colors }) => {
     const { inputs, outputs, state, assertions } = contract;
     line(`${colors.bold(path)}  ${colors.dim(`drafted from ${file}`)}`);
     line(
       `${plural(inputs.length, 'input')}, ${plural(outputs.length, 'output')}, ${plural(assertions.length, 'assertion')}`,
     );
     for (const pair of state) line(`  ${pair.output} ${colors.dim('becomes the next')} ${pair.input}`);
+    for (const { input, candidates, reason } of undecided)
+      line(`  ${colors.yellow('undecided')} ${input}: ${WHY[reason]}. Candidates: ${candidates.join(', ')}`);
   },
 });

@@ -1,6 +1,7 @@
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import {
   comparisonOptions,
+  minAgreementOption,
   placeOf,
   placeOptions,
   toleranceOptions,
@@ -60,6 +61,7 @@ export const referenceOptions = {
     describe:
       'output of the task: what --decoder decodes (default: the main one); alone: class scores whose largest along the last axis must agree',
   }),
+  minAgreement: minAgreementOption,
   sensitivity: flag({
     flags: '--sensitivity',
     advanced: true,

@@ -207,8 +207,8 @@ const causes = [
     id: 'reference-in-tf32',
     severity: 'warning',
     holds: referenceInTf32,
-    sentence: ({ suspects }) =>
-      `The candidate computes in full float32, and ${suspects.map(({ tensor }) => tensor).join(', ')} ${suspects.length === 1 ? 'is' : 'are'} off by ${short(suspects[0]!.relativeRms)} of their size in every chunk, as much as TF32 rounds: the reference looks computed in TF32.`,
+    sentence: ({ suspects, isStated }) =>
+      `The candidate computes in full float32, and ${suspects.map(({ tensor }) => tensor).join(', ')} ${suspects.length === 1 ? 'is' : 'are'} off by ${short(suspects[0]!.relativeRms)} of their size in every chunk, as much as TF32 rounds: the reference ${isStated ? 'was recorded with TF32 on' : 'may have been computed in TF32; its provenance does not state it'}.`,
     remedy:
       'Record the reference on a CPU, or with torch.backends.cudnn.allow_tf32 = False and torch.backends.cuda.matmul.allow_tf32 = False.',
     evidence: (sign) => ({ ...sign }),

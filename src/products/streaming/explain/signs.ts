@@ -19,6 +19,8 @@ export interface Evidence {
   readonly cacheLengthRule: CacheLengthRule | null;
   /** Whether the candidate computes float32 products in full: on a CPU, or with TF32 off. */
   readonly isFullFloat32: boolean;
+  /** Whether the reference was recorded with TF32, by its provenance; null where that does not state it. */
+  readonly referenceTf32: boolean | null;
   readonly sensitivity: readonly StateSensitivity[];
 }
 
@@ -158,15 +160,15 @@ const TF32_ERROR: readonly [number, number] = [2e-5, 5e-3];
  * A candidate in full float32 that is off by as much as TF32 rounds, from the first chunk on and no more in the last: then the reference was computed in
  * TF32 (PyTorch's convolutions on a GPU are by default).
  */
-export function referenceInTf32({ stream, drifts, isFullFloat32 }: Evidence) {
-  if (!isFullFloat32) return [];
+export function referenceInTf32({ stream, drifts, isFullFloat32, referenceTf32 }: Evidence) {
+  if (!isFullFloat32 || referenceTf32 === false) return [];
   const suspects = drifts.flatMap(({ tensor }) => {
     const sizes = relativeSizes(stream.chunks, tensor);
     const within = sizes.every((size) => size >= TF32_ERROR[0] && size <= TF32_ERROR[1]);
     const isSteady = sizes.length > 0 && growthOf(sizes) < 2 && growthOf(sizes) > 0.5;
     return isSteady && within ? [{ tensor, relativeRms: Math.max(...sizes) }] : [];
   });
-  return suspects.length === 0 ? [] : [{ suspects }];
+  return suspects.length === 0 ? [] : [{ suspects, isStated: referenceTf32 === true }];
 }
 
 const comparedIn = (chunks: readonly ChunkOutcome[], tensor: string) =>

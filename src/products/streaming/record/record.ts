@@ -21,6 +21,7 @@ import { type KnownModel, type ModelContext, readModelBindings } from '../check/
 import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
 import { contractFileOf, readContract, writeContract } from '../contract/file.js';
+import { undecidedStates } from '../contract/roles.js';
 import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
 
@@ -150,7 +151,9 @@ export async function draftContract(
 ): Promise<DraftedContract> {
   const contract = contractFromModel(modelName(file), await readModelBindings(file, context), sizes);
   writeContract(output, contract);
-  return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract) };
+  const { inputs, outputs, state } = contract;
+  const undecided = [...undecidedStates(inputs, outputs, state)];
+  return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract), undecided };
 }
 
 const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');

@@ -45,5 +45,13 @@ export const draftedContractSchema = z.object({
   file: z.string(),
   output: z.string(),
   contract: contractSchema,
+  /** Inputs that may be states and are not in the contract: what they could come back as, and why nothing was decided. */
+  undecided: z.array(
+    z.object({
+      input: z.string(),
+      candidates: z.array(z.string()),
+      reason: z.enum(['no-name', 'reads-like-signal', 'shape-only']),
+    }),
+  ),
 });
 export type DraftedContract = z.infer<typeof draftedContractSchema>;

@@ -1,4 +1,5 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
+import type { Provenance } from '../../../formats/reference/meta.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
 import { type Drift, type DriftCheck, defaultPolicy, driftOf, judgeDrift } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
@@ -19,7 +20,7 @@ export interface ParityRun {
   readonly plan: StreamPlan;
   readonly candidate: Pick<OpenCandidate, 'backend' | 'built' | 'isFullFloat32'>;
   readonly runner: Pick<ChunkRunner, 'keepsState' | 'whyOnHost'>;
-  readonly referenceBackend: string | null;
+  readonly provenance: Provenance | null;
   readonly stream: StreamOutcome;
   readonly task: StreamTask;
   /** null: not judged. */
@@ -59,6 +60,7 @@ export function parityResult(run: ParityRun): ParityResult {
       drifts,
       cacheLengthRule,
       isFullFloat32,
+      referenceTf32: run.provenance?.tf32 ?? null,
       sensitivity,
     }),
   ];
@@ -74,7 +76,7 @@ export function parityResult(run: ParityRun): ParityResult {
     candidate: request.candidate,
     reference: request.reference,
     candidateBackend: candidate.backend,
-    referenceBackend: run.referenceBackend,
+    referenceBackend: run.provenance?.backend ?? null,
     built: candidate.built,
     mode: plan.mode,
     rule: plan.rule,
@@ -233,6 +235,7 @@ function failuresOf({ chunk, tensors, error }: ChunkOutcome): Failure[] {
 const PROVES_NOTHING: ReadonlySet<string> = new Set([
   'tolerance-cannot-fail',
   'output-not-recorded',
+  'state-not-in-contract',
   'pad-side-against-data',
 ]);
 

@@ -37,6 +37,8 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly swap?: string;
   /** The output that is decided by: what `decoder` decodes (default: the main one), or class scores. */
   readonly taskOutput?: string;
+  /** The share of its decisions that must be the same; default 0.99. */
+  readonly minAgreement?: number;
   /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
   readonly sensitivity?: boolean;
   /** Batch sizes to time after the stream, on engines. */

@@ -1,17 +1,16 @@
 import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
-import { defaultFormat, formatNamed } from '../../../formats/precision/formats/index.js';
 import type { Reference } from '../../../formats/reference/reference.js';
-import type { Rounding } from '../../../quality/tasks/low-margin.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { compareBindings } from '../check/bindings.js';
 import type { ContractFinding } from '../check/finding.js';
 import { checkData } from '../check/recorded-data.js';
 import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
+import { undecidedStates } from '../contract/roles.js';
 import type { OpenCandidate } from './candidate.js';
 import { parityResult } from './parity.js';
 import type { ParityRequest } from './plan.js';
-import { streamPlan } from './plan.js';
+import { type StreamPlan, streamPlan } from './plan.js';
 import type { ParityResult } from './result.js';
 import { disturbState } from './sensitivity.js';
 import { runStream } from './stream.js';
@@ -43,7 +42,7 @@ export async function runParity(
     signal,
   });
   const total = chunksToRun(header, request);
-  const task = await openStreamTask(request, plan, header, roundingOf(candidate), {
+  const task = await openStreamTask(request, plan, header, {
     emit,
     signal,
     taskKinds,
@@ -66,7 +65,7 @@ export async function runParity(
     plan,
     candidate,
     runner,
-    referenceBackend: header.provenance?.backend ?? null,
+    provenance: header.provenance,
     stream,
     task: judged?.task ?? NOT_JUDGED,
     taskOutcome: judged?.outcome ?? null,
@@ -78,6 +77,7 @@ export async function runParity(
     explanations: [
       ...inReference.map((finding) => explained(finding, severityOf(finding, plan.mode))),
       ...(judged === null ? [] : explainExchange(judged.task)),
+      ...unfedStates(plan),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference, broken),
     ],
@@ -92,20 +92,26 @@ export const chunksToRun = (
   { limit = Number.POSITIVE_INFINITY }: Pick<ParityRequest, 'limit'>,
 ): number | null => (chunks === null ? null : Math.min(chunks, limit));
 
-/** What the candidate rounds to, as far as is known; the coarser of two where it is not. */
-function roundingOf({ built, isFullFloat32 }: OpenCandidate): Rounding {
-  const format = formatNamed(built?.precision);
-  if (format !== undefined) return format.id;
-  if (isFullFloat32) return 'fp32';
-  return built === null ? defaultFormat.id : 'tf32';
-}
-
 const NO_MEMORY = { planBytes: null, peakHostBytes: null, gpuBytes: null } as const;
 
 const NOT_JUDGED = { kind: 'not-judged', why: 'no --decoder passed' } as const;
 
 const DRAFTED =
-  'There is no contract: state was paired by name, and only shapes and lengths that the pairs imply were checked. Pass --contract FILE.';
+  'There is no contract: state was paired by name, type and shape, and only shapes and lengths that the pairs imply were checked. Pass --contract FILE.';
+
+/** A closed loop in which a state is not fed back runs every chunk with the recorded one: it proves nothing about the loop. */
+const unfedStates = ({ mode, contract, inputs, outputs }: StreamPlan): ParityResult['explanations'] =>
+  mode === 'functional'
+    ? []
+    : undecidedStates(inputs, outputs, contract.state)
+        .filter(({ reason }) => reason === 'no-name')
+        .map(({ input, candidates }) => ({
+          id: 'state-not-in-contract',
+          severity: 'warning',
+          sentence: `The input ${input} reads like a state, and the contract feeds nothing back into it: every chunk ran with the recorded one.`,
+          remedy: `Add it to the state of the contract, as ${candidates.map((output) => `${output} to ${input}`).join(' or ')} (trtforge stream draft MODEL -o FILE), or pass --mode functional.`,
+          evidence: { input, candidates: candidates.join(', ') },
+        }));
 
 /** A reference of other weights explains any error; one of the same model in another precision has another digest too. */
 function otherWeights({ header }: Reference, { modelDigest }: OpenCandidate): ParityResult['explanations'] {

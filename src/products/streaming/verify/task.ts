@@ -1,8 +1,12 @@
 import { TrtforgeError } from '../../../errors.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { argmax } from '../../../quality/tasks/argmax.js';
-import { type DecisionDifference, decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
-import type { Rounding } from '../../../quality/tasks/low-margin.js';
+import {
+  agreementOutcome,
+  agreementSentence,
+  type DecisionDifference,
+  decisionDetailsSchema,
+} from '../../../quality/tasks/decisions.js';
 import { openTask, type Task, type TaskContext, type TaskKind } from '../../../quality/tasks/task.js';
 import type { Measure, VerifyOutcome } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
@@ -12,17 +16,19 @@ import type { Explanation, JudgedTask, StreamTask } from './result.js';
 
 /**
  * Opens the task that a request asks for: with `decoder` the outputs are decoded by the kind `tokens`, with `taskOutput` alone they are class scores
- * (`argmax`); null without either. `rounding` is that of the candidate: a difference that it explains is a low-margin decision.
+ * (`argmax`); null without either.
  * Throws TF_PARITY_MISFIT when one side does not have the output, TF_USAGE when `kinds` has no `tokens`, and what opening the task throws.
  */
 export async function openStreamTask(
-  request: Pick<ParityRequest, 'decoder' | 'swap' | 'taskOutput' | 'reference' | 'candidate'>,
+  request: Pick<
+    ParityRequest,
+    'decoder' | 'swap' | 'taskOutput' | 'minAgreement' | 'reference' | 'candidate'
+  >,
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
-  rounding: Rounding,
   { taskKinds = [], ...context }: TaskContext & { readonly taskKinds?: readonly TaskKind[] },
 ): Promise<Task | null> {
-  const { decoder, swap, taskOutput } = request;
+  const { decoder, swap, taskOutput, minAgreement } = request;
   if (decoder === undefined && taskOutput === undefined) return null;
   const output = taskOutput ?? mainOutput(plan);
   const sides = [
@@ -39,8 +45,8 @@ export async function openStreamTask(
       },
     );
   }
-  if (decoder === undefined) return openTask([argmax], argmax.id, { output, rounding }, context);
-  const settings = { output, lengths: plan.contract.lengths.result, decoder, swap, rounding };
+  if (decoder === undefined) return openTask([argmax], argmax.id, { output, minAgreement }, context);
+  const settings = { output, lengths: plan.contract.lengths.result, decoder, swap, minAgreement };
   return openTask(taskKinds, 'tokens', settings, context);
 }
 
@@ -75,6 +81,7 @@ export function reasonsOfTask(task: StreamTask): readonly string[] {
   if (task.kind === 'not-judged') return [];
   const { decisions, different, differences, unjudged, output } = task;
   return [
+    ...(decisions > 0 && agreementOutcome(task) !== 'pass' ? [`Task: ${agreementSentence(task)}`] : []),
     ...differences.slice(0, MOST_REASONS).map((difference) => `Task: ${differenceText(difference)}`),
     ...(different > MOST_REASONS ? [`Task: ${different} decisions differ in all.`] : []),
     ...(unjudged.length > 0

@@ -59,7 +59,7 @@ export async function lookAtParity(
     session,
   );
   const { header } = reference;
-  const task = await openStreamTask(request, plan, header, 'fp32', context);
+  const task = await openStreamTask(request, plan, header, context);
   await task?.close();
   return { backend: session.backend, chunks: chunksToRun(header, request) };
 }

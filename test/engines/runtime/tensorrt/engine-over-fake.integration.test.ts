@@ -59,7 +59,7 @@ describe.each(['8', '10', '11', 'rtx1'] as const)(
       });
       expect(found.get('state')).toMatchObject({ wrong: [], steps: 300, kept: 897, after: 0 });
       expect((found.get('rounds') as { grownMiB: number }).grownMiB).toBeLessThan(16);
-    }, 120_000);
+    });
   },
 );
 
@@ -72,7 +72,7 @@ describe('the compiled addon over a fake of generation 10', () => {
       refusals: [],
     });
     expect(found.get('contexts')).toEqual({ first: Array.from({ length: 30 }, (_, at) => 2 * at + 1) });
-  }, 120_000);
+  });
 });
 
 describe('sessions on two GPUs of one process', () => {

@@ -66,9 +66,11 @@ describe('the page of a bundle', () => {
     expect(page).toContain('<p class="verdict-word">Fail</p>');
     const chain = part(page, 'chain-1');
     expect(chain).toMatch(/tokens 39 40 97\.5 % durations 39 40 97\.5 % whole sequences 1 2 50 %/);
-    expect(chain).toContain('The first difference is decision 3 of sample 0.');
-    expect(chain).toMatch(/0 9 token 3 31 0\.4 0\.02 wrong 1 12 duration 1 2 0\.001 3\.00e-4 low margin/);
-    expect(chain).toMatch(/joint 0\.031 · 155 % of the limit/);
+    expect(chain).toContain('Sample 0, decoded freely, differs from decision 3 on.');
+    expect(chain).toMatch(
+      /0 9 token 3 31 0\.4 0\.02 0\.01 wrong 1 12 duration 1 2 0\.001 3\.00e-4 0\.01 low margin/,
+    );
+    expect(chain).toMatch(/joint 0\.031 · 206\.7 % of the limit/);
     const marks = page
       .split('Relative error by component: engines</title>')[1]!
       .match(/rect class="mark \w+"/g)!;
@@ -243,7 +245,7 @@ describe('the Markdown of a bundle', () => {
     expect(rendered).toMatch(/## Component: encoder\n[\s\S]*\n### Precision\n\n118 of 122/);
     expect(rendered).toContain('| verdict | **fail** |');
     expect(rendered).toContain('| joint | 0.031 | 0.003 | 1 | 0 |');
-    expect(rendered).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | 0.02 | **wrong** |');
+    expect(rendered).toContain('| 0 | 9 | token | 3 | 31 | 0.4 | 0.02 | 0.01 | **wrong** |');
     expect(rendered).toContain('trtforge bundle forge out/model_meta.json');
   });
 

@@ -96,8 +96,9 @@ export function sampleCheck(more: Partial<ChainCheck> = {}): ChainCheck {
     token_agreement: 40,
     duration_agreement: 40,
     equal_sequences: 2,
-    first_difference: null,
-    low_margin_share: 0.02,
+    unequal_sequences: [],
+    min_agreement: 0.99,
+    drift_limit: 0.015,
     differences: [],
     smallest_margin: 0.1,
     components: [
@@ -175,7 +176,7 @@ export function failedBundle(): BundleReport {
         token_agreement: 39,
         duration_agreement: 39,
         equal_sequences: 1,
-        first_difference: { sample: 0, index: 3 },
+        unequal_sequences: [{ sample: 0, index: 3 }],
         reasons: ['1 of 80 decisions differs by more than a low margin.'],
         differences: [
           {
@@ -187,6 +188,7 @@ export function failedBundle(): BundleReport {
             candidate: 31,
             reference_margin: 0.4,
             candidate_margin: 0.02,
+            movement: 0.01,
             low_margin: false,
           },
           {
@@ -198,6 +200,7 @@ export function failedBundle(): BundleReport {
             candidate: 2,
             reference_margin: 0.001,
             candidate_margin: 0.0003,
+            movement: 0.01,
             low_margin: true,
           },
         ],

@@ -53,7 +53,7 @@ describe('trtforge stream record, convert and draft', async () => {
     expect(convertedReferenceSchema.parse(compact.result)).toMatchObject({ chunks: 4, form: 'compact' });
     expect((await json('convert', place('ref'), '-o', place('back.jsonl'))).status).toBe(0);
     expect(readFileSync(place('back.jsonl')).equals(readFileSync(place('ref.jsonl')))).toBe(true);
-  }, 30_000);
+  });
 
   test('shows what it recorded', async () => {
     const { status, stdout } = await stream(
@@ -70,7 +70,7 @@ describe('trtforge stream record, convert and draft', async () => {
     expect(stdout).toContain('compact, 3 chunks');
     expect(stdout).toContain('chunks of 41, then 57 frames');
     expect(stdout).toMatch(/To repeat: trtforge (?:stream )?record/);
-  }, 30_000);
+  });
 
   test('ends with 1 when the model breaks its contract', async () => {
     const { status, stdout } = await stream(
@@ -85,7 +85,7 @@ describe('trtforge stream record, convert and draft', async () => {
     );
     expect(status).toBe(1);
     expect(stdout).toContain('contract violation cache_last_channel_len_out, chunk 0: [-6]');
-  }, 30_000);
+  });
 
   test('drafts a contract', async () => {
     const { status, result } = await json('draft', model, '-o', place('draft.json'), '--schedule', '41,57');
@@ -106,7 +106,7 @@ describe('trtforge stream record, convert and draft', async () => {
     expect(readFileSync(place('edited.json'), 'utf8')).not.toBe(drafted);
     expect((await draft('--force')).status).toBe(0);
     expect(readFileSync(place('edited.json'), 'utf8')).toBe(drafted);
-  }, 30_000);
+  });
 
   test('converts no reference over itself: a damaged one would lose what cannot be read', async () => {
     await stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
@@ -114,7 +114,7 @@ describe('trtforge stream record, convert and draft', async () => {
     const stopped = await stream('convert', place('itself'), '-o', place('itself'), '--skip-damaged');
     expect(stopped).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_IS_INPUT') });
     expect(readdirSync(place('itself'))).toEqual(before);
-  }, 30_000);
+  });
 
   test('stops at a damaged line, or leaves it out and says so', async () => {
     await stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
@@ -130,7 +130,7 @@ describe('trtforge stream record, convert and draft', async () => {
       damaged: [{ line: 2 }],
       warnings: [expect.stringMatching(/^1 damaged line of /)],
     });
-  }, 30_000);
+  });
 
   test.each([
     ['nothing to record', ['record', '-o', 'x']],

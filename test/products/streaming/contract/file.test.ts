@@ -9,6 +9,7 @@ import {
   readContract,
   writeContract,
 } from '../../../../src/products/streaming/contract/file.js';
+import { undecidedStates } from '../../../../src/products/streaming/contract/roles.js';
 import { executableOf } from '../../../../src/products/streaming/legacy/english.js';
 import { mutations } from '../../../support/mutations.js';
 import { refusal } from '../../../support/refusal.js';
@@ -351,6 +352,15 @@ describe('a draft from a model', () => {
     ['state', 'next_state'],
     ['past_key_values.0.key', 'present.0.key'],
     ['hidden.in', 'hidden_out'],
+    ['state', 'stateN'],
+    ['h', 'hn'],
+    ['c', 'cn'],
+    ['h0', 'h_n'],
+    ['h', 'new_h'],
+    ['hidden', 'updated_hidden'],
+    ['state', 'out_state'],
+    ['prev_conv', 'conv'],
+    ['bias', 'bias_out'],
   ])('pairs %s with %s', (input, output) => {
     const { state } = contractFromModel('m', {
       inputs: [binding('x', 'float32', ['B', 't']), binding(input, 'float32', ['B', 8])],
@@ -369,6 +379,69 @@ describe('a draft from a model', () => {
       ],
     });
     expect(state).toEqual([]);
+  });
+
+  test.each([
+    ['audio_in', 'audio_out'],
+    ['frames', 'next_frames'],
+    ['x', 'x_out'],
+    ['lengths', 'lengths_out'],
+    ['input', 'output'],
+  ])('does not take the streamed %s for a state of %s', (input, output) => {
+    const model = {
+      inputs: [binding(input, 'float32', ['B', 8]), binding('h', 'float32', ['B', 4])],
+      outputs: [binding(output, 'float32', ['B', 8]), binding('hn', 'float32', ['B', 4])],
+    };
+    expect(contractFromModel('m', model).state).toMatchObject([{ input: 'h', output: 'hn' }]);
+  });
+
+  test('counts no lengths among what is left to stream', () => {
+    const model = {
+      inputs: [
+        binding('signal', 'float32', ['B', 't']),
+        binding('cache_len', 'int64', ['B']),
+        binding('sum', 'float32', ['B', 2]),
+      ],
+      outputs: [
+        binding('y', 'float32', ['B']),
+        binding('cache_len_out', 'int64', ['B']),
+        binding('sum_out', 'float32', ['B', 2]),
+      ],
+    };
+    expect(contractFromModel('m', model).state.map(({ input }) => input)).toEqual(['cache_len', 'sum']);
+  });
+
+  test('leaves an input to stream, whatever its name', () => {
+    const model = {
+      inputs: [binding('foo', 'float32', ['B', 8])],
+      outputs: [binding('foo_out', 'float32', ['B', 8])],
+    };
+    expect(contractFromModel('m', model).state).toEqual([]);
+  });
+
+  test('lists what it cannot decide, with what it could be', () => {
+    const inputs = [
+      binding('audio', 'float32', ['B', 't']),
+      binding('lstm_state', 'float32', [2, 8]),
+      binding('foo', 'float32', [2, 6]),
+      binding('state_of_speaker', 'float32', [2, 3]),
+    ];
+    const outputs = [
+      binding('audio_out', 'float32', ['B', 't']),
+      binding('out_1', 'float32', [2, 8]),
+      binding('bar', 'float32', [2, 6]),
+    ];
+    expect(undecidedStates(inputs, outputs, [])).toMatchObject([
+      { input: 'audio', candidates: ['audio_out'], reason: 'reads-like-signal' },
+      { input: 'lstm_state', reason: 'no-name' },
+      { input: 'foo', candidates: ['bar'], reason: 'shape-only' },
+      { input: 'state_of_speaker', reason: 'no-name' },
+    ]);
+    const [, state] = undecidedStates(inputs, outputs, []);
+    expect(state?.candidates).toContain('out_1');
+    expect(undecidedStates(inputs, outputs, [{ input: 'lstm_state', output: 'out_1' }])).not.toContainEqual(
+      expect.objectContaining({ input: 'lstm_state' }),
+    );
   });
 
   test('bounds the length of a state by its capacity', () => {

@@ -5,10 +5,12 @@ import {
   inspectFailure,
   type TensorDiagnosis,
 } from '../../../../src/products/streaming/compare/diagnosis.js';
+import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
 import { positionAxis } from '../../../../src/products/streaming/compare/region.js';
 import type { StatePair } from '../../../../src/products/streaming/contract/contract.js';
 import { explain } from '../../../../src/products/streaming/explain/causes.js';
 import { besideRuns, explainSwap, type RunNumbers } from '../../../../src/products/streaming/explain/runs.js';
+import { referenceInTf32 } from '../../../../src/products/streaming/explain/signs.js';
 import { sensitivityTo } from '../../../../src/products/streaming/verify/sensitivity.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';
@@ -238,6 +240,22 @@ describe('tolerances that cannot fail', () => {
     ]);
     expect(found({ zerosPass: true }, { zerosPass: false })).toEqual([]);
     expect(found({ zerosPass: false, compared: 0 })).toEqual([]);
+  });
+});
+
+describe('a reference in TF32', () => {
+  it.each([
+    [null, [{ isStated: false }]],
+    [true, [{ isStated: true }]],
+    [false, []],
+  ])('where its provenance states %s', (referenceTf32, found) => {
+    const chunks = [0, 1, 2].map((chunk) =>
+      outcomeOf({ chunk, tensors: [parityOf({ tensor: 'y', compared: 4, relativeRms: 4e-4 })] }),
+    );
+    const drifts = [driftOf('y', [1e-4, 1e-4, 1e-4])];
+    const evidence = evidenceOf({ chunks, drifts, isFullFloat32: true, referenceTf32 });
+    expect(referenceInTf32(evidence)).toMatchObject(found);
+    expect(explain(evidence).map(({ id }) => id)).toEqual(found.map(() => 'reference-in-tf32'));
   });
 });
 

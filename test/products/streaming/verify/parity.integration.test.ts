@@ -490,6 +490,17 @@ describe('faults of a reference are found and named', () => {
     expect(ids_(result)).toContain('reference-in-tf32');
   });
 
+  it('a closed loop over an input that reads like a state and is not fed back decides nothing', async () => {
+    const unfed = { ...contract, state: contract.state.filter(({ input }) => input !== 'cache') };
+    const [loop, each] = [
+      await parity({}, { contract: unfed }),
+      await parity({}, { contract: unfed, mode: 'functional' }),
+    ];
+    expect(ids_(loop)).toContain('state-not-in-contract');
+    expect(loop.verdicts.numeric).toBe('inconclusive');
+    expect(ids_(each)).not.toContain('state-not-in-contract');
+  });
+
   it('types of another width are taken over', async () => {
     const narrow = recorded.map((each) => {
       const { shape } = each.inputs.get('length')!;

@@ -35,7 +35,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     contract = readContract(file);
     reference = join(folder, 'reference.jsonl');
     await record(1, reference);
-  }, 60_000);
+  });
 
   const streamingEncoder = (name: string): Promise<string[]> =>
     modelFamilies['streaming-encoder']!.write('tiny', join(folder, name), { seed: 1, external: false });

@@ -362,5 +362,5 @@ describe('damaged logs', () => {
     expect(log.warnings).toHaveLength(500);
     expect(JSON.stringify(log).length).toBeLessThan(1 << 20);
     rmSync(folder, { recursive: true });
-  }, 30_000);
+  });
 });

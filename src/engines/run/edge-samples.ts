@@ -1,0 +1,81 @@
+import { channelAxis } from '../../formats/onnx/image-layout.js';
+import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import type { InputRange } from './input-range.js';
+
+const edges = ['zeros', 'one zero row', 'highest values', 'lowest values'] as const;
+
+/** A sample at the edges of what is drawn, by what its floats are. Integers are at their lowest with zeros; masks are whole off with zeros, else whole on. */
+export type EdgeSample = (typeof edges)[number];
+
+/** A random sample by its number, or an edge. */
+export type Sample = number | EdgeSample;
+
+interface Drawn {
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
+  /** Absent for what a file has. */
+  readonly range?: InputRange;
+}
+
+/** Deviations from the mean that count as saturated. */
+const SATURATED = 3;
+
+/** The edges that inputs have: none twice, and none where files have all of them. */
+export function edgeSamples(plan: readonly Drawn[]): readonly EdgeSample[] {
+  const seen = new Set<string>();
+  return edges.filter((edge) => {
+    if (edge === 'one zero row')
+      return plan.some(
+        (input) =>
+          isFloat(input) &&
+          ['normal', 'uniform'].includes(input.range?.spread.kind ?? '') &&
+          blankAxes(input.shape).length > 0,
+      );
+    const values = plan.map((input) => edgeValue(input, edge));
+    const key = values.join();
+    if (seen.has(key) || values.every((value) => value === undefined)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+/** What every element of an input is in a sample; undefined where elements differ. */
+export function edgeValue({ dtype, range }: Omit<Drawn, 'shape'>, sample: Sample): number | undefined {
+  if (range === undefined || typeof sample === 'number') return undefined;
+  const { spread } = range;
+  if (spread.kind === 'mask') return Number(sample !== 'zeros');
+  if (sample === 'one zero row') return undefined;
+  const isUniform = spread.kind === 'uniform';
+  const low = isUniform ? spread.low : spread.mean - SATURATED * spread.deviation;
+  const high = isUniform ? spread.high : spread.mean + SATURATED * spread.deviation;
+  if (!isFloat({ dtype })) return sample === 'highest values' ? Math.floor(high) : Math.ceil(low);
+  return { zeros: nearestZero(low, high), 'highest values': high, 'lowest values': low }[sample];
+}
+
+/** Zero where the range has it. */
+const nearestZero = (low: number, high: number): number => Math.min(Math.max(0, low), high);
+
+/**
+ * Sets one row of values to zero: the last of a batch; of a single item a quarter of every axis but channels, so that frames, lines and features are blank
+ * whichever axis they are on.
+ */
+export function blankRow(values: Float32Array, shape: readonly number[], { spread }: InputRange): void {
+  const zero = spread.kind === 'uniform' ? nearestZero(spread.low, spread.high) : 0;
+  const axes = blankAxes(shape);
+  for (let at = 0; at < values.length; at++)
+    if (axes.some(({ size, stride, from, to }) => isBetween(Math.floor(at / stride) % size, from, to)))
+      values[at] = zero;
+}
+
+function blankAxes(shape: readonly number[]) {
+  const axes = shape.map((size, axis) => {
+    const from = axis === 0 && shape.length > 1 ? size - 1 : Math.floor(size / 2);
+    const stride = elementCount(shape.slice(axis + 1));
+    return { axis, size, stride, from, to: from + Math.ceil(size / 4) };
+  });
+  const open = axes.filter(({ axis, size }) => size > 1 && axis !== channelAxis(shape));
+  return open[0]?.axis === 0 ? open.slice(0, 1) : open;
+}
+
+const isBetween = (place: number, from: number, to: number) => place >= from && place < to;
+const isFloat = ({ dtype }: Pick<Drawn, 'dtype'>) => dtypes[dtype].kind === 'float';

@@ -1,0 +1,114 @@
+import { nodeLabel, visitMainGraphs } from '../../formats/onnx/graph.js';
+import type { ModelLike } from '../../formats/onnx/model.js';
+import { attributeOf } from '../../formats/onnx/node-types.js';
+import { inferShapes } from '../../formats/onnx/shapes/infer.js';
+import { ValueUses } from '../../formats/onnx/value-uses.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
+import { rowsOf } from './input-range.js';
+
+/** What no sample reached, so that a verdict over them cannot see it; `message` is one sentence. */
+export interface Unreached {
+  readonly branches: readonly { node: string; branch: 'then' | 'else'; message: string }[];
+  /** `tensor` is the table, or the one-hot value that chooses its row. */
+  readonly tables: readonly {
+    node: string;
+    tensor: string;
+    rows: number;
+    reached: number;
+    message: string;
+  }[];
+}
+
+/** Larger inputs decide no branch by themselves. */
+const MOST_ELEMENTS = 256;
+
+/**
+ * The branches of If and the rows of tables that none of these samples reached, as far as integers and booleans decide them. `model` is changed (its
+ * functions are inlined), so pass one opened for this. Nothing runs. A condition that floats decide is left out.
+ */
+export function findUnreached(model: ModelLike, samples: readonly NamedTensors[]): Unreached {
+  inlineFunctions(model.proto);
+  return { branches: branches(model, samples), tables: tables(model, samples) };
+}
+
+const isWhole = ({ dtype }: Tensor) => isIntegerDtype(dtype) || dtype === 'bool';
+
+function branches(model: ModelLike, samples: readonly NamedTensors[]): Unreached['branches'] {
+  const ifs = [...visitMainGraphs(model.proto)].flatMap(({ nodes }) =>
+    nodes.filter(({ opType }) => opType === 'If'),
+  );
+  if (ifs.length === 0) return [];
+  const shapes = new Map([...(samples[0] ?? [])].map(([name, { shape }]) => [name, shape] as const));
+  // Inference enters both branches unless it knows the condition.
+  const entered = (elements?: ReadonlyMap<string, readonly number[]>) =>
+    inferShapes(model, shapes, undefined, elements).nodes;
+  const open = entered();
+  const small = samples.map((sample) =>
+    [...sample].flatMap(([name, tensor]): [string, number[]][] =>
+      isWhole(tensor) && elementCount(tensor.shape) <= MOST_ELEMENTS ? [[name, [...numbersOf(tensor)]]] : [],
+    ),
+  );
+  const distinct = new Map(small.map((elements) => [JSON.stringify(elements), new Map(elements)]));
+  const taken = [...distinct.values()].map(entered);
+  return ifs.flatMap((node) => {
+    if (!taken.some((nodes) => nodes.has(node))) return [];
+    return (['then', 'else'] as const).flatMap((branch) => {
+      const inside = attributeOf(node, `${branch}_branch`)?.g?.node[0];
+      if (inside === undefined || !open.has(inside) || taken.some((nodes) => nodes.has(inside))) return [];
+      const label = nodeLabel(node);
+      return [{ node: label, branch, message: `No sample took the ${branch} branch of ${label}.` }];
+    });
+  });
+}
+
+function tables(model: ModelLike, samples: readonly NamedTensors[]): Unreached['tables'] {
+  const uses = new ValueUses(model);
+  const found = new Map<
+    string,
+    { readonly node: string; readonly rows: number; readonly reached: Set<number> }
+  >();
+  const [first = new Map<string, Tensor>()] = samples;
+  for (const [name, tensor] of first) {
+    if (!isWhole(tensor)) continue;
+    for (const use of uses.reached(name, true)) {
+      const { node, offset, scale } = use;
+      const isOneHot = node.opType === 'Equal' || node.opType === 'OneHot';
+      const table = (isOneHot ? node.output[0] : node.input[0]) ?? '';
+      if (!isOneHot && uses.weightShape(table) === undefined) continue;
+      const bound = rowsOf(use, uses, { shapes: new Map(), sizes: new Map(), longest: 1 });
+      if (bound === undefined) continue;
+      const { from, rows } = bound;
+      const entry = found.get(table) ?? { node: nodeLabel(node), rows, reached: new Set() };
+      found.set(table, entry);
+      for (const sample of samples)
+        for (const value of numbersOf(sample.get(name) ?? tensor)) {
+          const row = Math.trunc(value * scale + offset) - from;
+          if (row >= -rows && row < rows) entry.reached.add(row < 0 && !isOneHot ? row + rows : row);
+        }
+    }
+  }
+  return [...found].flatMap(
+    ([
+      tensor,
+      {
+        node,
+        rows,
+        reached: { size: reached },
+      },
+    ]) =>
+      reached >= rows
+        ? []
+        : [
+            {
+              node,
+              tensor,
+              rows,
+              reached,
+              message: `The samples reached ${reached} of the ${rows} rows of ${tensor} (${node}).`,
+            },
+          ],
+  );
+}

@@ -1,0 +1,58 @@
+import { openModel } from '../../formats/onnx/model.js';
+import { operatorName, readFlow, type Value } from '../../formats/precision/flow.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+
+const nothing: ReadonlySet<string> = new Set();
+
+/** What a model does with its values on their way to an output. */
+interface Reached {
+  /** The inputs whose values reach it: shapes alone carry no value. */
+  readonly inputs: readonly string[];
+  /** Whether its rows are ordered or chosen by values. */
+  readonly isOrdered: boolean;
+}
+
+/** Stands among the inputs for an operator that orders rows. */
+const ORDER = '\0order';
+
+/** What reaches each output of a model, looked up when first asked for. Throws what opening the model throws. */
+export function reachingOutputs(path: string): (output: string) => Reached {
+  let found: ReadonlyMap<string, readonly string[]> | undefined;
+  return (output) => {
+    found ??= read(path);
+    const all = found.get(output) ?? [];
+    return { inputs: all.filter((name) => name !== ORDER), isOrdered: all.includes(ORDER) };
+  };
+}
+
+const ordersRows = (name: string): boolean =>
+  /(^|::)(TopK|Unique|NonZero|.*(NMS|NonMaxSuppression).*)$/.test(name);
+
+function read(path: string): ReadonlyMap<string, readonly string[]> {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    const { root, operations } = readFlow(model.proto);
+    const reached = new Map<Value, ReadonlySet<string>>(
+      root.inputs.filter(({ tensor }) => tensor === undefined).map((input) => [input, new Set([input.name])]),
+    );
+    for (const operation of operations) {
+      const operator = operatorName(operation);
+      if (/^(Shape|Size)$/.test(operator)) continue;
+      const values = [...operation.inputs, ...operation.bodies.flatMap(({ outputs }) => outputs)];
+      const sets = [
+        ...new Set(values.map((value) => (value && reached.get(value)) ?? nothing)),
+        ordersRows(operator) ? new Set([ORDER]) : nothing,
+      ];
+      const all = sets.reduce((most, one) => (one.size > most.size ? one : most), nothing);
+      const isWhole = sets.every((one) => [...one].every((name) => all.has(name)));
+      const union = isWhole ? all : new Set(sets.flatMap((one) => [...one]));
+      if (union.size > 0) for (const output of operation.outputs) if (output) reached.set(output, union);
+    }
+    return new Map(
+      root.outputs.flatMap((value) => (value ? [[value.name, [...(reached.get(value) ?? nothing)]]] : [])),
+    );
+  } finally {
+    model.close();
+  }
+}

@@ -1,0 +1,109 @@
+import { expect, it } from 'vitest';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import type { WorkEvent } from '../../../src/events.js';
+import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import { SampleRuns } from '../../../src/quality/verify/sample-runs.js';
+import { verifyModel } from '../../../src/quality/verify/verify.js';
+import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { freshPath } from '../../formats/precision/judge.js';
+
+/** y = x + z */
+const model = () =>
+  modelFile((graph) => {
+    graph.input('x', 'float32', ['n', 2]);
+    graph.input('z', 'float32', ['n', 2]);
+    graph.node('Add', { inputs: ['x', 'z'], outputs: ['y'] });
+    graph.output('y', 'float32', ['n', 2]);
+  });
+
+function rows(count: number): string {
+  const path = freshPath('.npy');
+  writeNpy(
+    path,
+    tensorFrom(
+      'float32',
+      [count, 2],
+      Float32Array.from({ length: 2 * count }, (_, at) => at),
+    ),
+  );
+  return path;
+}
+
+async function verified(more: Partial<VerifyRequest>) {
+  const path = await model();
+  const warnings: WorkEvent[] = [];
+  const result = await verifyModel(
+    { reference: path, candidate: path, threads: 1, ...more },
+    { emit: (event) => event.type === 'log' && event.severity === 'warning' && warnings.push(event) },
+  );
+  const { samples = [], available } = result.samplesFrom ?? {};
+  return { result, kinds: samples.map(({ kind }) => kind), available, warnings };
+}
+
+it('takes samples of the user in their order, all of them up to 32', async () => {
+  const whole = (count: number) => ({ files: [`x=@${rows(count)}`, `z=@${rows(count)}`] });
+  const five = await verified({ data: whole(5) });
+  expect(five).toMatchObject({ available: 5, warnings: [] });
+  expect(five.kinds).toEqual(Array.from({ length: 5 }, () => 'data'));
+  expect(await verified({ data: whole(40) })).toMatchObject({ available: 40, result: { samples: 32 } });
+  expect(await verified({ data: whole(5), samples: 2 })).toMatchObject({ result: { samples: 2 } });
+  expect((await verified({ data: whole(1) })).warnings).toHaveLength(1);
+});
+
+it('stacks them to the batch that is requested', async () => {
+  const data = { files: [`x=@${rows(6)}`, `z=@${rows(6)}`] };
+  const shapes = new Map(['x', 'z'].map((name) => [name, [4, 2]] as const));
+  expect(await verified({ data, shapes })).toMatchObject({
+    available: 2,
+    result: { samples: 2, inputs: [{ shape: [4, 2] }, { shape: [4, 2] }] },
+  });
+});
+
+it('draws what the samples lack, and everything without samples', async () => {
+  const part = await verified({ data: { files: [`x=@${rows(2)}`, 'random'] } });
+  expect(part.kinds).toEqual(['data', 'data', 'data']);
+  expect((await verified({ data: { files: ['random'] } })).kinds).toEqual(['drawn', 'drawn', 'drawn']);
+  expect(await verified({})).toMatchObject({ available: null });
+});
+
+it('leaves out what no profile of the engine takes, and draws where none is left', async () => {
+  const data = { files: [`x=@${rows(3)}`, `z=@${rows(3)}`] };
+  const range = { min: [2, 2], opt: [2, 2], max: [4, 2], values: false };
+  const { kinds, warnings } = await verified({ data: { ...data, profiles: [{ x: range, z: range }] } });
+  expect(kinds).not.toContain('data');
+  expect(warnings).toHaveLength(1);
+});
+
+it.each([
+  ['another name', (path: string) => `w=@${path}`, 'TF_SESSION_INPUT'],
+  ['no such file', () => 'x=@missing.npy', 'TF_FILE_NOT_FOUND'],
+  ['images without a preparation', () => 'cat.png', 'TF_USAGE'],
+])('rejects %s', async (_, file, code) => {
+  await expect(verified({ data: { files: [file(rows(2))] } })).rejects.toMatchObject({ code });
+});
+
+it('runs ranges of samples, at the sizes of the first run', async () => {
+  const path = await model();
+  const runs = new SampleRuns({ reference: path, candidate: path, threads: 1 }, {});
+  const first = await runs.reference(() => {});
+  expect(first.outputs).toHaveLength(3);
+  expect(first.plan).toMatchObject({ firstRound: 3, most: 16 });
+  const seen: number[] = [];
+  const more = await runs.reference((sample) => seen.push(sample), { from: 3, to: 20 });
+  expect(more.plan).toBe(first.plan);
+  expect(seen).toEqual(Array.from({ length: 13 }, (_, at) => at + 3));
+  expect((await runs.candidate(path, first, () => {}, { from: 1, to: 3 })).outputs).toEqual(
+    first.outputs.slice(1),
+  );
+});
+
+it('judges a calibration by what it holds out, or with a warning by all of it', async () => {
+  const judging = (count: number, part?: 'calibration') =>
+    calibrationOf({ data: [`x=@${rows(count)}`, `z=@${rows(count)}`], part }).judging!;
+  const heldOut = await verified({ data: judging(8, 'calibration') });
+  expect(heldOut).toMatchObject({ available: 2, warnings: [] });
+  expect((await verified({ data: judging(3, 'calibration') })).warnings).toHaveLength(1);
+  expect(await verified({ data: judging(8) })).toMatchObject({ available: 8 });
+});
