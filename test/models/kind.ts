@@ -19,6 +19,8 @@ export interface Kind {
   readonly faults: readonly Fault[];
   /** Inputs as its users would have them. */
   readonly sample: (stream: RandomStream) => Sample;
+  /** Whether positions of the axis after the batch are different things: boxes beside scores. */
+  readonly channelsHaveScales?: boolean;
   /** Twins of these names do not exist: it has codes already, or nothing to give codes to. */
   readonly without?: readonly string[];
 }

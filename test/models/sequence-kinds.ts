@@ -224,7 +224,7 @@ export const branchByRate: Kind = {
     const wave = network.node('Unsqueeze', 'wave', [audio, network.integers([1])]);
     const isWide = network.node('Equal', 'is16k', [rate, network.integer(16000)]);
     const branch = (name: string, kernel: number) => {
-      const weight = network.weight(`${name}.weight`, [16, 1, kernel], { deviation: 3 / Math.sqrt(kernel) });
+      const weight = network.weight(`${name}.weight`, [16, 1, kernel], { deviation: 10 / Math.sqrt(kernel) });
       const bias = network.weight(`${name}.bias`, [16], { deviation: 0.2 });
       const body = new GraphBuilder(name);
       const outputs = [`${name}.out`];
@@ -249,7 +249,7 @@ export const branchByRate: Kind = {
     let x = network.node('Relu', 'relu1', [bank]);
     x = conv(network, 'conv', x, { from: 16, to: 24, kernel: [3], padding: 1, gain: 2 });
     x = network.node('Relu', 'relu2', [x]);
-    const weight = network.weight('head.weight', [1, 24, 1], { deviation: 2 / Math.sqrt(12) });
+    const weight = network.weight('head.weight', [1, 24, 1], { deviation: 2.5 / Math.sqrt(12) });
     const bias = network.weight('head.bias', [1], { mean: -0.5, deviation: 0.3 });
     const logits = network.node('Conv', 'head', [x, weight, bias], { kernel_shape: [1] });
     network.node('Sigmoid', 'output', [logits], {}, 'speech');
@@ -258,8 +258,8 @@ export const branchByRate: Kind = {
   faults: [
     zeroed('branch of 16 kHz', /^bank16k/),
     zeroed('branch of 8 kHz', /^bank8k/),
-    scaled(0.5)('branch of 16 kHz', /^bank16k\.weight/),
-    scaled(0.5)('branch of 8 kHz', /^bank8k\.weight/),
+    scaled(0.3)('branch of 16 kHz', /^bank16k\.weight/),
+    scaled(0.3)('branch of 8 kHz', /^bank8k\.weight/),
     shuffled('branch of 16 kHz', /^bank16k\.weight/),
     quarterZeroed(0)('branch of 8 kHz', /^bank8k\./),
     scaled(0.5)('last layer', /^head\.weight/),
@@ -290,8 +290,8 @@ export const recurrent: Kind = {
     const x = network.node('Transpose', 'time', [features], { perm: [1, 0, 2] });
     const gates = 4 * STATE;
     const weights = [
-      network.weight('lstm.weight', [1, gates, FEATURES], { deviation: 1.2 / Math.sqrt(FEATURES) }),
-      network.weight('lstm.recurrent', [1, gates, STATE], { deviation: 1.2 / Math.sqrt(STATE) }),
+      network.weight('lstm.weight', [1, gates, FEATURES], { deviation: 2 / Math.sqrt(FEATURES) }),
+      network.weight('lstm.recurrent', [1, gates, STATE], { deviation: 4 / Math.sqrt(STATE) }),
       network.weight('lstm.bias', [1, 2 * gates], { deviation: 0.3 }),
     ];
     const [y, hn, cn] = network.nodes('LSTM', 'lstm', [x, ...weights, '', h, c], { hidden_size: STATE }, 3);
@@ -305,6 +305,7 @@ export const recurrent: Kind = {
   },
   faults: [
     scaled(0.8)('recurrent weights', /^lstm\.recurrent/),
+    scaled(0.5)('recurrent weights', /^lstm\.recurrent/),
     zeroed('recurrent weights', /^lstm\.recurrent/),
     scaled(0.7)('input weights', /^lstm\.weight/),
     quarterZeroed(1)('gates', /^lstm\./),

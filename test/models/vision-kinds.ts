@@ -141,6 +141,7 @@ export const detector: Kind = {
     network.output('output0', 'float32', [1, 4 + CLASSES, PLACES]);
   },
   faults: detectorFaults,
+  channelsHaveScales: true,
   sample: (stream) => new Map([['images', picture(stream, 3, SIZE)]]),
 };
 
@@ -184,7 +185,7 @@ export const classifier: Kind = {
     x = network.node('Add', 'join', [x, branch]);
     x = block(network, 'stage2', x, { from: 24, to: 32, stride: 2 });
     x = network.node('Flatten', 'flatten', [x], { axis: 1 });
-    const weight = network.weight('fc.weight', [512, LABELS], { deviation: 3 / Math.sqrt(256) });
+    const weight = network.weight('fc.weight', [512, LABELS], { deviation: 1.4 / Math.sqrt(256) });
     const product = network.node('MatMul', 'fc', [x, weight]);
     const bias = network.weight('fc.bias', [LABELS], { deviation: 0.5 });
     const logits = network.node('Add', 'fc.sum', [product, bias]);
@@ -228,7 +229,7 @@ export const heatMap: Kind = {
       mode: 'nearest',
     });
     const both = network.node('Concat', 'skip', [x, full], { axis: 1 });
-    const logits = head(network, 'head', both, { from: 24, to: 1, bias: -2.6, deviation: 1.2 });
+    const logits = head(network, 'head', both, { from: 24, to: 1, bias: -0.5, deviation: 1.6 });
     network.node('Relu', 'relu', [logits], {}, 'map');
     network.output('map', 'float32', [1, 1, SIZE, SIZE]);
   },

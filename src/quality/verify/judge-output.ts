@@ -1,3 +1,4 @@
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
@@ -68,16 +69,23 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     ...bySample.flat(),
   ]);
   const failed = checks.some(({ pass }) => !pass);
+  const isNoise = failed && isOnlyNoise(request) && checks.every((check) => severityOf(check) < FAR);
   const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const worst = furthest.list();
-  const reasons = failed ? whyFailed(comparison, checks, worst) : doubt === undefined ? [] : [doubt];
+  const reasons = [
+    ...(failed ? whyFailed(comparison, checks, worst) : []),
+    ...(isNoise
+      ? ['the samples are drawn, and ranges of codes are made for real ones. Pass real samples: --inputs.']
+      : []),
+    ...(doubt === undefined ? [] : [doubt]),
+  ];
   const { absolute, relative, why } = limits.tolerance;
   const references = typical.map((at) => request.reference[at]!);
   return {
     output: {
       ...described(request, comparison.elements),
-      outcome: failed ? 'fail' : doubt === undefined ? 'pass' : 'inconclusive',
+      outcome: isNoise ? 'inconclusive' : failed ? 'fail' : doubt === undefined ? 'pass' : 'inconclusive',
       pass: !failed,
       checks,
       tolerance: { absolute, relative, why },
@@ -101,6 +109,15 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     }),
   };
 }
+
+/** An error of this many limits is no matter of the samples. */
+const FAR = 4;
+
+/** Whether codes are judged on nothing that their ranges were made for. */
+const isOnlyNoise = ({ precision, samples = [] }: JudgeRequest): boolean =>
+  quantizedFormatNamed(precision) !== undefined &&
+  samples.length > 0 &&
+  !samples.some(({ kind }) => kind === 'data');
 
 /** Limits that are not twice what was measured ask for more samples. */
 const CLEAR_MARGIN = 2;
@@ -137,8 +154,10 @@ class Criterion {
     const typical = this.typical.map((at) => this.samples[at]!);
     const values = typical.map((sample) => ({ shape: sample.shape, values: sample.reference }));
     this.#reference = joinedFloats(values.map((each) => each.values));
-    this.#rms = magnitudesOf(this.#reference).rms;
-    this.limits = limitsFor(name, { ...request, dtype: candidate[0]?.dtype }, this.#rms, request);
+    const { rms, peak, least } = magnitudesOf(this.#reference);
+    this.#rms = rms;
+    const types = { ...request, dtype: candidate[0]?.dtype, areShares: least >= 0 && peak <= 1 };
+    this.limits = limitsFor(name, types, this.#rms, request);
     this.#axis = this.limits.usual === null ? null : slicedAxis(values);
     this.#sums = this.#sumsOf(typical.map((sample) => sample.reference));
     this.#scales = rootsOf(this.#sums.referenceSquares, this.#sums);
@@ -171,7 +190,7 @@ class Criterion {
         : [comparePairs(pairs, tolerance, { fraction }).absolute.asked ?? Number.NaN];
     return [
       ...p99.map((measured) => atMost('p99', measured, usual.p99(this.#rms))),
-      ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!)),
+      ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!, this.#axis !== null)),
     ];
   }
 
@@ -190,7 +209,7 @@ class Criterion {
     const own = rootsOf(sums.referenceSquares, sums);
     const checks = [
       ...this.#worstSlice(sums, (count, slice) =>
-        usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), true),
+        usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), this.#axis !== null, true),
       ),
       atMost('max', sums.largest, usual.max(Math.max(sums.peak, this.#sums.peak))),
       ...(sums.finite === sample.reference.length
@@ -212,7 +231,9 @@ class Criterion {
       const sums = this.#sumsOf(planted);
       const distances = rootsOf(sums.errorSquares, sums);
       const positions = [...distances.keys()].filter((at) => {
-        const isWithin = usual === null || distances[at]! <= usual.rms(sums.count[at]!, this.#scales[at]!);
+        const isWithin =
+          usual === null ||
+          distances[at]! <= usual.rms(sums.count[at]!, this.#scales[at]!, this.#axis !== null);
         const isNear = distances[at] === 0 || errors[at]! * TELLS_APART > distances[at]!;
         return isWithin && (isNear || usual === null) && (this.#scales[at]! > 0 || this.#rms === 0);
       });

@@ -1,6 +1,11 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Format } from '../../formats/precision/formats/format.js';
-import { type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
+import {
+  type FormatId,
+  floatFormatNamed,
+  formatNamed,
+  quantizedFormatNamed,
+} from '../../formats/precision/formats/index.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
@@ -36,9 +41,13 @@ const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
 /** The share of integers, and of rows that a near tie chooses, that may be others. */
 export const shareThatDiffers = (precision: VerifyPrecision): number => toleranceOf(precision).differing;
 
+/** Of probabilities, below which share of the bound an error means nothing: a score of 1e-7 is as good as one of 1e-6. */
+const LEAST_SHARE = 0.01;
+
 /** What rounding loses near 0 whatever the output's size: the smallest step of FP16 in the last few operators. */
 function leastError(precision: VerifyPrecision, dtype: Dtype | undefined): number {
-  const isHalf = dtype === 'float16' || !['fp32', 'tf32', 'bf16'].includes(precision);
+  const typed = floatFormatNamed(precision)?.dtype;
+  const isHalf = [dtype, typed].includes('float16') || quantizedFormatNamed(precision) !== undefined;
   return isHalf && dtype !== 'bfloat16' ? 4 * 2 ** -24 : 0;
 }
 
@@ -68,13 +77,17 @@ const MOST_RMS = 0.28;
 /** The RMS of errors of which 99 % are within 2 * bound * RMS is 0.78 of the bound; few samples of sharp scores are off by up to 1.1 (measured). */
 const RMS_FACTOR = 1.4;
 
+/** A slice is judged to find what is broken, which shows errors of its own size: the far tail of a softmax is off by 5 % in a healthy FP16 model. */
+const SLICE_FACTOR = 20;
+const MOST_OF_SLICE = 0.2;
+
 /** One sample alone may be off three times as much as all together, if not by half of what it is. */
 const ALONE_FACTOR = 3;
 
 /**
  * The usual limits of an output. The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by
  * 2 * bound * RMS: 99 % of all elements must be within that; the RMS of the errors of all samples together within 1.4 * bound * RMS, with three standard
- * errors for few elements; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 8 for quantized formats. Relative to RMS
+ * errors for few elements; that of a slice within 20 * bound * RMS, and none beyond 0.28 * RMS; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 8 for quantized formats. Relative to RMS
  * and peak, a bound means the same for probabilities and for pixels. No limit is below what rounding loses near 0.
  */
 export class UsualLimits {
@@ -90,9 +103,11 @@ export class UsualLimits {
     return Math.max(2 * this.#bound * rms, this.#least);
   }
 
-  /** Of the errors of so many elements, whose reference has the given RMS. */
-  rms(elements: number, rms: number, isAlone = false): number {
-    const share = RMS_FACTOR * this.#bound * (1 + 3 / Math.sqrt(2 * elements));
+  /** Of the errors of so many elements of an output or of a slice of it, whose reference has the given RMS. */
+  rms(elements: number, rms: number, isSlice: boolean, isAlone = false): number {
+    const own = RMS_FACTOR * this.#bound;
+    const wide = isSlice ? Math.max(own, Math.min(SLICE_FACTOR * this.#bound, MOST_OF_SLICE)) : own;
+    const share = wide * (1 + 3 / Math.sqrt(2 * elements));
     const most = isAlone ? Math.min(ALONE_FACTOR * share, 2 * MOST_RMS) : Math.min(share, MOST_RMS);
     return Math.max(most * rms, this.#least);
   }
@@ -111,6 +126,8 @@ interface ComparedTypes {
   /** The format of the codes that both models have. */
   readonly codes?: FormatId;
   readonly dtype: Dtype | undefined;
+  /** Whether all values of the reference are from 0 to 1. */
+  readonly areShares: boolean;
 }
 
 /**
@@ -119,7 +136,7 @@ interface ComparedTypes {
  */
 export function limitsFor(
   output: string,
-  { precision, codes, dtype }: ComparedTypes,
+  { precision, codes, dtype, areShares }: ComparedTypes,
   rms: number,
   asked: {
     readonly atol: readonly AskedTolerance[];
@@ -145,11 +162,11 @@ export function limitsFor(
   const own = toleranceOf(precision);
   const ofCodes = precision === 'fp32' || codes === undefined ? 0 : CODES_FACTOR * toleranceOf(codes).bound;
   const bound = Math.max(own.bound, ofCodes);
-  const least = leastError(precision, dtype);
+  const least = Math.max(leastError(precision, dtype), areShares ? LEAST_SHARE * bound : 0);
   const why = [
     `${own.why}; taken relative to the size of this output`,
     ...(bound > own.bound ? [`${bound} as both models have ${codes} codes that fall to a neighbour`] : []),
-    ...(bound * rms < least ? [`no less than ${least.toExponential(2)}, four of FP16's smallest steps`] : []),
+    ...(bound * rms < least ? [`no less than ${least.toExponential(2)}, as smaller values round away`] : []),
   ].join('; ');
   return {
     tolerance: { absolute: Math.max(bound * rms, least), relative: bound, why },

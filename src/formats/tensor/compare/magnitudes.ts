@@ -6,6 +6,8 @@ export interface Magnitudes {
   readonly rms: number;
   /** The largest size. */
   readonly peak: number;
+  /** The smallest number. */
+  readonly least: number;
 }
 
 /** Numbers times this have squares that a double holds. */
@@ -13,7 +15,7 @@ const SHRUNK = 2 ** -600;
 
 /** Looks at every number once, in constant memory. */
 export function magnitudesOf(numbers: FloatReader): Magnitudes {
-  let [squares, shrunkSquares, peak, count] = [0, 0, 0, 0];
+  let [squares, shrunkSquares, peak, count, least] = [0, 0, 0, 0, Number.POSITIVE_INFINITY];
   const piece = numbers.format.make(Math.min(PIECE, numbers.length));
   for (let start = 0; start < numbers.length; start += PIECE) {
     const values = piece.subarray(0, numbers.length - start);
@@ -26,6 +28,7 @@ export function magnitudesOf(numbers: FloatReader): Magnitudes {
       squares += value * value;
       shrunkSquares += (value * SHRUNK) ** 2;
       if (size > peak) peak = size;
+      if (value < least) least = value;
       count++;
     }
   }
@@ -33,5 +36,5 @@ export function magnitudesOf(numbers: FloatReader): Magnitudes {
     squares === Number.POSITIVE_INFINITY
       ? Math.sqrt(shrunkSquares / count) / SHRUNK
       : Math.sqrt(squares / Math.max(1, count));
-  return { rms, peak };
+  return { rms, peak, least };
 }

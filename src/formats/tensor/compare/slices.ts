@@ -86,6 +86,12 @@ const FEWEST_ELEMENTS = 100;
 export const rootsOf = (squares: Float64Array, { count }: SliceSums): Float64Array =>
   squares.map((sum, at) => Math.sqrt(sum / Math.max(1, count[at]!)));
 
+/** Of squares that are not 0. */
+function largestRatio(squares: Iterable<number>): number {
+  const sizes = [...squares].filter((value) => value > 0 && Number.isFinite(value));
+  return sizes.length === 0 ? 1 : Math.max(...sizes) / Math.min(...sizes);
+}
+
 /** The axis whose positions differ most in root mean square, by more than 30 and over at least 100 elements each; null where no axis does. */
 export function slicedAxis(
   samples: readonly { readonly shape: readonly number[]; readonly values: FloatReader }[],
@@ -97,11 +103,15 @@ export function slicedAxis(
     const isSame = samples.every(({ shape }) => shape.length === first.shape.length && shape[axis] === size);
     const elements = samples.reduce((sum, { shape }) => sum + elementCount(shape) / size, 0);
     if (!isSame || size < 2 || !(elements >= FEWEST_ELEMENTS)) continue;
-    const sums = addSlices(
-      samples.map(({ shape, values }) => sliceSums({ candidate: values, reference: values }, shape, axis)),
+    const bySample = samples.map(({ shape, values }) =>
+      sliceSums({ candidate: values, reference: values }, shape, axis),
     );
-    const squares = [...sums.referenceSquares].filter((value) => value > 0 && Number.isFinite(value));
-    const ratio = Math.max(...squares) / Math.min(...squares);
+    const ratio = largestRatio(addSlices(bySample).referenceSquares);
+    // Rows of a map have the size of what is in them, which differs by sample; boxes and scores have a size of their own.
+    const between = Array.from({ length: size }, (_, at) =>
+      largestRatio(bySample.map(({ referenceSquares }) => referenceSquares[at]!)),
+    ).sort((a, b) => a - b);
+    if (between[size >> 1]! > DIFFER ** 2) continue;
     if (ratio > widest) [widest, found] = [ratio, axis];
   }
   return found;
