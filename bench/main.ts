@@ -17,6 +17,7 @@ import { reference } from './cases/reference.js';
 import { start } from './cases/start.js';
 import { store } from './cases/store.js';
 import { transfer } from './cases/transfer.js';
+import { verify } from './cases/verify.js';
 import { wer } from './cases/wer.js';
 import type { BenchCase, BenchContext } from './context.js';
 import { CommandFailed } from './measure.js';
@@ -38,6 +39,7 @@ const cases: readonly BenchCase[] = [
   transfer,
   guard,
   wer,
+  verify,
   quantisation,
   demo,
 ];

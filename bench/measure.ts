@@ -21,6 +21,8 @@ export interface MeasureOptions {
   readonly warmups?: number;
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
+  /** Exit codes of a command that did its work; default 0. */
+  readonly codes?: readonly number[];
   /** Runs before each measured command, outside the measured time. */
   readonly before?: () => void;
 }
@@ -102,12 +104,12 @@ function measureOnce(argv: readonly string[], options: MeasureOptions): Cost {
   const line = runner.stdout.trim().split('\n').at(-1) ?? '';
   if (runner.status !== 0 || !line.startsWith('{')) throw failed(argv, runner.stderr);
   const { status, ...cost } = JSON.parse(line) as Cost & { status: number };
-  if (status !== 0) throw failed(argv, runner.stderr);
+  if (!(options.codes ?? [0]).includes(status)) throw failed(argv, runner.stderr);
   return cost;
 }
 
 /** Without python3: wall time only. */
-function measureTime(argv: readonly string[], { cwd, env }: MeasureOptions): Cost {
+function measureTime(argv: readonly string[], { cwd, env, codes = [0] }: MeasureOptions): Cost {
   const started = performance.now();
   const child = spawnSync(argv[0]!, argv.slice(1), {
     cwd,
@@ -116,7 +118,7 @@ function measureTime(argv: readonly string[], { cwd, env }: MeasureOptions): Cos
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const seconds = (performance.now() - started) / 1000;
-  if (child.status !== 0) throw failed(argv, child.stderr);
+  if (!codes.includes(child.status ?? -1)) throw failed(argv, child.stderr);
   return { seconds, cpuSeconds: null, peakBytes: null };
 }
 

@@ -2,7 +2,8 @@ import type { Kind } from './kind.js';
 import {
   branchByRate,
   embeddingEncoder,
-  maskedAttention,
+  maskByAdd,
+  maskByWhere,
   oneHotByEqual,
   recurrent,
   waveform,
@@ -20,6 +21,7 @@ export const kinds: readonly Kind[] = [
   branchByRate,
   recurrent,
   waveform,
-  maskedAttention,
+  maskByAdd,
+  maskByWhere,
   quantizedNetwork,
 ];

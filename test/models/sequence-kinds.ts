@@ -37,8 +37,11 @@ function biased(
   ]);
 }
 
-/** A layer of a transformer, normalized after each branch; where `mask` is false nobody attends. */
-function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: string): string {
+/** Given the scores of attention, what Softmax gets. */
+type Mask = (name: string, scores: string) => string;
+
+/** A layer of a transformer, normalized after each branch. */
+function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: Mask): string {
   const projected = (which: string, permutation?: readonly number[]) =>
     splitHeads(
       network,
@@ -50,8 +53,7 @@ function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: s
     );
   const products = network.node('MatMul', `${name}.products`, [projected('q'), projected('k', [0, 2, 3, 1])]);
   let scores = network.node('Div', `${name}.scores`, [products, network.scalar(Math.sqrt(HEAD))]);
-  if (mask !== undefined)
-    scores = network.node('Where', `${name}.masked`, [mask, scores, network.scalar(-1e4)]);
+  if (mask !== undefined) scores = mask(`${name}.masked`, scores);
   const shares = network.node('Softmax', `${name}.softmax`, [scores], { axis: -1 });
   const heads = network.node('MatMul', `${name}.context`, [shares, projected('v')]);
   const context = mergeHeads(network, `${name}.merged`, heads, WIDTH);
@@ -109,43 +111,73 @@ const integersBelow = (stream: RandomStream, count: number, shape: readonly numb
     Array.from({ length: shape.reduce((product, size) => product * size, 1) }, () => stream.below(count)),
   );
 
-export const maskedAttention: Kind = {
-  name: 'mask and attention',
-  define: (network) => {
-    const features = network.input('features', 'float32', [1, LENGTH, WIDTH]);
+/** The largest negative number that exporters add or put in the place of a score. */
+const HIDDEN = -1e4;
+
+/** Features and a mask to logits of every frame; `maskOver` declares the input of the mask. */
+function masked(
+  name: string,
+  maskOver: (network: VariantNetwork) => Mask,
+  maskOf: (isOn: Uint8Array) => SampleTensor,
+): Kind {
+  return {
+    name,
+    define: (network) => {
+      const features = network.input('features', 'float32', [1, LENGTH, WIDTH]);
+      const mask = maskOver(network);
+      let x = biased(network, 'projection', features, WIDTH, WIDTH, 1);
+      x = encoderLayer(network, 'layer0', x, mask);
+      x = encoderLayer(network, 'layer1', x, mask);
+      network.node('Identity', 'output', [biased(network, 'head', x, WIDTH, 12, 4)], {}, 'logits');
+      network.output('logits', 'float32', [1, LENGTH, 12]);
+    },
+    faults: [
+      scaled(0.5)('last layer', /^head\.weight/),
+      quarterZeroed(1)('last layer', /^head\./),
+      zeroed('last layer', /^head\.weight/),
+      shifted(3)('last bias', /^head\.bias/),
+      zeroed('attention', /^layer0\.out\./),
+      zeroed('queries', /^layer0\.q\./),
+      zeroed('feed-forward', /^layer1\.down\./),
+      quarterZeroed(0)('heads of attention', /^layer1\.out\.weight/),
+      scaled(0.5)('scale of a normalization', /^layer0\.norm1\.weight/),
+      scaled(0.5)('scale of the last normalization', /^layer1\.norm2\.weight/),
+      negated('middle layer', /^layer0\.up\.weight/),
+      shuffled('middle layer', /^layer1\.v\.weight/),
+      scaled(0.7)('first layer', /^projection\.weight/),
+      othersWeights,
+    ],
+    sample: (stream) => {
+      const length = LENGTH / 2 + stream.below(LENGTH / 2 + 1);
+      return new Map<string, SampleTensor>([
+        ['features', floats([1, LENGTH, WIDTH], normals(stream, LENGTH * WIDTH))],
+        ['mask', maskOf(Uint8Array.from({ length: LENGTH }, (_, at) => Number(at < length)))],
+      ]);
+    },
+  };
+}
+
+export const maskByWhere = masked(
+  'mask by Where',
+  (network) => {
     const mask = network.graph.input('mask', 'bool', [1, LENGTH]);
     const wide = network.node('Unsqueeze', 'mask.wide', [mask, network.integers([1, 2])]);
-    let x = biased(network, 'projection', features, WIDTH, WIDTH, 1);
-    x = encoderLayer(network, 'layer0', x, wide);
-    x = encoderLayer(network, 'layer1', x, wide);
-    network.node('Identity', 'output', [biased(network, 'head', x, WIDTH, 12, 4)], {}, 'logits');
-    network.output('logits', 'float32', [1, LENGTH, 12]);
+    return (name, scores) => network.node('Where', name, [wide, scores, network.scalar(HIDDEN)]);
   },
-  faults: [
-    scaled(0.5)('last layer', /^head\.weight/),
-    quarterZeroed(1)('last layer', /^head\./),
-    zeroed('last layer', /^head\.weight/),
-    shifted(3)('last bias', /^head\.bias/),
-    zeroed('attention', /^layer0\.out\./),
-    zeroed('queries', /^layer0\.q\./),
-    zeroed('feed-forward', /^layer1\.down\./),
-    quarterZeroed(0)('one head of attention', /^layer1\.out\.weight/),
-    scaled(0.5)('scale of a normalization', /^layer0\.norm1\.weight/),
-    scaled(0.5)('scale of the last normalization', /^layer1\.norm2\.weight/),
-    negated('middle layer', /^layer0\.up\.weight/),
-    shuffled('middle layer', /^layer1\.v\.weight/),
-    scaled(0.7)('first layer', /^projection\.weight/),
-    othersWeights,
-  ],
-  sample: (stream) => {
-    const length = LENGTH / 2 + stream.below(LENGTH / 2 + 1);
-    const bytes = Uint8Array.from({ length: LENGTH }, (_, at) => Number(at < length));
-    return new Map<string, SampleTensor>([
-      ['features', floats([1, LENGTH, WIDTH], normals(stream, LENGTH * WIDTH))],
-      ['mask', { dtype: 'bool', shape: [1, LENGTH], bytes }],
-    ]);
+  (bytes) => ({ dtype: 'bool', shape: [1, LENGTH], bytes }),
+);
+
+export const maskByAdd = masked(
+  'mask by Add',
+  (network) => {
+    const mask = network.cast('mask.float', network.input('mask', 'int64', [1, LENGTH]), 'float32');
+    const off = network.node('Sub', 'mask.off', [network.scalar(1), mask]);
+    const least = network.node('Mul', 'mask.least', [off, network.scalar(HIDDEN)]);
+    const wide = network.node('Unsqueeze', 'mask.wide', [least, network.integers([1, 2])]);
+    return (name, scores) => network.node('Add', name, [scores, wide]);
   },
-};
+  (isOn) => longs([1, LENGTH], [...isOn]),
+);
 
 const BYTES = 257;
 const SPEAKERS = 10;
