@@ -1,4 +1,4 @@
-import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
@@ -135,6 +135,8 @@ class Criterion {
   /** The axis whose positions are judged each by its own scale. */
   readonly #axis: number | null;
   readonly #strict: boolean;
+  /** Whether the candidate computes in 16 bits or codes. */
+  readonly #isNarrow: boolean;
   /** The references of the typical samples. */
   readonly #sums: SliceSums;
   readonly #scales: Float64Array;
@@ -145,6 +147,7 @@ class Criterion {
   constructor(request: JudgeRequest) {
     const { name, reference, candidate } = request;
     this.#strict = request.strictNonFinite === true;
+    this.#isNarrow = formatNamed(request.precision) !== undefined;
     this.samples = reference.map((tensor, at) => ({
       shape: tensor.shape,
       reference: floatReader(tensor, name),
@@ -188,8 +191,9 @@ class Criterion {
       nonZero < FEWEST_FOR_P99
         ? []
         : [comparePairs(pairs, tolerance, { fraction }).absolute.asked ?? Number.NaN];
+    const scale = this.#rms * Math.sqrt(pairs.reference.length / Math.max(1, nonZero));
     return [
-      ...p99.map((measured) => atMost('p99', measured, usual.p99(this.#rms))),
+      ...p99.map((measured) => atMost('p99', measured, usual.p99(scale))),
       ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!, this.#axis !== null)),
     ];
   }
@@ -207,14 +211,18 @@ class Criterion {
     }
     const sums = sliceSums(sample, sample.shape, this.#axis);
     const own = rootsOf(sums.referenceSquares, sums);
+    const nonFinite =
+      sums.finite === sample.reference.length
+        ? []
+        : nonFiniteCheck(comparePairs(sample, tolerance, 'none'), this.#strict);
+    // Extremes are no inputs that types of few bits are made for: a row masked whole is what rounding makes of it. NaN is not.
+    if (this.#isNarrow && !this.typical.includes(at)) return numbered(nonFinite, at, this.samples);
     const checks = [
       ...this.#worstSlice(sums, (count, slice) =>
         usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), this.#axis !== null, true),
       ),
       atMost('max', sums.largest, usual.max(Math.max(sums.peak, this.#sums.peak))),
-      ...(sums.finite === sample.reference.length
-        ? []
-        : nonFiniteCheck(comparePairs(sample, tolerance, 'none'), this.#strict)),
+      ...nonFinite,
     ];
     return numbered(checks, at, this.samples);
   }

@@ -115,31 +115,31 @@ function withMatchedRows(
     reference.samples?.[at]?.kind === 'edge' ? [] : [at],
   );
   const theirs = typical.map((at) => reference.outputs[at]!);
+  const infos = typical.map((at) => reference.samples?.[at] ?? ({ origin: '', kind: 'drawn' } as const));
+  const rejudged = (ours: readonly NamedTensors[]) =>
+    judged.map((one) => {
+      const { name } = one.output;
+      if (!ordered.includes(name)) return one;
+      return judge(name, tensorsOf(ours, name), tensorsOf(theirs, name), infos);
+    });
+  const unmoved = rejudged(typical.map((at) => candidate.outputs[at]!));
+  if (!unmoved.some(hasFailed)) return unmoved;
   const matched = typical.map((at, index) => matchRows(theirs[index]!, candidate.outputs[at]!, ordered));
   if (matched.length === 0 || matched.some((one) => one === undefined)) return judged;
   const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
   const [rows, unmatched] = [sum((one) => one.rows), sum((one) => one.unmatched)];
-  if (2 * unmatched > rows) return judged;
-  const isDoubtful = unmatched > Math.max(share, LEAST_SHARE) * rows;
-  return judged.map((one) => {
-    const { name } = one.output;
-    if (!ordered.includes(name)) return one;
-    const again = judge(
-      name,
-      tensorsOf(
-        matched.map((each) => each!.tensors),
-        name,
-      ),
-      tensorsOf(theirs, name),
-      typical.map((at) => reference.samples?.[at] ?? { origin: '', kind: 'drawn' }),
-    );
-    if (!isDoubtful || again.output.outcome === 'fail') return again;
-    const reason = `${name}: ${unmatched} of ${rows} rows are others than the reference's, chosen by near ties: pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
-    return {
-      ...again,
-      isClose: true,
-      output: { ...again.output, outcome: 'inconclusive', reasons: [reason] },
-    };
+  const isFew = unmatched <= Math.max(share, LEAST_SHARE) * rows;
+  const again = rejudged(
+    2 * unmatched > rows ? typical.map((at) => candidate.outputs[at]!) : matched.map((one) => one!.tensors),
+  );
+  if (isFew) return again;
+  // Of noise nothing is detected, and ties alone choose the rows.
+  const isNoise = !infos.some(({ kind }) => kind === 'data');
+  return again.map((one) => {
+    const { name, outcome } = one.output;
+    if (!ordered.includes(name) || (outcome === 'fail' && !isNoise)) return one;
+    const reason = `${name}: ${unmatched} of ${rows} rows are others than the reference's, chosen by near ties. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
+    return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
   });
 }
 

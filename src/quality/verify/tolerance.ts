@@ -81,6 +81,8 @@ const RMS_FACTOR = 1.4;
 const SLICE_FACTOR = 20;
 const MOST_OF_SLICE = 0.2;
 
+const SCORE_SHARE = 0.1;
+
 /** One sample alone may be off three times as much as all together, if not by half of what it is. */
 const ALONE_FACTOR = 3;
 
@@ -109,7 +111,9 @@ export class UsualLimits {
     const wide = isSlice ? Math.max(own, Math.min(SLICE_FACTOR * this.#bound, MOST_OF_SLICE)) : own;
     const share = wide * (1 + 3 / Math.sqrt(2 * elements));
     const most = isAlone ? Math.min(ALONE_FACTOR * share, 2 * MOST_RMS) : Math.min(share, MOST_RMS);
-    return Math.max(most * rms, this.#least);
+    // A score of 0.001 is as good as one of 0.002.
+    const least = isSlice && rms <= 1 ? SCORE_SHARE * this.#bound : 0;
+    return Math.max(most * rms, least, this.#least);
   }
 
   max(peak: number): number {

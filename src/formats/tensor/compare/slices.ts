@@ -102,7 +102,9 @@ export function slicedAxis(
   for (const [axis, size] of first.shape.entries()) {
     const isSame = samples.every(({ shape }) => shape.length === first.shape.length && shape[axis] === size);
     const elements = samples.reduce((sum, { shape }) => sum + elementCount(shape) / size, 0);
-    if (!isSame || size < 2 || !(elements >= FEWEST_ELEMENTS)) continue;
+    // Rows and columns of a map have the size of what is in them.
+    const isMap = first.shape.length > 3 && axis !== 1;
+    if (!isSame || isMap || size < 2 || !(elements >= FEWEST_ELEMENTS)) continue;
     const bySample = samples.map(({ shape, values }) =>
       sliceSums({ candidate: values, reference: values }, shape, axis),
     );
