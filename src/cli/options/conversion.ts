@@ -186,13 +186,8 @@ export function conversionFrom(
 
 /** Throws TF_USAGE for samples that ranges are made from and that would judge them too. */
 function assertApart(inputs: readonly string[], data: readonly string[]): void {
-  const [both] =
-    data.length === 0
-      ? []
-      : commonFiles(
-          inputs.filter((file) => file !== 'random'),
-          data,
-        );
+  const own = inputs.filter((file) => file !== 'random');
+  const [both] = own.length === 0 || data.length === 0 ? [] : commonFiles(own, data);
   if (both === undefined) return;
   throw new TrtforgeError(
     'TF_USAGE',

@@ -71,7 +71,8 @@ export function readSamples(
 
 /** The files among samples that other samples have too. Throws what `readSamples` throws of names. */
 export function commonFiles(data: readonly string[], others: readonly string[]): readonly string[] {
-  const paths = (each: readonly string[]) => each.flatMap(filesOf).map(({ path }) => realpathSync(path));
+  const paths = (each: readonly string[]) =>
+    each.flatMap(filesOf).flatMap(({ path }) => (existsSync(path) ? [realpathSync(path)] : []));
   const known = new Set(paths(others));
   return paths(data).filter((path) => known.has(path));
 }

@@ -45,7 +45,8 @@ describe('a model held against another', () => {
       outcome: 'pass',
       precision: 'fp32',
       verdicts: { contract: 'pass', numeric: 'pass', task: null },
-      samples: 2,
+      // Four extremes before those that were asked for.
+      samples: 6,
       failures: [],
       inputs: [{ name: 'x', shape: [5, 3], from: 'normal, mean 0, deviation 1' }],
     });
@@ -56,7 +57,7 @@ describe('a model held against another', () => {
       histogram: { zeros: 30 },
     });
     expect(result.repeat).toBeNull();
-    expect(events.filter((event) => event.type === 'progress')).toHaveLength(5);
+    expect(events.filter((event) => event.type === 'progress')).toHaveLength(12);
   });
 
   it('gives the same result for the same seed and another for another', async () => {
@@ -81,20 +82,17 @@ describe('a model held against another', () => {
       outcome: 'pass',
       outputs: [{ dtype: 'float64', elements: 6300, histogram: { zeros: 4200 } }],
     });
-    expect(await verify(reference, candidate, { ...more, atol: atol(5e-14) })).toMatchObject({
-      outcome: 'fail',
-      failures: [{ chunk: 0 }, { chunk: 1 }, { chunk: 2 }],
-    });
+    const failed = await verify(reference, candidate, { ...more, atol: atol(5e-14) });
+    expect(failed.outcome).toBe('fail');
+    expect(failed.failures.map(({ chunk }) => chunk)).toEqual(expect.arrayContaining([4, 5, 6]));
   });
 
   it('fails with the place of the largest error', async () => {
     const result = await verify(await scale([1, 2, 3]), await scale([1, 2, 3.5]));
     expect(result.outcome).toBe('fail');
-    expect(result.failures.map(({ chunk, tensor, kind }) => [chunk, tensor, kind])).toEqual([
-      [0, 'y', 'outside-tolerance'],
-      [1, 'y', 'outside-tolerance'],
-      [2, 'y', 'outside-tolerance'],
-    ]);
+    expect(result.failures.map(({ chunk, tensor, kind }) => [chunk, tensor, kind])).toEqual(
+      expect.arrayContaining([4, 5, 6].map((chunk) => [chunk, 'y', 'outside-tolerance'])),
+    );
     expect(result.reasons.at(-1)).toMatch(
       /^y: the largest error is .* where the reference is .* \(element [258]\)/,
     );
@@ -264,7 +262,8 @@ describe('a reference that does not repeat itself', () => {
 
   it('still fails in an output that no random number reaches', async () => {
     const result = await verify(await noisy(normal()), await noisy(normal(), 2.1));
-    expect(result).toMatchObject({ outcome: 'fail', failures: [{ tensor: 'z' }, {}, {}] });
+    expect(result).toMatchObject({ outcome: 'fail' });
+    expect(new Set(result.failures.map(({ tensor }) => tensor))).toEqual(new Set(['z']));
     expect(result.outputs.map(({ outcome }) => outcome)).toEqual(['inconclusive', 'fail']);
   });
 
