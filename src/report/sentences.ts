@@ -87,13 +87,13 @@ export function computedNodes(conversion: ConversionResult) {
 
 const isPair = (op: string): boolean => /quantize(linear)?$/i.test(op);
 
-/** "12 of 26 floating-point nodes (46.2 %) compute in INT8 now, 14 in FP16; no rule kept a node in FP32." */
+/** "12 of 26 floating-point nodes (46.2 %) compute in INT8 now, 14 in FP16; no rule held a node back." */
 export function conversionSentence(conversion: ConversionResult): string {
   const { all, lowest, share, lowered, kept } = computedNodes(conversion);
   const reasons = new Set(kept.map(({ rule }) => rule)).size;
   const stay =
     kept.length === 0
-      ? 'no rule kept a node in FP32'
+      ? 'no rule held a node back'
       : `${plural(kept.length, 'node')} ${kept.length === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
   const more = lowered.slice(1).map(({ label, nodes }) => `, ${formatCount(nodes)} in ${label}`);
   return `${formatCount(lowest.nodes)} of ${plural(all, 'floating-point node')} (${formatShare(share)}) compute in ${lowest.label} now${more.join('')}; ${stay}.`;
