@@ -4,9 +4,9 @@ import { profileText } from '../engines/identity/profile.js';
 import { targetText } from '../engines/identity/target.js';
 import type { DecidedBuild } from '../engines/store/cache-why.js';
 import type { EnginePlan } from '../forge/plan.js';
+import { missLines } from '../report/sentences.js';
 import type { ProfiledRequest } from './options/profile-from.js';
 import { type Plan, type PlanStep, step } from './plan.js';
-import { missLines } from './text.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {

@@ -1,6 +1,5 @@
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { SimilarLines } from '../base/text/similar-lines.js';
-import type { Miss } from '../engines/store/lookup.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences } from '../quality/explain/place-text.js';
 import { REASON } from '../quality/explain/reason-line.js';
@@ -42,27 +41,6 @@ export function renderWarnings(warnings: readonly string[], { line, colors }: Te
     line(`${indent}${colors.yellow('warning')} ${warning}${more}`);
   }
 }
-
-/** Fields listed of a miss; --json has them all. */
-const LISTED = 6;
-
-/** A miss as lines of text. */
-export function missLines({ from, reason, nearest, differences }: Omit<Miss, 'code'>): readonly string[] {
-  const lines = [`${from} store: miss (${reason})`];
-  if (nearest === null) return lines;
-  lines.push(`nearest there: ${nearest.name} (${nearest.identity.slice(0, 12)})`);
-  for (const { field, wanted, stored } of differences.slice(0, LISTED)) {
-    lines.push(`  ${field}: wanted ${valueText(wanted)}, stored ${valueText(stored)}`);
-  }
-  if (differences.length > LISTED) lines.push(`  and ${differences.length - LISTED} more fields`);
-  return lines;
-}
-
-const valueText = (value: unknown): string => {
-  if (value === undefined) return 'nothing';
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return /^[0-9a-f]{64}$/.test(text) ? `${text.slice(0, 12)}…` : text;
-};
 
 /** Text and numbers that were decided, the steps, then warnings. */
 export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput): void {

@@ -67,10 +67,10 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
       { ...options.conversion, precision },
       context,
     );
-    const { all, lowered } = computedNodes(conversion);
+    const { all, lowest } = computedNodes(conversion);
     return {
       found: { conversion },
-      detail: `${formatCount(lowered[0]?.nodes ?? 0)} of ${formatCount(all)} floating-point nodes to ${label}`,
+      detail: `${formatCount(lowest.nodes)} of ${formatCount(all)} floating-point nodes to ${label}`,
     };
   },
 });

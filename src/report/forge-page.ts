@@ -97,15 +97,13 @@ function toleranceFigure({ verification, engineVerification }: ForgeResult): Fig
 }
 
 function conversionFigures(conversion: ConversionResult): readonly (Figure | null)[] {
-  const { all, lowered } = computedNodes(conversion);
-  const [first] = lowered;
-  const share = first === undefined || all === 0 ? 0 : first.nodes / all;
-  const nodes = `${formatShare(share)} of the floating-point nodes compute in ${first?.label}.`;
+  const { share, lowest } = computedNodes(conversion);
+  const nodes = `${formatShare(share)} of the floating-point nodes compute in ${lowest.label}.`;
   const { before, after } = conversion.bytes;
   const left = after / before;
   const size = `The converted model is ${formatShare(left)} of the size of the original.`;
   return [
-    ring(share, 'accent', `${Math.floor(share * 100)}%`, `of float nodes in ${first?.label}`, nodes),
+    ring(share, 'accent', `${Math.floor(share * 100)}%`, `of float nodes in ${lowest.label}`, nodes),
     before === 0 ? null : ring(left, 'accent', `${Math.round(left * 100)}%`, 'of the ONNX size left', size),
   ];
 }

@@ -11,7 +11,7 @@ import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchMode, BenchResult } from '../quality/bench/result.js';
-import { type CheckResult, checkText, severityOf, worstFirst } from '../quality/verify/checks.js';
+import { checkText, severityOf, worstFirst } from '../quality/verify/checks.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
 
@@ -41,82 +41,62 @@ export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
     .flatMap(({ name, amount }) => (IN_SHORT.has(name) ? [`${name} ${formatMeasure(amount)}`] : []))
     .join(', ');
 
-interface Decision {
-  readonly output: VerifiedOutput;
-  readonly check: CheckResult;
-  /** 1 at the limit; infinite for anything over a limit of 0. */
-  readonly severity: number;
-}
-
 /** The check that decided: of the output that decided the one that went furthest. Null when nothing was checked. */
-export function decisionOf({ outputs }: Pick<VerifyResult, 'outputs'>): Decision | null {
+export function decisionOf({ outputs }: Pick<VerifyResult, 'outputs'>) {
   const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
   const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
   return output === undefined || check === undefined ? null : { output, check, severity: severityOf(check) };
 }
 
-/** Outputs named in a sentence; the table lists all. */
-const OUTPUTS_NAMED = 3;
-
 export function accuracySentence({ outputs, samples }: Pick<VerifyResult, 'outputs' | 'samples'>): string {
   const all = outputs.length;
   const on = `on ${plural(samples, 'sample')}`;
-  const of = (outcome: VerifiedOutput['outcome']) => outputs.filter((output) => output.outcome === outcome);
-  const share = (some: number) =>
-    some === all && all === 1 ? 'The only output' : `${some} of ${plural(all, 'output')}`;
-  const [failed, open] = [of('fail'), of('inconclusive')];
   const decision = decisionOf({ outputs });
   if (decision === null) return `${all === 0 ? 'No output' : 'Nothing'} was compared ${on}.`;
   const { output, check } = decision;
-  if (failed.length > 0)
-    return `${share(failed.length)} ${failed.length === 1 ? 'is' : 'are'} outside tolerance ${on}; ${output.name} is furthest out: ${checkText(check)}.`;
-  if (open.length > 0) {
-    const named = open.slice(0, OUTPUTS_NAMED).map(({ name }) => name);
-    const more = open.length - named.length;
-    return `${share(open.length)} cannot be decided ${on}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}.`;
+  const same = outputs.filter(({ outcome }) => outcome === output.outcome).length;
+  const share = all === 1 ? 'The only output' : `${same} of ${plural(all, 'output')}`;
+  switch (output.outcome) {
+    case 'fail':
+      return `${share} ${same === 1 ? 'is' : 'are'} outside tolerance ${on}; ${output.name} is furthest out: ${checkText(check)}.`;
+    case 'inconclusive':
+      return `${share} cannot be decided ${on}, ${output.name} first.`;
+    case 'pass':
+      return `${share} ${same === 1 ? 'stays' : 'stay'} within tolerance ${on}; ${output.name} comes closest to its limit: ${checkText(check)}.`;
   }
-  const stay = all === 1 ? 'The only output stays' : `${all === 2 ? 'Both' : `All ${all}`} outputs stay`;
-  return `${stay} within tolerance ${on}; ${output.name} comes closest to its limit: ${checkText(check)}.`;
 }
 
-interface ComputedNodes {
-  readonly all: number;
-  /** The lowest precision first, and the nodes that compute in it. */
-  readonly lowered: readonly { readonly label: string; readonly nodes: number }[];
-  readonly kept: ConversionResult['kept'];
-}
-
-/** What floating-point nodes compute in. Q/DQ pairs are none of them, and what stands between pairs computes in codes. */
-export function computedNodes(conversion: ConversionResult): ComputedNodes {
+/** What floating-point nodes compute in, the lowest precision first. Q/DQ pairs are none of them, and what stands between pairs computes in codes. */
+export function computedNodes(conversion: ConversionResult) {
   const { precision, quantization, convertedOps, nodes } = conversion;
-  const coded = new Set(quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : [])));
-  const kept = conversion.kept.filter(({ node, op }) => !isPair(op) && !coded.has(node));
-  const keptCodes = conversion.kept.filter(({ node, op }) => !isPair(op) && coded.has(node)).length;
-  const pairs = Object.entries(convertedOps).reduce((sum, [op, count]) => sum + (isPair(op) ? count : 0), 0);
-  const floats = Math.max(0, nodes.converted - pairs - (coded.size - keptCodes));
-  const label = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
   const rest = floatPrecision(conversion);
-  const lowered = [
-    ...(quantization === null ? [] : [{ label, nodes: coded.size }]),
-    ...(rest === 'fp32' ? [] : [{ label: precisionLabel(rest), nodes: floats }]),
-  ];
-  return { all: coded.size + floats + kept.length, lowered, kept };
+  const coded = new Set(quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : [])));
+  const withCodes = conversion.kept.filter(({ op }) => !isPair(op));
+  const kept = withCodes.filter(({ node }) => !coded.has(node));
+  // Around pairs in FP32 nothing is converted, and nodes are not counted by operator.
+  const inRest =
+    rest === 'fp32'
+      ? nodes.untouched - 2 * quantization!.activations.length - quantization!.weights
+      : Object.entries(convertedOps).reduce((sum, [op, count]) => sum + (isPair(op) ? 0 : count), 0);
+  const floats = { label: precisionLabel(rest), nodes: inRest - coded.size + withCodes.length - kept.length };
+  const label = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
+  const lowered = quantization === null ? [floats] : [{ label, nodes: coded.size }, floats];
+  const all = lowered.reduce((sum, each) => sum + each.nodes, kept.length);
+  return { all, lowest: lowered[0]!, share: all === 0 ? 0 : lowered[0]!.nodes / all, lowered, kept };
 }
 
 const isPair = (op: string): boolean => /quantize(linear)?$/i.test(op);
 
-/** "12 of 26 floating-point nodes (46.2 %) compute in INT8 now, 14 in FP16; no rule kept a node in FP32." */
+/** "12 of 26 floating-point nodes (46.2 %) compute in INT8 now, 14 in FP16; no rule held a node back." */
 export function conversionSentence(conversion: ConversionResult): string {
-  const { all, lowered, kept } = computedNodes(conversion);
+  const { all, lowest, share, lowered, kept } = computedNodes(conversion);
   const reasons = new Set(kept.map(({ rule }) => rule)).size;
   const stay =
     kept.length === 0
-      ? 'no rule kept a node in FP32'
+      ? 'no rule held a node back'
       : `${plural(kept.length, 'node')} ${kept.length === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
-  const [first, ...others] = lowered;
-  const share = first === undefined || all === 0 ? 0 : first.nodes / all;
-  const more = others.map(({ label, nodes }) => `, ${formatCount(nodes)} in ${label}`).join('');
-  return `${formatCount(first?.nodes ?? 0)} of ${plural(all, 'floating-point node')} (${formatShare(share)}) compute in ${first?.label} now${more}; ${stay}.`;
+  const more = lowered.slice(1).map(({ label, nodes }) => `, ${formatCount(nodes)} in ${label}`);
+  return `${formatCount(lowest.nodes)} of ${plural(all, 'floating-point node')} (${formatShare(share)}) compute in ${lowest.label} now${more.join('')}; ${stay}.`;
 }
 
 export function engineSentence({ source, passport }: ForgedEngine): string {
@@ -131,18 +111,31 @@ export function engineSentence({ source, passport }: ForgedEngine): string {
   return `${how}: ${formatBytes(plan.bytes)} for ${engineTarget(passport)}.`;
 }
 
-/** Fields named in a sentence; the `build` of the result lists all. */
-const FIELDS_NAMED = 3;
+/** Fields listed of a miss; --json has them all. */
+const LISTED = 6;
 
-/** What a store lacked, and the nearest that it has. */
-export function missSentence({ from, reason, nearest, differences }: ForgedEngine['why'][number]): string {
-  const place = `${from[0]?.toUpperCase()}${from.slice(1)} store: ${reason}`;
-  if (nearest === null) return `${place}.`;
-  const fields = differences.map(({ field }) => field);
-  const more = fields.length - FIELDS_NAMED;
-  const named = `${fields.slice(0, FIELDS_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  return `${place}; the nearest there, ${nearest.name}, differs in ${named}.`;
+/** A miss as lines of text. */
+export function missLines({
+  from,
+  reason,
+  nearest,
+  differences,
+}: Omit<ForgedEngine['why'][number], 'code'>): readonly string[] {
+  const lines = [`${from} store: miss (${reason})`];
+  if (nearest === null) return lines;
+  lines.push(`nearest there: ${nearest.name} (${nearest.identity.slice(0, 12)})`);
+  for (const { field, wanted, stored } of differences.slice(0, LISTED)) {
+    lines.push(`  ${field}: wanted ${valueText(wanted)}, stored ${valueText(stored)}`);
+  }
+  if (differences.length > LISTED) lines.push(`  and ${differences.length - LISTED} more fields`);
+  return lines;
 }
+
+const valueText = (value: unknown): string => {
+  if (value === undefined) return 'nothing';
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return /^[0-9a-f]{64}$/.test(text) ? `${text.slice(0, 12)}…` : text;
+};
 
 /** `tensorrt-rtx 1.7.1.116`. */
 export const libraryOf = ({ identity }: ForgedEngine['passport']): string =>

@@ -133,6 +133,13 @@ describe('histogram', () => {
     expect(Number(at)).toBeLessThan(Number.parseFloat(beyond!.x!));
   });
 
+  test('a limit of 0 is where the axis starts, and all bins lie beyond it', () => {
+    const mark = { quantity: 0, label: 'limit 0', kind: 'limit' as const, beyond: 'bad' as const };
+    const drawn = histogramChart({ ...text, bins, zeros: 5, marks: [mark], axis: 'error' });
+    expect(svgOf(drawn)).toContain('<line class="limit" x1="15%"');
+    expect(marks(drawn).map(({ tone }) => tone)).toEqual(['good', 'bad', 'bad', 'bad']);
+  });
+
   test.each([
     ['nothing but equal elements', { bins: [], zeros: 9, marks: [] }],
     ['no elements at all', { bins: [], zeros: 0, marks: [] }],

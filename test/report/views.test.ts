@@ -108,7 +108,7 @@ describe('hostile names', () => {
 describe('the sentences of the views', () => {
   test('a pass names the closest limit, a fail the furthest', () => {
     expect(markdownOf(samples.pass)).toContain(
-      'Both outputs stay within tolerance on 3 samples; features comes closest to its limit: max is 0.0083, within the limit 0.01.',
+      '2 of 2 outputs stay within tolerance on 3 samples; features comes closest to its limit: max is 0.0083, within the limit 0.01.',
     );
     expect(markdownOf(samples.fail)).toContain(
       'logits is furthest out: max is Infinity, above the limit 0.01.',
@@ -283,7 +283,7 @@ describe('a verdict that a slice decided', () => {
     }));
     const { facts } = factsOf('fail', { samplesFrom: { samples, available: 2 } });
     expect(facts.get('samples')).toMatch(/^3, 2 .*, 1 /);
-    expect(facts.get('worst sample')).toBe('2, zeros');
+    expect(facts.get('worst sample')).toBe('2 zeros');
   });
 });
 
@@ -319,5 +319,19 @@ test('nodes between Q and DQ compute in codes, and the pairs are no nodes', () =
     ],
     kept: { length: 4 },
   });
-  expect(computedNodes(conversion!)).toMatchObject({ all: 122, lowered: [{ label: 'FP16', nodes: 118 }] });
+  const around = { ...quantized.quantization, rest: 'fp32' as const };
+  const nodes = { total: 10, converted: 0, kept: 0, untouched: 10 };
+  expect(
+    computedNodes({ ...quantized, nodes, convertedOps: {}, kept: [], quantization: around }),
+  ).toMatchObject({
+    all: 6,
+    lowered: [
+      { label: 'INT8', nodes: 2 },
+      { label: 'FP32', nodes: 4 },
+    ],
+  });
+  expect(computedNodes({ ...conversion!, convertedOps: { Conv: 118 } })).toMatchObject({
+    all: 122,
+    lowered: [{ label: 'FP16', nodes: 118 }],
+  });
 });

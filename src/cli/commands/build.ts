@@ -9,6 +9,7 @@ import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
+import { missLines } from '../../report/sentences.js';
 import { buildPlan } from '../build-plan.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, text } from '../option.js';
@@ -17,7 +18,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
-import { missLines, renderIssues, renderWarnings } from '../text.js';
+import { renderIssues, renderWarnings } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {

@@ -1,10 +1,10 @@
 import type { CacheWhy } from '../../engines/store/cache-result.js';
+import { missLines } from '../../report/sentences.js';
 import { decidedBuild } from '../build-plan.js';
 import { defineCommand } from '../command.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
-import { missLines } from '../text.js';
 
 /** In a file of its own: the options of a build load 250 modules, and the other commands of a store are to answer at once. */
 export const command = defineCommand({

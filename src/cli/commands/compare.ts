@@ -2,7 +2,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { checkText, parseCheck, worstFirst } from '../../quality/verify/checks.js';
+import { checkText, parseCheck } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import type { CompareResult } from '../../quality/verify/compare-result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
@@ -135,8 +135,7 @@ function render(result: CompareResult, output: TextOutput): void {
   );
   for (const reason of result.reasons) output.line(`- ${reason}`);
   output.line();
-  const outputs = worstFirst(result.outputs);
-  const rows = outputs.map((judged) => {
+  const rows = result.outputs.map((judged) => {
     const amount = (name: string) => {
       const found = judged.statistics.find((statistic) => statistic.name === name);
       return found === undefined ? '' : formatMeasure(found.amount);
@@ -152,9 +151,9 @@ function render(result: CompareResult, output: TextOutput): void {
   const [titles = '', ...lines] = table(head, rows);
   output.line(dim(titles));
   for (const [i, text] of lines.entries()) {
-    const outcome = outputs[i]?.outcome ?? 'inconclusive';
+    const outcome = result.outputs[i]?.outcome ?? 'inconclusive';
     output.line(text.replace(/^\S+/, colored[outcome]));
-    for (const line of detailsOf(outputs[i])) output.line(`  ${line}`);
+    for (const line of detailsOf(result.outputs[i])) output.line(`  ${line}`);
   }
   output.line();
   for (const [which, { unmatched }] of [['A', result.candidate] as const, ['B', result.reference] as const]) {

@@ -8,6 +8,7 @@ import {
   accuracySentence,
   conversionSentence,
   engineSentence,
+  missLines,
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
@@ -21,7 +22,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
-import { missLines, renderWarnings } from '../text.js';
+import { renderWarnings } from '../text.js';
 import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {

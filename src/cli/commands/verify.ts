@@ -130,12 +130,10 @@ function render(result: VerifyResult, output: TextOutput): void {
 }
 
 /** What decided, then the statistics. */
-const outputLines = (output: VerifiedOutput): readonly string[] => [
-  ...output.checks.map(checkText),
-  ...(output.tolerance === null
-    ? []
-    : [
-        `allowed: ${formatMeasure(output.tolerance.absolute)} + ${formatMeasure(output.tolerance.relative)} * |reference| (${output.tolerance.why})`,
-      ]),
-  `error: ${shortStatistics(output)}`,
-];
+function outputLines(output: VerifiedOutput): readonly string[] {
+  const { checks, tolerance } = output;
+  const lines = [...checks.map(checkText), `error: ${shortStatistics(output)}`];
+  if (tolerance === null) return lines;
+  const [absolute, relative] = [tolerance.absolute, tolerance.relative].map(formatMeasure);
+  return [...lines, `allowed: ${absolute} + ${relative} * |reference| (${tolerance.why})`];
+}

@@ -103,27 +103,17 @@ function decisionFacts(result: Errors): Block | null {
     const count = samplesFrom?.samples.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 ? [] : [`${count} ${name}`];
   });
-  const origin = sample === undefined ? undefined : samplesFrom?.samples[sample]?.origin;
-  const isBeyond = severity > 1;
-  const factor = isBeyond ? severity : 1 / severity;
-  const times = factor < 1e4 ? formatStatistic(factor) : 'over 10\u202f000';
+  const times = bound === undefined && Number.isFinite(severity) ? formatStatistic(severity) : null;
   return facts([
     ['samples', [String(samples), ...byKind].join(', ')],
     ['decided by', output.name],
     ['slice', slice === undefined ? null : sliceText(slice.axis, slice.position)],
     [
       'worst sample',
-      sample === undefined ? null : [sample, origin].filter((known) => known !== undefined).join(', '),
+      sample === undefined ? null : `${sample} ${samplesFrom?.samples[sample]?.origin ?? ''}`.trim(),
     ],
     ['measured', checkText({ ...check, slice: undefined, sample: undefined })],
-    [
-      'margin',
-      bound !== undefined || severity === 0
-        ? null
-        : isBeyond
-          ? `${times} times the limit`
-          : `the limit is ${times} times as much`,
-    ],
+    ['margin', times === null ? null : `${times} times the limit`],
     ['would pass too', output.planted.length === 0 ? null : lines(output.planted.map(plantedText))],
   ]);
 }

@@ -18,7 +18,7 @@ import {
   strong,
   table,
 } from '../section.js';
-import { engineSentence, gpusOf, libraryOf, missSentence, modelBytes, precisionLabel } from '../sentences.js';
+import { engineSentence, gpusOf, libraryOf, missLines, modelBytes, precisionLabel } from '../sentences.js';
 
 /** The engine and its passport. */
 export function engineSection({ engine, passport, build, profileFrom }: ForgeResult): Section | null {
@@ -40,7 +40,7 @@ export function engineSection({ engine, passport, build, profileFrom }: ForgeRes
         ['made with', libraryOf(build.passport)],
         ['serves', gpusOf(build.passport) || 'the GPU it was built on'],
         ['platform', `${os} ${arch}`],
-        ['store', source !== 'built' || why.length === 0 ? null : lines(why.map(missSentence))],
+        ['store', source !== 'built' || why.length === 0 ? null : lines(why.flatMap(missLines))],
         ['profiles', profileFrom.length === 0 ? null : lines(profileFrom.map(originText))],
       ]),
       fold('The passport in full', json(build.passport)),

@@ -2,7 +2,6 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { missLines } from '../../../src/cli/text.js';
 import type { BuildFiles, BuildOptions, ResolvedBuild } from '../../../src/engines/builder/build.js';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
@@ -17,6 +16,7 @@ import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { missLines } from '../../../src/report/sentences.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { sampleOutcome, samplePlan, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
 
