@@ -92,7 +92,7 @@ describe('a verification', () => {
     const { does, steps, resolved } = await dryRun(['verify', at('m.onnx'), '--against', at('m.onnx')]);
     expect(does).toEqual(['input', 'run', 'run']);
     expect(steps[0]).toMatchObject({ what: 'x', detail: expect.stringMatching(/^float32 \[\d+, 4\], /) });
-    expect(resolved).toMatchObject({ precision: 'fp32', samples: 3 });
+    expect(resolved).toMatchObject({ precision: 'fp32', samples: 7 });
   });
 
   test.each([

@@ -64,7 +64,10 @@ it('stacks them to the batch that is requested', async () => {
 it('draws what the samples lack, and everything without samples', async () => {
   const part = await verified({ data: { files: [`x=@${rows(2)}`, 'random'] } });
   expect(part.kinds).toEqual(['data', 'data', 'data']);
-  expect((await verified({ data: { files: ['random'] } })).kinds).toEqual(['drawn', 'drawn', 'drawn']);
+  expect((await verified({ data: { files: ['random'] } })).kinds).toEqual([
+    ...['edge', 'edge', 'edge', 'edge'],
+    ...['drawn', 'drawn', 'drawn'],
+  ]);
   expect(await verified({})).toMatchObject({ available: null });
 });
 
@@ -88,13 +91,13 @@ it('runs ranges of samples, at the sizes of the first run', async () => {
   const path = await model();
   const runs = new SampleRuns({ reference: path, candidate: path, threads: 1 }, {});
   const first = await runs.reference(() => {});
-  expect(first.outputs).toHaveLength(3);
-  expect(first.plan).toMatchObject({ firstRound: 3, most: 16 });
+  expect(first.outputs).toHaveLength(7);
+  expect(first.plan).toMatchObject({ firstRound: 7, most: 20 });
   const seen: number[] = [];
-  const more = await runs.reference((sample) => seen.push(sample), { from: 3, to: 20 });
+  const more = await runs.reference((sample) => seen.push(sample), { from: 7, to: 30 });
   expect(more.plan).toBe(first.plan);
-  expect(seen).toEqual(Array.from({ length: 13 }, (_, at) => at + 3));
-  expect((await runs.candidate(path, first, () => {}, { from: 1, to: 3 })).outputs).toEqual(
+  expect(seen).toEqual(Array.from({ length: 13 }, (_, at) => at + 7));
+  expect((await runs.candidate(path, first, () => {}, { from: 1, to: 7 })).outputs).toEqual(
     first.outputs.slice(1),
   );
 });
