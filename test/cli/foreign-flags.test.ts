@@ -154,7 +154,7 @@ describe('flags without an equivalent are answered', () => {
   });
 
   test('an option that only the configuration file takes is named by its key', async () => {
-    expect((await answerTo('build m.onnx --op_types_to_quantize Conv')).remedy).toContain('`convert-ops: …`');
+    expect((await answerTo('build m.onnx --op_types_to_include Conv')).remedy).toContain('`convert-ops: …`');
   });
 
   test('the command line reports it, and exits 2', async () => {

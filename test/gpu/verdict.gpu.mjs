@@ -81,8 +81,8 @@ for (const { name, model, other, samples, options } of [
   ...fromFolder(process.env.VERDICT_MODELS),
 ]) {
   const ways = [
-    ['as it is', 'tf32', []],
-    ['fp16', 'fp16', ['--precision', 'fp16']],
+    ['as it is', 'tf32', ['--inputs', samples]],
+    ['fp16', 'fp16', ['--precision', 'fp16', '--inputs', samples]],
     ['int8', 'int8', ['--precision', 'int8', '--calibration', samples]],
   ];
   for (const [way, precision, more] of ways) {
@@ -95,7 +95,7 @@ for (const { name, model, other, samples, options } of [
       assert.equal(facts.precision, precision);
       return facts;
     });
-    if (engine !== undefined && existsSync(join(folder, other)) | existsSync(other))
+    if (engine !== undefined && (existsSync(join(folder, other)) || existsSync(other)))
       await check(`${name} ${way}: it fails beside other weights`, () => {
         const { outcome } = trtforge(['verify', engine, '--against', other, '--inputs', samples], {
           codes: [1],
