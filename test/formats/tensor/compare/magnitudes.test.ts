@@ -24,7 +24,7 @@ describe('how large numbers are', () => {
       const { rms, peak } = magnitudesOf(floatsOf(values));
       expect(peak).toBe(Math.fround(1e30));
       expect(rms).toBeCloseTo(Math.fround(1e30) / Math.sqrt(length - 2), -24);
-      expect(magnitudesOf(floatsOf(values.fill(-2, 3, 6)))).toEqual({ rms: 2, peak: 2 });
+      expect(magnitudesOf(floatsOf(values.fill(-2, 3, 6)))).toEqual({ rms: 2, peak: 2, least: -2 });
     },
   );
 });
