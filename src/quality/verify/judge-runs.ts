@@ -108,8 +108,12 @@ function withMatchedRows(
   const share = shareThatDiffers(precision);
   // Scores are sorted, so that ties do not move them.
   const isSorted = ({ output }: JudgedOutput) => output.shape.length < 3 && output.nonFinite !== undefined;
+  const hasNonFinite = ({ output }: JudgedOutput) =>
+    output.checks.some(({ statistic, pass }) => statistic === 'non-finite' && !pass);
   const failed = judged.filter(hasFailed);
-  if (failed.length === 0 || failed.some(isSorted) || share === 0) return judged;
+  // No tie makes NaN.
+  const isPlain = failed.some((one) => isSorted(one) || hasNonFinite(one));
+  if (failed.length === 0 || isPlain || share === 0) return judged;
   const ordered = judged.flatMap(({ output }) => (reaching(output.name).isOrdered ? [output.name] : []));
   const typical = reference.outputs.flatMap((_, at) =>
     reference.samples?.[at]?.kind === 'edge' ? [] : [at],
@@ -129,9 +133,7 @@ function withMatchedRows(
   const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
   const [rows, unmatched] = [sum((one) => one.rows), sum((one) => one.unmatched)];
   const isFew = unmatched <= Math.max(share, LEAST_SHARE) * rows;
-  const again = rejudged(
-    2 * unmatched > rows ? typical.map((at) => candidate.outputs[at]!) : matched.map((one) => one!.tensors),
-  );
+  const again = 2 * unmatched > rows ? unmoved : rejudged(matched.map((one) => one!.tensors));
   if (isFew) return again;
   // Of noise nothing is detected, and ties alone choose the rows.
   const isNoise = !infos.some(({ kind }) => kind === 'data');
