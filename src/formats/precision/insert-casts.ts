@@ -27,6 +27,7 @@ import {
 } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import { floatFormats } from './formats/index.js';
+import type { Masks } from './masks.js';
 import { NodeInsertions } from './node-insertions.js';
 import type { ResolvedConversion } from './options.js';
 import { isModelOutput, type Requirements, requirementsOf, type Versions } from './requirements.js';
@@ -37,6 +38,8 @@ interface ConvertedTensor {
   readonly tensor: TensorProto;
   readonly source: TensorProto;
   readonly format: FloatFormat;
+  /** Larger magnitudes become this one. */
+  readonly limit: number | undefined;
 }
 
 /** What was done to the graph. */
@@ -51,20 +54,26 @@ export interface Inserted {
  * Changes the messages that `flow` was read from so that they express what was decided: casts a value where a reader needs another type than it is made in,
  * retypes values, replaces weights. Decides nothing, reads no weight (the caller converts those listed), and leaves a graph whose types are consistent.
  */
-export const insertCasts = (flow: Flow, decisions: Decisions, options: ResolvedConversion): Inserted =>
-  new Rewriter(flow, requirementsOf(flow, decisions, options)).run(decisions);
+export const insertCasts = (
+  flow: Flow,
+  decisions: Decisions,
+  options: ResolvedConversion,
+  masks: Masks,
+): Inserted => new Rewriter(flow, requirementsOf(flow, decisions, options), masks).run(decisions);
 
 class Rewriter {
   readonly #flow: Flow;
   readonly #requirements: Requirements;
+  readonly #masks: Masks;
   readonly #nodes: NodeInsertions;
   readonly #converted: ConvertedTensor[] = [];
   readonly #retyped = new Map<GraphProto, Map<string, ValueType>>();
   readonly #described = new Map<GraphProto, Map<string, ValueInfoProto>>();
   #castsAdded = 0;
 
-  constructor(flow: Flow, requirements: Requirements) {
+  constructor(flow: Flow, requirements: Requirements, masks: Masks) {
     this.#flow = flow;
+    this.#masks = masks;
     this.#requirements = requirements;
     this.#nodes = new NodeInsertions(flow);
   }
@@ -136,13 +145,13 @@ class Rewriter {
       scope.graph.initializer.push(renamed(tensor, name));
       return;
     }
-    const converted = this.#convert(tensor, name, type);
+    const converted = this.#convert(tensor, name, type, value);
     const list = scope.graph.initializer;
     if (inPlace) list[list.indexOf(tensor)] = converted;
     else list.push(converted);
   }
 
-  #convert(source: TensorProto, name: string, type: ValueType): TensorProto {
+  #convert(source: TensorProto, name: string, type: ValueType, value?: Value): TensorProto {
     const tensor = create(TensorProtoSchema, {
       dims: source.dims,
       dataType: onnxNumber(type as Dtype),
@@ -152,13 +161,14 @@ class Rewriter {
     const format = floatFormats.find(({ dtype }) => dtype === type);
     if (format === undefined)
       throw new TrtforgeError('TF_INTERNAL', `${source.name} cannot be converted to ${type}.`);
-    this.#converted.push({ tensor, source, format });
+    const isMask = value !== undefined && this.#masks.weights.has(value);
+    this.#converted.push({ tensor, source, format, limit: isMask ? format.maskLimit : undefined });
     return tensor;
   }
 
   #constantNode(value: Value, name: string, type: ValueType): NodeProto {
     const source = value.tensor ?? create(TensorProtoSchema);
-    const t = type === value.type ? source : this.#convert(source, source.name, type);
+    const t = type === value.type ? source : this.#convert(source, source.name, type, value);
     return create(NodeProtoSchema, {
       opType: 'Constant',
       name: this.#nodes.unique(`${value.producer?.node.name || name}_${type}`),
@@ -171,14 +181,29 @@ class Rewriter {
 
   #addCast(value: Value, from: string, to: string, type: ValueType): void {
     this.#castsAdded++;
+    const place = value.producer?.node ?? value.scope.graph;
+    const limit = floatFormats.find(({ dtype }) => dtype === type)?.maskLimit;
+    const source =
+      limit !== undefined && this.#masks.addends.has(value) ? this.#limited(value, from, limit) : from;
     const cast = create(NodeProtoSchema, {
       opType: 'Cast',
       name: this.#nodes.unique(`${value.name}_to_${type}`),
-      input: [from],
+      input: [source],
       output: [to],
       attribute: [typeAttributeProto('to', type)],
     });
-    this.#nodes.insertAfter(value.producer?.node ?? value.scope.graph, cast);
+    this.#nodes.insertAfter(place, cast);
+  }
+
+  /** A mask that stays finite in another type; returns its name. */
+  #limited({ name, producer, scope }: Value, from: string, limit: number): string {
+    const output = this.#nodes.unique(`${name}_limited`);
+    const lowest = this.#nodes.unique(`${name}_lowest`);
+    const rawData = new Uint8Array(Float32Array.of(-limit).buffer);
+    scope.graph.initializer.push(create(TensorProtoSchema, { name: lowest, dataType: 1, rawData }));
+    const node = { opType: 'Max', name: output, input: [from, lowest], output: [output] };
+    this.#nodes.insertAfter(producer?.node ?? scope.graph, create(NodeProtoSchema, node));
+    return output;
   }
 
   #renameOutput(value: Value, name: string): void {
@@ -228,7 +253,7 @@ class Rewriter {
         ? decision.format.dtype
         : 'float32';
     if (operatorName(operation) === 'ConstantOfShape') {
-      if (type !== 'float32') this.#retypeFill(node, type);
+      if (type !== 'float32') this.#retypeFill(node, type, output);
       return;
     }
     const choice = typeChoice(node);
@@ -239,10 +264,10 @@ class Rewriter {
     } else if (Number(attribute.i) !== 0) attribute.i = BigInt(onnxNumber(type as Dtype));
   }
 
-  #retypeFill(node: NodeProto, type: ValueType): void {
+  #retypeFill(node: NodeProto, type: ValueType, value: Value | undefined): void {
     const attribute = attributeOf(node, 'value');
     const source = attribute?.t ?? zero();
-    const t = this.#convert(source, source.name, type);
+    const t = this.#convert(source, source.name, type, value);
     if (attribute === undefined)
       node.attribute.push(
         create(AttributeProtoSchema, { name: 'value', type: AttributeProto_AttributeType.TENSOR, t }),

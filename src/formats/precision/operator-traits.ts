@@ -13,6 +13,30 @@ export const movers: ReadonlySet<string> = new Set(
   Clip MaxPool GlobalMaxPool ReduceMax ReduceMin`.split(/\s+/),
 );
 
+/** Inputs that are added to the rest of what an operator computes. */
+const addedInputs: ReadonlyMap<string, readonly number[]> = new Map(
+  Object.entries({
+    Conv: [2],
+    ConvTranspose: [2],
+    Gemm: [2],
+    BatchNormalization: [2, 3],
+    InstanceNormalization: [2],
+    GroupNormalization: [2],
+    LayerNormalization: [2],
+    LSTM: [3],
+    GRU: [3],
+    RNN: [3],
+  }),
+);
+const summing: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Mean', 'Where']);
+const limiting: ReadonlySet<string> = new Set(['Max', 'Min', 'Clip']);
+
+/** What an input does to the result: a limit beyond a type's range limits nothing, and an addend below it changes nothing; a factor scales all. */
+export function weightRole(operator: string, index: number): 'addend' | 'limit' | 'factor' {
+  if (limiting.has(operator)) return 'limit';
+  return summing.has(operator) || addedInputs.get(operator)?.includes(index) === true ? 'addend' : 'factor';
+}
+
 /** Decide by comparing: their answer should come from the values as they arrive, never from a rounding made for them. */
 export const choosers: ReadonlySet<string> = new Set(
   'Equal Greater Less GreaterOrEqual LessOrEqual ArgMax ArgMin TopK NonZero IsNaN IsInf Unique Sign'.split(

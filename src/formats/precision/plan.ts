@@ -16,14 +16,16 @@ import {
 } from './flow.js';
 import { floatFormats } from './formats/index.js';
 import { type Inserted, insertCasts } from './insert-casts.js';
+import { masksOf } from './masks.js';
 import { movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { assertPluginTypes, pluginSignature } from './plugin-types.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
 import type { RuleFacts } from './rules.js';
-import { angleArithmetic, largeValues, varianceArithmetic } from './sensitive-arithmetic.js';
+import { angleArithmetic, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
+import { rangeArithmetic, type WeightAt } from './value-ranges.js';
 import { type WeightFacts, weightFacts } from './weight-facts.js';
 
 /** What was decided and done to the messages of the model; the weights are still to be converted. */
@@ -80,17 +82,19 @@ export async function planConversion(
   assertPluginTypes(flow, options.pluginTypes);
   const found = await readWeights(model, flow, options, context, rounded);
   const handing = weightMovers(flow);
+  const masks = masksOf(flow, options.format.maskLimit, (value) => found.get(value));
+  const weights = (operation: Operation) => weightsReaching(operation, found, handing, masks.weights);
   const facts: RuleFacts = {
     options,
+    weights,
     shapeArithmetic: shapeArithmetic(flow),
     angles: angleArithmetic(flow),
     variance: varianceArithmetic(flow),
-    large: largeValues(flow, options.convertOps),
+    ranges: rangeArithmetic(flow, { ...options, masks: masks.weights, weights }),
     alreadyTyped: alreadyTyped(flow),
-    weights: (operation) => weightsReaching(operation, found, handing),
   };
   const decisions = decide(flow, facts);
-  const inserted = insertCasts(flow, decisions, options);
+  const inserted = insertCasts(flow, decisions, options, masks);
   const converted = new Set(inserted.converted.map(({ tensor }) => tensor));
   return {
     flow,
@@ -149,7 +153,7 @@ function alreadyTyped(flow: Flow): RuleFacts['alreadyTyped'] {
 
 type Found = ReadonlyMap<Value, WeightFacts>;
 
-/** A format with FP32's range loses nothing that a rule asks for, unless --init-max is lower. */
+/** Of a format with FP32's range single values alone are asked for, unless --init-max is lower. */
 async function readWeights(
   model: OnnxModel,
   flow: Flow,
@@ -159,10 +163,11 @@ async function readWeights(
 ): Promise<Found> {
   const found = new Map<Value, WeightFacts>();
   const { weightLoss, maxFinite } = options.format;
-  if (weightLoss === null && options.initMax >= maxFinite) return found;
+  const isWhole = weightLoss !== null || options.initMax < maxFinite;
   const candidates = flow.scopes
     .flatMap(({ values }) => [...values.values()].filter(isCandidate(options)))
-    .filter(({ tensor }) => tensor !== undefined && !rounded.has(tensor));
+    .filter(({ tensor }) => tensor !== undefined && !rounded.has(tensor))
+    .filter(({ tensor }) => isWhole || tensor?.dims.every((size) => size === 1n));
   for (const [index, value] of candidates.entries()) {
     if (context.signal?.aborted)
       throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');
@@ -191,15 +196,16 @@ function* weightsReaching(
   operation: Operation,
   found: Found,
   handing: ReadonlySet<Operation>,
-  depth = 8,
-): Generator<{ readonly name: string; readonly facts: WeightFacts }> {
-  for (const value of operation.inputs) {
-    if (value === undefined || !isFloat32(value)) continue;
-    const facts = found.get(value);
-    if (facts !== undefined) yield { name: value.name, facts };
-    const { producer } = value;
-    if (producer !== undefined && depth > 0 && handing.has(producer))
-      yield* weightsReaching(producer, found, handing, depth - 1);
+  without: ReadonlySet<Value>,
+): Generator<WeightAt> {
+  for (const [index, value] of operation.inputs.entries()) {
+    const queue = [value];
+    for (const at of queue) {
+      if (at === undefined || !isFloat32(at) || without.has(at)) continue;
+      const facts = found.get(at);
+      if (facts !== undefined) yield { index, name: at.name, facts };
+      if (at.producer !== undefined && handing.has(at.producer)) queue.push(...at.producer.inputs);
+    }
   }
 }
 

@@ -2,12 +2,13 @@ import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isControl } from './control-flow.js';
 import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
-import { keptByDefault } from './operator-traits.js';
+import { MASK_VALUE } from './masks.js';
+import { keptByDefault, weightRole } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
 import { requestedRules } from './requested.js';
 import { slotsOf } from './slots.js';
-import type { WeightFacts } from './weight-facts.js';
+import type { WeightAt } from './value-ranges.js';
 
 /** What a rule may look at besides the node itself. */
 export interface RuleFacts {
@@ -16,11 +17,12 @@ export interface RuleFacts {
   readonly shapeArithmetic: ReadonlySet<Operation>;
   readonly angles: ReadonlySet<Operation>;
   readonly variance: ReadonlySet<Operation>;
-  readonly large: ReadonlySet<Operation>;
+  /** With why values on their way are too small, too large or too near 1. */
+  readonly ranges: ReadonlyMap<Operation, string>;
   /** Set when most matrix products and convolutions already are in 16 bits: how many of how many. */
   readonly alreadyTyped: { readonly low: number; readonly all: number } | undefined;
-  /** The FP32 weights that reach an input of the operation unchanged, with what was found in them. */
-  weights(operation: Operation): Iterable<{ readonly name: string; readonly facts: WeightFacts }>;
+  /** The FP32 weights that reach an input of the operation unchanged, without the masks that are clamped. */
+  weights(operation: Operation): Iterable<WeightAt>;
 }
 
 /** Decides whether one kind of reason keeps a node in FP32 that would be converted to a format. */
@@ -43,9 +45,6 @@ export function notBuilt({ node }: Operation, { label, notBuilt }: FloatFormat):
     ? `TensorRT does not build ${node.opType} with sequence_lens in ${label}`
     : undefined;
 }
-
-/** Single values at least this large are "minus infinity" of masks and "no limit" of clips, not data. */
-const MASK_VALUE = 1e9;
 
 /** In this order; the first rule that keeps a node is the one recorded. */
 export const rules: readonly Rule[] = [
@@ -142,27 +141,24 @@ export const rules: readonly Rule[] = [
     },
   },
   {
-    id: 'range',
-    title: 'Reads what is too large for FP16',
-    reason:
-      'A value that stays FP32 for its range is not cast to FP16 before the division, product, root or logarithm that makes it small again.',
-    decide: (operation, { large }, { label, narrowRange }) =>
-      narrowRange && large.has(operation)
-        ? `it lies between an operator that leaves the range of ${label} and what makes its result small again`
-        : undefined,
-  },
-  {
     id: 'weight-range',
     title: 'A weight does not fit the type',
     reason:
-      'A weight beyond the largest value (or --init-max) would be clamped; one of mostly subnormal values would lose its digits. Single values of 1e9 and more are masks and limits: they are clamped instead.',
+      'A weight beyond the largest value (or --init-max) would be clamped; a factor of mostly subnormal values would lose its digits. Addends that small change nothing, and masks and limits are clamped instead.',
     decide: (operation, facts, format) => {
       for (const weight of facts.weights(operation)) {
-        const why = weightMisfit(weight.name, weight.facts, facts.options.initMax, format);
+        const why = weightMisfit(operation, weight, facts.options.initMax, format);
         if (why !== undefined) return why;
       }
       return undefined;
     },
+  },
+  {
+    id: 'range',
+    title: 'Between what is too small, large or near 1 for the type and what tells it apart',
+    reason:
+      'A value that 16 bits would make 0, infinite or 1 stays FP32 from where it is made up to and including the logarithm, division, root, comparison or product that reads it.',
+    decide: (operation, { ranges }) => ranges.get(operation),
   },
   {
     id: 'data-range',
@@ -230,14 +226,16 @@ function missingInOpset(operation: Operation, { dtype, label }: FloatFormat): st
 }
 
 function weightMisfit(
-  name: string,
-  facts: WeightFacts,
+  operation: Operation,
+  { index, name, facts }: WeightAt,
   initMax: number,
   { weightLoss }: FloatFormat,
 ): string | undefined {
-  if (facts.maxAbs > initMax && !(facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
+  const role = weightRole(operatorName(operation), index);
+  if (role === 'limit') return undefined;
+  if (facts.maxAbs > initMax && !(role === 'addend' && facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
     return `weight "${name}" reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(initMax)}`;
-  return weightLoss?.(name, facts);
+  return role === 'addend' ? undefined : weightLoss?.(name, facts);
 }
 
 const quantity = (value: number): string => String(Number(value.toPrecision(5)));

@@ -17,6 +17,24 @@ export interface ConvertedStream extends WeightStream {
   readonly losses: WeightLosses;
 }
 
+/** FP32 values whose finite magnitudes are at most a limit. */
+export const withinLimit = (source: WeightStream, limit = Number.POSITIVE_INFINITY): WeightStream =>
+  Number.isFinite(limit)
+    ? {
+        ...source,
+        *chunks(chunkBytes?: number) {
+          for (const chunk of source.chunks(chunkBytes)) {
+            const values = new Float32Array(chunk.slice().buffer);
+            yield new Uint8Array(
+              values.map((value) =>
+                Number.isFinite(value) ? Math.max(-limit, Math.min(limit, value)) : value,
+              ).buffer,
+            );
+          }
+        },
+      }
+    : source;
+
 /** A floating-point type of 16 bits. */
 interface SixteenBits {
   readonly dtype: Dtype;

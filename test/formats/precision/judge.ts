@@ -128,6 +128,8 @@ function ortTensor(feed: Tensor, wanted: string): OrtTensor {
   const dims = [...feed.shape];
   if (feed.dtype === 'int64')
     return new ort.Tensor('int64', new BigInt64Array(buffer, byteOffset, byteLength / 8), dims);
+  if (feed.dtype === 'int32')
+    return new ort.Tensor('int32', new Int32Array(buffer, byteOffset, byteLength / 4), dims);
   if (feed.dtype === 'bool')
     return new ort.Tensor('bool', new Uint8Array(buffer, byteOffset, byteLength), dims);
   if (feed.dtype === 'float64')

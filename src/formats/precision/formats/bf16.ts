@@ -10,6 +10,8 @@ export const bf16: FloatFormat & { readonly id: 'bf16' } = {
   maxFinite: 3.3895313892515355e38,
   dataMax: 3.3895313892515355e38,
   narrowRange: false,
+  resolution: 2 ** -9,
+  maskLimit: 1e38,
   tolerance: {
     bound: 4e-2,
     why: 'BF16 against FP32: 4e-2, eight times the bound for FP16, as BF16 keeps 8 significant bits where FP16 keeps 11',

@@ -32,6 +32,10 @@ export interface FloatFormat extends Format {
   readonly dataMax: number;
   /** Whether results that FP32 can represent overflow: what leaves the range then stays FP32 until it is small again. */
   readonly narrowRange: boolean;
+  /** Numbers from 1 - resolution to 1 are 1 in it. */
+  readonly resolution: number;
+  /** The largest magnitude of a mask that is added to scores. */
+  readonly maskLimit: number;
   /** Operators that ONNX defines in it but TensorRT does not build so. */
   readonly notBuilt: ReadonlySet<string>;
   /** Why the values of a weight lose digits in it, or undefined; null where none ever does, so that no weight is read for it. */

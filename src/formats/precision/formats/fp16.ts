@@ -12,6 +12,9 @@ export const fp16: FloatFormat & { readonly id: 'fp16' } = {
   // A factor of 64 between what calibration saw and the largest value, for data never seen.
   dataMax: 1024,
   narrowRange: true,
+  resolution: 2 ** -12,
+  // Six masks may be added up; scores of up to 4 disappear in it, as they do in -1e9.
+  maskLimit: 1e4,
   tolerance: {
     bound: 5e-3,
     why: "FP16 against FP32: 5e-3, NVIDIA's own bound for strongly typed models against their original",

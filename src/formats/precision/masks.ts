@@ -1,0 +1,55 @@
+import { type Flow, isFloat32, isStored, operatorName, type Value } from './flow.js';
+import { movers } from './operator-traits.js';
+import type { WeightFacts } from './weight-facts.js';
+
+/** Single values at least this large are "minus infinity" of masks and "no limit" of clips, not data. */
+export const MASK_VALUE = 1e9;
+
+/**
+ * What is clamped to a format's `maskLimit`, which leaves room for what a mask is added to: -65504 and a score of -20 are minus infinity in FP16, and a row masked
+ * whole would be NaN.
+ */
+export interface Masks {
+  /** Stored values that are added to others, perhaps as factors of a mask of 0 and 1. */
+  readonly weights: ReadonlySet<Value>;
+  /** Values that the model computes in FP32 or is given, and that are added to scores in front of a softmax. */
+  readonly addends: ReadonlySet<Value>;
+}
+
+const sums: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Where']);
+const steps: ReadonlySet<string> = new Set([...movers, ...sums, 'Mul', 'Div', 'Cast', 'ConstantOfShape']);
+const softmaxes: ReadonlySet<string> = new Set(['Softmax', 'LogSoftmax']);
+
+/** `weight`: what was read of a stored value. */
+export function masksOf(flow: Flow, limit: number, weight: (value: Value) => WeightFacts | undefined): Masks {
+  const weights = new Set<Value>();
+  const addends = new Set<Value>();
+  // Back over steps from softmaxes, where each addend is a mask or a score, then from sums, of which the seen have been walked.
+  const seen = new Set<Value>();
+  const walk = (start: Value | undefined, isScore: boolean) => {
+    const stack = [{ value: start, isAdded: false }];
+    for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
+      const { value, isAdded } = at;
+      if (value === undefined || !isFloat32(value) || seen.has(value)) continue;
+      seen.add(value);
+      const facts = weight(value);
+      const isMask = isScore || (facts?.elements === 1 && facts.maxAbs >= MASK_VALUE);
+      const { producer } = value;
+      const name = producer === undefined ? undefined : operatorName(producer);
+      if (isMask && ((facts?.maxAbs ?? 0) > limit || name === 'ConstantOfShape')) weights.add(value);
+      if (isStored(value) || (name !== undefined && !steps.has(name))) continue;
+      if (isAdded) addends.add(value);
+      const isSum = isScore && name !== undefined && sums.has(name);
+      for (const [index, input] of (producer?.inputs ?? []).entries())
+        stack.push({
+          value: input,
+          isAdded: isSum ? !(name === 'Sub' && index === 1) : isAdded && name !== 'Mul' && name !== 'Div',
+        });
+    }
+  };
+  const named = (names: ReadonlySet<string>) =>
+    flow.operations.filter((operation) => names.has(operatorName(operation)));
+  for (const { inputs } of named(softmaxes)) walk(inputs[0], true);
+  for (const { inputs } of named(sums)) for (const input of inputs) walk(input, false);
+  return { weights, addends };
+}

@@ -1,0 +1,297 @@
+import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
+import type { FloatFormat } from './formats/format.js';
+import { leavesRange, movers, weightRole } from './operator-traits.js';
+import type { WeightFacts } from './weight-facts.js';
+
+/**
+ * Searches for values that are too small, too large or too near 1 for a format where something tells them apart: the logarithm of 1e-10, a division by it, 1 minus
+ * 0.999999. What makes such a value, hands it on and reads it stays FP32, all of it: a cast in between would make it 0, infinite or 1.
+ */
+
+/** What a search asks. Sizes are magnitudes, the least of small values and the greatest of large ones: of a constant where they are above 0 and finite, else of what the operator is. */
+interface Search {
+  /** The size of what the operation makes whatever it reads; undefined where that is ordinary. */
+  starts(operation: Operation): number | undefined;
+  /** The size of what it makes of such values; undefined where that is ordinary again. */
+  carries(operation: Operation, read: readonly Reading[]): number | undefined;
+  ends(operation: Operation, read: readonly Reading[]): boolean;
+  /** Whether an output of the model is an end. */
+  endsAtOutput(size: number): boolean;
+}
+
+interface Reading {
+  readonly index: number;
+  readonly size: number;
+}
+
+export interface RangeFacts {
+  readonly format: FloatFormat;
+  readonly convertOps: ReadonlySet<string>;
+  /** Weights that are clamped before they are converted. */
+  readonly masks: ReadonlySet<Value>;
+  /** The weights that reach an input of the operation unchanged. */
+  weights(operation: Operation): Iterable<WeightAt>;
+}
+
+/** A weight with the input that it reaches. */
+export interface WeightAt {
+  readonly index: number;
+  readonly name: string;
+  readonly facts: WeightFacts;
+}
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
+
+/** Every operation that a search finds, with the reason. */
+export function rangeArithmetic(flow: Flow, facts: RangeFacts): ReadonlyMap<Operation, string> {
+  const { label, narrowRange } = facts.format;
+  const nearOne = nearOneSearch(facts);
+  const small = search(flow, smallSearch(facts, search(flow, nearOne).sizes));
+  const complement = search(flow, {
+    ...nearOne,
+    ends: (operation) => small.found.has(operation) || operatorName(operation) === 'Atanh',
+  });
+  const large = search(flow, narrowRange ? largeSearch(facts, small.sizes) : nothing);
+  const because = (found: Iterable<Operation>, reason: string) =>
+    [...found].map((operation) => [operation, reason] as const);
+  return new Map([
+    ...because(complement.found, `${label} takes a value near 1 for 1, which makes the difference 0`),
+    ...because(small.found, `it lies on the way from a value too small for ${label} to what tells it from 0`),
+    ...because(
+      large.found,
+      `it lies on the way from a value beyond the range of ${label} to what makes it small again`,
+    ),
+  ]);
+}
+
+const nothing: Search = {
+  starts: () => undefined,
+  carries: () => undefined,
+  ends: () => false,
+  endsAtOutput: () => false,
+};
+
+/** Follows values of a size through the graph, and goes back from where they are told apart to where they are made. */
+function search(flow: Flow, { starts, carries, ends, endsAtOutput }: Search) {
+  const sizes = new Map<Value, number>();
+  const found = new Set<Operation>();
+  const readings = ({ inputs }: Operation): readonly Reading[] =>
+    inputs.flatMap((value, index) => {
+      const size = value === undefined ? undefined : sizes.get(value);
+      return size === undefined ? [] : [{ index, size }];
+    });
+  for (const operation of flow.operations) {
+    const read = readings(operation);
+    if (read.length > 0 && ends(operation, read)) found.add(operation);
+    const size = starts(operation) ?? (read.length > 0 ? carries(operation, read) : undefined);
+    if (size === undefined) continue;
+    for (const output of operation.outputs) {
+      if (output === undefined || !isFloat32(output)) continue;
+      sizes.set(output, size);
+      if (endsAtOutput(size) && output.uses.some(({ kind }) => kind === 'output')) found.add(operation);
+    }
+  }
+  // The set grows while it is read.
+  for (const operation of found)
+    for (const { index } of readings(operation)) {
+      const producer = operation.inputs[index]?.producer;
+      if (producer !== undefined) found.add(producer);
+    }
+  return { sizes, found };
+}
+
+const sums = words('Add Sub Sum Mean');
+const averages = words('ReduceMean ReduceSum AveragePool GlobalAveragePool');
+const isSelfProduct = ({ inputs }: Operation): boolean => inputs[0] === inputs[1];
+const least = (read: readonly Reading[]): number => Math.min(...read.map(({ size }) => size));
+const greatest = (read: readonly Reading[]): number => Math.max(...read.map(({ size }) => size));
+
+const saturating = words('Sigmoid Softmax Tanh Erf Exp');
+
+/** Values that differ from 1 by less than the format resolves. */
+function nearOneSearch({ format, weights }: RangeFacts): Search {
+  const isNearOne = ({ maxAbs }: WeightFacts) => maxAbs !== 1 && Math.abs(1 - maxAbs) <= format.resolution;
+  const limits = (operation: Operation) =>
+    ['Clip', 'Min'].includes(operatorName(operation))
+      ? [...weights(operation)].filter(({ index }) => index !== 1 || operatorName(operation) === 'Min')
+      : [];
+  return {
+    ...nothing,
+    starts: (operation) =>
+      saturating.has(operatorName(operation)) || limits(operation).some(({ facts }) => isNearOne(facts))
+        ? 1
+        : undefined,
+    carries: (operation, read) => {
+      const name = operatorName(operation);
+      if (limits(operation).some(({ facts }) => facts.maxAbs < 1)) return undefined;
+      if (movers.has(name) || name === 'Cast' || name === 'Pow') return 1;
+      return name === 'Mul' && (isSelfProduct(operation) || read.length === 2) ? 1 : undefined;
+    },
+  };
+}
+
+/** What less is added to stays as small as it was. */
+const LEAST_ADDEND = 2 ** -6;
+
+const tellFromZero = words('Log Reciprocal Pow');
+const tellGuardFromZero = words('Sqrt Equal Greater Less GreaterOrEqual LessOrEqual');
+const smallByNature = words('Exp Softmax Sigmoid');
+
+/** Values that the format takes for 0: of a constant such as 1e-10, of operators whose results have no lower bound, and 1 minus what is near 1. */
+function smallSearch({ format, weights }: RangeFacts, nearOne: ReadonlyMap<Value, number>): Search {
+  const isTiny = ({ name, facts }: WeightAt) => format.weightLoss?.(name, facts) !== undefined;
+  const isUnit = ({ facts }: WeightAt) => facts.maxAbs === 1;
+  return {
+    ...nothing,
+    starts: (operation) => {
+      const name = operatorName(operation);
+      const stored = [...weights(operation)];
+      const reads = (value: Value | undefined) => value !== undefined && nearOne.has(value);
+      if ((name === 'Sub' || name === 'Add') && stored.some(isUnit) && operation.inputs.some(reads)) return 0;
+      if (smallByNature.has(name)) return format.narrowRange ? 0 : undefined;
+      const tiny = stored.find(isTiny);
+      if (tiny === undefined) return undefined;
+      const role = weightRole(name, tiny.index);
+      if (role === 'factor') return 0;
+      // Values per channel that a product is shifted by are a bias, which guards nothing.
+      const isBias = tiny.facts.elements > 1 && role === 'addend' && operation.inputs.some(isOfProduct);
+      return operation.inputs.length < 2 || isBias || !guards.has(name) ? undefined : tiny.facts.maxAbs;
+    },
+    carries: (operation, read) => {
+      const name = operatorName(operation);
+      const stored = [...weights(operation)];
+      const size = least(read);
+      if (name === 'Sqrt') return Math.sqrt(size);
+      if (name === 'Max' || name === 'Clip')
+        return stored.some((weight) => weight.index !== 2 && weight.facts.maxAbs > 0 && !isTiny(weight))
+          ? undefined
+          : size;
+      if (movers.has(name) || averages.has(name) || name === 'Cast') return size;
+      const others = operation.inputs.length - read.length;
+      if (sums.has(name))
+        return stored.filter(({ facts }) => facts.maxAbs < LEAST_ADDEND).length === others ? size : undefined;
+      if (name === 'Mul') return stored.length === others ? size : undefined;
+      return name === 'Div' && read[0]?.index === 0 && stored.length === 1 ? size : undefined;
+    },
+    ends: (operation, read) => {
+      const name = operatorName(operation);
+      if (name === 'Div') return read.some(({ index }) => index === 1);
+      return tellFromZero.has(name) || (tellGuardFromZero.has(name) && least(read) > 0);
+    },
+  };
+}
+
+const guards = words('Add Sub Sum Max Min Clip Where');
+const isOfProduct = (value: Value | undefined): boolean =>
+  value?.producer !== undefined &&
+  words('Conv ConvTranspose Gemm MatMul BatchNormalization').has(operatorName(value.producer));
+
+/** Bring values of any size back into range, or may. */
+const endings = words('Mul Div Sqrt Log Reciprocal Sigmoid Tanh Softmax LogSoftmax NonMaxSuppression');
+const integers = words('int32 int64 uint32 uint64');
+const integerSums = words('MatMulInteger ConvInteger');
+
+/** Values beyond the format's range: of a constant, of operators that square or add up, of integers, and 1 divided by what is small. */
+function largeSearch(
+  { format, convertOps, masks, weights }: RangeFacts,
+  small: ReadonlyMap<Value, number>,
+): Search {
+  const inverse = (value: Value | undefined, numerator: number) => {
+    const size = value === undefined ? undefined : small.get(value);
+    return size === undefined || numerator / size <= format.maxFinite ? undefined : numerator / size;
+  };
+  const isMasked = ({ inputs }: Operation) => inputs.some((value) => value !== undefined && masks.has(value));
+  const carries = (operation: Operation, read: readonly Reading[]): number | undefined => {
+    const name = operatorName(operation);
+    const size = greatest(read);
+    if (isMasked(operation)) return undefined;
+    const [stored] = weights(operation);
+    if (
+      (name === 'Clip' || name === 'Min') &&
+      stored !== undefined &&
+      stored.facts.maxAbs <= format.maxFinite
+    )
+      return undefined;
+    if (movers.has(name) || sums.has(name) || name === 'ReduceMean' || name.endsWith('AveragePool'))
+      return size;
+    if (name !== 'Mul') return undefined;
+    if (isSelfProduct(operation)) return Number.POSITIVE_INFINITY;
+    const product = size * (stored?.facts.maxAbs ?? 0);
+    return Number.isFinite(size) && product > format.maxFinite ? product : undefined;
+  };
+  return {
+    carries,
+    starts: (operation) => {
+      const name = operatorName(operation);
+      if (leavesRange(name, operation.node))
+        return convertOps.has(name) ? undefined : Number.POSITIVE_INFINITY;
+      if (name === 'Cast') return sizeOfCast(operation, weights);
+      if (isMasked(operation)) return undefined;
+      const [stored] = weights(operation);
+      if (name === 'Reciprocal') return inverse(operation.inputs[0], 1);
+      if (name === 'Div' && stored?.index !== 1) {
+        const [numerator, denominator] = operation.inputs;
+        if (stored === undefined && isNormOf(denominator, numerator)) return undefined;
+        const size = inverse(denominator, stored?.facts.maxAbs ?? 1);
+        return stored === undefined && size !== undefined ? Number.POSITIVE_INFINITY : size;
+      }
+      if (stored === undefined || weightRole(name, stored.index) === 'limit') return undefined;
+      const { maxAbs } = stored.facts;
+      if (name === 'Div') return maxAbs * format.maxFinite < 1 ? 1 / maxAbs : undefined;
+      if (name === 'Mul' && maxAbs >= LARGE_STEP && operation.inputs.some(comesFromIntegers))
+        return maxAbs * format.maxFinite;
+      return maxAbs > format.maxFinite ? maxAbs : undefined;
+    },
+    ends: (operation, read) => {
+      const name = operatorName(operation);
+      if (name === 'Cast' || carries(operation, read) !== undefined) return false;
+      if (isMasked(operation) || name === 'Clip' || name === 'Min') return false;
+      return Number.isFinite(greatest(read)) || endings.has(name);
+    },
+    endsAtOutput: Number.isFinite,
+  };
+}
+
+/** Integers of classes or positions times at least this leave FP16 where there are a thousand of them. */
+const LARGE_STEP = 64;
+
+/** Sums of products of integers, and integers that are divided or scaled down. */
+function sizeOfCast(operation: Operation, weights: RangeFacts['weights']): number | undefined {
+  const [input] = operation.inputs;
+  if (input?.type === undefined || !integers.has(input.type)) return undefined;
+  if (input.producer !== undefined && integerSums.has(operatorName(input.producer))) return 2 ** 31;
+  const scales = (operation.outputs[0]?.uses ?? []).some((use) => {
+    if (use.kind !== 'input') return false;
+    const [factor] = weights(use.operation);
+    const name = operatorName(use.operation);
+    return name === 'Div' || (name === 'Mul' && factor !== undefined && factor.facts.maxAbs < 1);
+  });
+  return scales ? Number.POSITIVE_INFINITY : undefined;
+}
+
+/** Whether a float was cast from integers, perhaps moved since. */
+function comesFromIntegers(value: Value | undefined): boolean {
+  for (let at = value, depth = 8; at?.producer !== undefined && depth > 0; depth--) {
+    const name = operatorName(at.producer);
+    const [input] = at.producer.inputs;
+    if (name === 'Cast') return input?.type !== undefined && integers.has(input.type);
+    if (!movers.has(name)) return false;
+    at = at.producer.inputs.find((one) => one !== undefined && isFloat32(one) && !isStored(one));
+  }
+  return false;
+}
+
+/** Whether a value is a norm of another, reduced from it within a few steps: what is divided by its own norm is no larger than 1. */
+function isNormOf(value: Value | undefined, origin: Value | undefined): boolean {
+  let level = new Set([value]);
+  let isReduced = false;
+  for (let depth = 0; depth < 10; depth++) {
+    if (isReduced && level.has(origin)) return true;
+    const producers = [...level].flatMap((one) => one?.producer ?? []);
+    isReduced ||= producers.some(({ node }) => node.opType.startsWith('Reduce'));
+    level = new Set(
+      producers.flatMap(({ inputs }) => inputs.filter((one) => one !== undefined && !isStored(one))),
+    );
+  }
+  return false;
+}
