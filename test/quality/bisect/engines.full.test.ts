@@ -17,9 +17,9 @@ const shapes = new Map([
   ['attention_mask', [2, 16]],
 ]);
 
-describeWith('toolchain', 'an engine of a 12-layer encoder', () => {
+describeWith('toolchain', 'an engine of an encoder', () => {
   /** The encoder, its conversion, and the engine of that. */
-  async function encoder(precision: 'fp16' | 'fp32', layers = 12) {
+  async function encoder(precision: 'fp16' | 'fp32', layers: number) {
     const [reference, bad] = [freshPath(), freshPath()];
     await writeNetwork(
       reference,
@@ -37,8 +37,8 @@ describeWith('toolchain', 'an engine of a 12-layer encoder', () => {
     return { reference, candidate: engine };
   }
 
-  async function searched(precision: 'fp16' | 'fp32', fault: Fault) {
-    const files = await encoder(precision);
+  async function searched(precision: 'fp16' | 'fp32', fault: Fault, layers = 4) {
+    const files = await encoder(precision, layers);
     const result = await bisectModel(
       { ...files, output: freshPath('/out'), build: { store: false }, shapes, samples: 1, threads: 1 },
       { backEnds: [faultyEngines(fault), onnxRuntimeCpu] },
@@ -48,9 +48,11 @@ describeWith('toolchain', 'an engine of a 12-layer encoder', () => {
     return result;
   }
 
-  test('with a kernel that is compiled wrongly: the fusion is named', { timeout: 900_000 }, async () => {
+  test('of 12 layers, with a kernel that is compiled wrongly: the fusion is named', {
+    timeout: 900_000,
+  }, async () => {
     const layer = 'encoder.layer.7';
-    const result = await searched('fp16', { kernel: spans(`${layer}.add`, `${layer}.norm`) });
+    const result = await searched('fp16', { kernel: spans(`${layer}.add`, `${layer}.norm`) }, 12);
     expect(result).toMatchObject({ outcome: 'pass', cause: 'fusion', isMinimal: true });
     expect(result.fusion?.nodes).toEqual(expect.arrayContaining([`${layer}.add`, `${layer}.norm`]));
     expect(result.fusion?.outputs).toHaveLength(1);
@@ -60,20 +62,20 @@ describeWith('toolchain', 'an engine of a 12-layer encoder', () => {
   test('with attention that is compiled wrongly, of which no limit of fusions is', {
     timeout: 900_000,
   }, async () => {
-    const attention = 'encoder.layer.7.attention';
+    const attention = 'encoder.layer.2.attention';
     const result = await searched('fp16', { kernel: spans(`${attention}.scores`, `${attention}.mixed`) });
     expect(result).toMatchObject({ outcome: 'pass', cause: 'fusion', isMinimal: true });
     expect(result.fusion).toMatchObject({ fuel: null, kernel: '_gemm_mha_v2' });
   });
 
   test('with a product that FP16 spoils: the node is named', { timeout: 900_000 }, async () => {
-    const result = await searched('fp16', { kernel: in16Bits('encoder.layer.7.up') });
+    const result = await searched('fp16', { kernel: in16Bits('encoder.layer.2.up') });
     expect(result).toMatchObject({ outcome: 'pass', cause: 'nodes', isMinimal: true });
     // Alone the product is computed in FP16 between its casts: neighbours in its kernel stay FP32 with it.
     const names = result.nodes.map(({ name }) => name);
-    expect(names).toContain('encoder.layer.7.up');
+    expect(names).toContain('encoder.layer.2.up');
     expect(names.length).toBeLessThanOrEqual(3);
-    for (const name of names) expect(name).toMatch(/^encoder\.layer\.7\.(up|gelu)/);
+    for (const name of names) expect(name).toMatch(/^encoder\.layer\.2\.(up|gelu)/);
     expect(result).toMatchObject({ isConfirmed: true, reduced: { nodes: 1 } });
   });
 });
