@@ -89,14 +89,18 @@ export async function converted(input: string, options: Partial<ConvertOptions> 
 }
 
 /**
- * Runs a model on ONNX Runtime without its optimizer: that of 1.30 drops FP16 casts of values that only an If body reads. 16-bit inputs are rounded from
+ * Runs a model on ONNX Runtime, by default without its optimizer: that of 1.30 drops FP16 casts of values that only an If body reads. 16-bit inputs are rounded from
  * the FP32 feeds, outputs come back as numbers.
  */
-export async function run(path: string, feeds: Feeds): Promise<Map<string, readonly number[]>> {
+export async function run(
+  path: string,
+  feeds: Feeds,
+  graphOptimizationLevel: 'disabled' | 'basic' | 'extended' | 'all' = 'disabled',
+): Promise<Map<string, readonly number[]>> {
   const session = await ort.InferenceSession.create(path, {
     logSeverityLevel: 4,
     intraOpNumThreads: 1,
-    graphOptimizationLevel: 'disabled',
+    graphOptimizationLevel,
   });
   try {
     const given = Object.fromEntries(

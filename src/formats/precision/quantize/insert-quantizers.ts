@@ -41,6 +41,8 @@ export interface Scales {
   weight(operand: WeightOperand): WeightScales;
   /** The biases that change, with what they become. */
   readonly biases: readonly (readonly [BiasOperand, Float32Array])[];
+  /** Activations whose QuantizeLinear would make ONNX Runtime's optimizer rewrite what computes them. */
+  readonly rewritten: ReadonlySet<Value>;
 }
 
 /**
@@ -101,7 +103,19 @@ class Inserter {
       [],
       Float32Array.of(this.#scales.activation(value)),
     );
-    return this.#pairBehind(value, value.name, scale);
+    return this.#pairBehind(
+      value,
+      this.#scales.rewritten.has(value) ? this.#sumOf(value) : value.name,
+      scale,
+    );
+  }
+
+  /** A Sum of one operand, which ONNX Runtime's optimizer stops at, where it drops an Identity. TensorRT's parser reads it as an Identity, and the plan has nothing of it. */
+  #sumOf(value: Value): string {
+    const output = this.#nodes.unique(`${value.name}_sum`);
+    const place = value.producer?.node ?? value.scope.graph;
+    this.#nodes.insertAfter(place, this.#node('Sum', [value.name], output));
+    return output;
   }
 
   /** A QuantizeLinear and a DequantizeLinear of one scale behind what `input` names. */

@@ -6,12 +6,16 @@ import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
 import { plainDomain } from '../../onnx/operators.js';
+import { isMove } from '../../onnx/quantized-operations.js';
 import { inferShapes, type ModelShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
-import { readFlow, type Value } from '../flow.js';
+import { type Operation, readFlow, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
+import { fp8 } from '../formats/fp8.js';
+import { fp16 } from '../formats/fp16.js';
+import type { RestId } from '../formats/index.js';
 import type { ResolvedConversion } from '../options.js';
 import { raiseOpset } from '../raise-opset.js';
 import { assertQuantizable } from './assert-quantizable.js';
@@ -122,6 +126,7 @@ export async function quantizeModel(
     activation: (value) => activations.get(value)!.scale,
     weight: scalesOf,
     biases,
+    rewritten: rewrittenActivations(model, placement, { format, rest, activations, scalesOf, biases }),
   });
   return { ...inserted, placement, activations, opsetReason, ranges };
 }
@@ -275,6 +280,60 @@ async function correctedBiases(
     await breathe(signal);
   }
   return corrected;
+}
+
+interface Chosen {
+  readonly format: QuantizedFormat;
+  readonly rest: RestId;
+  readonly activations: Quantization['activations'];
+  readonly scalesOf: (operand: WeightOperand) => WeightScales;
+  readonly biases: readonly (readonly [BiasOperand, Float32Array])[];
+}
+
+/**
+ * Activations whose QuantizeLinear ONNX Runtime takes for a reason to compute something else in front of it (seen in 1.30 and 1.32). A bias on the way to it becomes
+ * INT32 codes (WeightBiasQuantization, a basic optimization): its quotient by the product of the two scales, which is computed in the type of the scales and may be
+ * beyond it. A Relu or Clip before codes of FP8 is left out as if they were UINT8 and never negative.
+ */
+function rewrittenActivations(
+  model: OnnxModel,
+  { decisions }: Placement,
+  { format, rest, activations, scalesOf, biases }: Chosen,
+): ReadonlySet<Value> {
+  const rewritten = new Set<Value>();
+  if (rest === 'fp32' && format.id === fp8.id)
+    for (const value of activations.keys())
+      if (['Relu', 'Clip'].includes(value.producer?.node.opType ?? '')) rewritten.add(value);
+  const corrected = new Map(biases.map(([{ operation }, values]) => [operation, values]));
+  // The product may be rounded by a step of the subnormal numbers, or by half of itself above them.
+  const [largest, step] = rest === fp16.id ? [2 ** 15, 2 ** -24] : [2 ** 30, 0];
+  for (const { operation, weight } of decisions) {
+    const bias = weight && biasOperand(operation, weight);
+    const input = operation.inputs[0] && activations.get(operation.inputs[0]);
+    const output = bias && pairedResult(bias.operation, activations);
+    if (weight === undefined || input === undefined || output === undefined) continue;
+    const stored = bias?.value?.tensor;
+    const values = corrected.get(bias!.operation) ?? (stored && valuesOf(model.weight(stored)));
+    const { at } = scalesOf(weight);
+    if (values?.some((value, channel) => Math.abs(value) > largest * (input.scale * at(channel) - step)))
+      rewritten.add(output);
+  }
+  return rewritten;
+}
+
+/** The value with a pair that is all an operation leads to, through what ONNX Runtime passes: it carries a QuantizeLinear back over what only moves values. */
+function pairedResult(
+  { outputs: [result] }: Operation,
+  activations: Quantization['activations'],
+): Value | undefined {
+  let value = result;
+  while (value !== undefined && !activations.has(value)) {
+    const [use, ...others] = value.uses;
+    if (use?.kind !== 'input' || others.length > 0) return undefined;
+    const { node, outputs } = use.operation;
+    value = node.opType === 'Relu' || node.opType === 'Clip' || isMove(node) ? outputs[0] : undefined;
+  }
+  return value;
 }
 
 function valuesOf(source: WeightStream): Float32Array {

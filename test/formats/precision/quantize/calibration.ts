@@ -4,15 +4,15 @@ import type { Calibrate } from '../../../../src/formats/precision/calibrate/rang
 import type { Calibration } from '../../../../src/formats/precision/options.js';
 import { type Feeds, observedBy } from '../judge.js';
 
-/** A calibration by `max` on samples in memory. */
-export const calibrationOn = (samples: readonly Feeds[]): Calibration =>
+/** A calibration on samples in memory. */
+export const calibrationOn = (samples: readonly Feeds[], name: 'max' | 'mse' = 'max'): Calibration =>
   calibrationBy((model, tensors, { channels, signal }) =>
     calibrateTensors(
       model,
       tensors,
       () => samples.map((feeds) => new Map(Object.entries(feeds))),
       ({ path, weightsFolder }) => openOrtSession(path, { weightsFolder, givenModel: model }),
-      { method: { name: 'max' }, channels, signal },
+      { method: { name }, channels, signal },
     ),
   );
 
