@@ -21,7 +21,7 @@ import { placementRules } from './quantize/placement-rules.js';
 import { type Quantization, quantizeModel } from './quantize/quantize.js';
 import { weightCodes } from './quantize/weight-codes.js';
 import { betweenRule, rules } from './rules.js';
-import { type ConvertedStream, withinLimit } from './weight-conversion.js';
+import type { ConvertedStream } from './weight-conversion.js';
 
 /** Only the precision has no default. */
 export type ConvertOptions = ConversionOptions & { readonly precision: FormatId } & Pick<
@@ -159,7 +159,7 @@ function conversionStreams(
   return new Map([
     ...plan.inserted.converted.map(
       ({ tensor, source, format, limit }) =>
-        [tensor, format.convertWeight(withinLimit(model.weight(source), limit))] as const,
+        [tensor, format.convertWeight(model.weight(source), limit)] as const,
     ),
     ...(quantized?.weights ?? []).map(
       ({ tensor, source, scales, format }) =>

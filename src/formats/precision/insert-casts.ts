@@ -106,7 +106,12 @@ class Rewriter {
       this.#declare(value, ownName, own);
       for (const type of others) {
         const name = names.get(type) ?? value.name;
-        this.#addCast(value, ownName, name, type);
+        this.#addCast(
+          value,
+          this.#isMask(versions, type) ? this.#limited(value, ownName, type) : ownName,
+          name,
+          type,
+        );
         this.#declare(value, name, type);
       }
     }
@@ -181,22 +186,28 @@ class Rewriter {
 
   #addCast(value: Value, from: string, to: string, type: ValueType): void {
     this.#castsAdded++;
-    const place = value.producer?.node ?? value.scope.graph;
-    const limit = floatFormats.find(({ dtype }) => dtype === type)?.maskLimit;
-    const source =
-      limit !== undefined && this.#masks.addends.has(value) ? this.#limited(value, from, limit) : from;
     const cast = create(NodeProtoSchema, {
       opType: 'Cast',
       name: this.#nodes.unique(`${value.name}_to_${type}`),
-      input: [source],
+      input: [from],
       output: [to],
       attribute: [typeAttributeProto('to', type)],
     });
-    this.#nodes.insertAfter(place, cast);
+    this.#nodes.insertAfter(value.producer?.node ?? value.scope.graph, cast);
+  }
+
+  #isMask({ value, requirements }: Versions, to: ValueType): boolean {
+    const { addends, readers } = this.#masks;
+    return (
+      addends.has(value) &&
+      requirements.some(({ use, type }) => type === to && use.kind === 'input' && readers.has(use.operation))
+    );
   }
 
   /** A mask that stays finite in another type; returns its name. */
-  #limited({ name, producer, scope }: Value, from: string, limit: number): string {
+  #limited({ name, producer, scope }: Value, from: string, type: ValueType): string {
+    const limit = floatFormats.find(({ dtype }) => dtype === type)?.maskLimit;
+    if (limit === undefined) return from;
     const output = this.#nodes.unique(`${name}_limited`);
     const lowest = this.#nodes.unique(`${name}_lowest`);
     const rawData = new Uint8Array(Float32Array.of(-limit).buffer);

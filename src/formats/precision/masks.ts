@@ -1,4 +1,4 @@
-import { type Flow, isFloat32, isStored, operatorName, type Value } from './flow.js';
+import { type Flow, isStored, type Operation, operatorName, type Value } from './flow.js';
 import { movers } from './operator-traits.js';
 import type { WeightFacts } from './weight-facts.js';
 
@@ -14,23 +14,32 @@ export interface Masks {
   readonly weights: ReadonlySet<Value>;
   /** Values that the model computes in FP32 or is given, and that are added to scores in front of a softmax. */
   readonly addends: ReadonlySet<Value>;
+  /** The operations that add them, or hand them on to those. */
+  readonly readers: ReadonlySet<Operation>;
+  /** Operations that limit such values already. */
+  readonly limiters: ReadonlySet<Operation>;
 }
 
 const sums: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Where']);
 const steps: ReadonlySet<string> = new Set([...movers, ...sums, 'Mul', 'Div', 'Cast', 'ConstantOfShape']);
 const softmaxes: ReadonlySet<string> = new Set(['Softmax', 'LogSoftmax']);
 
+/** A model that was converted before has its masks behind casts. */
+const isFloat = ({ type }: Value): boolean => ['float32', 'float16', 'bfloat16'].includes(String(type));
+
 /** `weight`: what was read of a stored value. */
 export function masksOf(flow: Flow, limit: number, weight: (value: Value) => WeightFacts | undefined): Masks {
   const weights = new Set<Value>();
   const addends = new Set<Value>();
+  const readers = new Set<Operation>();
+  const limiters = new Set<Operation>();
   // Back over steps from softmaxes, where each addend is a mask or a score, then from sums, of which the seen have been walked.
   const seen = new Set<Value>();
   const walk = (start: Value | undefined, isScore: boolean) => {
     const stack = [{ value: start, isAdded: false }];
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
       const { value, isAdded } = at;
-      if (value === undefined || !isFloat32(value) || seen.has(value)) continue;
+      if (value === undefined || !isFloat(value) || seen.has(value)) continue;
       seen.add(value);
       const facts = weight(value);
       const isMask = isScore || (facts?.elements === 1 && facts.maxAbs >= MASK_VALUE);
@@ -38,18 +47,21 @@ export function masksOf(flow: Flow, limit: number, weight: (value: Value) => Wei
       const name = producer === undefined ? undefined : operatorName(producer);
       if (isMask && ((facts?.maxAbs ?? 0) > limit || name === 'ConstantOfShape')) weights.add(value);
       if (isStored(value) || (name !== undefined && !steps.has(name))) continue;
-      if (isAdded) addends.add(value);
+      const isLimiter =
+        name === 'Max' &&
+        producer?.inputs.some((input) => (input && weight(input)?.maxAbs) === limit) === true;
+      if (isAdded && isLimiter) limiters.add(producer);
+      else if (isAdded) addends.add(value);
       const isSum = isScore && name !== undefined && sums.has(name);
+      const hands = isAdded && !isLimiter && name !== 'Mul' && name !== 'Div';
+      if (producer !== undefined && (isSum || hands)) readers.add(producer);
       for (const [index, input] of (producer?.inputs ?? []).entries())
-        stack.push({
-          value: input,
-          isAdded: isSum ? !(name === 'Sub' && index === 1) : isAdded && name !== 'Mul' && name !== 'Div',
-        });
+        stack.push({ value: input, isAdded: isSum ? !(name === 'Sub' && index === 1) : hands });
     }
   };
   const named = (names: ReadonlySet<string>) =>
     flow.operations.filter((operation) => names.has(operatorName(operation)));
   for (const { inputs } of named(softmaxes)) walk(inputs[0], true);
   for (const { inputs } of named(sums)) for (const input of inputs) walk(input, false);
-  return { weights, addends };
+  return { weights, addends, readers, limiters };
 }

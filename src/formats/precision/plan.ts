@@ -90,7 +90,7 @@ export async function planConversion(
     shapeArithmetic: shapeArithmetic(flow),
     angles: angleArithmetic(flow),
     variance: varianceArithmetic(flow),
-    ranges: rangeArithmetic(flow, { ...options, masks: masks.weights, weights }),
+    ranges: rangeArithmetic(flow, { ...options, masks, weights }),
     alreadyTyped: alreadyTyped(flow),
   };
   const decisions = decide(flow, facts);
@@ -199,12 +199,13 @@ function* weightsReaching(
   without: ReadonlySet<Value>,
 ): Generator<WeightAt> {
   for (const [index, value] of operation.inputs.entries()) {
-    const queue = [value];
+    const queue = new Set([value]);
     for (const at of queue) {
       if (at === undefined || !isFloat32(at) || without.has(at)) continue;
       const facts = found.get(at);
       if (facts !== undefined) yield { index, name: at.name, facts };
-      if (at.producer !== undefined && handing.has(at.producer)) queue.push(...at.producer.inputs);
+      if (at.producer !== undefined && handing.has(at.producer))
+        for (const input of at.producer.inputs) queue.add(input);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
+import type { Masks } from './masks.js';
 import { leavesRange, movers, weightRole } from './operator-traits.js';
 import type { WeightFacts } from './weight-facts.js';
 
@@ -27,8 +28,7 @@ interface Reading {
 export interface RangeFacts {
   readonly format: FloatFormat;
   readonly convertOps: ReadonlySet<string>;
-  /** Weights that are clamped before they are converted. */
-  readonly masks: ReadonlySet<Value>;
+  readonly masks: Masks;
   /** The weights that reach an input of the operation unchanged. */
   weights(operation: Operation): Iterable<WeightAt>;
 }
@@ -55,6 +55,7 @@ export function rangeArithmetic(flow: Flow, facts: RangeFacts): ReadonlyMap<Oper
   const because = (found: Iterable<Operation>, reason: string) =>
     [...found].map((operation) => [operation, reason] as const);
   return new Map([
+    ...because(facts.masks.limiters, `it limits a mask before that is cast to ${label}`),
     ...because(complement.found, `${label} takes a value near 1 for 1, which makes the difference 0`),
     ...because(small.found, `it lies on the way from a value too small for ${label} to what tells it from 0`),
     ...because(
@@ -138,17 +139,24 @@ const tellGuardFromZero = words('Sqrt Equal Greater Less GreaterOrEqual LessOrEq
 const smallByNature = words('Exp Softmax Sigmoid');
 
 /** Values that the format takes for 0: of a constant such as 1e-10, of operators whose results have no lower bound, and 1 minus what is near 1. */
-function smallSearch({ format, weights }: RangeFacts, nearOne: ReadonlyMap<Value, number>): Search {
+function smallSearch(
+  { format, convertOps, weights }: RangeFacts,
+  nearOne: ReadonlyMap<Value, number>,
+): Search {
   const isTiny = ({ name, facts }: WeightAt) => format.weightLoss?.(name, facts) !== undefined;
   const isUnit = ({ facts }: WeightAt) => facts.maxAbs === 1;
+  /** Of 1 and a value near it, the difference. */
+  const isComplement = (name: string, value: Value | undefined) =>
+    value !== undefined &&
+    nearOne.has(value) &&
+    (name === 'Sub' || (name === 'Add' && value.producer?.node.opType === 'Neg'));
   return {
     ...nothing,
     starts: (operation) => {
       const name = operatorName(operation);
       const stored = [...weights(operation)];
-      const reads = (value: Value | undefined) => value !== undefined && nearOne.has(value);
-      if ((name === 'Sub' || name === 'Add') && stored.some(isUnit) && operation.inputs.some(reads)) return 0;
-      if (smallByNature.has(name)) return format.narrowRange ? 0 : undefined;
+      if (stored.some(isUnit) && operation.inputs.some((value) => isComplement(name, value))) return 0;
+      if (smallByNature.has(name)) return format.narrowRange && !convertOps.has(name) ? 0 : undefined;
       const tiny = stored.find(isTiny);
       if (tiny === undefined) return undefined;
       const role = weightRole(name, tiny.index);
@@ -200,7 +208,8 @@ function largeSearch(
     const size = value === undefined ? undefined : small.get(value);
     return size === undefined || numerator / size <= format.maxFinite ? undefined : numerator / size;
   };
-  const isMasked = ({ inputs }: Operation) => inputs.some((value) => value !== undefined && masks.has(value));
+  const isMasked = ({ inputs }: Operation) =>
+    inputs.some((value) => value !== undefined && masks.weights.has(value));
   const carries = (operation: Operation, read: readonly Reading[]): number | undefined => {
     const name = operatorName(operation);
     const size = greatest(read);

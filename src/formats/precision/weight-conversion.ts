@@ -17,27 +17,10 @@ export interface ConvertedStream extends WeightStream {
   readonly losses: WeightLosses;
 }
 
-/** FP32 values whose finite magnitudes are at most a limit. */
-export const withinLimit = (source: WeightStream, limit = Number.POSITIVE_INFINITY): WeightStream =>
-  Number.isFinite(limit)
-    ? {
-        ...source,
-        *chunks(chunkBytes?: number) {
-          for (const chunk of source.chunks(chunkBytes)) {
-            const values = new Float32Array(chunk.slice().buffer);
-            yield new Uint8Array(
-              values.map((value) =>
-                Number.isFinite(value) ? Math.max(-limit, Math.min(limit, value)) : value,
-              ).buffer,
-            );
-          }
-        },
-      }
-    : source;
-
 /** A floating-point type of 16 bits. */
 interface SixteenBits {
   readonly dtype: Dtype;
+  readonly maxFinite: number;
   /** Bits of the largest finite value, and of infinity, without sign. */
   readonly largest: number;
   readonly infinity: number;
@@ -50,8 +33,12 @@ interface SixteenBits {
 
 const FLOAT32_INFINITY = 0x7f800000;
 
-/** Converts FP32 values to a type of 16 bits chunk by chunk as they are read; memory does not grow with the weight. */
-export function sixteenBitStream(source: WeightStream, type: SixteenBits): ConvertedStream {
+/** Converts FP32 values to a type of 16 bits chunk by chunk as they are read; memory does not grow with the weight. Finite magnitudes beyond `limit` become it. */
+export function sixteenBitStream(
+  source: WeightStream,
+  type: SixteenBits,
+  limit = Number.POSITIVE_INFINITY,
+): ConvertedStream {
   let losses: WeightLosses = { saturated: 0, toZero: 0, subnormal: 0 };
   return {
     dtype: type.dtype,
@@ -64,7 +51,9 @@ export function sixteenBitStream(source: WeightStream, type: SixteenBits): Conve
       const total = { saturated: 0, toZero: 0, subnormal: 0 };
       let target = new Uint16Array(0);
       for (const chunk of source.chunks(chunkBytes === undefined ? undefined : 2 * chunkBytes)) {
-        const values = new Float32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
+        const read = new Float32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
+        const values = limit < type.maxFinite ? read.map(within(limit)) : read;
+        if (values !== read) total.saturated += values.filter((value, index) => value !== read[index]).length;
         if (target.length < values.length) target = new Uint16Array(values.length);
         const converted = target.subarray(0, values.length);
         const { hasInfinity, toZero, subnormal } = type.round(values, converted);
@@ -77,6 +66,9 @@ export function sixteenBitStream(source: WeightStream, type: SixteenBits): Conve
     },
   };
 }
+
+const within = (limit: number) => (value: number) =>
+  Number.isFinite(value) ? Math.max(-limit, Math.min(limit, value)) : value;
 
 /** Replaces infinities that were finite before by the largest finite value; returns how many. */
 function saturate(values: Float32Array, converted: Uint16Array, { largest, infinity }: SixteenBits): number {

@@ -64,7 +64,7 @@ export async function verifyModel(
   const range = { from: sides.reference.outputs.length, to: mostSamples(sides, runs.plan) };
   const isOpen =
     judgement.judged.some((output) => output.isClose) ||
-    unreachedIn(request.reference, sides.reference.plan, range.from).tables.some(
+    unreachedIn(request.reference, sides.reference.plan, range.from)?.tables.some(
       ({ rows }) => rows <= range.to,
     );
   if (range.from < range.to && isOpen && failedOutputs(judgement).length === 0) {

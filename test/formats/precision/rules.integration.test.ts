@@ -107,13 +107,15 @@ describe('weights', () => {
     expect(await reasonsIn(withWeight(filled(1e5)))).toEqual([
       'product: weight "v" reaches 100000, beyond ±65504',
     ]);
-    const epsilon = (g: GraphBuilder) => {
+    const epsilon = (op: string) => (g: GraphBuilder) => {
       g.initializer('eps', floats([], [1e-12]));
-      g.node('Add', { name: 'add', inputs: ['x', 'eps'], outputs: ['y'] });
+      g.node(op, { name: 'step', inputs: ['x', 'eps'], outputs: ['y'] });
     };
-    expect(await reasonsIn(epsilon)).toEqual([
-      'add: "eps" is 1e-12, which FP16 represents with fewer than 11 bits or not at all',
+    expect(await reasonsIn(epsilon('Mul'))).toEqual([
+      'step: "eps" is 1e-12, which FP16 represents with fewer than 11 bits or not at all',
     ]);
+    // Nothing tells such a sum from what it was added to.
+    expect(await reasonsIn(epsilon('Add'))).toEqual([]);
   });
 });
 

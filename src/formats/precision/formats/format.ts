@@ -40,8 +40,8 @@ export interface FloatFormat extends Format {
   readonly notBuilt: ReadonlySet<string>;
   /** Why the values of a weight lose digits in it, or undefined; null where none ever does, so that no weight is read for it. */
   readonly weightLoss: ((name: string, facts: WeightFacts) => string | undefined) | null;
-  /** Converts FP32 values chunk by chunk as they are read; memory does not grow with the weight. */
-  readonly convertWeight: (source: WeightStream) => ConvertedStream;
+  /** Converts FP32 values chunk by chunk as they are read, finite magnitudes beyond `limit` to it; memory does not grow with the weight. */
+  readonly convertWeight: (source: WeightStream, limit?: number) => ConvertedStream;
 }
 
 /**

@@ -3,12 +3,14 @@ import { sixteenBitStream } from '../weight-conversion.js';
 import type { WeightFacts } from '../weight-facts.js';
 import type { FloatFormat } from './format.js';
 
+const MAX_FINITE = 65504;
+
 /** IEEE half precision: 11 significant bits, and a range that ends at 65504 and 6.1e-5 (subnormal to 6.0e-8). */
 export const fp16: FloatFormat & { readonly id: 'fp16' } = {
   id: 'fp16',
   label: 'FP16',
   dtype: 'float16',
-  maxFinite: 65504,
+  maxFinite: MAX_FINITE,
   // A factor of 64 between what calibration saw and the largest value, for data never seen.
   dataMax: 1024,
   narrowRange: true,
@@ -25,16 +27,21 @@ export const fp16: FloatFormat & { readonly id: 'fp16' } = {
   // Tried on TensorRT-RTX 1.7.1 for compute capability 8.9.
   notBuilt: new Set(['MeanVarianceNormalization', 'Celu']),
   weightLoss: mostlySubnormal,
-  convertWeight: (source) =>
-    sixteenBitStream(source, {
-      dtype: 'float16',
-      largest: 0x7bff,
-      infinity: 0x7c00,
-      round: (values, target) => {
-        const { toInfinity, toZero, toSubnormal } = float32ToFloat16(values, target);
-        return { hasInfinity: toInfinity > 0, toZero, subnormal: toSubnormal };
+  convertWeight: (source, limit) =>
+    sixteenBitStream(
+      source,
+      {
+        dtype: 'float16',
+        maxFinite: MAX_FINITE,
+        largest: 0x7bff,
+        infinity: 0x7c00,
+        round: (values, target) => {
+          const { toInfinity, toZero, toSubnormal } = float32ToFloat16(values, target);
+          return { hasInfinity: toInfinity > 0, toZero, subnormal: toSubnormal };
+        },
       },
-    }),
+      limit,
+    ),
 };
 
 function mostlySubnormal(name: string, facts: WeightFacts): string | undefined {
