@@ -46,9 +46,11 @@ export const command = defineCommand({
   render,
 });
 
-/** Quoted as a shell needs it; variables of the line stay variables. */
-const written = (word: string): string =>
-  /\$\{?\w/.test(word) && !/["\\`]/.test(word) ? `"${word}"` : shellQuote(word);
+/** Quoted as a shell needs it; variables of the line stay variables, of the forms that run nothing. */
+const written = (word: string): string => {
+  const rest = word.replace(/\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\})/g, '');
+  return rest !== word && !/["$\\`]/.test(rest) ? `"${word}"` : shellQuote(word);
+};
 
 function render({ lines, flags }: MigrationResult, output: TextOutput): void {
   const { bold, dim, yellow } = output.colors;

@@ -241,3 +241,14 @@ test('the text view has the lines and what became of each flag', async () => {
   expect(out).toMatch(/--int8\s+no equivalent/);
   expect(out).toMatch(/--stronglyTyped\s+default here/);
 });
+
+test.each([
+  ['$HOME/m.onnx', '"$HOME/m.onnx"'],
+  [`\${HOME}/m.onnx`, `"\${HOME}/m.onnx"`],
+  [`\${A:=$(touch x)}`, `'\${A:=$(touch x)}'`],
+  [`\${a[$(touch x)]}`, `'\${a[$(touch x)]}'`],
+  ['$A$((a[$(touch x)]))', "'$A$((a[$(touch x)]))'"],
+])('%s is written as %s: nothing in the line runs', async (word, written) => {
+  const { lines } = await migrated('trtexec', `--onnx=${word}`, '--saveEngine=m.plan');
+  expect(lines[0]?.command).toContain(written);
+});
