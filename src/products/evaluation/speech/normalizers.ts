@@ -166,15 +166,28 @@ const spokenWords = remembering((text): readonly SpokenWord[] => {
 /** What may change across a space: what becomes the end of the word before, and contractions of two words. */
 const ACROSS_SPACES = new RegExp(`${SPACE}(?:hmm|mm|mhm|mmm|uh|um)?'|'[ds] (?:been|gone|done|got)`, 'u');
 
+/** Without what stands between brackets, of at least so many characters: Whisper's expressions take the square of the length where none closes. */
+function withoutAsides(text: string, opening: RegExp, closing: RegExp, least: number): string {
+  let out = '';
+  for (let at = 0; ; ) {
+    opening.lastIndex = at;
+    const open = opening.exec(text)?.index;
+    if (open === undefined) return out + text.slice(at);
+    closing.lastIndex = open + 1;
+    const close = closing.exec(text)?.index;
+    if (close === undefined) return out + text.slice(at);
+    const isLongEnough = close - open > least;
+    out += text.slice(at, isLongEnough ? open : open + 1);
+    at = isLongEnough ? close + 1 : open + 1;
+  }
+}
+
 /**
  * Whisper's English normaliser (`EnglishTextNormalizer` of openai/whisper, MIT licence, (c) 2022 OpenAI), word by word equal to it: the test compares
  * with recorded results of the Python package. Its rules look at what is between two spaces, but for those of `ACROSS_SPACES` and of numbers.
  */
 function whisperEnglish(text: string): readonly string[] {
-  const lower = text
-    .toLowerCase()
-    .replace(/[<[][^>\]]*[>\]]/g, '')
-    .replace(/\([^)]+?\)/g, '');
+  const lower = withoutAsides(withoutAsides(text.toLowerCase(), /[<[]/g, /[>\]]/g, 0), /\(/g, /\)/g, 1);
   const words: string[] = [];
   let run: SpokenWord[] = [];
   const endRun = (isLast: boolean) => {

@@ -68,3 +68,11 @@ it.each([
   const none = normalizers.find(({ id }) => id === 'none')!;
   expect([none.words(text), none.characters?.(text)]).toEqual([split, characters]);
 });
+
+it.each(['<', '[', '(', '()('])('whisper-en takes time in proportion to %s that nothing closes', (open) => {
+  expect(words('whisper-en', `${open.repeat(400_000)} end`)?.at(-1)).toBe('end');
+});
+
+it('whisper-en drops what stands between brackets as its expressions do', () => {
+  expect(words('whisper-en', '<a> b [c] () d (e(f) g <h] i')?.join(' ')).toBe('b d g i');
+});
