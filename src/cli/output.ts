@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ExitCode, TrtforgeError } from '../errors.js';
+import { ExitCode, systemErrorCode, TrtforgeError } from '../errors.js';
 import type { Colors, Command, CommandResult } from './command.js';
 
 /** Where a command line prints: the process's streams, or buffers in tests. */
@@ -75,6 +75,12 @@ export function reportError(error: unknown, view: View, console: Console): ExitC
 }
 
 function internal(error: unknown): TrtforgeError {
+  const system = systemErrorCode(error);
+  if (system === 'EMFILE' || system === 'ENFILE')
+    return new TrtforgeError('TF_FILE_UNREADABLE', `No more files can be opened (${system}).`, {
+      remedy: 'Raise the limit of open files: ulimit -n 1024.',
+      cause: error,
+    });
   const message = error instanceof Error ? error.message : String(error);
   const wrapped = new TrtforgeError('TF_INTERNAL', `trtforge itself failed: ${message}`, { cause: error });
   if (error instanceof Error && error.stack !== undefined) wrapped.stack = error.stack;
