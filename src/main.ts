@@ -3,7 +3,7 @@ import nodeModule from 'node:module';
 // Before anything is loaded: a command that is stopped meanwhile answers as it does later. A second signal ends the process at once.
 const interrupt = new AbortController();
 const stop = () => interrupt.abort();
-process.once('SIGINT', stop).once('SIGTERM', stop);
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) process.once(signal, stop);
 
 // Node 22 and later keep compiled code between runs; what follows must load after this.
 (nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();

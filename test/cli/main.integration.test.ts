@@ -33,23 +33,26 @@ describe('the trtforge process', () => {
     expect(spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2\n');
   });
 
-  test.each(['SIGINT', 'SIGTERM'])('stopped by %s while its modules load, it prints its JSON', (signal) => {
-    // The compile cache is the first thing that main.js asks for: a signal comes at that very moment.
-    const early = `import m from 'node:module'; m.enableCompileCache = () => process.kill(process.pid, '${signal}');`;
-    const preload = `data:text/javascript,${encodeURIComponent(early)}`;
-    const { status, stdout } = spawnSync(
-      process.execPath,
-      ['--import', preload, main, 'toolchain', 'list', '--json'],
-      { encoding: 'utf8' },
-    );
-    expect(status).toBe(4);
-    expect(JSON.parse(stdout)).toMatchObject({
-      ok: false,
-      exitCode: 4,
-      command: 'toolchain list',
-      error: { code: 'TF_CANCELLED' },
-    });
-  });
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])(
+    'stopped by %s while its modules load, it prints its JSON',
+    (signal) => {
+      // The compile cache is the first thing that main.js asks for: a signal comes at that very moment.
+      const early = `import m from 'node:module'; m.enableCompileCache = () => process.kill(process.pid, '${signal}');`;
+      const preload = `data:text/javascript,${encodeURIComponent(early)}`;
+      const { status, stdout } = spawnSync(
+        process.execPath,
+        ['--import', preload, main, 'toolchain', 'list', '--json'],
+        { encoding: 'utf8' },
+      );
+      expect(status).toBe(4);
+      expect(JSON.parse(stdout)).toMatchObject({
+        ok: false,
+        exitCode: 4,
+        command: 'toolchain list',
+        error: { code: 'TF_CANCELLED' },
+      });
+    },
+  );
 
   test('has a thread of libuv for each core, unless UV_THREADPOOL_SIZE has a number', () => {
     const cores = "require('node:os').availableParallelism = () => 12;";

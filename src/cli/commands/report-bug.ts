@@ -1,8 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { arch, platform, release, tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { arch, platform, release } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TarEntry, writeTarGz } from '../../base/archive/tar-writer.js';
 import { makeFolder } from '../../base/files/folders.js';
+import { makeScratch } from '../../base/files/scratch.js';
 import { assertNotInput, kindOf, noteInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { shellLine } from '../../base/process/shell-quote.js';
@@ -43,7 +44,7 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../bug-report/result.js')).bugReportSchema,
   run: async (words, { output, withWeights }, context): Promise<Report> => {
-    const work = mkdtempSync(join(tmpdir(), 'trtforge-report-bug-'));
+    const work = makeScratch('report-bug');
     try {
       return await reportOf(await lineOf(words, context), { output, withWeights, work }, context);
     } finally {

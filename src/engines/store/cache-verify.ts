@@ -1,7 +1,6 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeIfThere } from '../../base/files/files.js';
+import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { passportPath } from '../identity/passport-file.js';
@@ -69,7 +68,7 @@ export async function verifyRemote(
 ): Promise<RemoteEngine> {
   const answer = await store.get(identity, options.signal);
   if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-'));
+  const folder = makeScratch('verify');
   try {
     await store.download(answer.engine, join(folder, 'engine.plan'), options);
     return answer.engine;

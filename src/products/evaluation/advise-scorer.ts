@@ -1,7 +1,7 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { listFolder } from '../../base/files/files.js';
+import { makeScratch } from '../../base/files/scratch.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Scorer } from '../../quality/advise/request.js';
@@ -45,7 +45,7 @@ async function withBundle<T>(
   candidate: string,
   use: (meta: string) => Promise<T>,
 ): Promise<T> {
-  const folder = join(mkdtempSync(join(tmpdir(), 'trtforge-bundle-')), 'bundle');
+  const folder = join(makeScratch('bundle'), 'bundle');
   try {
     mkdirSync(folder);
     const from = dirname(resolve(bundle));

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeScratch } from '../../base/files/scratch.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
@@ -101,7 +101,7 @@ async function search(
     signal,
     emit: (event) => event.type === 'progress' && context.emit?.({ ...event, phase: 'verify' }),
   };
-  const work = mkdtempSync(join(tmpdir(), 'trtforge-search-'));
+  const work = makeScratch('search');
   const trials = new Trials(work, '');
   try {
     const model = await withNodeNames(request.reference, join(work, 'named.onnx'), signal);

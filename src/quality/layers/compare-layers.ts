@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeScratch } from '../../base/files/scratch.js';
 import { plural } from '../../base/text/quantity.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
@@ -37,7 +37,7 @@ export async function compareLayers(
   context: VerifyContext = {},
 ): Promise<LayerComparison> {
   const found = new Findings();
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-layers-'));
+  const folder = makeScratch('layers');
   try {
     const decided = await decideLayers(request, folder, context);
     const { precision } = decided;

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
+import { makeScratch } from '../../base/files/scratch.js';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { meanOf } from '../../base/statistics.js';
@@ -88,7 +88,7 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
     ...layers.map(({ tensors }) => ({ key: `node ${tensors.qt}`, ...tensors })),
   ];
   const found = new Map<string, readonly SampleError[]>();
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-quantized-'));
+  const folder = makeScratch('quantized');
   try {
     const marked = { fp: join(folder, 'fp.onnx'), qt: join(folder, 'qt.onnx') };
     for (let [start, size] = [0, FIRST_GROUP]; start < compared.length; ) {

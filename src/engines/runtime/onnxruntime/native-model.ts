@@ -1,6 +1,6 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
@@ -32,7 +32,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
   const { library, provider, allowFallback } = native;
   const { version } = runtime.probe(library);
   const isRecorded = provider !== 'cpu' && Number(version.split('.')[1]) < REPORTS_PLACEMENT;
-  const recordFolder = isRecorded ? mkdtempSync(join(tmpdir(), 'trtforge-profile-')) : null;
+  const recordFolder = isRecorded ? makeScratch('profile') : null;
   const discard = () => recordFolder !== null && rmSync(recordFolder, { recursive: true, force: true });
   process.once('exit', discard);
   let session: NativeOrtSession;

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
@@ -81,7 +81,7 @@ export async function prepareModel(
     const isAsItIs = rounding === undefined && replacements.size === 0;
     if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
       return { path, weightsFolder, ...facts, discard: () => {} };
-    const folder = mkdtempSync(join(tmpdir(), 'trtforge-model-'));
+    const folder = makeScratch('model');
     const discard = () => rmSync(folder, { recursive: true, force: true });
     const copy = join(folder, 'model.onnx');
     try {

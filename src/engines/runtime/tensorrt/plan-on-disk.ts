@@ -1,9 +1,9 @@
-import { closeSync, constants, mkdtempSync, openSync } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { removeIfThere } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
+import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Passport } from '../../identity/passport-file.js';
 import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
@@ -72,7 +72,7 @@ async function passportOf(
 
 /** A copy without a name, so that nobody else can open it and a killed process leaves nothing. */
 async function privateCopy(path: string): Promise<Pick<PlanOnDisk, 'loadPath' | typeof Symbol.dispose>> {
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-plan-'));
+  const folder = makeScratch('plan');
   const copy = join(folder, 'plan');
   try {
     await copyFile(path, copy, constants.COPYFILE_FICLONE);

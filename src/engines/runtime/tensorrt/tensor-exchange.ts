@@ -1,7 +1,8 @@
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeFailed } from '../../../base/files/publish.js';
+import { makeScratch } from '../../../base/files/scratch.js';
 import { systemErrorCode, TrtforgeError } from '../../../errors.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 
@@ -28,7 +29,7 @@ export interface Exchange {
 export function openExchange(): Exchange {
   const folders = PLACES.flatMap((place) => {
     try {
-      return [mkdtempSync(join(place, `trtforge-tensors-${process.pid}-`))];
+      return [makeScratch('tensors', place)];
     } catch {
       return [];
     }

@@ -1,7 +1,7 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { realpathSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { create } from '@bufbuild/protobuf';
+import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import { leaves } from '../../onnx/external-data.js';
 import { type OnnxModel, openModel } from '../../onnx/model.js';
@@ -48,7 +48,7 @@ export async function withObservedModel<T>(
   use: (observed: ObservedModel) => Promise<T>,
   signal?: AbortSignal,
 ): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'trtforge-calibration-'));
+  const folder = makeScratch('calibration');
   try {
     const path = join(folder, 'observed.onnx');
     const model = openModel(modelPath);

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { removeIfThere } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
+import { makeScratch } from '../../../base/files/scratch.js';
 import { type TrtexecProgram, trtexecToMeasure } from '../../../engines/builder/trtexec-program.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';
@@ -97,7 +97,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   // Without driver or addon nobody knows the GPU's own name, and its ordinal has to do.
   const name = gpuAt(request.device)?.uuid ?? `device-${request.device}`;
   const lease = await leaseGpu(name, request.wait, context);
-  const scratch = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-'));
+  const scratch = makeScratch('trtexec');
   try {
     const setting: Setting = { request, context, plan, toolchain, program, inputs, scratch };
     const measured: Measured[] = [];
