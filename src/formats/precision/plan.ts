@@ -24,6 +24,7 @@ import type { RuleFacts } from './rules.js';
 import { angleArithmetic, largeValues, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
+import { valueShapes } from './value-shapes.js';
 import { type WeightFacts, weightFacts } from './weight-facts.js';
 
 /** What was decided and done to the messages of the model; the weights are still to be converted. */
@@ -87,6 +88,7 @@ export async function planConversion(
     variance: varianceArithmetic(flow),
     large: largeValues(flow, options.convertOps),
     alreadyTyped: alreadyTyped(flow),
+    shapeOf: valueShapes(model),
     weights: (operation) => weightsReaching(operation, found, handing),
   };
   const decisions = decide(flow, facts);
@@ -126,7 +128,7 @@ function raiseWhereNeeded(
   const flow = readFlow(model.proto);
   const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
   if (needed === undefined) return {};
-  const obstacle = raiseOpset(model.proto, needed.to);
+  const obstacle = raiseOpset(model, needed.to);
   if (obstacle === undefined) return { reason: needed.reason };
   return { obstacle: `${needed.reason}, but the opset cannot be raised: ${obstacle}.` };
 }

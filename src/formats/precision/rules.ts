@@ -7,6 +7,7 @@ import type { ResolvedConversion } from './options.js';
 import { reductionDepth } from './reduction-depth.js';
 import { requestedRules } from './requested.js';
 import { slotsOf } from './slots.js';
+import type { ShapeOf } from './value-shapes.js';
 import type { WeightFacts } from './weight-facts.js';
 
 /** What a rule may look at besides the node itself. */
@@ -19,6 +20,7 @@ export interface RuleFacts {
   readonly large: ReadonlySet<Operation>;
   /** Set when most matrix products and convolutions already are in 16 bits: how many of how many. */
   readonly alreadyTyped: { readonly low: number; readonly all: number } | undefined;
+  readonly shapeOf: ShapeOf;
   /** The FP32 weights that reach an input of the operation unchanged, with what was found in them. */
   weights(operation: Operation): Iterable<{ readonly name: string; readonly facts: WeightFacts }>;
 }
@@ -185,9 +187,9 @@ export const rules: readonly Rule[] = [
     id: 'reduction-depth',
     title: 'Sums more terms than --max-reduction-depth',
     reason: 'The rounding error of a product or a sum grows with the number of terms added up.',
-    decide: (operation, { options }) => {
+    decide: (operation, { options, shapeOf }) => {
       if (options.maxReductionDepth === undefined) return undefined;
-      const depth = reductionDepth(operation);
+      const depth = reductionDepth(operation, shapeOf);
       return depth !== undefined && depth > options.maxReductionDepth
         ? `it adds up ${depth} terms, more than ${options.maxReductionDepth}`
         : undefined;
