@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { defaultFormat, formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
@@ -12,7 +12,7 @@ export interface ComponentConversion {
 
 /**
  * Samples count for the components whose inputs they have, and each component has a calibration cache of its own. The others, mostly a predictor and a joint network that are small beside their encoder, get what the rest of
- * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized. Throws TF_CALIBRATION_INVALID where no component has samples or a cache, and what opening them throws.
+ * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized; one of which nothing can be converted stays as it is. Throws TF_CALIBRATION_INVALID where no component has samples or a cache, and what opening them throws.
  */
 export function componentConversions(
   { precision, conversion }: BundleRequest,
@@ -20,7 +20,8 @@ export function componentConversions(
 ): ReadonlyMap<string, ComponentConversion> {
   const calibration = conversion?.calibration;
   const format = quantizedFormatNamed(precision ?? 'as-is');
-  const shared = format === undefined ? conversion : { ...conversion, allowUnquantized: true };
+  const shared =
+    formatNamed(precision) === undefined ? conversion : { ...conversion, allowUnconverted: true };
   const choices = components.map((component): [Component, ConversionOptions | undefined] => [
     component,
     calibration === undefined

@@ -101,8 +101,8 @@ describe('samples count for the components whose inputs they have', () => {
   it('without a calibration the request stays, and a component of which nothing can be quantized is no error', () => {
     const request = { meta: '', outdir: '', precision: 'int8' } as const;
     expect([...componentConversions(request, components).values()].map(({ options }) => options)).toEqual([
-      { precision: 'int8', conversion: { allowUnquantized: true } },
-      { precision: 'int8', conversion: { allowUnquantized: true } },
+      { precision: 'int8', conversion: { allowUnconverted: true } },
+      { precision: 'int8', conversion: { allowUnconverted: true } },
     ]);
   });
 });
