@@ -10,6 +10,7 @@ import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.
 import { assertConverted } from './assert-converted.js';
 import { CALIBRATION_LOG, type Calibrate } from './calibrate/ranges.js';
 import type { ConversionResult } from './conversion.js';
+import { dequantizeCodes } from './dequantize-codes.js';
 import { operatorName } from './flow.js';
 import type { FloatFormatId, FormatId } from './formats/index.js';
 import { inlineFunctions } from './inline-functions.js';
@@ -85,6 +86,7 @@ async function convert(
         emit,
         signal,
       }));
+    const dequantized = dequantizeCodes(model);
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
     const plan = await inPhase('plan', emit, () =>
@@ -99,13 +101,18 @@ async function convert(
       writeModel(
         model,
         outputPath,
-        { replacements: streams, externalData: options.externalData, signal },
+        {
+          replacements: new Map([...streams, ...dequantized.replacements]),
+          externalData: options.externalData,
+          signal,
+        },
         emit,
       ),
     );
     return {
       ...summary(plan, resolved),
       functionsInlined,
+      codesDequantized: dequantized.count,
       quantization: quantizationSummary(quantized, resolved, calibration?.method),
       calibration: calibration?.facts?.() ?? null,
       schema: 'trtforge.convert/1',
@@ -146,6 +153,7 @@ async function convertsSome(
   const model = openModel(path);
   try {
     prepare(model.proto, options);
+    dequantizeCodes(model);
     const { flow, decisions } = await planConversion(model, options, context);
     return flow.operations.some((operation) => decisions.of(operation).kind === 'convert');
   } finally {

@@ -270,7 +270,8 @@ function flattened(node: NodeProto, axis: number, context: ChangeContext): void 
   context.insert('behind', { opType: 'Reshape', input: [result, sizes], output: [output] });
 }
 
-const integerAttribute = (name: string, value: number) =>
+/** An attribute of one integer. */
+export const integerAttribute = (name: string, value: number) =>
   create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) });
 
 function attributeToInput(node: NodeProto, name: string, index: number, context: ChangeContext): undefined {
