@@ -12,7 +12,7 @@ import { traps } from './models.js';
  * that the new converter would not make: raise CONVERSION_REVISION and record revision and digest here. A new model in the set needs a new digest only.
  */
 const recorded = {
-  revision: 2,
+  revision: 3,
   models: 26,
   digest: '2278ac76433d2b7c2ca8bc3440ba80b243c1350a81c950489df7b6b01223c7d4',
 };
