@@ -71,6 +71,16 @@ export class PhaseRun<S> {
     for (const phase of phases) this.phases.push(await this.#recordOf(phase));
   }
 
+  /** The run as it is, which goes on by itself: what becomes of it shows in this one only. */
+  fork(): PhaseRun<S> {
+    const copy = new PhaseRun<S>(this.#context, this.#log, this.#clock, this.#begin);
+    Object.assign(copy, { found: this.found, error: this.error, hasBegun: this.hasBegun });
+    copy.phases.push(...this.phases);
+    copy.issues.push(...this.issues);
+    copy.#stopped = this.#stopped;
+    return copy;
+  }
+
   /** Keeps later phases from running; they are recorded as not reached for this reason. */
   stop(reason: string): void {
     this.#stopped ??= reason;

@@ -26,6 +26,7 @@ import { angleArithmetic, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
 import { rangeArithmetic, type WeightAt } from './value-ranges.js';
+import { valueShapes } from './value-shapes.js';
 import { type WeightFacts, weightFacts } from './weight-facts.js';
 
 /** What was decided and done to the messages of the model; the weights are still to be converted. */
@@ -92,6 +93,7 @@ export async function planConversion(
     variance: varianceArithmetic(flow),
     ranges: rangeArithmetic(flow, { ...options, masks, weights }),
     alreadyTyped: alreadyTyped(flow),
+    shapeOf: valueShapes(model),
   };
   const decisions = decide(flow, facts);
   const inserted = insertCasts(flow, decisions, options, masks);
@@ -130,7 +132,7 @@ function raiseWhereNeeded(
   const flow = readFlow(model.proto);
   const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
   if (needed === undefined) return {};
-  const obstacle = raiseOpset(model.proto, needed.to);
+  const obstacle = raiseOpset(model, needed.to);
   if (obstacle === undefined) return { reason: needed.reason };
   return { obstacle: `${needed.reason}, but the opset cannot be raised: ${obstacle}.` };
 }

@@ -126,6 +126,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'fp16-subnormal-weights': '- 54 weights are affected by this issue: Detected subnormal FP16 values.',
   'int8-scale-missing':
     'Missing scale and zero-point for tensor y, expect fall back to non-int8 implementation',
+  'int8-constant-without-dequantize':
+    'IBuilder::buildSerializedNetwork: Error Code 4: API Usage Error (Quantized constant (wq) is only allowed before DQ or PLUGIN_V2 or kPLUGIN_V3 node. If this constant is not intended as a quantized floating-point value, consider using other data types such as kBOOL, kINT32, or kINT64 instead. In matchQuantizedConstantPluginOrDQ at /_src/optimizer/common/rewrite/qdqGraphOptimizer.cpp:4327)',
   'no-low-precision-conv': 'No low-precision conv kernel available for this strongly-typed Conv',
   'turing-fp32-products':
     "[E] IBuilder::buildSerializedNetwork: Error Code 1: Myelin ([pass.cpp:337: check_turing_op_compatibility] Cannot compile operation 'layer.0' for Turing (SM75): FP32 GEMM is not supported. In compileGraph at /_src/optimizer/myelin/codeGenerator.cpp:2012)",

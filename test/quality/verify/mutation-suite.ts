@@ -130,7 +130,7 @@ function twinsOf(kind: Kind, seed: number, reference: string, samples: string): 
     write: (path: string) =>
       convertModel(reference, path, {
         precision,
-        allowUnquantized: true,
+        allowUnconverted: true,
         ...(['int8', 'fp8'].includes(precision) && { calibration: calibrationOf({ data: [samples] }) }),
       }),
   });

@@ -32,6 +32,7 @@ const findingKinds = {
   'quantized-type': 'warning',
   'quantized-scalar': 'warning',
   'quantized-constant': 'warning',
+  'quantized-cast': 'warning',
   'quantized-uint8': 'warning',
   'quantized-zero-point': 'warning',
   'quantized-scale': 'warning',

@@ -32,6 +32,17 @@ export const precisionIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(1785),
   },
   {
+    id: 'int8-constant-without-dequantize',
+    severity: 'error',
+    pattern: /Quantized constant \((?<tensor>[^)]{1,300})\) is only allowed before DQ/,
+    cause:
+      'The stored INT8 values {tensor} are read by another operator than DequantizeLinear, such as a Cast with a product by the scale behind it.',
+    remedy:
+      'Build with --precision fp16, or convert first (trtforge convert): a DequantizeLinear takes the place of a Cast. `trtforge inspect` names the node.',
+    versions: 'tensorrt-rtx 1.7',
+    source: 'measured',
+  },
+  {
     id: 'no-low-precision-conv',
     severity: 'error',
     pattern: /No low-precision conv kernel available for this strongly-typed Conv/,
