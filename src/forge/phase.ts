@@ -1,3 +1,4 @@
+import { throwIfCancelled } from '../base/process/cancel.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase, type WorkEvent } from '../events.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
@@ -119,7 +120,7 @@ export class PhaseRun<S> {
       steps: steps.ended(),
     });
     try {
-      if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
+      throwIfCancelled(signal, `starting ${phase.name}`);
       const expected = await phase.expect?.(this.found);
       const work = () =>
         explaining((emitExplained) => phase.run(this.found, { ...this.#context, emit: emitExplained }), {

@@ -1,3 +1,4 @@
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
@@ -171,8 +172,7 @@ async function readWeights(
     .filter(({ tensor }) => tensor !== undefined && !rounded.has(tensor))
     .filter(({ tensor }) => isWhole || tensor?.dims.every((size) => size === 1n));
   for (const [index, value] of candidates.entries()) {
-    if (context.signal?.aborted)
-      throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');
+    throwIfCancelled(context.signal, 'reading the weights');
     found.set(value, weightFacts(model.weight(value.tensor as TensorProto)));
     if (index % 16 === 15) {
       context.emit?.({ type: 'progress', phase: 'plan', done: index + 1, total: candidates.length });
