@@ -484,12 +484,13 @@ export const catalogue = {
   TF_AUDIO_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'A file cannot be used as audio: it is not WAV or FLAC, of an unknown sample format, damaged or cut short.',
+      'A file cannot be used as audio: it is not WAV or FLAC, of an unknown sample format, damaged, cut short, silent by antiphase, or beyond a bound of SECURITY.md.',
     remedy: 'Convert it: ffmpeg -i FILE -ac 1 -ar 16000 -c:a pcm_s16le FILE.wav.',
   },
   TF_IMAGE_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file cannot be used as an image: damaged, cut short, CMYK, or not JPEG, PNG or WebP.',
+    meaning:
+      'A file cannot be used as an image: damaged, cut short, CMYK, beyond a bound of SECURITY.md, or not JPEG, PNG or WebP.',
     remedy: 'Replace or convert the file, or take it out of the list.',
   },
   TF_DECODER_MISSING: {

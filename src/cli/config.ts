@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, join, resolve, sep } from 'node:path';
+import { lstatIfThere } from '../base/files/files.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import type { OptionSpec } from './option.js';
@@ -20,7 +21,7 @@ export type KnownKeys = () => Promise<ReadonlyMap<string, ReadonlyMap<string, Op
 /**
  * Reads the config file that was named, or the `trtforge.config.{json,yaml,yml}` of the folder; none is fine.
  * Keys at the top are options of any command that has them; a section with a command's name has options of that command only.
- * A file that was only found decides nothing about code and trust: its author is that of the folder. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
+ * A file that was only found decides nothing about code and trust, and writes in its own folder only: its author is that of the folder. Errors: TF_CONFIG_INVALID, TF_FILE_NOT_FOUND.
  */
 export async function loadConfig(
   named: string | undefined,
@@ -47,7 +48,7 @@ export async function loadConfig(
         'TF_CONFIG_INVALID',
         `${path} has the key "${key}"${place}, which is not an option.${didYouMean(key, allowed.keys())}`,
       );
-    if (named === undefined && spec.trust) throw notTrusted(path, key);
+    if (named === undefined) assertOwnAffair(path, key, spec, value);
     if (own.has(key)) values[key] = value;
   };
   const sections = Object.entries(content).filter(([key]) => commands.has(key));
@@ -75,12 +76,33 @@ function foundIn(folder: string): string | undefined {
   return first;
 }
 
-const notTrusted = (path: string, key: string): TrtforgeError =>
-  new TrtforgeError(
-    'TF_CONFIG_INVALID',
-    `${path} was found, not named, so it cannot set "${key}", which decides what code runs or whose engines are trusted.`,
-    { remedy: `Pass --config ./${basename(path)} if you trust the file, or pass --${key} itself.` },
-  );
+/** Throws TF_CONFIG_INVALID for what the author of the folder may not decide for its user. */
+function assertOwnAffair(config: string, key: string, spec: OptionSpec<unknown>, value: unknown): void {
+  const reject = (what: string) =>
+    new TrtforgeError(
+      'TF_CONFIG_INVALID',
+      `${config} was found, not named, so it cannot set "${key}"${what}.`,
+      { remedy: `Pass --config ./${basename(config)} if you trust the file, or pass --${key} itself.` },
+    );
+  if (spec.trust)
+    throw reject(', which decides what code runs, whose engines are trusted or what is removed');
+  if (spec.writes === undefined) return;
+  for (const output of [value].flat())
+    if (typeof output === 'string' && !isBelow(dirname(config), output))
+      throw reject(` to "${output}", which is outside of its folder`);
+}
+
+/** Whether a path, by its links too, leads to a place in the folder. What is not there yet lies where its closest folder does. */
+function isBelow(folder: string, path: string): boolean {
+  let there = resolve(folder, path);
+  while (lstatIfThere(there) === undefined) there = dirname(there);
+  try {
+    return `${realpathSync(there)}${sep}`.startsWith(`${realpathSync(folder)}${sep}`);
+  } catch {
+    // A link to nothing: who writes to it decides what it is.
+    return false;
+  }
+}
 
 async function readConfig(path: string): Promise<Readonly<Record<string, unknown>>> {
   const { readYaml } = await import('../base/text/yaml.js');

@@ -320,7 +320,7 @@ function usageError(error: unknown, path = '', command?: Command): unknown {
   );
   if (key !== undefined)
     return new TrtforgeError('TF_USAGE', `\`${path}\` takes ${unknown} from a configuration file only.`, {
-      remedy: `Write \`${longName(key)}: …\` into trtforge.config.yaml, or into a file that --config names${key.env === undefined ? '' : `; or set ${key.env}`}.`,
+      remedy: `Write \`${longName(key)}: …\` into ${key.trust ? 'a file and pass it: --config ./trtforge.config.yaml' : 'trtforge.config.yaml, or into a file that --config names'}${key.env === undefined ? '' : `; or set ${key.env}`}.`,
     });
   if (error.code === 'commander.help')
     return new TrtforgeError('TF_USAGE', 'The command line names no command.');

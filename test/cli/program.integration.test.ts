@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -49,7 +49,13 @@ const echo = defineCommand({
 const saving = defineCommand({
   arguments: [{ name: 'FILE', describe: 'any file' }],
   options: {
-    place: text({ flags: '--place <file>', describe: 'where', required: '--place b', env: 'ECHO_PLACE' }),
+    place: text({
+      flags: '--place <file>',
+      describe: 'where',
+      required: '--place b',
+      env: 'ECHO_PLACE',
+      writes: true,
+    }),
   },
   schema: async () => z.unknown(),
   run: async (_inputs, options) => ({ schema: 'trtforge.save/1', options }),
@@ -279,6 +285,18 @@ describe('options', () => {
       expect((await optionsOf('echo --config ./trtforge.config.yaml')).library).toBe(
         content.includes('evil') ? 'evil.so' : '',
       );
+    },
+  );
+
+  test.each(['../out', '/tmp/out', 'link', 'link/out', 'dangling'])(
+    'that write to %s, outside of the folder, come from no file that was only found',
+    async (place) => {
+      symlinkSync('..', 'link');
+      symlinkSync('../nothing', 'dangling');
+      writeFileSync('trtforge.config.yaml', `save: {place: ${place}}\n`);
+      const { out, exitCode } = await run('save a --json');
+      expect([exitCode, JSON.parse(out).error.code]).toEqual([2, 'TF_CONFIG_INVALID']);
+      expect(await optionsOf('save a --config trtforge.config.yaml')).toEqual({ place });
     },
   );
 

@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from 'node:fs';
-import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import { type ErrorCode, systemErrorCode, TrtforgeError } from '../../errors.js';
 
 /** Bytes that can be read at any position: a file, or a buffer in tests. Positions and sizes are in bytes and may exceed 2^32. */
 export interface ByteSource {
@@ -46,10 +46,12 @@ export function openFile(path: string): ByteSource & { readonly stats: Stats } {
   };
 }
 
-/** A file's bytes, all at once. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
-export function readWhole(path: string): Buffer {
+/** All bytes of a file of at most `largest`; a larger one is rejected with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+export function readWhole(path: string, largest: number, code: ErrorCode): Buffer {
   const source = openFile(path);
   try {
+    if (source.size > largest)
+      throw new TrtforgeError(code, `${path} has ${source.size} bytes, more than ${largest}.`);
     const bytes = Buffer.alloc(source.size);
     return bytes.subarray(0, source.read(bytes, 0, source.size));
   } finally {

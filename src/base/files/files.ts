@@ -1,7 +1,7 @@
 import { type BigIntStats, lstatSync, readdirSync, rmSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorCode, systemErrorCode, TrtforgeError } from '../../errors.js';
-import { openFile } from './byte-source.js';
+import { readWhole } from './byte-source.js';
 
 /** The facts of a file or folder; undefined where there is none, also behind a file and behind links in a circle. Throws TF_FILE_UNREADABLE. */
 export const statIfThere = (path: string): Stats | undefined => ifThere(path, () => statSync(path));
@@ -51,17 +51,8 @@ export function ownEntries(
 }
 
 /** A whole text file of at most `largest` bytes; a larger one is rejected with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
-export function readText(path: string, largest: number, code: ErrorCode): string {
-  const source = openFile(path);
-  try {
-    if (source.size > largest)
-      throw new TrtforgeError(code, `${path} is too large for what it should be (${source.size} bytes).`);
-    const bytes = Buffer.alloc(source.size);
-    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
-  } finally {
-    source.close();
-  }
-}
+export const readText = (path: string, largest: number, code: ErrorCode): string =>
+  readWhole(path, largest, code).toString('utf8');
 
 /** More than any document of ours has. */
 export const LARGEST_DOCUMENT = 64 << 20;

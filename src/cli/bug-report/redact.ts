@@ -9,12 +9,37 @@ const secret = /key|secret|token|passw|credential|auth/i;
 /** A shorter value is a word or a number that texts have anyway. */
 const SHORTEST_SECRET = 6;
 
+/** Quotes and their escapes, around a name or a value. */
+const QUOTES = String.raw`["'\\\\]{0,4}`;
+const SECRET_NAME =
+  '(?:secret|token|passw(?:or)?d|credentials?|cookie|(?:api|access|private|secret)[-_]?key)';
+const VALUE = String.raw`[^\s"'\\\\,;&]{${SHORTEST_SECRET},}`;
+
+/** Secrets by what stands before them, or by how their issuers begin them: what a line carries itself is in no variable. */
+const secretForms: readonly RegExp[] = [
+  // `Authorization: Bearer …` and `Bearer …`.
+  new RegExp(
+    String.raw`(\bauthorization${QUOTES}\s{0,4}[:=]\s{0,4}${QUOTES}(?:[\w-]{1,20} {1,4})?)${VALUE}`,
+    'gi',
+  ),
+  new RegExp(String.raw`(\bbearer {1,4})${VALUE}`, 'gi'),
+  // `AWS_SECRET_ACCESS_KEY=…` and `"api_key": "…"`, but no count, and `--password …`.
+  new RegExp(
+    String.raw`(${SECRET_NAME}${QUOTES}\s{0,4}[:=]\s{0,4}${QUOTES})(?!\d+\b(?!["'\\\\]))${VALUE}`,
+    'gi',
+  ),
+  new RegExp(String.raw`(--?[\w-]{0,40}${SECRET_NAME} {1,4}${QUOTES})${VALUE}`, 'gi'),
+  // `curl -u user:password`.
+  new RegExp(String.raw`((?<![\w-])(?:-u|--user)[ =]{0,4}${QUOTES}[^\s:"'\\\\]{1,80}:)${VALUE}`, 'g'),
+  /((?<![\w-])(?:gh[pousr]_|github_pat_|hf_|glpat-|sk-|xox[a-z]-|AKIA|ASIA|eyJ))[\w.-]{12,}/g,
+];
+
 /** What stands for the folders of a report, and removes secrets from its texts. */
 export type Redact = (text: string) => string;
 
 /**
- * Replaces in texts: values of variables whose names sound secret, users, passwords and values of queries in addresses; `folders` by what stands for
- * them, and the home folder by `~`.
+ * Replaces in texts: values of variables whose names sound secret, tokens and passwords by what stands before them, users, passwords and values of
+ * queries in addresses; `folders` by what stands for them, and the home folder by `~`.
  */
 export function redaction(
   environment: NodeJS.ProcessEnv,
@@ -32,8 +57,10 @@ export function redaction(
     ...Object.entries(folders).filter(([folder]) => folder.length > 1),
     ...homes.map((home) => [home, '~'] as const),
   ].sort(([a], [b]) => b.length - a.length);
-  return (text) =>
-    textWithoutSecrets(replaced.reduce((current, [value, by]) => current.replaceAll(value, by), text));
+  return (text) => {
+    const known = replaced.reduce((current, [value, by]) => current.replaceAll(value, by), text);
+    return textWithoutSecrets(secretForms.reduce((current, form) => current.replace(form, '$1***'), known));
+  };
 }
 
 /** The variables that decide what is found, without those that sound secret. */

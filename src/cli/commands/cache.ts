@@ -20,7 +20,7 @@ import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
 
 /** Of commands that take away what cannot be had back. */
-const yesOption = flag({ flags: '--yes', describe: 'do not ask before removing' });
+const yesOption = flag({ flags: '--yes', describe: 'do not ask before removing', trust: true });
 
 /** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE without a terminal, TF_CANCELLED for every other answer. */
 export async function confirm(

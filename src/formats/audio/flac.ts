@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readWhole } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Audio } from './audio.js';
+import { type Audio, assertBounds, LARGEST_AUDIO_FILE, Mix, type RejectAudio } from './audio.js';
 
 /** Behind "fLaC" and the header of the first block, of 34 bytes: https://www.rfc-editor.org/rfc/rfc9639.html#section-8.2 */
 interface StreamInfo {
@@ -14,8 +14,6 @@ interface StreamInfo {
   readonly md5: string;
 }
 
-/** 18 hours of 16 kHz in 16 bits, as for WAV. */
-const LARGEST_SOUND = 2 ** 31 - 1;
 const PIECE = 1 << 18;
 
 /**
@@ -30,25 +28,23 @@ export async function readFlac(path: string): Promise<Audio> {
       { remedy: 'Install it: npm install @audio/decode-flac. Or convert the file to WAV.', cause },
     );
   });
-  const reject = (why: string, cause?: unknown) =>
-    new TrtforgeError('TF_AUDIO_INVALID', `${path} cannot be used as audio: ${why}.`, { cause });
-  const bytes = readWhole(path);
+  const reject: RejectAudio = (why, remedy, cause) =>
+    new TrtforgeError('TF_AUDIO_INVALID', `${path} cannot be used as audio: ${why}.`, { remedy, cause });
+  const bytes = readWhole(path, LARGEST_AUDIO_FILE, 'TF_AUDIO_INVALID');
   const info = streamInfo(bytes);
   if (info === undefined) throw reject('its first block is not a valid STREAMINFO');
   const { rate, channels, bits, total, md5 } = info;
   if (total === 0) throw reject('it does not state its length');
-  if (total * channels * Math.ceil(bits / 8) > LARGEST_SOUND) throw reject(`it states ${total} samples`);
+  assertBounds(rate, total, reject);
   const decoder = await open();
-  const samples = new Float32Array(total);
+  const mix = new Mix(total, channels);
   const hash = createHash('md5');
-  let done = 0;
   const take = (parts: readonly Float32Array[]) => {
     const frames = parts[0]?.length ?? 0;
     if (frames === 0) return;
-    if (parts.length !== channels || done + frames > total)
+    if (parts.length !== channels || mix.frames + frames > total)
       throw reject(`it has more than the ${total} samples of ${channels} channels that it states`);
-    hash.update(average(parts, bits, samples.subarray(done)));
-    done += frames;
+    hash.update(integersOf(parts, bits, mix));
   };
   try {
     for (let at = 0; at < bytes.length; at += PIECE)
@@ -56,14 +52,16 @@ export async function readFlac(path: string): Promise<Audio> {
     take(decoder.flush().channelData);
   } catch (cause) {
     if (cause instanceof TrtforgeError) throw cause;
-    throw reject(cause instanceof Error ? cause.message : String(cause), cause);
+    throw reject(cause instanceof Error ? cause.message : String(cause), undefined, cause);
   } finally {
     decoder.free();
   }
-  if (done < total) throw reject(`it is damaged or cut short: ${done} of ${total} samples are there`);
+  if (mix.frames < total)
+    throw reject(`it is damaged or cut short: ${mix.frames} of ${total} samples are there`);
   if (!/^0+$/.test(md5) && hash.digest('hex') !== md5)
     throw reject('it is damaged: the MD5 of its samples differs');
-  return { rate, samples };
+  mix.assertSound(reject);
+  return { rate, samples: mix.samples };
 }
 
 function streamInfo(bytes: Buffer): StreamInfo | undefined {
@@ -76,24 +74,26 @@ function streamInfo(bytes: Buffer): StreamInfo | undefined {
     total: (packed & 15) * 2 ** 32 + bytes.readUInt32BE(22),
     md5: bytes.toString('hex', 26, 42),
   };
-  return info.rate === 0 || info.bits < 4 ? undefined : info;
+  return info.bits < 4 ? undefined : info;
 }
 
-/** Averages one piece into `target`, and returns its integers as the MD5 covers them. The decoder scales by the most positive value. */
-function average(parts: readonly Float32Array[], bits: number, target: Float32Array): Buffer {
+/** Adds one piece to `mix`, and returns its integers as the MD5 covers them. The decoder scales by the most positive value. */
+function integersOf(parts: readonly Float32Array[], bits: number, mix: Mix): Buffer {
   const frames = parts[0]!.length;
   const width = Math.ceil(bits / 8);
   const integers = Buffer.alloc(frames * parts.length * width);
   const [top, full] = [2 ** (bits - 1) - 1, 2 ** (bits - 1)];
   for (let frame = 0, at = 0; frame < frames; frame++) {
-    let sum = 0;
+    let [sum, squares] = [0, 0];
     for (const part of parts) {
-      const value = Math.round(part[frame]! * top);
-      integers.writeIntLE(value, at, width);
+      const integer = Math.round(part[frame]! * top);
+      integers.writeIntLE(integer, at, width);
       at += width;
-      sum += value / full;
+      const value = integer / full;
+      sum += value;
+      squares += value * value;
     }
-    target[frame] = sum / parts.length;
+    mix.add(sum, squares);
   }
   return integers;
 }

@@ -1,6 +1,6 @@
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Audio } from './audio.js';
+import { type Audio, assertBounds, LARGEST_AUDIO_FILE, Mix, type RejectAudio } from './audio.js';
 
 /** Codes of `wFormatTag`. */
 const PCM = 1;
@@ -26,10 +26,10 @@ const readers: Readonly<Record<string, (view: DataView, at: number) => number>> 
   [`${FLOAT}/64`]: (view, at) => view.getFloat64(at, true),
 };
 
-type Reject = (why: string, remedy?: string) => Error;
-
-/** 18 hours of 16 kHz in 16 bits. */
-const LARGEST_WAV = 2 ** 31 - 1;
+/** What a writer to a pipe states, which does not know the size: the sound ends with the file. */
+const UNKNOWN_SIZE = 0xffff_ffff;
+/** Bytes that are read at once, about. */
+const PIECE = 1 << 20;
 
 /**
  * Reads PCM of 8 to 32 bits and floats, also as WAVE_FORMAT_EXTENSIBLE; several channels are averaged, as NeMo and librosa do. Throws TF_AUDIO_INVALID for
@@ -38,16 +38,16 @@ const LARGEST_WAV = 2 ** 31 - 1;
 export function readWav(path: string): Audio {
   const source = openFile(path);
   try {
-    const reject = (why: string, remedy?: string) =>
+    const reject: RejectAudio = (why, remedy) =>
       new TrtforgeError('TF_AUDIO_INVALID', `${path} cannot be used as audio: ${why}.`, { remedy });
-    if (source.size > LARGEST_WAV) throw reject(`it has ${source.size} bytes`);
+    if (source.size > LARGEST_AUDIO_FILE) throw reject(`it has ${source.size} bytes`);
     return soundOf(source, reject);
   } finally {
     source.close();
   }
 }
 
-function soundOf(source: ByteSource, reject: Reject): Audio {
+function soundOf(source: ByteSource, reject: RejectAudio): Audio {
   const head = read(source, 0, 12, reject);
   if (text(head, 0) !== 'RIFF' || text(head, 8) !== 'WAVE')
     throw reject('it is not a WAV or FLAC file', 'Convert it: ffmpeg -i FILE -ac 1 -ar 16000 FILE.wav');
@@ -59,9 +59,15 @@ function soundOf(source: ByteSource, reject: Reject): Audio {
     if (id === 'fmt ') format = formatOf(read(source, start, Math.min(size, LARGEST_FORMAT), reject), reject);
     if (id === 'data') {
       if (format === undefined) throw reject('its data stands before its format');
-      if (start + size > source.size)
-        throw reject(`it is cut short: ${source.size - start} of ${size} bytes of sound are there`);
-      return samplesOf(read(source, start, size, reject), format, reject);
+      const there = source.size - start;
+      if (size === 0 && there > 0)
+        throw reject(
+          `its header states 0 bytes of sound, and ${there} bytes follow: its recorder was stopped`,
+          'Read it to its end: ffmpeg -ignore_length 1 -i FILE OUT.wav.',
+        );
+      if (size !== UNKNOWN_SIZE && size > there)
+        throw reject(`it is cut short: ${there} of ${size} bytes of sound are there`);
+      return samplesOf(source, start, Math.min(size, there), format, reject);
     }
     // Chunks begin at even places.
     at = start + size + (size % 2);
@@ -69,7 +75,7 @@ function soundOf(source: ByteSource, reject: Reject): Audio {
   throw reject('it has no sound');
 }
 
-function formatOf(view: DataView, reject: Reject): Format {
+function formatOf(view: DataView, reject: RejectAudio): Format {
   if (view.byteLength < 16) throw reject('its format is cut short');
   const tag = view.getUint16(0, true);
   if (tag === EXTENSIBLE && view.byteLength < 26) throw reject('its format is cut short');
@@ -81,7 +87,7 @@ function formatOf(view: DataView, reject: Reject): Format {
     rate: view.getUint32(4, true),
     bits: view.getUint16(14, true),
   };
-  if (format.channels === 0 || format.rate === 0) throw reject('it has no channel or no sample rate');
+  if (format.channels === 0) throw reject('it has no channel');
   if (readers[`${code}/${format.bits}`] === undefined)
     throw reject(
       `its format is ${code} with ${format.bits} bits`,
@@ -90,21 +96,40 @@ function formatOf(view: DataView, reject: Reject): Format {
   return format;
 }
 
-function samplesOf(view: DataView, { code, channels, rate, bits }: Format, reject: Reject): Audio {
+function samplesOf(
+  source: ByteSource,
+  start: number,
+  size: number,
+  { code, channels, rate, bits }: Format,
+  reject: RejectAudio,
+): Audio {
   const sample = readers[`${code}/${bits}`]!;
   const bytes = bits / 8;
-  const frames = Math.floor(view.byteLength / (bytes * channels));
-  const samples = new Float32Array(frames);
-  for (let frame = 0, at = 0; frame < frames; frame++) {
-    let sum = 0;
-    for (let channel = 0; channel < channels; channel++, at += bytes) sum += sample(view, at);
-    samples[frame] = sum / channels;
+  const frameBytes = bytes * channels;
+  const frames = Math.floor(size / frameBytes);
+  if (frames === 0) throw reject('it has no sound');
+  assertBounds(rate, frames, reject);
+  const mix = new Mix(frames, channels);
+  const atOnce = Math.ceil(PIECE / frameBytes);
+  while (mix.frames < frames) {
+    const count = Math.min(atOnce, frames - mix.frames);
+    const view = read(source, start + mix.frames * frameBytes, count * frameBytes, reject);
+    for (let at = 0; at < view.byteLength; ) {
+      let [sum, squares] = [0, 0];
+      for (let channel = 0; channel < channels; channel++, at += bytes) {
+        const value = sample(view, at);
+        sum += value;
+        squares += value * value;
+      }
+      mix.add(sum, squares);
+    }
   }
-  if (!samples.every(Number.isFinite)) throw reject('it has samples that are NaN or infinite');
-  return { rate, samples };
+  if (!mix.samples.every(Number.isFinite)) throw reject('it has samples that are NaN or infinite');
+  mix.assertSound(reject);
+  return { rate, samples: mix.samples };
 }
 
-function read(source: ByteSource, offset: number, bytes: number, reject: Reject): DataView {
+function read(source: ByteSource, offset: number, bytes: number, reject: RejectAudio): DataView {
   if (offset + bytes > source.size) throw reject('it is cut short');
   const buffer = Buffer.alloc(bytes);
   const got = source.read(buffer, offset, bytes);

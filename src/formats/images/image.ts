@@ -17,6 +17,10 @@ export interface ReadImage extends Image {
   readonly orientation: number;
 }
 
+const LARGEST_IMAGE_FILE = 2 ** 28;
+/** 8192 x 8192; sharp's own bound, four times as many, lets a lossless WebP take 2.2 GB. */
+const MOST_PIXELS = 2 ** 26;
+
 type Sharp = typeof import('sharp').default;
 let loading: Promise<Sharp> | undefined;
 
@@ -38,13 +42,17 @@ export const loadSharp = (): Promise<Sharp> =>
     },
   ));
 
+/** The bytes of an image's file. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, and TF_IMAGE_INVALID for more than 256 MiB. */
+export const readImageFile = (path: string): Buffer =>
+  readWhole(path, LARGEST_IMAGE_FILE, 'TF_IMAGE_INVALID');
+
 /**
  * Reads a JPEG, PNG or WebP file as OpenCV reads it: the same pixels as libjpeg-turbo's, turned by its EXIF orientation, alpha and colour profile ignored,
  * 16 bits cut to 8. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_IMAGE_INVALID for what is damaged, cut short, CMYK (whose conversion no two decoders
- * agree on) or no image, and TF_DECODER_MISSING without sharp.
+ * agree on), of more than 67,108,864 pixels or no image, and TF_DECODER_MISSING without sharp.
  */
 export async function readImage(path: string): Promise<ReadImage> {
-  const bytes = readWhole(path);
+  const bytes = readImageFile(path);
   const { pipeline, orientation } = await readHeader(path, bytes);
   const { data, info } = await pipeline
     .autoOrient()
@@ -65,7 +73,7 @@ async function readHeader(path: string, bytes: Uint8Array) {
   const sharp = await loadSharp();
   // An empty file throws before there is anything to await.
   const open = async () => {
-    const pipeline = sharp(bytes, { ignoreIcc: true });
+    const pipeline = sharp(bytes, { ignoreIcc: true, limitInputPixels: MOST_PIXELS });
     return { pipeline, ...(await pipeline.metadata()) };
   };
   const { pipeline, space, format, orientation = 1 } = await open().catch(throwDamaged(path));

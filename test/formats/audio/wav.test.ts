@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inflateSync } from 'node:zlib';
@@ -9,7 +9,7 @@ import { logMel, nemoFrontEnd } from '../../../src/formats/audio/log-mel.js';
 import { readAudio } from '../../../src/formats/audio/read-audio.js';
 import { resample } from '../../../src/formats/audio/resample.js';
 import { readWav } from '../../../src/formats/audio/wav.js';
-import { codeOf } from '../../support/refusal.js';
+import { codeOf, codeOfWork } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 
 const fixtures = join(import.meta.dirname, '../../fixtures/audio');
@@ -81,6 +81,71 @@ it('FLAC returns the same samples or throws TF_AUDIO_INVALID for changed files',
     ),
     { numRuns: runs(400) },
   );
+});
+
+/** PCM of 16 bits under a header of our own making. */
+function wav(name: string, rate: number, channels: readonly (readonly number[])[], stated?: number): string {
+  const frames = channels[0]?.length ?? 0;
+  const bytes = Buffer.alloc(44 + 2 * frames * channels.length);
+  bytes.write('RIFF....WAVEfmt ', 0, 'latin1');
+  bytes.writeUInt32LE(16, 16);
+  bytes.writeUInt16LE(1, 20);
+  bytes.writeUInt16LE(channels.length, 22);
+  bytes.writeUInt32LE(rate, 24);
+  bytes.writeUInt16LE(2 * channels.length, 32);
+  bytes.writeUInt16LE(16, 34);
+  bytes.write('data', 36, 'latin1');
+  bytes.writeUInt32LE(stated ?? bytes.length - 44, 40);
+  for (let frame = 0, at = 44; frame < frames; frame++)
+    for (const channel of channels) at = bytes.writeInt16LE(channel[frame]!, at);
+  const path = join(folder, name);
+  writeFileSync(path, bytes);
+  return path;
+}
+const ramp = Array.from({ length: 400 }, (_, at) => 50 * at);
+const negative = ramp.map((value) => -value);
+
+it.each([0, 1, 999, 384_001, 1_000_003, 4_294_967_291])('a rate of %d is TF_AUDIO_INVALID', (rate) => {
+  expect(codeOf(() => readWav(wav('rate.wav', rate, [ramp])))).toBe('TF_AUDIO_INVALID');
+});
+
+it.each([
+  ['a size of 0 before sound', wav('size.wav', 16_000, [ramp], 0)],
+  ['no sound', wav('none.wav', 16_000, [])],
+  ['channels in antiphase', wav('antiphase.wav', 16_000, [ramp, negative])],
+])('%s is TF_AUDIO_INVALID', (_, path) => {
+  expect(codeOf(() => readWav(path))).toBe('TF_AUDIO_INVALID');
+});
+
+it('silence, and channels that differ, are sound', () => {
+  const silent = ramp.map(() => 0);
+  expect(readWav(wav('silent.wav', 16_000, [silent, silent])).samples).toHaveLength(400);
+  expect(readWav(wav('half.wav', 16_000, [ramp, silent])).samples[2]).toBe(50 / 2 ** 15);
+});
+
+it('a size that a pipe could not know reaches to the end of the file', () => {
+  const piped = readWav(wav('piped.wav', 16_000, [ramp], 0xffff_ffff));
+  expect(piped).toEqual(readWav(wav('whole.wav', 16_000, [ramp])));
+});
+
+it.each(['pcm8.wav', 'pcm8.flac'])('%s made as large as 5 GB is TF_AUDIO_INVALID', async (name) => {
+  const path = join(folder, name);
+  writeFileSync(path, readFileSync(join(fixtures, name)));
+  truncateSync(path, 5e9);
+  expect(await codeOfWork(readAudio(path))).toBe('TF_AUDIO_INVALID');
+});
+
+it.each([
+  [384_000, 2 ** 26 + 1],
+  [1000, 1800 * 1000 + 1],
+])('at a rate of %d, %d samples are TF_AUDIO_INVALID before they are read', (rate, samples) => {
+  const path = wav('long.wav', rate, [ramp], samples);
+  const bytes = readFileSync(path);
+  // 8 bits, so that the file stays below its own bound.
+  bytes.writeUInt16LE(8, 34);
+  writeFileSync(path, bytes);
+  truncateSync(path, 44 + samples);
+  expect(codeOf(() => readWav(path))).toBe('TF_AUDIO_INVALID');
 });
 
 it('returns or throws TF_AUDIO_INVALID for changed files', () => {

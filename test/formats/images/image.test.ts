@@ -1,8 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inflateSync } from 'node:zlib';
 import fc from 'fast-check';
+import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readImage } from '../../../src/formats/images/image.js';
 import { resizeBilinear, roundHalfEven } from '../../../src/formats/images/resize.js';
@@ -53,6 +54,20 @@ it('the fixtures are of every kind', () => {
 
 it.each(['cmyk.jpg', 'cut.jpg', 'images.json', 'record.py'])('%s is TF_IMAGE_INVALID', async (name) => {
   expect(await codeOf(join(fixtures, name))).toBe('TF_IMAGE_INVALID');
+});
+
+it('a file of 5 GB is TF_IMAGE_INVALID before it is read', async () => {
+  const path = join(folder, 'huge.png');
+  writeFileSync(path, readFileSync(join(fixtures, 'palette.png')));
+  truncateSync(path, 5e9);
+  expect(await codeOf(path)).toBe('TF_IMAGE_INVALID');
+});
+
+it('an image of more than 67,108,864 pixels is TF_IMAGE_INVALID', async () => {
+  const path = join(folder, 'bomb.png');
+  const create = { width: 8193, height: 8192, channels: 3, background: 'black' } as const;
+  await sharp({ create }).png().toFile(path);
+  expect(await codeOf(path)).toBe('TF_IMAGE_INVALID');
 });
 
 it('a file that is not there is TF_FILE_NOT_FOUND', async () => {

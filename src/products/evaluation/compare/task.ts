@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openFile, readWhole } from '../../../base/files/byte-source.js';
+import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
@@ -9,7 +9,7 @@ import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
-import { assertImageHeader } from '../../../formats/images/image.js';
+import { assertImageHeader, readImageFile } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import type { Metric } from '../../../quality/tasks/task.js';
@@ -224,7 +224,7 @@ async function digestOfData(
 async function digestOfImage(id: ImageFile['id'], path: string, unreadable: Findings) {
   let digest: string | null = null;
   try {
-    const bytes = readWhole(path);
+    const bytes = readImageFile(path);
     digest = sha256(bytes);
     await assertImageHeader(path, bytes);
   } catch (error) {

@@ -6,6 +6,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
+import { isSampleRate } from '../../../formats/audio/audio.js';
 import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
 import { resample } from '../../../formats/audio/resample.js';
@@ -136,6 +137,9 @@ export async function evaluateRecogniser(
   }
 }
 
+/** Samples of a transform, a window or a hop; models have up to 2,048. */
+const LARGEST_SETTING = 2 ** 16;
+
 /** The front end that the meta file states; what it leaves open is NeMo's for these models. */
 function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): LogMelOptions {
   if (vocabulary === null)
@@ -154,9 +158,12 @@ function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): Lo
     throw notComputed(`with the window ${JSON.stringify(window)}`);
   const whole = (name: string, otherwise: number): number => {
     const value = settings[name] ?? otherwise;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value;
+    if (typeof value === 'number' && Number.isInteger(value) && value > 0 && value <= LARGEST_SETTING)
+      return value;
     throw notComputed(`with ${name} ${JSON.stringify(value)}`);
   };
+  const rate = features.sampleRate ?? nemoFrontEnd.rate;
+  if (!isSampleRate(rate)) throw notComputed(`of ${rate} samples a second`);
   const fftSize = whole('n_fft', nemoFrontEnd.fftSize);
   if (!Number.isInteger(Math.log2(fftSize))) throw notComputed(`with n_fft ${fftSize}`);
   const size = whole('win_length', Math.min(nemoFrontEnd.window, fftSize));
@@ -166,7 +173,7 @@ function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): Lo
     throw notComputed(`with preemph ${JSON.stringify(preemph)}`);
   return {
     ...nemoFrontEnd,
-    rate: features.sampleRate ?? nemoFrontEnd.rate,
+    rate,
     mels: features.count ?? nemoFrontEnd.mels,
     fftSize,
     window: size,
