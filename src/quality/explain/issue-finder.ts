@@ -1,4 +1,5 @@
 import { regionOf } from '../../engines/layers/names.js';
+import type { Finding } from '../../formats/onnx/model-facts.js';
 import { versionOfCode } from '../../tensorrt/toolchain/version.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
@@ -12,6 +13,9 @@ export const LISTED_LINES = 20;
 
 /** How many unexplained error lines are listed. */
 export const LISTED_UNEXPLAINED = 100;
+
+/** How many findings of a model are reported as causes. */
+const MOST_CAUSES = 5;
 
 /** How many different names of nodes an issue remembers. */
 const MENTIONS = 50;
@@ -115,7 +119,34 @@ export class IssueFinder {
   /** The worst first. With a model, the nodes that the lines name are looked up in it; `passed` reports that the work went well. */
   issues({ model, passed }: { model?: ModelNodes; passed: boolean }): ExplainedIssue[] {
     const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
-    return inOrder(standing.map((found) => explained(found, passed, model)));
+    const issues = standing.map((found) => explained(found, passed, model));
+    const causes = passed || model === undefined ? [] : this.#causes(issues, model);
+    const places = new Set(standing.flatMap(({ issue }) => (issue.isPlace ? [issue.id] : [])));
+    return inOrder([...causes, ...issues.filter(({ id }) => causes.length === 0 || !places.has(id))]);
+  }
+
+  /** What `inspect` finds of the nodes that the lines name; of the whole model where neither they nor a known issue lead anywhere. */
+  #causes(issues: readonly ExplainedIssue[], model: ModelNodes): ExplainedIssue[] {
+    const errors = issues.filter(({ severity }) => severity === 'error');
+    const places = errors.filter(({ id }) => this.#found.get(id)?.issue.isPlace);
+    if (errors.length === 0 && this.unexplained.length === 0) return [];
+    const named = errors.flatMap(({ model }) => model?.nodes ?? []);
+    const isOf = ({ where }: Finding) =>
+      named.some(
+        ({ graph, operator, name }) => where === `${graph}/${operator.split('::').at(-1)} "${name}"`,
+      );
+    const all = model.rejections();
+    const own = all.filter(isOf);
+    const lines = [...places.flatMap(({ lines }) => lines), ...this.unexplained].slice(0, LISTED_LINES);
+    const isExplained = errors.length > places.length;
+    return (own.length > 0 || isExplained ? own : all)
+      .slice(0, MOST_CAUSES)
+      .map(({ code, where, message }, index) => ({
+        ...{ id: 'model-finding', severity: 'error', cause: `${where}: ${message}` },
+        remedy: `\`trtforge inspect\` lists it as ${code}.`,
+        ...{ versions: 'all', source: 'measured', count: Math.max(lines.length, 1), lines },
+        model: index > 0 ? null : (places.find(({ model }) => model !== null)?.model ?? null),
+      }));
   }
 
   #match(text: string): { issue: KnownIssue; groups: Groups } | undefined {

@@ -32,6 +32,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'Unable to load library: libnvinfer_builder_resource_sm86.so.10.16.2: cannot open shared object file',
   'lean-runtime-missing': 'Unable to load library: libnvinfer_lean.so.10: cannot open shared object file',
   'gpu-not-supported': 'Target GPU SM 70 is not supported by this TensorRT release.',
+  'driver-not-needed':
+    '[E] [checkMacros.cpp::catchCudaError::250] Error Code 1: Cuda Runtime (In catchCudaError at /_src/common/dispatch/checkMacros.cpp:250 (cudaError 35: CUDA driver version is insufficient for CUDA runtime version))',
   'driver-too-old': 'CUDA initialization failure with error: 35',
   'cuda-initialization-failed': 'CUDA initialization failure with error: 999',
   'no-gpu': '[E] Cannot find any available devices (GPUs)!',
@@ -111,6 +113,16 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'This version of TensorRT only supports input K as an initializer. Try applying constant folding',
   'importer-assertion':
     'ERROR: builtin_op_importers.cpp:4531 In function importRange: [8] Assertion failed: inputs.at(0).isInt32()',
+  'no-runner':
+    '[07/04/2025-23:19:50] [E] Error[2]: [tacticSupply.cpp::getSupportedFormats::48] Error Code 2: Internal Error (Assertion !layerImpls.empty() failed. /NonMaxSuppression_1094 has no runners that implement it)',
+  'if-ranks-differ':
+    '[E] IBuilder::buildSerializedNetwork: Error Code 4: API Usage Error (IConditionalOutputLayer if_OutputLayer: Must have inputs with equal ranks when condition is not a build-time constant. Dimensions are [B,8] and [B,C,8].)',
+  'uint8-between-operators':
+    '[01/02/2026-12:10:31] [E] Error[4]: [network.cpp::validate::3162] Error Code 4: Internal Error (img: UInt8 network inputs must be consumed directly by a cast layer)',
+  'zero-point-not-zero':
+    '[6] Assertion failed: shiftIsAllZeros(zeroPoint): Non-zero zero point is not supported. Please set kENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA to enable asymmetric quantization if it is on DLA.',
+  'scale-not-positive':
+    '[6] Assertion failed: (scaleAllPositive || allowNegativeScale): Scale coefficients must all be positive',
   'if-branches-differ': 'IIfConditionalOutputLayer inputs must have the same shape. Shapes are [2] and [3].',
   'external-data-missing': 'Failed to open file: model.onnx_data',
   'model-file-missing': [

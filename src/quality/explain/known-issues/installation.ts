@@ -34,6 +34,17 @@ export const installationIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(3826),
   },
   {
+    id: 'driver-not-needed',
+    severity: 'note',
+    pattern:
+      /catchCudaError.{0,300}cudaError 35\b|^CUDA driver version is insufficient for CUDA runtime version$|Cuda Error in \w{1,100}: 35\b/,
+    cause:
+      'While it reported another error the library looked for a GPU and found no driver, which a build of tensorrt-rtx does not need.',
+    remedy: 'Nothing: read the error beside it.',
+    versions: 'TensorRT-RTX',
+    source: 'measured',
+  },
+  {
     id: 'driver-too-old',
     severity: 'error',
     pattern:

@@ -129,6 +129,7 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'node-rejected',
     severity: 'error',
+    isPlace: true,
     pattern: /While parsing node number (?<index>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]{0,500})")?/,
     cause: 'The parser rejected node {index}, {operator} {output}.',
     remedy:
@@ -148,6 +149,7 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'importer-assertion',
     severity: 'error',
+    isPlace: true,
     pattern:
       /In function (?!(?:import|check)FallbackPlugin|parse(?:Graph|Node|Model):)(?:import|check)?(?<operator>\w+):|Invalid Node - (?<node>\S+)|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
     cause:
@@ -155,6 +157,59 @@ export const parsingIssues: readonly KnownIssue[] = [
     remedy: 'The assertion below names it. Fold constants, change the opset, or use a newer TensorRT.',
     versions: 'all',
     source: tensorrtIssue(2570),
+  },
+  {
+    id: 'no-runner',
+    severity: 'error',
+    isPlace: true,
+    pattern: /(?:failed\. |^)(?<node>\S{1,500}) has no runners that implement it/,
+    cause: 'This library has no implementation of the node {node} (NonMaxSuppression on tensorrt-rtx).',
+    remedy: 'Export without it and do its work behind the engine, or build with TensorRT.',
+    versions: 'TensorRT-RTX',
+    source: 'https://github.com/NVIDIA/TensorRT-RTX/issues/5',
+  },
+  {
+    id: 'if-ranks-differ',
+    severity: 'error',
+    isPlace: true,
+    pattern:
+      /IConditionalOutputLayer (?<node>\S{1,500}?)(?:_OutputLayer)?: Must have inputs with equal ranks when condition is not a build-time constant/,
+    cause: 'The two branches of the If {node} return different numbers of axes.',
+    remedy:
+      'Let both return the same number of axes, or fix the dimensions the condition depends on so that it folds away.',
+    versions: '10.11 and later',
+    source: tensorrtIssue(4603),
+  },
+  {
+    id: 'uint8-between-operators',
+    severity: 'error',
+    pattern:
+      /UInt8 network inputs must be consumed directly by a cast layer|does not support UINT8 types for intermediate tensors|input has type UInt8 but must have type/,
+    cause: 'UINT8 is taken only as an input that a Cast reads, and as an output that a Cast writes.',
+    remedy: 'Move the Cast in front of everything else that reads the input.',
+    isPlace: true,
+    versions: 'all',
+    source: tensorrtIssue(3985),
+  },
+  {
+    id: 'zero-point-not-zero',
+    severity: 'error',
+    isPlace: true,
+    pattern: /Assertion failed: shiftIsAllZeros\(zeroPoint\)/,
+    cause: 'The model is quantized with a zero point that is not 0, which only DLA takes.',
+    remedy: 'Quantize symmetrically (ONNX Runtime: ActivationSymmetric, WeightSymmetric).',
+    versions: 'all',
+    source: tensorrtIssue(4698),
+  },
+  {
+    id: 'scale-not-positive',
+    severity: 'error',
+    isPlace: true,
+    pattern: /Assertion failed: \(?scaleAllPositive/,
+    cause: 'A scale of the quantized model is 0 or negative: the calibration saw only one value there.',
+    remedy: 'Calibrate with data in which no value is constantly 0, or leave that tensor out.',
+    versions: 'all',
+    source: tensorrtIssue(2267),
   },
   {
     id: 'if-branches-differ',

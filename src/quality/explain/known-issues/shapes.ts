@@ -67,7 +67,9 @@ export const shapeIssues: readonly KnownIssue[] = [
   {
     id: 'profile-violates-shapes',
     severity: 'error',
-    pattern: /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints/,
+    isPlace: true,
+    pattern:
+      /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints(?:: I\w{1,50}Layer (?<node>[^\s:]{1,500}):)?/,
     cause:
       'With the {which} shapes of profile {profile} some Reshape or Slice of the graph cannot work: inputs that share a dimension disagree, or the exporter fixed it.',
     remedy: 'Use the same number wherever inputs share a dimension; export again with that axis dynamic.',
@@ -77,7 +79,8 @@ export const shapeIssues: readonly KnownIssue[] = [
   {
     id: 'reshape-changes-volume',
     severity: 'error',
-    pattern: /reshape changes volume/,
+    isPlace: true,
+    pattern: /(?:I\w{1,50}Layer (?<node>[^\s:]{1,500}): )?reshape changes volume/,
     cause: 'A Reshape cannot work with the shapes: its target was fixed when the model was exported.',
     remedy: 'Pass shapes whose product fits, or export again with the axis dynamic.',
     versions: 'all',
