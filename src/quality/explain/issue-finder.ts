@@ -28,11 +28,13 @@ const CONSEQUENCE = new RegExp(
   [
     '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context)|Error occurred during inference|(?:Network|Config|Builder config|runtime) creation failed|Engine refit failed|Reading engine file (?:via .{1,50} )?failed|Set optimization profile failed|Please ensure that the engine is built with preview feature|Unable to create execution context|Invalid tensor names found in --loadInputs)',
     // What the ONNX parser prints around the node it rejected, and what the library reports of having no engine.
-    '--- (?:Begin|End) node ---',
+    '--- (?:Begin|End) node ---|^Node name: ',
     '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',
     'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
     'Internal Error \\((?:Engine deserialization failed|Assertion engine != nullptr failed)',
-    'Network must have at least one output|Network validation failed',
+    'Network validation failed',
+    // What trtforge reports of a failure whose lines stand before.
+    '^TF_[A-Z_]{3,60} ',
   ].join('|'),
 );
 

@@ -197,6 +197,18 @@ export const installationIssues: readonly KnownIssue[] = [
     source: 'https://github.com/yuvraj108c/ComfyUI-Rife-Tensorrt/issues/25',
   },
   {
+    id: 'python-attribute-removed',
+    severity: 'error',
+    pattern:
+      /'(?:tensorrt[\w.]{0,60}\.)?(?<type>I(?:BuilderConfig|CudaEngine|ExecutionContext|NetworkDefinition)|Builder|Runtime)' object has no attribute '(?<name>\w{1,80})'|module 'tensorrt' has no attribute '(?<missing>\w{1,80})'/,
+    cause:
+      'A Python script for an older TensorRT uses {type} {name}{missing}, which this version no longer has.',
+    remedy:
+      'max_workspace_size is set_memory_pool_limit(MemoryPoolType.WORKSPACE, …); build_engine is build_serialized_network; num_bindings, get_binding_* and execute_async_v2 are num_io_tensors, get_tensor_* and execute_async_v3. Or pin the tensorrt that the script was written for.',
+    versions: '8.4 to 10.0 and later',
+    source: tensorrtIssue(3923),
+  },
+  {
     id: 'wheel-downloads-silently',
     severity: 'note',
     pattern: /(?:Collecting|Preparing metadata for|Downloading) tensorrt[-_]cu1\d[-_]libs/,

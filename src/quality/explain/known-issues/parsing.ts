@@ -222,6 +222,41 @@ export const parsingIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(1731),
   },
   {
+    id: 'external-data-unnamed',
+    severity: 'error',
+    pattern: /Failed to open file: *$/,
+    cause:
+      'The parser was passed the bytes of the model and not its path, so it cannot find the external data.',
+    remedy: 'Pass the path: parse_from_file(PATH), or parse(bytes, path=PATH).',
+    versions: 'all',
+    source: tensorrtIssue(586),
+  },
+  {
+    id: 'external-data-escapes',
+    severity: 'error',
+    pattern:
+      /External data path: "(?<file>[^"]{1,1000})" escapes model directory|External data path validation failed/,
+    cause:
+      'The external data {file} lies outside the folder of the model, mostly behind a symbolic link, as in the cache of Hugging Face.',
+    remedy:
+      'Copy model and data into one folder (cp -L), or download with local_dir; trtforge follows the links itself.',
+    versions: 'ONNX Runtime',
+    source: 'https://github.com/microsoft/onnxruntime/issues/27353',
+  },
+  {
+    id: 'network-without-output',
+    severity: 'error',
+    isPlace: true,
+    pattern:
+      /Network must have at least one output|'NoneType' object has no attribute '(?:serialize|create_execution_context|num_io_tensors|num_bindings)'/,
+    cause:
+      'The network is empty: the parser failed before, and the program went on without looking at its errors.',
+    remedy:
+      'Print them: if not parser.parse(…): [print(parser.get_error(i)) for i in range(parser.num_errors)]. The first of them is the cause; `trtforge build MODEL` prints it with what helps.',
+    versions: 'all',
+    source: tensorrtIssue(1731),
+  },
+  {
     id: 'external-data-missing',
     severity: 'error',
     pattern: /Failed to open file: (?<file>\S+)/,
