@@ -23,6 +23,18 @@ export const precisionIssues: readonly KnownIssue[] = [
     source: 'measured',
   },
   {
+    id: 'fp16-overflow-weights',
+    severity: 'warning',
+    pattern:
+      /weights are affected by this issue: Detected (?:finite FP32 values which would overflow in FP16|FP32 infinity values)/,
+    cause:
+      "Weights are larger than FP16's 65504 and were replaced by the largest number or infinity: the results of their layers are wrong.",
+    remedy:
+      'Keep those layers in FP32 (`trtforge convert --keep-nodes`) or use BF16; `trtforge inspect --check-weights` names the weights.',
+    versions: '8.4 to 10.x',
+    source: tensorrtIssue(3101),
+  },
+  {
     id: 'int8-scale-missing',
     severity: 'warning',
     pattern: /Missing scale and zero-point for tensor (?<tensor>[^\s,]{1,500}),/,
