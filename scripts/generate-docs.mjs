@@ -110,7 +110,7 @@ async function commandLinePage() {
 const whose = {
   trtexec: 'trtexec',
   polygraphy: 'Polygraphy',
-  modelopt: 'ModelOpt AutoCast',
+  modelopt: 'ModelOpt AutoCast and quantization',
   'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
   'detector script': "auto-quantize-model's evaluators of detectors",

@@ -114,6 +114,12 @@ export const catalogue = {
       'A model cannot be quantized as it is: it holds quantized operators already, no node of it can have the type, or its opset does not know the type and cannot be raised without changing what it computes.',
     remedy: 'Quantize the FP32 original, exported with a newer opset, or pass another precision.',
   },
+  TF_NOT_CONVERTIBLE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'No node of a model would get the precision of a conversion: it has no FP32 node, rules keep every one, or its opset does not know the type and cannot be raised. Nothing is written, since an engine would bear the name of a type that none of its layers has.',
+    remedy: 'Pass another precision, or build the model as it is: --precision as-is.',
+  },
   TF_ONNX_TOO_LARGE: {
     exitCode: ExitCode.badInput,
     meaning:

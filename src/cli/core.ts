@@ -119,7 +119,7 @@ export const core: Product = {
     ),
     quality(
       'explain',
-      'what a TensorRT log means, and what to do about it',
+      'what a TensorRT log means, and what to do about it; 1 where it shows errors',
       () => import('./commands/explain.js'),
     ),
     store('cache ls', 'the engines in the store, the newest first', cache),

@@ -1,3 +1,4 @@
+import { throwIfCancelled } from '../base/process/cancel.js';
 import { TrtforgeError } from '../errors.js';
 import { type EventListener, inPhase, type WorkEvent } from '../events.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
@@ -71,6 +72,16 @@ export class PhaseRun<S> {
     for (const phase of phases) this.phases.push(await this.#recordOf(phase));
   }
 
+  /** The run as it is, which goes on by itself: what becomes of it shows in this one only. */
+  fork(): PhaseRun<S> {
+    const copy = new PhaseRun<S>(this.#context, this.#log, this.#clock, this.#begin);
+    Object.assign(copy, { found: this.found, error: this.error, hasBegun: this.hasBegun });
+    copy.phases.push(...this.phases);
+    copy.issues.push(...this.issues);
+    copy.#stopped = this.#stopped;
+    return copy;
+  }
+
   /** Keeps later phases from running; they are recorded as not reached for this reason. */
   stop(reason: string): void {
     this.#stopped ??= reason;
@@ -109,7 +120,7 @@ export class PhaseRun<S> {
       steps: steps.ended(),
     });
     try {
-      if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled before ${phase.name}.`);
+      throwIfCancelled(signal, `starting ${phase.name}`);
       const expected = await phase.expect?.(this.found);
       const work = () =>
         explaining((emitExplained) => phase.run(this.found, { ...this.#context, emit: emitExplained }), {

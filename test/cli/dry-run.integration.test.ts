@@ -18,7 +18,7 @@ const environment = { ...process.env, TENSORRT_CACHE_DIR: at('engines'), ARTIFAC
 beforeAll(async () => {
   const model = await modelFile((graph) => {
     graph.input('x', 'float32', ['n', 4]);
-    graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+    graph.node('Softmax', { inputs: ['x'], outputs: ['y'] });
     graph.output('y', 'float32', ['n', 4]);
   });
   cpSync(model, at('m.onnx'));

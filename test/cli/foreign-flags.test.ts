@@ -120,7 +120,6 @@ describe('flags of other tools are accepted', () => {
 describe('flags without an equivalent are answered', () => {
   test.each([
     ['build m.onnx --int8', '--int8', 'trtexec'],
-    ['build m.onnx --best', '--best', 'trtexec'],
     ['build m.onnx --sparsity=force', '--sparsity', 'trtexec'],
     ['bench m.plan --fp16', '--fp16', 'trtexec'],
     ['bench m.plan --exposeDMA', '--exposeDMA', 'trtexec'],

@@ -246,7 +246,9 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
 
   test('a model that the library refuses stops in build; what came before is in the report', async () => {
     const refused = unknownOpModel(folder);
-    const result = await forge({ ...options, model: refused, profiles: [], runRoot: runRoot('refused') });
+    const conversion = { allowUnconverted: true };
+    const request = { ...options, model: refused, profiles: [], conversion };
+    const result = await forge({ ...request, runRoot: runRoot('refused') });
     expect(result.error).toMatchObject({ phase: 'build', code: 'TF_MODEL_REJECTED' });
     expect(result.model?.nodesTotal).toBe(2);
     expect(result.conversion).not.toBeNull();

@@ -1,8 +1,12 @@
 import { TrtforgeError } from '../../errors.js';
 
-/** Throws TF_CANCELLED once the signal is aborted; `doing` completes "Cancelled while …". */
+/** TF_CANCELLED with the signal's reason as its cause; `doing` completes "Cancelled while …". */
+export const cancelled = ({ doing, signal }: { readonly doing: string; readonly signal?: AbortSignal }) =>
+  new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`, { cause: signal?.reason });
+
+/** Throws `cancelled` once the signal is aborted. */
 export function throwIfCancelled(signal: AbortSignal | undefined, doing: string): void {
-  if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
+  if (signal?.aborted) throw cancelled({ doing, signal });
 }
 
 /** Waits `ms` milliseconds, or less when the signal is aborted: then throws TF_CANCELLED. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
+import { cancelled } from './cancel.js';
 import { withLoaderPath } from './command.js';
 
 /** How many of a dead child's last lines its error carries. */
@@ -63,9 +64,6 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
     child.send({ request });
   });
 }
-
-export const cancelled = ({ doing }: SuperviseOptions) =>
-  new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
 
 /** Starts a module in a child whose output is collected and whose messages keep typed arrays. */
 export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>): ChildProcess {

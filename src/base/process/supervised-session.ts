@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
+import { cancelled } from './cancel.js';
 import {
   type ChildMessage,
-  cancelled,
   deathOf,
   errorFromChild,
   forkModule,
@@ -13,7 +13,10 @@ import {
   type SuperviseOptions,
 } from './supervise.js';
 
-/** A child process that answers many requests, for libraries that keep state (a loaded model) and may crash. */
+/**
+ * A child process that answers many requests, for libraries that keep state (a loaded model) and may crash. Between requests it keeps the caller's process
+ * no more alive than a loaded library would; it ends with that process.
+ */
 export interface SupervisedSession {
   /**
    * Sends a request and resolves with the answer; requests are answered one after the other, and the next one is with the child by then. Rejects with the
@@ -44,6 +47,7 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
   let last: Promise<unknown> = Promise.resolve();
   let beforeLast: Promise<unknown> = last;
   let closing: Promise<void> | undefined;
+  const whileBusy = keptAlive(child);
 
   child.on('message', (message: ChildMessage) => {
     if (message.kind !== 'event') {
@@ -62,8 +66,9 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
           `The session for ${options.doing} was used after it was closed.`,
         ),
       );
-    const answer = beforeLast.then(() =>
-      oneRequest(child, ending, asked, value, { ...options, ...(signal && { signal }) }),
+    const before = beforeLast;
+    const answer = whileBusy(() =>
+      before.then(() => oneRequest(child, ending, asked, value, { ...options, ...(signal && { signal }) })),
     );
     beforeLast = last;
     last = answer.catch(() => {});
@@ -73,9 +78,28 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
     request,
     peakBytes: () => peakBytesOf(child.pid),
     close: () => {
-      closing ??= close(child, ending, options.graceMs ?? GRACE_MS);
+      closing ??= whileBusy(() => close(child, ending, options.graceMs ?? GRACE_MS));
       return closing;
     },
+  };
+}
+
+/** Lets the event loop end unless work on the child is pending. */
+function keptAlive(child: ChildProcess): <T>(work: () => Promise<T>) => Promise<T> {
+  // Pipes of a child are sockets, which the type of its streams hides.
+  const handles = [child, child.channel, child.stdout, child.stderr] as (Pick<
+    ChildProcess,
+    'ref' | 'unref'
+  > | null)[];
+  let pending = 0;
+  for (const handle of handles) handle?.unref();
+  return async (work) => {
+    if (pending++ === 0) for (const handle of handles) handle?.ref();
+    try {
+      return await work();
+    } finally {
+      if (--pending === 0) for (const handle of handles) handle?.unref();
+    }
   };
 }
 

@@ -115,6 +115,10 @@ function render(result: ConversionResult, output: TextOutput): void {
     output.line(`opset ${result.opset.before} → ${result.opset.after}: ${result.opset.reason}`);
   if (result.functionsInlined > 0)
     output.line(`${plural(result.functionsInlined, 'function call')} replaced by what the functions do`);
+  if (result.codesDequantized)
+    output.line(
+      `${plural(result.codesDequantized, 'weight')} of integers behind a Cast: a DequantizeLinear reads them now`,
+    );
   if (weights.saturated + weights.toZero + weights.subnormal > 0) {
     output.line(
       `weights: ${formatCount(weights.saturated)} values clamped, ${formatCount(weights.toZero)} became zero, ${formatCount(weights.subnormal)} subnormal`,

@@ -1,3 +1,4 @@
+import { ExitCode } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { type ExplainResult, explainLog } from '../../quality/explain/explain.js';
 import { readExplainable } from '../../quality/explain/explainable.js';
@@ -28,16 +29,18 @@ export const command = defineCommand({
     'trtforge explain build.log --json',
   ],
   schema: async () => (await import('../../quality/explain/explain.js')).explainResultSchema,
-  run: async ([log = ''], { model }, { products }): Promise<ExplainResult> => {
+  run: async ([log = ''], { model }, { products }): Promise<ExplainResult & { exitCode: ExitCode }> => {
     // A model that cannot be read is the user's mistake here, and reported.
     if (model !== undefined) openModel(model).close();
     const means = { model, knownIssues: await issuesOfProducts(products) };
-    return (await readExplainable(log, means)) ?? explainLog(log, means);
+    const result = (await readExplainable(log, means)) ?? explainLog(log, means);
+    return { ...result, exitCode: hasErrors(result) ? ExitCode.failed : ExitCode.pass };
   },
   render: (result: ExplainResult, output: TextOutput) => {
     const { colors } = output;
     const by = result.tensorrtVersion === null ? '' : ` (TensorRT ${result.tensorrtVersion})`;
-    output.line(`${colors.bold(result.log)}${by}: ${OUTCOME[result.outcome]}`);
+    const outcome = result.outcome === 'unknown' ? `${result.lines} lines` : OUTCOME[result.outcome];
+    output.line(`${colors.bold(result.log)}${by}: ${outcome}`);
     for (const line of runLines(result)) output.line(line);
     renderIssues(result.issues, output);
     if (result.unexplained.length > 0) {
@@ -48,6 +51,13 @@ export const command = defineCommand({
     if (result.issues.length === 0 && result.unexplained.length === 0) output.line(nothingIn(result));
   },
 });
+
+/** Whether the log shows that something failed, known or not. */
+const hasErrors = ({ issues, outcome, unexplained }: ExplainResult): boolean =>
+  outcome === 'failed' ||
+  outcome === 'died' ||
+  (unexplained.length > 0 && outcome !== 'passed') ||
+  issues.some(({ severity }) => severity === 'error');
 
 const OUTCOME = {
   passed: 'passed',

@@ -6,11 +6,15 @@ import { readLine, shellWords } from '../foreign/line.js';
 import { migrate } from '../foreign/migration.js';
 import { foreignFlags } from '../foreign/tables.js';
 
+const lineSchema = z.object({ command: z.string(), why: z.string() });
+
 export const migrationSchema = z.object({
   schema: z.literal('trtforge.migrate/1'),
   tool: z.enum(tools),
-  /** In the order in which they are run. */
-  lines: z.array(z.object({ command: z.string(), why: z.string() })),
+  /** In the order in which they are run: together they do what the line does. */
+  lines: z.array(lineSchema),
+  /** What may stand in their place. */
+  alternatives: z.array(lineSchema),
   /** Every flag of the line; `ours` is null without an equivalent, and empty where it is the default here. */
   flags: z.array(z.object({ flag: z.string(), ours: z.string().nullable(), why: z.string() })),
 });
@@ -21,7 +25,7 @@ export const command = defineCommand({
   arguments: [
     {
       name: 'LINE',
-      describe: 'a line of trtexec, Polygraphy or ModelOpt AutoCast, quoted or behind --',
+      describe: 'a line of trtexec, Polygraphy, ModelOpt or yolo export, quoted or behind --',
       many: true,
     },
   ],
@@ -35,15 +39,21 @@ export const command = defineCommand({
   run: async (words, _options, { products }): Promise<MigrationResult> => {
     const rows = await foreignFlags(products);
     const line = readLine(words.length === 1 ? shellWords(words[0] ?? '') : words, rows);
-    const { lines, flags } = await migrate(line, products, rows);
+    const { lines, alternatives, flags } = await migrate(line, products, rows);
     return {
       schema: 'trtforge.migrate/1',
       tool: line.tool,
-      lines: lines.map(({ words, why }) => ({ command: ['trtforge', ...words].map(written).join(' '), why })),
+      lines: lines.map(commandOf),
+      alternatives: alternatives.map(commandOf),
       flags: [...flags],
     };
   },
   render,
+});
+
+const commandOf = ({ words, why }: { readonly words: readonly string[]; readonly why: string }) => ({
+  command: ['trtforge', ...words].map(written).join(' '),
+  why,
 });
 
 /** Quoted as a shell needs it; variables of the line stay variables, of the forms that run nothing. */
@@ -52,17 +62,19 @@ const written = (word: string): string => {
   return rest !== word && !/["$\\`]/.test(rest) ? `"${word}"` : shellQuote(word);
 };
 
-function render({ lines, flags }: MigrationResult, output: TextOutput): void {
+/** Only the lines that do the job are commands: the output may be pasted into a shell. */
+function render({ lines, alternatives, flags }: MigrationResult, output: TextOutput): void {
   const { bold, dim, yellow } = output.colors;
   for (const { command, why } of lines) {
     output.line(bold(command));
-    output.line(dim(`  ${why}`));
+    output.line(dim(`  # ${why}`));
   }
+  for (const { command, why } of alternatives) output.line(dim(`# or: ${command}  (${why})`));
   if (flags.length === 0) return;
   output.line();
   const width = Math.max(...flags.map(({ flag }) => Math.min(flag.length, 40)));
   for (const { flag, ours, why } of flags) {
     const became = ours === null ? yellow('no equivalent') : ours === '' ? 'default here' : `→ ${ours}`;
-    output.line(`${flag.padEnd(width)}  ${became}  ${dim(why)}`);
+    output.line(`# ${flag.padEnd(width)}  ${became}  ${dim(why)}`);
   }
 }

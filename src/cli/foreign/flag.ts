@@ -3,6 +3,7 @@ export const tools = [
   'trtexec',
   'polygraphy',
   'modelopt',
+  'yolo',
   'bundle script',
   'streaming script',
   'detector script',
@@ -15,8 +16,8 @@ export interface ForeignFlag {
   /** `--saveEngine` */
   readonly flag: string;
   readonly of: Tool;
-  /** `many`: every argument up to the next flag, as argparse reads them. `ranked`: likewise, and the first one counts. */
-  readonly takesValue?: true | 'many' | 'ranked';
+  /** `many`: every argument up to the next flag, as argparse reads them. `ranked`: likewise, and the first one counts. `rest`: every argument to the end. */
+  readonly takesValue?: true | 'many' | 'ranked' | 'rest';
   /**
    * Templates of our arguments; the first whose option the verb has is taken. `{value}` stands for the value: alone it is a positional argument. An empty
    * template is what trtforge does by default. No template: nothing is equivalent.
@@ -62,7 +63,7 @@ export function rowsOf(of: Tool) {
           ...facts,
         }),
       );
-  return { bare: row(), valued: row(true), listed: row('many'), ranked: row('ranked') };
+  return { bare: row(), valued: row(true), listed: row('many'), ranked: row('ranked'), rest: row('rest') };
 }
 
 /**

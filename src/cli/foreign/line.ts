@@ -11,7 +11,7 @@ export interface ReadFlag {
 /** A command line of another tool, read by that tool's rows. */
 export interface ForeignLine {
   readonly tool: Tool;
-  /** Polygraphy's: `run`, `inspect model`. */
+  /** Polygraphy's: `run`, `inspect model`; ModelOpt's: `autocast`, `quantization`; of a script: trtforge's verb. */
   readonly verb: string;
   readonly inputs: readonly string[];
   readonly flags: readonly ReadFlag[];
@@ -68,19 +68,21 @@ export function readLine(words: readonly string[], rows: readonly ForeignFlag[])
   if (tool === undefined)
     throw new TrtforgeError(
       'TF_USAGE',
-      'The line calls none of trtexec, polygraphy and modelopt.onnx.autocast.',
+      'The line calls none of trtexec, polygraphy, modelopt.onnx, yolo export and the scripts of docs/migrating.md.',
       {
         remedy: "Pass the whole line: trtforge migrate 'trtexec --onnx=model.onnx --fp16'.",
       },
     );
   const rest = words.slice(at + 1);
+  if (tool === 'yolo') return { tool, verb: rest[0] ?? '', inputs: rest.slice(1), flags: [] };
   const verb = tool === 'polygraphy' ? (polygraphyVerbs.exec(rest.join(' '))?.[0] ?? '') : '';
   return {
     tool,
-    verb,
+    verb: verb === '' ? verbOf(words[at] ?? '') : verb,
     ...readArguments(
       rest.slice(verb === '' ? 0 : verb.split(' ').length),
       rows.filter(({ of }) => of === tool),
+      tool.endsWith(' script'),
     ),
   };
 }
@@ -90,7 +92,22 @@ export function toolOf(word: string): Tool | undefined {
   const name = basename(word);
   if (/^(trtexec(\.exe)?|\$\{?TRTEXEC\}?)$/i.test(name)) return 'trtexec';
   if (name === 'polygraphy') return 'polygraphy';
-  return name.startsWith('modelopt.onnx.autocast') ? 'modelopt' : undefined;
+  if (/^modelopt\.onnx\.(?:autocast|quantization)/.test(name)) return 'modelopt';
+  return name === 'yolo' ? 'yolo' : scripts.find(([script]) => script.test(name))?.[1];
+}
+
+/** Scripts that a product replaces, and the verb that does their work. */
+const scripts: readonly (readonly [name: RegExp, tool: Tool, verb: string])[] = [
+  [/^(?:build_trt\.py|build_all\.sh)$/, 'bundle script', 'bundle build'],
+  [/^trt_streaming_parity\.py$/, 'streaming script', 'stream verify'],
+  [/^streaming_encoder_reference\.py$/, 'streaming script', 'stream record'],
+  [/^eval_\w+_coco\.py$/, 'detector script', 'eval detector'],
+];
+
+function verbOf(word: string): string {
+  const name = basename(word);
+  if (name.startsWith('modelopt.')) return name.includes('quantization') ? 'quantization' : 'autocast';
+  return scripts.find(([script]) => script.test(name))?.[2] ?? '';
 }
 
 const short: Readonly<Record<string, string>> = { '-o': '--output', '-v': '--verbose' };
@@ -98,6 +115,8 @@ const short: Readonly<Record<string, string>> = { '-o': '--output', '-v': '--ver
 function readArguments(
   words: readonly string[],
   rows: readonly ForeignFlag[],
+  /** Flags without a row may have a value too. */
+  isScript: boolean,
 ): Pick<ForeignLine, 'inputs' | 'flags'> {
   const inputs: string[] = [];
   const flags: ReadFlag[] = [];
@@ -110,11 +129,17 @@ function readArguments(
     const equals = word.indexOf('=');
     const written = equals < 0 ? word : word.slice(0, equals);
     const flag = short[written] ?? written;
-    const row = rows.find((each) => each.flag === flag);
+    const next = equals < 0 ? words[i + 1] : word.slice(equals + 1);
+    const row = rows.find((each) => each.flag === flag && (each.only === undefined || each.only === next));
     const values = equals < 0 ? [] : [word.slice(equals + 1)];
     const isValue = (next: string | undefined) => next !== undefined && !/^--?[a-z]/i.test(next);
-    if (equals < 0 && row?.takesValue !== undefined)
-      while (isValue(words[i + 1]) && (values.length === 0 || row.takesValue !== true))
+    if (row?.takesValue === 'rest') values.push(...words.slice(i + 1));
+    if (row?.takesValue === 'rest') i = words.length;
+    else if (equals < 0 && (row === undefined ? isScript : row.takesValue !== undefined))
+      while (
+        isValue(words[i + 1]) &&
+        (values.length === 0 || row?.takesValue === 'many' || row?.takesValue === 'ranked')
+      )
         values.push(words[++i]!);
     flags.push({ flag, row, values });
   }

@@ -4,9 +4,9 @@ import type { Product } from '../command.js';
 import type { OptionTable } from '../option.js';
 import type { ForeignFlag } from './flag.js';
 import type { ForeignLine, ReadFlag } from './line.js';
-import { oursFor } from './own-flags.js';
+import { isOwn, oursFor } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
-import { conversionOf, isTyped, quantizationOf, stepsOf } from './steps.js';
+import { conversionOf, convertedFirst, isTyped, quantizationOf, stepsOf } from './steps.js';
 
 export interface MigratedFlag {
   /** As it was written, with its value. */
@@ -15,8 +15,16 @@ export interface MigratedFlag {
   readonly why: string;
 }
 
+interface OwnLine {
+  readonly words: readonly string[];
+  readonly why: string;
+}
+
 export interface Migration {
-  readonly lines: readonly { readonly words: readonly string[]; readonly why: string }[];
+  /** Together they do what the line does. */
+  readonly lines: readonly OwnLine[];
+  /** What may stand in their place. */
+  readonly alternatives: readonly OwnLine[];
   readonly flags: readonly MigratedFlag[];
 }
 
@@ -44,15 +52,23 @@ export async function migrate(
     lines.push({ words: [...path.split(' '), ...args], why, path, options });
   }
   const codes = quantizationOf(line);
-  const isConverted = codes?.hasTable === true && lines.some(({ path }) => path === 'convert');
+  const isConverted = convertedFirst(line) !== undefined && lines.some(({ path }) => path === 'convert');
   const converts = isConverted ? new Set(['convert']) : typed;
   for (const { path, words } of lines)
     if (codes !== undefined && converts.has(path)) words.push(...codes.words);
   const flags = line.flags.map((read): MigratedFlag => {
-    const { flag, row, values } = read;
+    const { flag, values } = read;
+    const [script] = line.tool.endsWith(' script') ? lines : [];
+    const isForScript = (each: ForeignFlag) =>
+      script !== undefined &&
+      each.flag === flag &&
+      !isOwn(script.options, flag) &&
+      oursFor(each, values[0] ?? '', script.path, script.options) !== undefined;
+    const row = read.row ?? known.find(isForScript);
     const written = [flag, values.join(' ')]
       .filter((text) => text !== '')
       .join(line.tool === 'trtexec' ? '=' : ' ');
+    if (row === undefined && script !== undefined) return ownFlag(read, written, script);
     if (row === undefined)
       return {
         flag: written,
@@ -62,6 +78,12 @@ export async function migrate(
           known.filter(({ of }) => of === line.tool).map((each) => each.flag),
         )}`,
       };
+    if (flag === '--check' || flag === '--show') {
+      const [option = ''] = flag === '--check' ? ['--check-command'] : ['--nodes'];
+      const at = lines.flatMap(({ words }) => words);
+      const ours = at.slice(at.indexOf(option), at.indexOf(option) + 2).join(' ');
+      return { flag: written, ours: at.includes(option) ? ours : '', why: row.why };
+    }
     if (structural.has(flag) || isProfileFlag(flag))
       return { flag: written, ours: placed(read, lines), why: row.why };
     if (flag === codes?.flag) return { flag: written, ours: codes.words.join(' '), why: row.why };
@@ -73,24 +95,34 @@ export async function migrate(
       };
     let ours: readonly string[] | undefined;
     for (const each of lines) {
-      if (row.removed && (isTyped(line) || !converts.has(each.path))) continue;
+      if (row.removed && script === undefined && (isTyped(line) || !converts.has(each.path))) continue;
       const added = addTo(each, row, row.takesValue === 'ranked' ? values.slice(0, 1) : values);
       ours ??= added;
     }
     return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };
   });
   const conversion = conversionOf(line);
-  const unread = line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
+  const unread = line.tool === 'yolo' ? [] : line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
   return {
-    lines: [
-      ...lines.map(({ words, why }) => ({ words, why })),
-      ...(conversion === undefined ? [] : [conversion]),
-    ],
+    lines: lines.map(({ words, why }) => ({ words, why })),
+    alternatives: conversion === undefined ? [] : [conversion],
     flags: [
       ...flags,
       ...unread.map((flag) => ({ flag, ours: null, why: `${line.tool} reads no such argument` })),
     ],
   };
+}
+
+/** A flag of a script that trtforge's verb has under the same name. */
+function ownFlag(
+  { flag, values }: ReadFlag,
+  written: string,
+  line: { words: string[]; path: string; options: OptionTable },
+): MigratedFlag {
+  if (!isOwn(line.options, flag))
+    return { flag: written, ours: null, why: `\`trtforge ${line.path}\` has no such option` };
+  line.words.push(flag, ...values);
+  return { flag: written, ours: written, why: 'the same' };
 }
 
 /** Adds what a flag is for a verb; what is there already, or contradicts it, is not added. */

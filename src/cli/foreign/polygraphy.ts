@@ -1,6 +1,6 @@
 import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
 
-const { bare, valued, listed, ranked } = rowsOf('polygraphy');
+const { bare, valued, listed, ranked, rest } = rowsOf('polygraphy');
 const removed = { removed: true } as const;
 const builderFlag = (flag: string) => `--builder-config flags=${flag}`;
 const shape = (value: string) => [
@@ -211,7 +211,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
     values: (value) => [value.replace(/\.json$/, '.npz')],
   }),
   ...valued('--load-outputs --load-results', null, '`trtforge compare A B` reads them'),
-  ...listed('--trt-outputs --onnx-outputs', null, "the graph's outputs are compared"),
+  ...listed('--trt-outputs --onnx-outputs', null, '`trtforge compare layers` compares the tensors inside'),
   ...ranked(
     '--providers',
     '--provider {value}',
@@ -227,9 +227,18 @@ export const polygraphyRows: readonly ForeignFlag[] = [
       }),
     },
   ),
-  ...listed('--show', '', 'all is shown but nodes (--nodes .) and weights (--weights .)', {
-    verbs: ['inspect', 'engine inspect', 'engine layers'],
-  }),
+  ...['layers', 'attrs', 'weights'].flatMap((only) =>
+    listed(
+      '--show',
+      `--${only === 'weights' ? only : 'nodes'} .`,
+      'nodes with their attributes, and weights',
+      {
+        verbs: ['inspect'],
+        only,
+      },
+    ),
+  ),
+  ...listed('--show', null, '--nodes REGEX and --weights REGEX list them'),
   ...valued('--display-as', '', 'facts of the model are shown as it is', { verbs: ['inspect'] }),
   ...valued(
     '--trt-config-script --trt-config-func-name --trt-network-func-name --data-loader-script --data-loader-func-name --trt-config-postprocess-script',
@@ -238,10 +247,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ),
   ...valued('--gen-script', null, SCRIPTS),
   ...bare('--use-subprocess --silent --super-verbose --extra-verbose', null, 'trtforge has no such setting'),
-  ...valued(
-    '--mode --direction --until --iter-artifact',
-    null,
-    'trtforge repeats no builds to find a layer: `trtforge forge` reports what stays FP32, and why',
-  ),
+  ...valued('--mode --direction --until --iter-artifact', null, '`trtforge bisect` chooses what it tries'),
+  ...rest('--check', null, '`trtforge bisect` compares with the model; --check-command judges otherwise'),
   ...bare('--verbose', '--verbose', 'the same'),
 ];

@@ -33,22 +33,43 @@ export function stepsOf(line: ForeignLine): readonly Step[] {
   const steps = untypedSteps(line);
   const build = steps.find(({ path }) => path === 'build');
   const [model] = build?.args ?? [];
-  const codes = quantizationOf(line);
-  if (model === undefined || codes?.hasTable !== true) return steps;
-  const converted = `${stem(model)}.${codes.id}.onnx`;
+  const id = convertedFirst(line);
+  if (model === undefined || id === undefined) return steps;
+  const converted = `${stem(model)}.${id}.onnx`;
   return [
     {
       path: 'convert',
       args: [model, '-o', converted],
-      why: 'converts the model, by the ranges of the table',
+      why: 'converts the model, by the ranges of the table or with the nodes that stay FP32',
     },
     ...steps.map((step) => (step === build ? { ...step, args: [converted, ...step.args.slice(1)] } : step)),
   ];
 }
 
+/** The type that a flag of the line names. */
+const castTo = (line: ForeignLine): FormatId | undefined => formatIds.find((id) => has(line, `--${id}`));
+
+/** What a model is converted to by a line of its own before it is built: `build` has neither ranges nor single nodes as options. */
+export function convertedFirst(line: ForeignLine): FormatId | undefined {
+  const codes = quantizationOf(line);
+  if (codes?.hasTable === true) return codes.id;
+  if (codes !== undefined || isTyped(line) || !has(line, '--layerPrecisions')) return undefined;
+  return castTo(line) ?? (has(line, '--best') ? defaultFormat.id : undefined);
+}
+
 function untypedSteps(line: ForeignLine): readonly Step[] {
   if (line.tool === 'trtexec') return trtexecSteps(line);
-  if (line.tool === 'modelopt') return [autocastStep(line)];
+  if (line.tool === 'modelopt') return [modeloptStep(line)];
+  if (line.tool === 'yolo') return [yoloStep(line)];
+  if (line.tool.endsWith(' script'))
+    return [
+      {
+        path: line.verb,
+        // Streams are recorded from ONNX, which no flag of the script names.
+        args: line.verb === 'stream record' ? ['MODEL.onnx'] : [],
+        why: 'does the work of the script',
+      },
+    ];
   const [input] = line.inputs;
   if (input === undefined) throw noEquivalent(line, 'it names no file');
   switch (line.verb) {
@@ -59,7 +80,11 @@ function untypedSteps(line: ForeignLine): readonly Step[] {
     case 'inspect model':
       return [
         !isEngine(input)
-          ? { path: 'inspect', args: [input], why: 'inputs, outputs, operators and findings of the model' }
+          ? {
+              path: 'inspect',
+              args: [input, ...shownOf(line)],
+              why: 'inputs, outputs, operators and findings of the model',
+            }
           : has(line, '--show')
             ? { path: 'engine layers', args: [input], why: 'layers of the engine, on its GPU' }
             : { path: 'engine inspect', args: [input], why: 'version, passport and header of the plan' },
@@ -83,15 +108,10 @@ function untypedSteps(line: ForeignLine): readonly Step[] {
         '`trtforge engine layers` reports tactics, `trtforge engine diff` compares them',
       );
     case 'debug precision':
-      return [
-        {
-          path: 'forge',
-          args: [input, '--precision', defaultFormat.id],
-          why: 'converts, builds, compares and reports; nodes that lose precision stay FP32 by keep-nodes in trtforge.config.yaml',
-        },
-      ];
+    case 'debug reduce':
+      return bisectSteps(line, input);
     default:
-      throw noEquivalent(line, 'trtforge neither edits graphs nor reduces models');
+      throw noEquivalent(line, 'trtforge does not edit graphs');
   }
 }
 
@@ -103,6 +123,8 @@ const profileArgs = (profiles: readonly string[]) => profiles.flatMap((profile) 
 function trtexecSteps(line: ForeignLine): readonly Step[] {
   const [onnx, load] = [lastValue(line, '--onnx'), lastValue(line, '--loadEngine')];
   const shapes = valuesOf(line, '--shapes');
+  if (onnx === undefined && load === undefined && has(line, '--deploy', '--model', '--uff', '--uffInput'))
+    throw noEquivalent(line, 'Caffe and UFF models are gone since TensorRT 9: export the network to ONNX');
   if (onnx === undefined && load === undefined)
     throw noEquivalent(line, 'it names neither a model (--onnx) nor an engine (--loadEngine)');
   if (load !== undefined && has(line, '--getPlanVersionOnly'))
@@ -150,18 +172,99 @@ function trtexecSteps(line: ForeignLine): readonly Step[] {
           },
         ]
       : [];
-  return [...build, ...bench, ...outputs];
+  const layers: readonly Step[] =
+    onnx !== undefined && has(line, ...MARKED) ? [layersStep(engine, onnx)] : [];
+  return [...build, ...bench, ...outputs, ...layers];
 }
 
-function autocastStep(line: ForeignLine): Step {
+const MARKED = [
+  '--markDebug',
+  '--saveDebugTensors',
+  '--saveAllDebugTensors',
+  '--markUnfusedTensorsAsDebugTensors',
+];
+
+const layersStep = (engine: string, model: string): Step => ({
+  path: 'compare layers',
+  args: [engine, '--against', model],
+  why: 'compares the tensors inside, and names the first that diverges',
+});
+
+/** Converts, and finds the nodes that make the converted model fail; a reduced model that still fails is among the results. */
+function bisectSteps(line: ForeignLine, model: string): readonly Step[] {
+  const id = castTo(line) ?? defaultFormat.id;
+  const converted = `${stem(model)}.${id}.onnx`;
+  const check = valuesOf(line, '--check');
+  const judged = check.map((word) => (/polygraphy_debug\.(?:engine|onnx)$/.test(word) ? '{}' : word));
+  const own = check[0] === undefined || check[0] === 'polygraphy';
+  const command = judged.includes('{}') ? judged : [...judged, '{}'];
+  return [
+    { path: 'convert', args: [model, '-o', converted], why: 'converts the model' },
+    {
+      path: 'bisect',
+      args: [
+        ...[converted, '--against', model, '-o', `${stem(model)}.bisect`],
+        ...(own ? [] : ['--check-command', command.join(' ')]),
+      ],
+      why: 'finds the nodes that have to stay FP32, and writes a reduced model that still fails',
+    },
+  ];
+}
+
+function shownOf(line: ForeignLine): readonly string[] {
+  const shown = valuesOf(line, '--show');
+  return [
+    ...(shown.includes('layers') || shown.includes('attrs') ? ['--nodes', '.'] : []),
+    ...(shown.includes('weights') ? ['--weights', '.'] : []),
+  ];
+}
+
+/** `yolo export model=m.pt format=engine half=True`: Ultralytics writes the ONNX file, which is built. */
+function yoloStep(line: ForeignLine): Step {
+  const settings = new Map(
+    line.inputs.map((word): [string, string] => {
+      const [name = '', value = ''] = word.split('=', 2);
+      return [name, value];
+    }),
+  );
+  const [model, format = 'torchscript'] = [settings.get('model'), settings.get('format')];
+  if (line.verb !== 'export' || model === undefined || !/^(?:engine|onnx)$/.test(format))
+    throw noEquivalent(line, 'only yolo export model=… format=engine is translated');
+  const isOn = (name: string) => /^(?:true|1)$/i.test(settings.get(name) ?? '');
+  const precision = isOn('int8') ? 'int8' : isOn('half') ? defaultFormat.id : undefined;
+  const kept = line.inputs.filter(
+    (word) => !/^(?:format|half|int8|workspace|data|device|simplify)=/.test(word),
+  );
+  const [batch, workspace, device] = ['batch', 'workspace', 'device'].map((name) => settings.get(name));
+  return {
+    path: 'build',
+    args: [
+      ...[`${stem(model)}.onnx`, '-o', `${stem(model)}.engine`],
+      ...(precision === undefined ? [] : ['--precision', precision]),
+      ...(precision === 'int8' ? ['--calibration', SAMPLES] : []),
+      ...(isOn('dynamic') ? ['--batch', batch === undefined ? '1/8/32' : `1/${batch}/${batch}`] : []),
+      ...(workspace === undefined ? [] : ['--workspace', `${workspace}G`]),
+      ...(device !== undefined && /^\d+$/.test(device) ? ['--device', device] : []),
+    ],
+    why: `builds what \`${['yolo export', ...kept, 'format=onnx'].join(' ')}\` writes first`,
+  };
+}
+
+function modeloptStep(line: ForeignLine): Step {
   const model = lastValue(line, '--onnx_path', '--onnx');
   if (model === undefined) throw noEquivalent(line, 'it names no model (--onnx_path)');
-  const type = lastValue(line, '--low_precision_type') ?? defaultFormat.id;
+  const isQuantized = line.verb === 'quantization';
+  const type =
+    lastValue(line, '--low_precision_type', '--quantize_mode') ?? (isQuantized ? 'int8' : defaultFormat.id);
+  const asked = isQuantized && !has(line, '--quantize_mode') ? ['--precision', type] : [];
+  const hasSamples = has(line, '--calibration_data') || type.startsWith('int4');
   return {
     path: 'convert',
     args: [
       ...[model, '-o', lastValue(line, '--output_path') ?? `${stem(model)}.${type}.onnx`],
-      ...(has(line, '--keep_io_types') ? [] : ['--io-types', 'convert']),
+      ...asked,
+      ...(isQuantized && !hasSamples ? ['--calibration', SAMPLES] : []),
+      ...(isQuantized || has(line, '--keep_io_types') ? [] : ['--io-types', 'convert']),
     ],
     why: 'converts the model; what stays FP32 is listed with the rule',
   };
@@ -207,6 +310,7 @@ function runSteps(line: ForeignLine, input: string): readonly Step[] {
     args: [input, '-o', engine, ...buildProfiles(line)],
     why: 'builds the engine, or finds it in the store',
   };
+  const marks = has(line, '--trt-outputs', '--onnx-outputs') && builds;
   const verify: Step = {
     path: 'verify',
     args: [engine, '--against', input, ...shapes],
@@ -220,8 +324,9 @@ function runSteps(line: ForeignLine, input: string): readonly Step[] {
   const compares = builds && has(line, '--onnxrt');
   return [
     ...(builds ? [build] : []),
-    ...(compares ? [verify] : []),
-    ...(!compares || outputs !== undefined ? [run] : []),
+    ...(compares && !marks ? [verify] : []),
+    ...(marks ? [layersStep(engine, input)] : []),
+    ...((!compares && !marks) || outputs !== undefined ? [run] : []),
     ...(golden === undefined || outputs === undefined
       ? []
       : [{ path: 'compare', args: [outputs, golden], why: 'compares with the recorded outputs' }]),
@@ -258,10 +363,11 @@ export function conversionOf(
 ): { readonly words: readonly string[]; readonly why: string } | undefined {
   const model = lastValue(line, '--onnx') ?? line.inputs[0];
   const removed = line.flags.filter(({ row }) => row?.removed).map(({ flag }) => flag);
+  if (line.tool !== 'trtexec' && line.verb.startsWith('debug')) return undefined;
   if (line.tool === 'modelopt' || removed.length === 0 || model === undefined || isEngine(model))
     return undefined;
   const codes = quantizationOf(line);
-  if (isTyped(line) || codes?.hasTable === true) return undefined;
+  if (isTyped(line) || convertedFirst(line) !== undefined) return undefined;
   const type = formatIds.find((id) => removed.includes(`--${id}`)) ?? defaultFormat.id;
   const { id, words } = codes ?? { id: type, words: ['--precision', type] };
   return {

@@ -5,7 +5,7 @@ import { trtexecRows } from './trtexec.js';
 
 const autocast = rowsOf('modelopt');
 
-/** Flags of `python -m modelopt.onnx.autocast`. */
+/** Flags of `python -m modelopt.onnx.autocast` and `modelopt.onnx.quantization`. */
 const modeloptRows: readonly ForeignFlag[] = [
   ...autocast.valued('--onnx_path --onnx', '{value}', 'the model is an argument', {
     verbs: ['convert', 'build', 'forge'],
@@ -28,15 +28,29 @@ const modeloptRows: readonly ForeignFlag[] = [
     null,
     '--convert-ops names operators; single nodes are not forced',
   ),
+  ...autocast.valued('--quantize_mode', '--precision {value}', 'the same; 4-bit weights are int4, nvfp4', {
+    values: (value) => (/^(?:int8|fp8)$/.test(value) ? [value] : value.startsWith('int4') ? ['int4'] : null),
+  }),
+  ...autocast.valued('--calibration_method', '--calibration-method {value}', 'how ranges are chosen', {
+    values: (value) => (value === 'entropy' || value === 'max' ? [value] : null),
+  }),
+  ...autocast.valued('--high_precision_dtype', '--high-precision {value}', 'what is around quantized nodes', {
+    values: (value) => (/^(?:fp16|bf16|fp32)$/.test(value) ? [value] : null),
+  }),
+  ...autocast.listed(
+    '--op_types_to_quantize --nodes_to_quantize',
+    null,
+    'everything that gains is quantized; `trtforge convert advise` chooses',
+  ),
   ...autocast.valued('--init_max', '--init-max {value}', 'the same'),
   ...autocast.valued('--data_max', '--data-max {value}', 'the same; it needs --calibration'),
   ...autocast.valued('--max_depth_of_reduction', '--max-reduction-depth {value}', 'the same'),
   ...autocast.valued(
     '--calibration_data',
     '--calibration {value}',
-    'one npz of inputs; Polygraphy JSON is not read',
+    'npz or npy; Polygraphy JSON is not read',
     {
-      values: (value) => (value.endsWith('.npz') ? [value] : null),
+      values: (value) => (/\.np[yz]$/.test(value) ? [value] : null),
     },
   ),
   ...autocast.bare(

@@ -23,10 +23,18 @@ const CALIBRATED = 'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in th
 const TYPED =
   'TensorRT 11 removed types of single layers: the graph has them; `trtforge convert --keep-nodes REGEX` keeps nodes FP32';
 const FILES = '`trtforge run ENGINE … -o outputs.npz` writes outputs, with their types and shapes';
-const DEBUG = '`trtforge verify` finds the outputs that differ; inner tensors are not written';
+const DEBUG = '`trtforge compare layers` compares the tensors inside, and writes none';
 const TUNING = 'trtforge does not search build routes';
 const ACCURACY = '`trtforge verify ENGINE --against MODEL` compares outputs';
 const DLA = 'trtforge does not build for DLA';
+
+/** `/ln/Pow:fp32,/b*:fp32`, as trtexec names layers, as regular expressions of nodes; null where another type is requested. */
+function keptNodes(value: string): readonly string[] | null {
+  const names = value.split(',').map((part) => /^(.+):fp32$/.exec(part)?.[1]);
+  return names.every((name) => name !== undefined)
+    ? names.map((name) => `^${name.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '.*')}$`)
+    : null;
+}
 
 /** Every flag of trtexec that people and scripts write, 8.6 to 11.1. */
 export const trtexecRows: readonly ForeignFlag[] = [
@@ -71,11 +79,18 @@ export const trtexecRows: readonly ForeignFlag[] = [
     removed,
   ),
   ...bare('--int8 --fp8 --int4', null, QUANTIZED, removed),
-  ...bare('--best', null, `TensorRT 11 removed weak typing. ${QUANTIZED}`, removed),
+  ...bare(
+    '--best',
+    '--precision fp16',
+    'the fastest types without samples; with them: --precision int8 --calibration SAMPLES',
+    removed,
+  ),
   ...bare('--stronglyTyped', '', "builds are strongly typed: the graph's types decide", { verbs: builds }),
   ...valued('--calib', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
   ...valued('--calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib', null, CALIBRATED, removed),
-  ...valued('--layerPrecisions --layerOutputTypes --precisionConstraints', null, TYPED, removed),
+  ...valued('--layerPrecisions', '--keep-nodes {value}', TYPED, { ...removed, values: keptNodes }),
+  ...valued('--layerOutputTypes', null, TYPED, removed),
+  ...valued('--precisionConstraints', '', 'the types of the graph are obeyed', { verbs: builds }),
   ...valued('--layerDeviceTypes --useDLACore --reportCapabilityDLA --adjustForDLA', null, DLA),
   ...valued(
     '--inputIOFormats --outputIOFormats',

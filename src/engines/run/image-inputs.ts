@@ -1,28 +1,37 @@
 import { TrtforgeError } from '../../errors.js';
 import { type Preprocessing, preprocessings } from '../../formats/images/preprocess.js';
+import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { Binding } from '../runtime/session.js';
 import { startImageThreads } from './image-threads.js';
 import type { ImageInput, PreparedImage } from './prepared-image.js';
 
-/** Finds the input that takes images. Throws TF_SESSION_BINDING where there is not exactly one of shape [1, 3, height, width] of floats. */
+/** Finds the input that takes images. Throws TF_SESSION_BINDING where there is not exactly one of floats of shape [1, 3, height, width] or [1, height, width, 3]. */
 function imageInput(inputs: readonly Binding[]): ImageInput {
   const reject = (why: string) =>
     new TrtforgeError('TF_SESSION_BINDING', `The network cannot be run on images: ${why}.`, {
-      remedy: 'Images are for networks with one float input [1, 3, height, width].',
+      remedy: 'Images are for networks with one float input [1, 3, height, width] or [1, height, width, 3].',
       details: { inputs },
     });
   const [input, ...others] = inputs;
   if (input === undefined || others.length > 0) throw reject(`it has ${inputs.length} inputs`);
-  const shape = input.shape;
-  if (shape?.length !== 4) throw reject(`${input.name} does not have 4 dimensions`);
-  const [batch, channels] = shape;
+  const { shape } = input;
+  const axes = imageLayout(shape);
+  if (shape === null || axes === null) throw reject(`${input.name} does not have 4 dimensions`);
+  const batch = shape[0];
+  const channels = shape[axes.channels];
   if (typeof batch === 'number' && batch > 1) throw reject(`its batch is fixed at ${batch}`);
   if (typeof channels === 'number' && channels !== 3) throw reject(`${input.name} has ${channels} channels`);
   if (input.dtype !== 'float32' && input.dtype !== 'float16' && input.dtype !== 'bfloat16')
     throw reject(`${input.name} is ${input.dtype}`);
   const size = (dim: Exclude<Binding['shape'], null>[number] | undefined) =>
     typeof dim === 'number' && dim > 0 ? dim : null;
-  return { name: input.name, dtype: input.dtype, height: size(shape[2]), width: size(shape[3]) };
+  return {
+    name: input.name,
+    dtype: input.dtype,
+    layout: axes.layout,
+    height: size(shape[axes.height]),
+    width: size(shape[axes.width]),
+  };
 }
 
 /** How images are prepared for a network with these inputs, at its own size or, where it leaves that open, at `imgsz` pixels. */

@@ -1,5 +1,11 @@
 import { readImage } from '../../formats/images/image.js';
-import { type Placement, type Preprocessing, preprocess } from '../../formats/images/preprocess.js';
+import {
+  channelsLast,
+  type Placement,
+  type Preprocessing,
+  preprocess,
+} from '../../formats/images/preprocess.js';
+import type { ImageLayout } from '../../formats/onnx/image-layout.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../formats/tensor/values.js';
@@ -8,6 +14,7 @@ import { float32Values, floatTensor } from '../../formats/tensor/values.js';
 export interface ImageInput {
   readonly name: string;
   readonly dtype: Dtype;
+  readonly layout: ImageLayout['layout'];
   /** null where the model leaves it open. */
   readonly width: number | null;
   readonly height: number | null;
@@ -38,7 +45,8 @@ export async function prepareImage(
 ): Promise<PreparedImage> {
   const image = await readImage(path);
   const started = performance.now();
-  const { tensor, placement } = preprocess(image, preprocessing);
+  const { tensor: planes, placement } = preprocess(image, preprocessing);
+  const tensor = input.layout === 'NHWC' ? channelsLast(planes) : planes;
   const ms = performance.now() - started;
   const fed =
     input.dtype === 'float32'

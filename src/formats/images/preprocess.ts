@@ -112,6 +112,16 @@ function canvasTensor(image: Image, how: Preprocessing, left: number, top: numbe
   return { dtype: 'float32', shape: [1, 3, height, width], bytes: new Uint8Array(values.buffer) };
 }
 
+/** The same picture `[1, height, width, 3]`, for networks that take NHWC. */
+export function channelsLast({ dtype, shape, bytes }: Tensor): Tensor {
+  const [, channels = 0, height = 0, width = 0] = shape;
+  const planes = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+  const values = new Float32Array(planes.length);
+  for (let channel = 0, from = 0; channel < channels; channel++)
+    for (let to = channel; to < values.length; to += channels) values[to] = planes[from++]!;
+  return { dtype, shape: [1, height, width, channels], bytes: new Uint8Array(values.buffer) };
+}
+
 /** The value of each level: float32 arithmetic in the order in which numpy does it. */
 function levels(mean: number, std: number): Float32Array {
   const { fround } = Math;

@@ -6,6 +6,7 @@ import { lintModel } from './lint/lint.js';
 import { type OnnxModel, openModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
 import type { TensorProto } from './onnx_pb.js';
+import { inferShapes } from './shapes/infer.js';
 import { factsAsWritten, feedInputs } from './value-facts.js';
 import { tensorFacts } from './weight.js';
 
@@ -23,7 +24,7 @@ export function factsOfModel(path: string): ModelFacts {
 }
 
 /** The same for a model that is open already. */
-export function modelFacts(model: OnnxModel): ModelFacts {
+export function modelFacts(model: OnnxModel, inferred = inferShapes(model)): ModelFacts {
   const { proto } = model;
   const graph = proto.graph!;
   const all = [...visitGraphs(proto)];
@@ -53,7 +54,7 @@ export function modelFacts(model: OnnxModel): ModelFacts {
     ),
     sparseInitializers: sparse,
     externalFiles: externalFiles(tensors, model),
-    findings: lintModel(model, all, tensors),
+    findings: lintModel(model, all, tensors, inferred),
   };
 }
 

@@ -22,7 +22,9 @@ export function channelAxis(shape: Shape): 1 | 3 | undefined {
 /** NHWC where only the last dimension can be channels; NCHW for any other four dimensions. null for another rank, which is no batch of pictures. */
 export function imageLayout(shape: Shape): ImageLayout | null {
   if (shape?.length !== 4) return null;
-  return channelAxis(shape) === 3
+  const [, second, , last] = shape;
+  const axis = channelAxis(shape) ?? (typeof second === 'number' && typeof last !== 'number' ? 3 : 1);
+  return axis === 3
     ? { layout: 'NHWC', channels: 3, height: 1, width: 2 }
     : { layout: 'NCHW', channels: 1, height: 2, width: 3 };
 }

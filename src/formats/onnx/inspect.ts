@@ -40,7 +40,7 @@ export async function inspectModel(
     const sizes = requestedSizes(feedInputs(graph!).map(valueFacts), shapes);
     const inferred = inferShapes(model, shapes, sizes);
     const facts = {
-      ...modelFacts(model),
+      ...modelFacts(model, inferred),
       cost: costFacts(inferred),
       ...(nodes === undefined ? {} : { nodeList: listNodes(model, nodes, inferred) }),
       ...(weights === undefined ? {} : { weightList: await listWeights(model, weights, context.signal) }),

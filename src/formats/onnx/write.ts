@@ -4,6 +4,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { bytesSource } from '../../base/files/byte-source.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
 import { assertMayReplace, assertNotInput, protectingInputs } from '../../base/files/user-files.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import { dtypes } from '../tensor/dtype.js';
@@ -47,7 +48,7 @@ class WriteProgress {
     this.#untilTurn = TURN_BYTES;
     this.#emit({ type: 'progress', phase: 'write', done: this.#done, total: this.#total });
     await new Promise((resolve) => setImmediate(resolve));
-    if (this.#signal?.aborted) throw new TrtforgeError('TF_CANCELLED', 'Writing the model was cancelled.');
+    throwIfCancelled(this.#signal, 'writing the model');
   }
 }
 

@@ -28,6 +28,8 @@ export const conversionSchema = z.object({
   /** Opset of the default domain, before and after. */
   opset: z.object({ before: count, after: count, reason: z.string().nullable() }),
   functionsInlined: count,
+  /** Stored integers behind a Cast that a DequantizeLinear reads now; results of older versions lack it. */
+  codesDequantized: count.optional(),
   /** Nodes of the graph and its bodies. `untouched`: nothing in them was FP32. */
   nodes: z.object({ total: count, converted: count, kept: count, untouched: count }),
   convertedOps: z.record(z.string(), count),

@@ -7,10 +7,12 @@ import { type OnnxModel, openModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
 import { declaredType } from '../onnx/value-type.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
+import { assertConverted } from './assert-converted.js';
 import { CALIBRATION_LOG, type Calibrate } from './calibrate/ranges.js';
 import type { ConversionResult } from './conversion.js';
+import { dequantizeCodes } from './dequantize-codes.js';
 import { operatorName } from './flow.js';
-import type { FormatId } from './formats/index.js';
+import type { FloatFormatId, FormatId } from './formats/index.js';
 import { inlineFunctions } from './inline-functions.js';
 import { normalise } from './normalise.js';
 import { type ConversionOptions, type ResolvedConversion, resolveConversion } from './options.js';
@@ -37,8 +39,8 @@ export interface ConvertContext {
 /**
  * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
  * A calibration is run first. Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
- * Throws what opening, reading and writing models throw, TF_ONNX_GRAPH_INVALID if the original is not well typed, TF_CANCELLED, and TF_INTERNAL if the result
- * would not be.
+ * Throws what opening, reading and writing models throw, TF_ONNX_GRAPH_INVALID if the original is not well typed, TF_NOT_CONVERTIBLE and TF_NOT_QUANTIZABLE if
+ * no node of it gets the precision, TF_CANCELLED, and TF_INTERNAL if the result would not be well typed.
  */
 export async function convertModel(
   inputPath: string,
@@ -76,9 +78,7 @@ async function convert(
     const interfaceBefore = interfaceTypes(model.proto.graph);
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
     assertWellTyped(inputPath, model.proto);
-    const functionsInlined = inlineFunctions(model.proto);
-    declarePlugins(model.proto, asked.pluginTypes);
-    normalise(model.proto);
+    const functionsInlined = prepare(model.proto, asked);
     const calibrate = calibration?.calibrate;
     const quantized =
       asked.quantization &&
@@ -86,24 +86,33 @@ async function convert(
         emit,
         signal,
       }));
+    const dequantized = dequantizeCodes(model);
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
     const plan = await inPhase('plan', emit, () =>
       planConversion(model, resolved, context, quantized?.additions),
     );
+    const wouldConvert = (other: FloatFormatId) =>
+      convertsSome(inputPath, resolveConversion(other, options, observed), context);
+    await assertConverted({ path: inputPath, plan, quantized, wouldConvert }, resolved);
     checkTypes(inputPath, model.proto);
     const streams = conversionStreams(model, plan, quantized);
     const written = await inPhase('write', emit, () =>
       writeModel(
         model,
         outputPath,
-        { replacements: streams, externalData: options.externalData, signal },
+        {
+          replacements: new Map([...streams, ...dequantized.replacements]),
+          externalData: options.externalData,
+          signal,
+        },
         emit,
       ),
     );
     return {
       ...summary(plan, resolved),
       functionsInlined,
+      codesDequantized: dequantized.count,
       quantization: quantizationSummary(quantized, resolved, calibration?.method),
       calibration: calibration?.facts?.() ?? null,
       schema: 'trtforge.convert/1',
@@ -122,6 +131,31 @@ async function convert(
       warnings: [...warned, ...warningsOf(plan, resolved, quantized)],
       ms: performance.now() - started,
     };
+  } finally {
+    model.close();
+  }
+}
+
+/** Writes the model so that the rules know its spelling; returns how many calls of functions were replaced. */
+function prepare(proto: ModelProto, { pluginTypes }: ResolvedConversion): number {
+  const functionsInlined = inlineFunctions(proto);
+  declarePlugins(proto, pluginTypes);
+  normalise(proto);
+  return functionsInlined;
+}
+
+/** Whether a conversion would convert a node; it writes nothing. */
+async function convertsSome(
+  path: string,
+  options: ResolvedConversion,
+  context: ConvertContext,
+): Promise<boolean> {
+  const model = openModel(path);
+  try {
+    prepare(model.proto, options);
+    dequantizeCodes(model);
+    const { flow, decisions } = await planConversion(model, options, context);
+    return flow.operations.some((operation) => decisions.of(operation).kind === 'convert');
   } finally {
     model.close();
   }

@@ -1,13 +1,15 @@
-import { create } from '@bufbuild/protobuf';
+import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { attributeOf } from '../onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
   type GraphProto,
   type NodeProto,
+  type NodeProtoSchema,
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
+import type { Shape } from '../onnx/shapes/call.js';
 
 /** What a change may do to the graph around the node. */
 export interface ChangeContext {
@@ -17,8 +19,12 @@ export interface ChangeContext {
   floats(values: readonly number[], dims: readonly bigint[]): string;
   /** The values of a constant of floats; undefined for anything else. */
   constant(name: string): readonly number[] | undefined;
-  /** The rank of a value where the model states it. */
-  rank(name: string): number | undefined;
+  /** The shape of the node's first output; undefined where not even the rank is known. */
+  shape(): Shape | undefined;
+  /** A name that no value has. */
+  name(stem: string): string;
+  /** Adds a node in front of the node or behind it. */
+  insert(place: 'front' | 'behind', node: MessageInitShape<typeof NodeProtoSchema>): void;
 }
 
 /** A change of an operator's meaning or spelling between two opsets. */
@@ -69,10 +75,16 @@ export function addConstant(
   stem: string,
   constant: Pick<TensorProto, 'dims' | 'dataType' | 'rawData'>,
 ): string {
+  const name = freeName(names, stem);
+  graph.initializer.push(create(TensorProtoSchema, { name, ...constant }));
+  return name;
+}
+
+/** A name that is not among the names, to which it is added. */
+export function freeName(names: Set<string>, stem: string): string {
   let name = stem;
   for (let count = 2; names.has(name); count++) name = `${stem}_${count}`;
   names.add(name);
-  graph.initializer.push(create(TensorProtoSchema, { name, ...constant }));
   return name;
 }
 

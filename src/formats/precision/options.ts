@@ -91,8 +91,8 @@ export interface ConversionOptions {
   readonly calibration?: Calibration;
   /** What everything but the pairs becomes where the precision is a quantized one; default: FP16. */
   readonly rest?: RestId;
-  /** Whether a model of which nothing can be quantized becomes what `rest` states, with a warning; default: an error. */
-  readonly allowUnquantized?: boolean;
+  /** Whether a model of which no node gets the precision is written all the same, with a warning; default: an error. */
+  readonly allowUnconverted?: boolean;
 }
 
 /** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */
@@ -112,7 +112,7 @@ export interface ResolvedConversion {
   readonly ranges: ReadonlyMap<string, ValueRange> | undefined;
   /** What is quantized to and what the rest becomes, where the precision is a quantized one. `format` is the floating-point format of the rest. */
   readonly quantization: ResolvedQuantization | undefined;
-  readonly allowUnquantized: boolean;
+  readonly allowUnconverted: boolean;
 }
 
 interface ResolvedQuantization {
@@ -153,6 +153,6 @@ export function resolveConversion(
     maxReductionDepth: options.maxReductionDepth,
     ranges,
     quantization: quantized && { format: quantized, rest },
-    allowUnquantized: options.allowUnquantized ?? false,
+    allowUnconverted: options.allowUnconverted ?? false,
   };
 }

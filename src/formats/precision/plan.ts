@@ -1,3 +1,4 @@
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
@@ -26,6 +27,7 @@ import { angleArithmetic, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
 import { rangeArithmetic, type WeightAt } from './value-ranges.js';
+import { valueShapes } from './value-shapes.js';
 import { type WeightFacts, weightFacts } from './weight-facts.js';
 
 /** What was decided and done to the messages of the model; the weights are still to be converted. */
@@ -92,6 +94,7 @@ export async function planConversion(
     variance: varianceArithmetic(flow),
     ranges: rangeArithmetic(flow, { ...options, masks, weights }),
     alreadyTyped: alreadyTyped(flow),
+    shapeOf: valueShapes(model),
   };
   const decisions = decide(flow, facts);
   const inserted = insertCasts(flow, decisions, options, masks);
@@ -130,7 +133,7 @@ function raiseWhereNeeded(
   const flow = readFlow(model.proto);
   const needed = alreadyTyped(flow) === undefined ? neededOpset(flow, options) : undefined;
   if (needed === undefined) return {};
-  const obstacle = raiseOpset(model.proto, needed.to);
+  const obstacle = raiseOpset(model, needed.to);
   if (obstacle === undefined) return { reason: needed.reason };
   return { obstacle: `${needed.reason}, but the opset cannot be raised: ${obstacle}.` };
 }
@@ -169,8 +172,7 @@ async function readWeights(
     .filter(({ tensor }) => tensor !== undefined && !rounded.has(tensor))
     .filter(({ tensor }) => isWhole || tensor?.dims.every((size) => size === 1n));
   for (const [index, value] of candidates.entries()) {
-    if (context.signal?.aborted)
-      throw new TrtforgeError('TF_CANCELLED', 'Reading the weights was cancelled.');
+    throwIfCancelled(context.signal, 'reading the weights');
     found.set(value, weightFacts(model.weight(value.tensor as TensorProto)));
     if (index % 16 === 15) {
       context.emit?.({ type: 'progress', phase: 'plan', done: index + 1, total: candidates.length });

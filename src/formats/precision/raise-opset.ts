@@ -1,15 +1,18 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { inferDtypes } from '../onnx/dtype-inference.js';
+import type { ModelLike } from '../onnx/model.js';
 import { attributeOf } from '../onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
   type GraphProto,
   GraphProtoSchema,
-  type ModelProto,
   type NodeProto,
+  NodeProtoSchema,
 } from '../onnx/onnx_pb.js';
 import { firstOpset, plainDomain } from '../onnx/operators.js';
+import type { Shape } from '../onnx/shapes/call.js';
+import { inferShapes } from '../onnx/shapes/infer.js';
 import { type Flow, operatorName } from './flow.js';
 import {
   addConstant,
@@ -18,6 +21,7 @@ import {
   type ChangeContext,
   constantFloats,
   dropAttribute,
+  freeName,
   oldOpsetChanges,
 } from './old-opset-changes.js';
 import { keptByDefault } from './operator-traits.js';
@@ -72,47 +76,78 @@ export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | un
  * Moves a model to a newer opset of the default domain, rewriting the operators whose spelling changed. Where one of them has no equivalent in the newer
  * opset, the model stays as it is and the obstacle is returned.
  */
-export function raiseOpset(model: ModelProto, to: number): string | undefined {
-  const domain = model.opsetImport.find((entry) => plainDomain(entry.domain) === '');
+export function raiseOpset(model: ModelLike, to: number): string | undefined {
+  const { proto } = model;
+  const domain = proto.opsetImport.find((entry) => plainDomain(entry.domain) === '');
   const from = Number(domain?.version ?? 0);
-  if (model.graph === undefined || domain === undefined || from < OLDEST)
+  if (proto.graph === undefined || domain === undefined || from < OLDEST)
     return `values broadcast by other rules before opset ${OLDEST}`;
-  if (model.functions.length > 0) return 'the model has functions of another opset';
-  const original = model.graph;
+  if (proto.functions.length > 0) return 'the model has functions of another opset';
+  const original = proto.graph;
+  const raising: Raising = { from, to, shapes: shapesOf(model) };
   const graph = clone(GraphProtoSchema, original);
-  const obstacle = raiseGraph(graph, from, to, new Set(allNames(graph)));
+  const obstacle = raiseGraph(graph, original, raising, new Set(allNames(graph)));
   if (obstacle !== undefined) return obstacle;
-  model.graph = graph;
+  proto.graph = graph;
   domain.version = BigInt(to);
   // An operator that ONNX does not define yet may be a custom one, and clash with the one that ONNX defines by then.
-  const [clash] = inferDtypes(model).violations;
+  const [clash] = inferDtypes(proto).violations;
   if (clash !== undefined) {
-    model.graph = original;
+    proto.graph = original;
     domain.version = BigInt(from);
     return `${clash.where}: ${clash.message}`;
   }
   // Callers hold messages of the graph: what the copy showed to be possible is done to the graph itself.
-  model.graph = original;
-  raiseGraph(original, from, to, new Set(allNames(original)));
+  proto.graph = original;
+  raiseGraph(original, original, raising, new Set(allNames(original)));
   const ir = irVersions.find(([opset]) => to >= opset)?.[1] ?? 0n;
-  if (model.irVersion < ir) model.irVersion = ir;
+  if (proto.irVersion < ir) proto.irVersion = ir;
   return undefined;
 }
 
-function raiseGraph(graph: GraphProto, from: number, to: number, names: Set<string>): string | undefined {
-  const context = contextOf(graph, names);
-  for (const node of graph.node) {
-    for (const { g: body } of node.attribute) {
-      const obstacle = body === undefined ? undefined : raiseGraph(body, from, to, names);
+interface Raising {
+  readonly from: number;
+  readonly to: number;
+  /** The shape of a node's first output in the model as it was; undefined where not even the rank is known. */
+  readonly shapes: (node: NodeProto) => Shape | undefined;
+}
+
+/** Shapes are inferred when the first change asks for one. */
+function shapesOf(model: ModelLike): Raising['shapes'] {
+  let nodes: ReturnType<typeof inferShapes>['nodes'] | undefined;
+  return (node) => {
+    nodes ??= inferShapes(model).nodes;
+    return nodes.get(node)?.shapes[0];
+  };
+}
+
+/** `read` is the graph that shapes are known of: the graph itself, or what it is a copy of. */
+function raiseGraph(
+  graph: GraphProto,
+  read: GraphProto,
+  raising: Raising,
+  names: Set<string>,
+): string | undefined {
+  const nodes: NodeProto[] = [];
+  for (const [index, node] of graph.node.entries()) {
+    const original = read.node[index]!;
+    for (const [at, { g: body }] of node.attribute.entries()) {
+      const readBody = original.attribute[at]?.g;
+      if (body === undefined || readBody === undefined) continue;
+      const obstacle = raiseGraph(body, readBody, raising, names);
       if (obstacle !== undefined) return obstacle;
     }
-    const obstacle = raiseNode(node, from, to, context);
+    const behind: NodeProto[] = [];
+    const context = contextOf(graph, names, () => raising.shapes(original), { front: nodes, behind });
+    const obstacle = raiseNode(node, raising, context);
     if (obstacle !== undefined) return `${node.opType} "${node.name || node.output[0]}": ${obstacle}`;
+    nodes.push(node, ...behind);
   }
+  graph.node = nodes;
   return undefined;
 }
 
-function raiseNode(node: NodeProto, from: number, to: number, context: ChangeContext): string | undefined {
+function raiseNode(node: NodeProto, { from, to }: Raising, context: ChangeContext): string | undefined {
   if (plainDomain(node.domain) !== '') return undefined;
   for (const change of changes) {
     if (change.at <= from || change.at > to || !change.operators.includes(node.opType)) continue;
@@ -122,14 +157,14 @@ function raiseNode(node: NodeProto, from: number, to: number, context: ChangeCon
   return undefined;
 }
 
-function contextOf(graph: GraphProto, names: Set<string>): ChangeContext {
-  const ranks = new Map<string, number>();
-  for (const { name, type } of [...graph.input, ...graph.valueInfo, ...graph.output]) {
-    const shape = type?.value.case === 'tensorType' ? type.value.value.shape : undefined;
-    if (shape !== undefined) ranks.set(name, shape.dim.length);
-  }
+function contextOf(
+  graph: GraphProto,
+  names: Set<string>,
+  shape: ChangeContext['shape'],
+  around: { readonly front: NodeProto[]; readonly behind: NodeProto[] },
+): ChangeContext {
   return {
-    rank: (name) => ranks.get(name),
+    shape,
     constant: (name) => constantFloats(graph, name),
     integers: (values) =>
       addConstant(graph, names, `axes_${values.join('_')}`, {
@@ -143,6 +178,8 @@ function contextOf(graph: GraphProto, names: Set<string>): ChangeContext {
         dataType: 1,
         rawData: new Uint8Array(Float32Array.from(values).buffer),
       }),
+    name: (stem) => freeName(names, stem),
+    insert: (place, added) => void around[place].push(create(NodeProtoSchema, added)),
   };
 }
 
@@ -160,7 +197,7 @@ const words = (text: string) => text.split(' ');
 const changes: readonly Change[] = [
   ...oldOpsetChanges,
   { at: 12, operators: ['Dropout'], apply: (node) => dropAttribute(node, 'ratio') },
-  { at: 13, operators: words('Softmax LogSoftmax Hardmax'), apply: lastAxisOnly },
+  { at: 13, operators: words('Softmax LogSoftmax Hardmax'), apply: overOneAxis },
   {
     at: 13,
     operators: words('Squeeze Unsqueeze ReduceSum'),
@@ -194,16 +231,48 @@ const changes: readonly Change[] = [
   },
 ];
 
-/** Before opset 13 a softmax ran over all axes from the given one on; the same only where that is the last. */
-function lastAxisOnly(node: NodeProto, context: ChangeContext): string | undefined {
-  const axis = attributeOf(node, 'axis');
-  const value = axis === undefined ? 1 : Number(axis.i);
-  const rank = context.rank(node.input[0] ?? '') ?? context.rank(node.output[0] ?? '');
-  if (value !== -1 && (rank === undefined || value !== rank - 1))
-    return `it runs over all axes from ${value} on, which newer opsets cannot express`;
-  if (axis !== undefined) axis.i = -1n;
-  return undefined;
+/** Before opset 13 a softmax ran over all axes from the given one on, as if they were one; from then on it runs over one axis. */
+function overOneAxis(node: NodeProto, context: ChangeContext): undefined {
+  const first = Number(attributeOf(node, 'axis')?.i ?? 1);
+  const only = first === -1 ? -1 : onlyAxis(first, context.shape());
+  dropAttribute(node, 'axis');
+  if (only === undefined) flattened(node, first, context);
+  node.attribute.push(integerAttribute('axis', only ?? -1));
 }
+
+/** The only axis from `first` on of another size than 1, counted from the end; undefined where there are several. */
+function onlyAxis(first: number, shape: Shape | undefined): number | undefined {
+  if (shape === undefined) return undefined;
+  const { length } = shape;
+  const from = first < 0 ? first + length : first;
+  const [only = length - 1, ...more] = shape.flatMap((size, axis) =>
+    axis >= from && size !== 1 ? [axis] : [],
+  );
+  return more.length > 0 ? undefined : only - length;
+}
+
+/** Makes the axes from `axis` on one in front of the node and several behind it again, which moves no value. */
+function flattened(node: NodeProto, axis: number, context: ChangeContext): void {
+  const [input = ''] = node.input;
+  const [output = ''] = node.output;
+  const [sizes = '', flat = '', result = ''] = ['shape', 'flat', 'result'].map((part) =>
+    context.name(`${output}_${part}`),
+  );
+  context.insert('front', { opType: 'Shape', input: [input], output: [sizes] });
+  context.insert('front', {
+    opType: 'Flatten',
+    input: [input],
+    output: [flat],
+    attribute: [integerAttribute('axis', axis)],
+  });
+  node.input = [flat];
+  node.output = [result];
+  context.insert('behind', { opType: 'Reshape', input: [result, sizes], output: [output] });
+}
+
+/** An attribute of one integer. */
+export const integerAttribute = (name: string, value: number) =>
+  create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) });
 
 function attributeToInput(node: NodeProto, name: string, index: number, context: ChangeContext): undefined {
   const attribute = attributeOf(node, name);
@@ -217,10 +286,7 @@ function attributeToInput(node: NodeProto, name: string, index: number, context:
 
 function splitEvenly(node: NodeProto): undefined {
   if ((node.input[1] ?? '') !== '' || attributeOf(node, 'num_outputs') !== undefined) return undefined;
-  const i = BigInt(node.output.length);
-  node.attribute.push(
-    create(AttributeProtoSchema, { name: 'num_outputs', type: AttributeProto_AttributeType.INT, i }),
-  );
+  node.attribute.push(integerAttribute('num_outputs', node.output.length));
   return undefined;
 }
 

@@ -1,15 +1,15 @@
 import { attributeOf } from '../onnx/node-types.js';
 import { smallIntegers } from '../onnx/small-integers.js';
-import { declaredShape } from './declared-shape.js';
 import type { Operation } from './flow.js';
+import type { ShapeOf } from './value-shapes.js';
 
 /**
- * How many terms are added up for one output element of a product, convolution or reduction, as far as the model states shapes;
+ * How many terms are added up for one output element of a product, convolution or reduction, as far as shapes are known;
  * undefined for other operators and unknown shapes.
  */
-export function reductionDepth(operation: Operation): number | undefined {
+export function reductionDepth(operation: Operation, shapeOf: ShapeOf): number | undefined {
   const { node, inputs } = operation;
-  const shape = (index: number) => declaredShape(inputs[index]);
+  const shape = (index: number) => shapeOf(inputs[index]);
   switch (node.opType) {
     case 'MatMul':
       return shape(1)?.at(-2) ?? shape(1)?.at(-1) ?? shape(0)?.at(-1);
@@ -32,13 +32,13 @@ export function reductionDepth(operation: Operation): number | undefined {
     case 'CumSum':
       return undefined;
     default:
-      return node.opType.startsWith('Reduce') ? reduced(operation) : undefined;
+      return node.opType.startsWith('Reduce') ? reduced(operation, shapeOf) : undefined;
   }
 }
 
-function reduced({ node, inputs }: Operation): number | undefined {
+function reduced({ node, inputs }: Operation, shapeOf: ShapeOf): number | undefined {
   if (node.opType === 'ReduceMax' || node.opType === 'ReduceMin') return undefined;
-  const shape = declaredShape(inputs[0]);
+  const shape = shapeOf(inputs[0]);
   if (shape === undefined) return undefined;
   const axes = attributeOf(node, 'axes')?.ints.map(Number) ?? smallIntegers(inputs[1]?.tensor);
   if (axes === undefined && inputs[1] !== undefined) return undefined;

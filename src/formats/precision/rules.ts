@@ -9,6 +9,7 @@ import { reductionDepth } from './reduction-depth.js';
 import { requestedRules } from './requested.js';
 import { slotsOf } from './slots.js';
 import type { WeightAt } from './value-ranges.js';
+import type { ShapeOf } from './value-shapes.js';
 
 /** What a rule may look at besides the node itself. */
 export interface RuleFacts {
@@ -23,6 +24,7 @@ export interface RuleFacts {
   readonly alreadyTyped: { readonly low: number; readonly all: number } | undefined;
   /** The FP32 weights that reach an input of the operation unchanged, without the masks that are clamped. */
   weights(operation: Operation): Iterable<WeightAt>;
+  readonly shapeOf: ShapeOf;
 }
 
 /** Decides whether one kind of reason keeps a node in FP32 that would be converted to a format. */
@@ -181,9 +183,9 @@ export const rules: readonly Rule[] = [
     id: 'reduction-depth',
     title: 'Sums more terms than --max-reduction-depth',
     reason: 'The rounding error of a product or a sum grows with the number of terms added up.',
-    decide: (operation, { options }) => {
+    decide: (operation, { options, shapeOf }) => {
       if (options.maxReductionDepth === undefined) return undefined;
-      const depth = reductionDepth(operation);
+      const depth = reductionDepth(operation, shapeOf);
       return depth !== undefined && depth > options.maxReductionDepth
         ? `it adds up ${depth} terms, more than ${options.maxReductionDepth}`
         : undefined;

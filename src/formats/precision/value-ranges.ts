@@ -44,14 +44,14 @@ const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/));
 
 /** Every operation that a search finds, with the reason. */
 export function rangeArithmetic(flow: Flow, facts: RangeFacts): ReadonlyMap<Operation, string> {
-  const { label, narrowRange } = facts.format;
+  const { label } = facts.format;
   const nearOne = nearOneSearch(facts);
   const small = search(flow, smallSearch(facts, search(flow, nearOne).sizes));
   const complement = search(flow, {
     ...nearOne,
     ends: (operation) => small.found.has(operation) || operatorName(operation) === 'Atanh',
   });
-  const large = search(flow, narrowRange ? largeSearch(facts, small.sizes) : nothing);
+  const large = search(flow, largeSearch(facts, small.sizes));
   const because = (found: Iterable<Operation>, reason: string) =>
     [...found].map((operation) => [operation, reason] as const);
   return new Map([
@@ -232,11 +232,14 @@ function largeSearch(
     carries,
     starts: (operation) => {
       const name = operatorName(operation);
+      const [stored] = isMasked(operation) ? [] : weights(operation);
+      const step = name === 'Mul' ? (stored?.facts.maxAbs ?? 0) : 0;
+      if (step >= LARGE_STEP && operation.inputs.some(comesFromIntegers)) return step * format.maxFinite;
+      if (!format.narrowRange) return undefined;
       if (leavesRange(name, operation.node))
         return convertOps.has(name) ? undefined : Number.POSITIVE_INFINITY;
       if (name === 'Cast') return sizeOfCast(operation, weights);
       if (isMasked(operation)) return undefined;
-      const [stored] = weights(operation);
       if (name === 'Reciprocal') return inverse(operation.inputs[0], 1);
       if (name === 'Div' && stored?.index !== 1) {
         const [numerator, denominator] = operation.inputs;
@@ -247,8 +250,6 @@ function largeSearch(
       if (stored === undefined || weightRole(name, stored.index) === 'limit') return undefined;
       const { maxAbs } = stored.facts;
       if (name === 'Div') return maxAbs * format.maxFinite < 1 ? 1 / maxAbs : undefined;
-      if (name === 'Mul' && maxAbs >= LARGE_STEP && operation.inputs.some(comesFromIntegers))
-        return maxAbs * format.maxFinite;
       return maxAbs > format.maxFinite ? maxAbs : undefined;
     },
     ends: (operation, read) => {
@@ -261,7 +262,7 @@ function largeSearch(
   };
 }
 
-/** Integers of classes or positions times at least this leave FP16 where there are a thousand of them. */
+/** Integers of classes or positions times at least this leave FP16 where there are a thousand of them, and BF16 keeps three digits of the result. */
 const LARGE_STEP = 64;
 
 /** Sums of products of integers, and integers that are divided or scaled down. */

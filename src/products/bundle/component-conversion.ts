@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { defaultFormat, formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
@@ -12,7 +12,7 @@ export interface ComponentConversion {
 
 /**
  * Samples count for the components whose inputs they have, and each component has a calibration cache of its own. The others, mostly a predictor and a joint network that are small beside their encoder, get what the rest of
- * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized. Throws TF_CALIBRATION_INVALID where no component has samples or a cache, and what opening them throws.
+ * the graph gets where the format needs ranges of activations, and so does one of which nothing can be quantized (`lowerConversion`). Throws TF_CALIBRATION_INVALID where no component has samples or a cache, and what opening them throws.
  */
 export function componentConversions(
   { precision, conversion }: BundleRequest,
@@ -20,12 +20,11 @@ export function componentConversions(
 ): ReadonlyMap<string, ComponentConversion> {
   const calibration = conversion?.calibration;
   const format = quantizedFormatNamed(precision ?? 'as-is');
-  const shared = format === undefined ? conversion : { ...conversion, allowUnquantized: true };
   const choices = components.map((component): [Component, ConversionOptions | undefined] => [
     component,
     calibration === undefined
-      ? shared
-      : { ...shared, calibration: calibration.forComponent?.(component.name, component.inputs) },
+      ? conversion
+      : { ...conversion, calibration: calibration.forComponent?.(component.name, component.inputs) },
   ]);
   if (calibration !== undefined && choices.every(([, chosen]) => chosen?.calibration === undefined))
     throw new TrtforgeError(
@@ -48,6 +47,28 @@ export function componentConversions(
     }),
   );
 }
+
+/** What becomes of a component of which no node can have the precision: what the rest would be, then what it was. undefined for any other failure. */
+export function lowerConversion(
+  name: string,
+  { options: { precision, conversion }, warnings }: ComponentConversion,
+  error: { readonly code: string; readonly message: string } | null,
+): ComponentConversion | undefined {
+  const format = formatNamed(precision);
+  if (format === undefined || !nothingConverted.has(error?.code ?? '')) return undefined;
+  const rest = 'storedDtype' in format ? (conversion?.rest ?? defaultFormat.id) : 'fp32';
+  const lower = rest === 'fp32' ? 'as-is' : rest;
+  const warning = `The ${name} is ${lower === 'as-is' ? 'as it was' : lower.toUpperCase()} and not ${format.label}. ${error?.message}`;
+  return {
+    options: {
+      precision: lower,
+      conversion: lower === 'as-is' ? undefined : { ...conversion, calibration: undefined },
+    },
+    warnings: [...warnings, warning],
+  };
+}
+
+const nothingConverted: ReadonlySet<string> = new Set(['TF_NOT_QUANTIZABLE', 'TF_NOT_CONVERTIBLE']);
 
 const namesOf = (values: readonly { readonly name: string }[]): string =>
   values.map(({ name }) => name).join(', ');

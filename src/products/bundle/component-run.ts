@@ -21,7 +21,7 @@ import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
 import { buildChecked } from './component-builder.js';
-import type { ComponentConversion } from './component-conversion.js';
+import { type ComponentConversion, lowerConversion } from './component-conversion.js';
 import type { ModelFiles } from './model-files.js';
 import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
@@ -72,10 +72,11 @@ export const logPaths = ({ outdir }: BundleRequest, component: string) => ({
 /** The run of forge over one component, and one run of what it made. */
 export class ComponentRun {
   part: ComponentPart;
-  readonly forge: PhaseRun<ComponentFound>;
+  forge: PhaseRun<ComponentFound>;
   /** trtexec as it was called, where it built. */
   trtexecCommand: readonly string[] = [];
   readonly #setting: BundleSetting;
+  readonly #phases: () => PhaseRun<ComponentFound>;
   #run: Run;
   readonly #log: RunLog;
   readonly #startedAt = new Date().toISOString();
@@ -111,12 +112,14 @@ export class ComponentRun {
       build: (...build) => this.#buildPlan(...build),
     };
     this.#log = openRunLog({ logs: root.logs, log: (phase) => logs[phase] ?? null }, trtexecLines, emit);
-    this.forge = new PhaseRun(
-      { emit: forComponent(emit, name), signal, model: onnx },
-      this.#log.write,
-      clock,
-      this.#log.begin,
-    );
+    this.#phases = () =>
+      new PhaseRun(
+        { emit: forComponent(emit, name), signal, model: onnx },
+        this.#log.write,
+        clock,
+        this.#log.begin,
+      );
+    this.forge = this.#phases();
   }
 
   get name(): string {
@@ -138,8 +141,21 @@ export class ComponentRun {
     this.forge.found = { ...this.forge.found, prepared: { ...this.prepared, modelPath: onnx } };
   }
 
-  make(): Promise<void> {
-    return this.forge.advance(forgePhases(this.#run).make);
+  /** Where no node of it can have the precision, it is decided again and made in a lower one, whose name its engine bears. */
+  async make(): Promise<void> {
+    const decided = this.forge;
+    const attempt = decided.fork();
+    await attempt.advance(forgePhases(this.#run).make);
+    const lower = lowerConversion(this.name, this.part.conversion, attempt.error);
+    if (decided.error !== null || lower === undefined) {
+      this.forge = attempt;
+      return;
+    }
+    this.part = { ...this.part, conversion: lower };
+    this.#run = { ...this.#run, options: { ...this.#run.options, ...lower.options } };
+    this.forge = this.#phases();
+    await this.decide();
+    await this.make();
   }
 
   async smoke(): Promise<void> {

@@ -4,6 +4,7 @@ import type { Product } from '../../cli/command.js';
 export const deepstream: Product = {
   name: 'deepstream',
   families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
+  knownIssues: async () => (await import('./known-issues.js')).deepstreamIssues,
   verbs: [
     {
       path: 'deepstream size',

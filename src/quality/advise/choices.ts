@@ -122,7 +122,7 @@ export class Choices {
     const { bytes } = await convertModel(
       model,
       path,
-      { ...options, precision, unquantizedNodes },
+      { ...options, precision, unquantizedNodes, allowUnconverted: true },
       { emit: ignoreEvents, signal: this.#context.signal },
     );
     return bytes.after;

@@ -169,7 +169,12 @@ export async function writeChange(
 ): Promise<void> {
   const keepNodes = [...(options.keepNodes ?? []), ...keep.map(exactly)];
   if (precision !== null)
-    await convertModel(model, path, { ...options, precision, keepNodes }, { emit: ignoreEvents, signal });
+    await convertModel(
+      model,
+      path,
+      { ...options, precision, keepNodes, allowUnconverted: true },
+      { emit: ignoreEvents, signal },
+    );
   if (precision === null || outputs.length > 0)
     await copyWithOutputs(precision === null ? model : path, path, outputs, signal);
 }

@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../../errors.js';
+import { cancelled } from '../../base/process/cancel.js';
 import type { DebianPackage, PythonPackage } from '../../tensorrt/toolchain/installed-packages.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { GpuView } from './gpu.js';
@@ -122,8 +122,7 @@ export async function collectFacts(
 
 function within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = () =>
-      reject(new TrtforgeError('TF_CANCELLED', 'Cancelled while looking at this machine.'));
+    const cancel = () => reject(cancelled({ doing: 'looking at this machine', signal }));
     const timer = setTimeout(
       () => reject(new Error(`it took more than ${timeoutMs / 1000} s and was abandoned.`)),
       timeoutMs,

@@ -100,7 +100,7 @@ class IssueListener {
   async issues(path: string | undefined, passed: boolean): Promise<ExplainedIssue[]> {
     if (this.#number === 0) return [];
     const finder = await this.#load();
-    if (path === undefined || !finder.namesNodes) return finder.issues({ passed });
+    if (path === undefined || (passed && !finder.namesNodes)) return finder.issues({ passed });
     // Loaded only now: most work goes well, and the model's reader is not needed.
     const { openModelNodes } = await import('./model-nodes.js');
     return finder.issues({ model: openModelNodes(path), passed });

@@ -1,4 +1,5 @@
 import { regionOf } from '../../engines/layers/names.js';
+import type { Finding } from '../../formats/onnx/model-facts.js';
 import { versionOfCode } from '../../tensorrt/toolchain/version.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
@@ -13,6 +14,9 @@ export const LISTED_LINES = 20;
 /** How many unexplained error lines are listed. */
 export const LISTED_UNEXPLAINED = 100;
 
+/** How many findings of a model are reported as causes. */
+const MOST_CAUSES = 5;
+
 /** How many different names of nodes an issue remembers. */
 const MENTIONS = 50;
 
@@ -24,11 +28,13 @@ const CONSEQUENCE = new RegExp(
   [
     '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context)|Error occurred during inference|(?:Network|Config|Builder config|runtime) creation failed|Engine refit failed|Reading engine file (?:via .{1,50} )?failed|Set optimization profile failed|Please ensure that the engine is built with preview feature|Unable to create execution context|Invalid tensor names found in --loadInputs)',
     // What the ONNX parser prints around the node it rejected, and what the library reports of having no engine.
-    '--- (?:Begin|End) node ---',
+    '--- (?:Begin|End) node ---|^Node name: ',
     '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',
     'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
     'Internal Error \\((?:Engine deserialization failed|Assertion engine != nullptr failed)',
-    'Network must have at least one output|Network validation failed',
+    'Network validation failed',
+    // What trtforge reports of a failure whose lines stand before.
+    '^TF_[A-Z_]{3,60} ',
   ].join('|'),
 );
 
@@ -115,7 +121,34 @@ export class IssueFinder {
   /** The worst first. With a model, the nodes that the lines name are looked up in it; `passed` reports that the work went well. */
   issues({ model, passed }: { model?: ModelNodes; passed: boolean }): ExplainedIssue[] {
     const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
-    return inOrder(standing.map((found) => explained(found, passed, model)));
+    const issues = standing.map((found) => explained(found, passed, model));
+    const causes = passed || model === undefined ? [] : this.#causes(issues, model);
+    const places = new Set(standing.flatMap(({ issue }) => (issue.isPlace ? [issue.id] : [])));
+    return inOrder([...causes, ...issues.filter(({ id }) => causes.length === 0 || !places.has(id))]);
+  }
+
+  /** What `inspect` finds of the nodes that the lines name; of the whole model where neither they nor a known issue lead anywhere. */
+  #causes(issues: readonly ExplainedIssue[], model: ModelNodes): ExplainedIssue[] {
+    const errors = issues.filter(({ severity }) => severity === 'error');
+    const places = errors.filter(({ id }) => this.#found.get(id)?.issue.isPlace);
+    if (errors.length === 0 && this.unexplained.length === 0) return [];
+    const named = errors.flatMap(({ model }) => model?.nodes ?? []);
+    const isOf = ({ where }: Finding) =>
+      named.some(
+        ({ graph, operator, name }) => where === `${graph}/${operator.split('::').at(-1)} "${name}"`,
+      );
+    const all = model.rejections();
+    const own = all.filter(isOf);
+    const lines = [...places.flatMap(({ lines }) => lines), ...this.unexplained].slice(0, LISTED_LINES);
+    const isExplained = errors.length > places.length;
+    return (own.length > 0 || isExplained ? own : all)
+      .slice(0, MOST_CAUSES)
+      .map(({ code, where, message }, index) => ({
+        ...{ id: 'model-finding', severity: 'error', cause: `${where}: ${message}` },
+        remedy: `\`trtforge inspect\` lists it as ${code}.`,
+        ...{ versions: 'all', source: 'measured', count: Math.max(lines.length, 1), lines },
+        model: index > 0 ? null : (places.find(({ model }) => model !== null)?.model ?? null),
+      }));
   }
 
   #match(text: string): { issue: KnownIssue; groups: Groups } | undefined {

@@ -1,7 +1,10 @@
 import { originOfLayer } from '../../engines/layers/names.js';
 import { TrtforgeError } from '../../errors.js';
+import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { type GraphView, qualifiedOpType, usedNames, visitMainGraphs } from '../../formats/onnx/graph.js';
+import { rejections } from '../../formats/onnx/lint/findings.js';
 import { openModel } from '../../formats/onnx/model.js';
+import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { valueFacts } from '../../formats/onnx/value-facts.js';
 import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
@@ -21,6 +24,8 @@ export interface ModelNodes {
   between(first: string, last: string): ModelPlace | null;
   /** The nodes of any graph that are picked out. */
   struck(find: (view: GraphView) => readonly NodeProto[]): ModelPlace | null;
+  /** What `inspect` finds in the model that TensorRT is known to reject. */
+  rejections(): readonly Finding[];
 }
 
 /** Opens a model for look-ups; undefined where it cannot be read, since the failure at hand matters more. */
@@ -28,7 +33,11 @@ export function openModelNodes(path: string): ModelNodes | undefined {
   try {
     const model = openModel(path);
     try {
-      return modelNodes(model.proto);
+      let found: readonly Finding[] | undefined;
+      return modelNodes(model.proto, () => {
+        found ??= factsOfModel(path).findings.filter(({ code }) => rejections.has(code));
+        return found;
+      });
     } finally {
       model.close();
     }
@@ -44,7 +53,7 @@ interface Place {
 }
 
 /** The same over a model in memory. */
-export function modelNodes(proto: ModelProto): ModelNodes {
+export function modelNodes(proto: ModelProto, rejected: ModelNodes['rejections'] = () => []): ModelNodes {
   const views = [...visitMainGraphs(proto)];
   const byName = new Map<string, Place>();
   for (const view of views) {
@@ -59,6 +68,7 @@ export function modelNodes(proto: ModelProto): ModelNodes {
   }
   const find = (name: string): Place | undefined => byName.get(name) ?? byNumber(name, views[0]);
   return {
+    rejections: rejected,
     named: (mention) => {
       const names = byName.has(mention) ? [mention] : originOfLayer(mention, null, null).onnxNodes;
       return place(

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { startSupervised } from '../../../src/base/process/supervised-session.js';
 import type { WorkEvent } from '../../../src/events.js';
@@ -28,6 +30,28 @@ describe('a child process that answers many requests', () => {
     expect(session.peakBytes()).toBeGreaterThan(10e6);
     await session.close();
     expect(session.peakBytes()).toBeNull();
+    await session.close();
+  });
+
+  it('lets the process end while idle, without being closed, and not while it answers', async () => {
+    const program = `
+      import { startSupervised } from '${new URL('../../../dist/base/process/supervised-session.js', import.meta.url)}';
+      const session = startSupervised(new URL('${module}'), { emit: () => {}, doing: 'adding up' });
+      session.request('wait').then((answer) => process.stdout.write(answer));
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: 10_000,
+    });
+    expect(stdout).toBe('waited');
+  });
+
+  it('keeps the reason of an abort as the cause', async () => {
+    const session = start();
+    const reason = new Error('the user left');
+    await expect(session.request('wait', AbortSignal.abort(reason))).rejects.toMatchObject({
+      code: 'TF_CANCELLED',
+      cause: reason,
+    });
     await session.close();
   });
 

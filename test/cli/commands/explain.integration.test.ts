@@ -53,7 +53,7 @@ beforeAll(async () => {
 describe('trtforge explain', async () => {
   test('says what is wrong, why, and what helps', async () => {
     const { status, stdout } = await explain([join(recordedLogs, '10.6-err_mempool_mib.log')]);
-    expect(status).toBe(0);
+    expect(status).toBe(1);
     expect(stdout).toMatch(
       /\(TensorRT 10\.6\.0\): passed\n\nerror {3}workspace-parsed-tiny line 7\n {2}The workspace/,
     );
@@ -65,7 +65,7 @@ describe('trtforge explain', async () => {
     const answer: unknown = JSON.parse(stdout);
     expect(explainResultSchema.safeParse(answer).error).toBeUndefined();
     expect(answer).toMatchObject({
-      ok: true,
+      ok: false,
       command: 'explain',
       outcome: 'failed',
       issues: [{ id: 'lean-runtime-missing', severity: 'error' }],
@@ -87,8 +87,16 @@ describe('trtforge explain', async () => {
 
   test('reads standard input', async () => {
     const { stdout, status } = piped(recorded('10.6-err_no_gpu'));
-    expect(status).toBe(0);
+    expect(status).toBe(1);
     expect(stdout).toMatch(/^standard input \(TensorRT 10\.6\.0\): failed\n\nerror {3}no-gpu/);
+  });
+
+  test('ends with 0 only where nothing failed', async () => {
+    expect((await explain([join(recordedLogs, '10.6-planversion.log')])).status).toBe(0);
+    writeFileSync(at('unknown.log'), '[E] Something that nobody knows.\n');
+    const { status, stdout } = await explain([at('unknown.log')]);
+    expect(status).toBe(1);
+    expect(stdout).toContain('1: [E] Something that nobody knows.');
   });
 
   test('says so where nothing is in it', async () => {

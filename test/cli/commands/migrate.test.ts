@@ -80,6 +80,14 @@ const scripts = [
   'polygraphy inspect model m.engine --show layers attrs',
   'polygraphy check lint m.onnx',
   'polygraphy debug precision m.onnx --fp16 --mode bisect',
+  'polygraphy debug reduce m.onnx -o r.onnx --check ./check.sh',
+  'trtexec --onnx=a.onnx --fp16 --layerPrecisions=/ln/Pow:fp32 --precisionConstraints=obey --buildOnly',
+  'trtexec --onnx=a.onnx --saveEngine=a.plan --markDebug=t',
+  'polygraphy run m.onnx --trt --onnxrt --trt-outputs mark all --onnx-outputs mark all',
+  'python -m modelopt.onnx.quantization --onnx_path m.onnx --quantize_mode=int8 --calibration_data c.npy',
+  'python3 tools/tensorrt/trt_streaming_parity.py --engine e.plan --ref r.jsonl --mode closed_loop --summary-json s.json',
+  'python3 streaming_encoder_reference.py --model a.nemo --cache-size 256 --chunk-len 592 --num-chunks 300 --seed 42 --jsonl-out p.jsonl',
+  'python tools/build_trt/build_trt.py --meta out/model_meta.json --outdir models/p --fp16',
   'python -m modelopt.onnx.autocast --onnx_path m.onnx --output_path o.onnx --low_precision_type bf16 --nodes_to_exclude ^/a ^/b --op_types_to_exclude Softmax --calibration_data c.npz --data_max 512 --keep_io_types',
 ];
 
@@ -107,8 +115,8 @@ describe('lines of trtexec', () => {
   });
 
   test('what TensorRT 11 removed comes with the conversion that replaces it', async () => {
-    const { lines } = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --fp16 --buildOnly');
-    expect(lines.map(({ command }) => command)).toEqual([
+    const { lines, alternatives } = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --fp16 --buildOnly');
+    expect([...lines, ...alternatives].map(({ command }) => command)).toEqual([
       'trtforge build m.onnx -o m.plan --precision fp16',
       'trtforge convert m.onnx -o m.fp16.onnx --precision fp16',
     ]);
@@ -120,9 +128,9 @@ describe('lines of trtexec', () => {
     ['--fp8 --bf16', 'fp8', ['--calibration', 'SAMPLES'], { '--bf16': null }],
     ['--int4', 'int4', [], {}],
   ])('%s is a quantization, whose samples have to be named', async (given, type, samples, others) => {
-    const { lines, flags } = await migrated(`trtexec --onnx=m.onnx ${given} --buildOnly`);
+    const { lines, alternatives, flags } = await migrated(`trtexec --onnx=m.onnx ${given} --buildOnly`);
     const words = ['--precision', type, ...samples].join(' ');
-    expect(lines.map(({ command }) => command)).toEqual([
+    expect([...lines, ...alternatives].map(({ command }) => command)).toEqual([
       `trtforge build m.onnx ${words}`,
       `trtforge convert m.onnx -o m.${type}.onnx ${words}`,
     ]);
@@ -220,13 +228,61 @@ describe('lines of Polygraphy and ModelOpt', () => {
   });
 });
 
+describe('the line does the job', () => {
+  test.each([
+    ['trtexec --onnx=a.onnx --best --buildOnly', ['build a.onnx --precision fp16']],
+    [
+      "trtexec --onnx=a.onnx --bf16 --layerPrecisions='/a.b/*:fp32' --buildOnly",
+      ["convert a.onnx -o a.bf16.onnx --precision bf16 --keep-nodes '^/a\\.b/.*$'", 'build a.bf16.onnx'],
+    ],
+    [
+      'polygraphy debug precision m.onnx --fp16 --check ./check.sh',
+      [
+        'convert m.onnx -o m.fp16.onnx --precision fp16',
+        "bisect m.fp16.onnx --against m.onnx -o m.bisect --check-command './check.sh {}'",
+      ],
+    ],
+    [
+      'polygraphy run m.onnx --trt --onnxrt --trt-outputs mark all',
+      ['build m.onnx -o m.engine', 'compare layers m.engine --against m.onnx'],
+    ],
+    ['polygraphy inspect model m.onnx --show layers weights', ['inspect m.onnx --nodes . --weights .']],
+    [
+      'python -m modelopt.onnx.quantization --onnx_path m.onnx --calibration_data c.npy',
+      ['convert m.onnx -o m.int8.onnx --precision int8 --calibration c.npy'],
+    ],
+    [
+      'yolo export model=n.pt format=engine half=True dynamic=True batch=8',
+      ['build n.onnx -o n.engine --precision fp16 --batch 1/8/8'],
+    ],
+    [
+      'python3 trt_streaming_parity.py --engine e.plan --ref r.jsonl --mode closed_loop',
+      ['stream verify e.plan --reference r.jsonl --mode closed-loop'],
+    ],
+    [
+      'python build_trt.py --meta m.json --outdir out --fp16',
+      ['bundle build m.json --outdir out --precision fp16'],
+    ],
+  ])('%s', async (line, commands) => {
+    const { lines } = await migrated(line);
+    expect(lines.map(({ command }) => command)).toEqual(commands.map((command) => `trtforge ${command}`));
+  });
+
+  test('and a copied block runs it once', async () => {
+    const { out } = await trtforge(['migrate', 'trtexec --onnx=m.onnx --fp16 --buildOnly']);
+    const run = out.split('\n').filter((line) => line.trim() !== '' && !line.trim().startsWith('#'));
+    expect(run).toEqual(['trtforge build m.onnx --precision fp16']);
+  });
+});
+
 describe('lines without an equivalent', () => {
   test.each([
     'ls -l',
     'trtexec --help',
     "trtexec --onnx='m.onnx",
     'polygraphy surgeon extract m.onnx -o n.onnx',
-    'polygraphy debug reduce m.onnx',
+    'trtexec --deploy=a.prototxt --model=a.caffemodel',
+    'yolo predict model=a.pt',
     'polygraphy inspect data golden.json',
   ])('%s', async (line) => {
     const { exitCode, json } = await trtforge(['migrate', '--json', line]);

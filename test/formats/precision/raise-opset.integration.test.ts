@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
+import { visitNodes } from '../../../src/formats/onnx/graph.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { raiseOpset } from '../../../src/formats/precision/raise-opset.js';
 import { difference, type Feeds, floats, freshPath, integers, noise, run } from './judge.js';
@@ -24,6 +25,15 @@ const cases: readonly Case[] = [
   { name: 'Dropout with a ratio', opset: 11, build: one('Dropout', { ratio: a.float(0.3) }) },
   { name: 'Softmax over the last axis', opset: 11, build: one('Softmax', { axis: a.int(3) }) },
   { name: 'LogSoftmax over axis -1', opset: 12, build: one('LogSoftmax', { axis: a.int(-1) }) },
+  ...['Softmax', 'LogSoftmax', 'Hardmax'].flatMap((op): Case[] => [
+    { name: `${op} over several axes`, opset: 12, build: one(op) },
+    {
+      name: `${op} over all axes but the first from the end`,
+      opset: 11,
+      build: one(op, { axis: a.int(-3) }),
+    },
+    { name: `${op} over everything`, opset: 8, build: one(op, { axis: a.int(0) }) },
+  ]),
   { name: 'Unsqueeze', opset: 12, build: one('Unsqueeze', { axes: a.ints([0, 3]) }) },
   { name: 'Squeeze of all there is', opset: 11, build: one('Squeeze') },
   {
@@ -156,7 +166,7 @@ describe('raised to a newer opset', () => {
     const model = buildModel(graphOf(one), { opset: one.opset });
     const before = freshPath();
     await writeModel(model, before);
-    expect(raiseOpset(model.proto, one.to ?? 22)).toBeUndefined();
+    expect(raiseOpset(model, one.to ?? 22)).toBeUndefined();
     expect(inferDtypes(model.proto).violations).toEqual([]);
     const after = freshPath();
     await writeModel(model, after);
@@ -167,19 +177,61 @@ describe('raised to a newer opset', () => {
 
 describe('a model is left alone', () => {
   it.each([
-    [
-      'when a softmax ran over several axes',
-      11,
-      one('Softmax', { axis: a.int(1) }),
-      'it runs over all axes from 1 on',
-    ],
     ['when it is too old', 6, one('Relu'), 'before opset 7'],
     ['when it scales down by repeating', 10, scaled('Resize', 'nearest', [1, 1, 0.5, 0.5]), 'scales down'],
   ] as const)('%s', (_, opset, build, why) => {
-    const { proto } = buildModel(graphOf({ name: 'g', build }), { opset });
-    const raised = raiseOpset(proto, 22);
+    const model = buildModel(graphOf({ name: 'g', build }), { opset });
+    const { proto } = model;
+    const raised = raiseOpset(model, 22);
     expect(raised).toContain(why);
     expect(proto.opsetImport[0]?.version).toBe(BigInt(opset));
     expect(proto.graph?.node[0]?.attribute.length).toBe(proto.graph?.node[0]?.opType === 'Relu' ? 0 : 1);
+  });
+});
+
+describe('a softmax over all axes from one on', () => {
+  const reshaped = (g: GraphBuilder, axis: number) => {
+    g.initializer('sizes', integers([4], [0, 4, -1, 6]));
+    g.node('Reshape', { inputs: ['x', 'sizes'], outputs: ['r'] });
+    g.node('Softmax', { inputs: ['r'], outputs: ['y'], attributes: { axis: a.int(axis) } });
+  };
+  const inBranch = (g: GraphBuilder, axis: number) => {
+    const branch = (name: string) => {
+      const body = new GraphBuilder(name);
+      body.node('Softmax', { inputs: ['x'], outputs: [name], attributes: { axis: a.int(axis) } });
+      body.output(name, 'float32', null);
+      return a.body(body);
+    };
+    g.input('which', 'bool', []);
+    g.node('If', {
+      inputs: ['which'],
+      outputs: ['y'],
+      attributes: { then_branch: branch('a'), else_branch: branch('b') },
+    });
+  };
+  const softmax = (g: GraphBuilder, axis: number) =>
+    void g.node('Softmax', { inputs: ['x'], outputs: ['y'], attributes: { axis: a.int(axis) } });
+
+  it.each([
+    ['the last of an inferred rank', ['b', 4, 't', 6], reshaped, 3, -1],
+    ['the last in a body, of a captured value', ['b', 4, 6], inBranch, 2, -1],
+    ['the only one that is not 1', ['b', 6, 1, 1], softmax, 1, -3],
+    ['all of them 1', ['b', 1, 1], softmax, 1, -1],
+    ['several', ['b', 4, 6], softmax, 1, undefined],
+    ['several, of which one may be 1', ['b', 't', 6], softmax, 1, undefined],
+    ['of an unknown rank', null, softmax, 1, undefined],
+    ['the last, of an unknown rank', null, softmax, -1, -1],
+  ] as const)('%s', (_, shape, build, axis, expected) => {
+    const g = new GraphBuilder('softmax');
+    g.input('x', 'float32', shape);
+    build(g, axis);
+    g.output('y', 'float32', null);
+    const model = buildModel(g, { opset: 11 });
+    expect(raiseOpset(model, 22)).toBeUndefined();
+    expect(inferDtypes(model.proto).violations).toEqual([]);
+    const nodes = [...visitNodes(model.proto)].map(({ node }) => node);
+    const [found] = nodes.filter(({ opType }) => opType === 'Softmax');
+    expect(found?.attribute.map(({ name, i }) => [name, Number(i)])).toEqual([['axis', expected ?? -1]]);
+    expect(nodes.some(({ opType }) => opType === 'Flatten')).toBe(expected === undefined);
   });
 });

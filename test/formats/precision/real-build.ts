@@ -7,7 +7,7 @@ import type { Trap } from './models.js';
 
 /** Converts a model and builds it with the tensorrt-rtx of the folder; the plan's bytes. */
 export async function builtBytes(
-  { graph, spec, feeds }: Trap,
+  { graph, spec, feeds }: Pick<Trap, 'graph' | 'spec' | 'feeds'>,
   precision: 'fp16' | 'bf16',
   libraries: string,
 ): Promise<number> {

@@ -163,6 +163,30 @@ describe('depth of reduction', () => {
     expect(Object.keys(await keptIn(g, { maxReductionDepth: 7 }))).toEqual(['product', 'conv', 'mean']);
   });
 
+  it('is that of an inferred shape, in a body too', async () => {
+    const g = (builder: GraphBuilder) => {
+      const branch = (name: string) => {
+        const body = new GraphBuilder(name);
+        body.node('ReduceMean', { name, inputs: ['t'], outputs: [`${name}_mean`] });
+        body.output(`${name}_mean`, 'float32', null);
+        return a.body(body);
+      };
+      builder.input('which', 'bool', []);
+      builder.node('Transpose', { inputs: ['w'], outputs: ['t'] });
+      builder.node('ReduceMean', { name: 'mean', inputs: ['t'], outputs: ['m'] });
+      builder.node('If', {
+        inputs: ['which'],
+        outputs: ['n'],
+        attributes: { then_branch: branch('one'), else_branch: branch('two') },
+      });
+      builder.output('m', 'float32', null);
+      builder.output('n', 'float32', null);
+    };
+    const all = { mean: 'reduction-depth', one: 'reduction-depth', two: 'reduction-depth' };
+    expect(await keptIn(g, { maxReductionDepth: 63 })).toEqual(all);
+    expect(await keptIn(g, { maxReductionDepth: 64 })).toEqual({});
+  });
+
   it('is not known where a dimension is open, which some exporters write as -1', async () => {
     const g = (builder: GraphBuilder) => {
       builder.input('image', 'float32', [-1, 40, 50, -1]);

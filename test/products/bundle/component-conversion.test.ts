@@ -9,7 +9,7 @@ import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import type { Component } from '../../../src/products/bundle/component.js';
-import { componentConversions } from '../../../src/products/bundle/component-conversion.js';
+import { componentConversions, lowerConversion } from '../../../src/products/bundle/component-conversion.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-component-conversion-'));
 const file = (name: string) => join(folder, `${name}.npz`);
@@ -98,11 +98,17 @@ describe('samples count for the components whose inputs they have', () => {
     );
   });
 
-  it('without a calibration the request stays, and a component of which nothing can be quantized is no error', () => {
-    const request = { meta: '', outdir: '', precision: 'int8' } as const;
-    expect([...componentConversions(request, components).values()].map(({ options }) => options)).toEqual([
-      { precision: 'int8', conversion: { allowUnquantized: true } },
-      { precision: 'int8', conversion: { allowUnquantized: true } },
-    ]);
+  it.each([
+    ['int8', undefined, 'TF_NOT_QUANTIZABLE', 'fp16'],
+    ['int8', 'bf16', 'TF_NOT_QUANTIZABLE', 'bf16'],
+    ['int4', 'fp32', 'TF_NOT_QUANTIZABLE', 'as-is'],
+    ['bf16', undefined, 'TF_NOT_CONVERTIBLE', 'as-is'],
+    ['bf16', undefined, 'TF_BUILD_FAILED', undefined],
+    ['as-is', undefined, 'TF_NOT_CONVERTIBLE', undefined],
+  ] as const)('%s %s that ends with %s becomes %s', (precision, rest, code, expected) => {
+    const conversion = { options: { precision, conversion: { rest } }, warnings: [] };
+    const lower = lowerConversion('joint', conversion, { code, message: 'Nothing fits.' });
+    expect(lower?.options.precision).toBe(expected);
+    expect(lower?.warnings.length).toBe(expected && 1);
   });
 });

@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { TrtforgeError } from '../../../src/errors.js';
@@ -8,7 +8,7 @@ import type { BundleRequest } from '../../../src/products/bundle/bundle-request.
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { bundleReport } from '../../../src/products/bundle/report/page.js';
 import { readReport, renderReport } from '../../../src/report/read.js';
-import { changeMeta, recordingBuilder, writeBundle } from '../../support/bundle.js';
+import { changeMeta, changeModel, recordingBuilder, writeBundle } from '../../support/bundle.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-forge-bundle-'));
@@ -49,6 +49,27 @@ describe('a bundle through forge', () => {
       const { name, content } = renderReport(read, format);
       expect(content).toBe(written(name));
     }
+  });
+
+  test('names a component of which no node has the precision by what it is', async () => {
+    changeModel(join(dirname(meta), 'joint.onnx'), ({ graph }) => {
+      for (const [index, node] of graph!.node.entries()) node.name = `only/${index}`;
+    });
+    const report = await forge(recordingBuilder().build, {
+      precision: 'bf16',
+      conversion: { keepNodes: [/^only/] },
+    });
+    const found = report.components.map(({ component, forge: run, warnings }) => [
+      component,
+      run?.request.precision,
+      warnings.filter((warning) => warning.includes('keep-node (')).length,
+    ]);
+    expect(report.outcome).toBe('pass');
+    expect(found).toEqual([
+      ['encoder', 'bf16', 0],
+      ['predictor', 'bf16', 0],
+      ['joint', 'as-is', 1],
+    ]);
   });
 
   test('has them when a build fails: what is done, what stopped, what to do', async () => {

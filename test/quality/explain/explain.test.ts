@@ -417,6 +417,39 @@ describe('what else can be explained', () => {
   });
 });
 
+describe('programs that run TensorRT', () => {
+  const asserted = '[6] Assertion failed: shiftIsAllZeros(zeroPoint): Non-zero zero point is not supported.';
+  const unknown = 'a message that nobody knows';
+
+  test.each<[string, (message: string) => string]>([
+    ['trtexec', (text) => `[11/20/2026-10:00:00] [E] [TRT] ${text}`],
+    ["TensorRT's Python logger", (text) => `[11/20/2026-10:00:00] [TRT] [E] ${text}`],
+    ['old samples', (text) => `[TensorRT] ERROR: ${text}`],
+    ['a run root', (text) => `    0.834  error [tensorrt-rtx] ${text}`],
+    ['the terminal', (text) => `  tensorrt-rtx error ${text}`],
+    [
+      '--log-file',
+      (message) => JSON.stringify({ time: 'x', type: 'log', source: 'tensorrt', severity: 'error', message }),
+    ],
+    [
+      'nvinfer',
+      (text) =>
+        `0:00:09.303505002 18243 0xaaaadb449980 ERROR                nvinfer gst.cpp:676:log:<gie> ${text}`,
+    ],
+    ['Triton', (text) => `E0102 12:00:00.123456 17 model.cc:55] ${text}`],
+    ["Python's exceptions", (text) => `RuntimeError: ${text}`],
+  ])('%s: errors are explained, unknown ones listed', (_program, line) => {
+    const { issues, unexplained } = explainText([asserted, unknown].map(line).join('\n'));
+    expect(issues.map(({ id }) => id)).toEqual(['zero-point-not-zero']);
+    expect(unexplained).toEqual([{ line: 2, text: line(unknown) }]);
+  });
+
+  test("trtforge's own errors repeat what stands before", () => {
+    const line = '    1.034  error [trtforge] TF_MODEL_REJECTED m.onnx was refused by the ONNX parser:';
+    expect(explainText(line).unexplained).toEqual([]);
+  });
+});
+
 describe('the known issues', () => {
   test('have ids of their own, a cause, a remedy and a source each', () => {
     expect(new Set(knownIssues.map(({ id }) => id)).size).toBe(knownIssues.length);

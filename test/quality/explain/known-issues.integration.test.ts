@@ -32,6 +32,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'Unable to load library: libnvinfer_builder_resource_sm86.so.10.16.2: cannot open shared object file',
   'lean-runtime-missing': 'Unable to load library: libnvinfer_lean.so.10: cannot open shared object file',
   'gpu-not-supported': 'Target GPU SM 70 is not supported by this TensorRT release.',
+  'driver-not-needed':
+    '[E] [checkMacros.cpp::catchCudaError::250] Error Code 1: Cuda Runtime (In catchCudaError at /_src/common/dispatch/checkMacros.cpp:250 (cudaError 35: CUDA driver version is insufficient for CUDA runtime version))',
   'driver-too-old': 'CUDA initialization failure with error: 35',
   'cuda-initialization-failed': 'CUDA initialization failure with error: 999',
   'no-gpu': '[E] Cannot find any available devices (GPUs)!',
@@ -52,6 +54,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'nvrtc-architecture-unknown': 'nvrtc: error: invalid value for --gpu-architecture (-arch)',
   'python-flag-removed':
     "AttributeError: type object 'tensorrt_bindings.tensorrt.BuilderFlag' has no attribute 'FP16'",
+  'python-attribute-removed':
+    "AttributeError: 'tensorrt_bindings.tensorrt.IBuilderConfig' object has no attribute 'max_workspace_size'",
   'wheel-downloads-silently': 'Collecting tensorrt-cu12-libs==10.6.0',
   'plan-other-version':
     'Serialization assertion stdVersionRead == serializationVersion failed.Version tag does not match. Note: Current Version: 213, Serialized Engine Version: 232',
@@ -79,8 +83,12 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'profile-wrong-rank': 'x: number of dimensions is 4 but profile 0 has 3.',
   'profile-too-small':
     "IBuilder::buildSerializedNetwork: Error Code 4: Internal Error (kOPT values for profile 0 violate shape constraints: Conv_2: spatial dimension of convolution/deconvolution output cannot be negative (build-time output dimension of axis 2 is (+ (CEIL_DIV (+ samples -671) 160) 1)) Condition '<' violated: 351 >= 128. In operator() at /_src/runtime/core/shapeMachine.cpp:628)",
+  'several-sizes-inferred':
+    '[TensorRT] ERROR: (Unnamed Layer* 480) [Shuffle]: at most one dimension may be inferred',
   'profile-violates-shapes': 'kOPT values for profile 0 violate shape constraints: a != b',
   'reshape-changes-volume': 'IShuffleLayer /Reshape: reshape changes volume.',
+  'static-shape-differs':
+    '[E] [TRT] 3: [executionContext.cpp::setInputShape::2309] Error Code 3: API Usage Error (Parameter check failed, condition: engineDims.d[i] == dims.d[i]. Static dimension mismatch while setting input shape for images. Set dimensions are [4,3,640,640]. Expected dimensions are [1,3,640,640].)',
   'shape-outside-profile': 'Dimensions [8,3] exceed min ~ max range at index 0, maximum dimension is 4',
   'input-name-unknown': '[E] Cannot find input tensor with name "nope" in the network inputs!',
   'input-file-size':
@@ -111,7 +119,23 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     'This version of TensorRT only supports input K as an initializer. Try applying constant folding',
   'importer-assertion':
     'ERROR: builtin_op_importers.cpp:4531 In function importRange: [8] Assertion failed: inputs.at(0).isInt32()',
+  'no-runner':
+    '[07/04/2025-23:19:50] [E] Error[2]: [tacticSupply.cpp::getSupportedFormats::48] Error Code 2: Internal Error (Assertion !layerImpls.empty() failed. /NonMaxSuppression_1094 has no runners that implement it)',
+  'if-ranks-differ':
+    '[E] IBuilder::buildSerializedNetwork: Error Code 4: API Usage Error (IConditionalOutputLayer if_OutputLayer: Must have inputs with equal ranks when condition is not a build-time constant. Dimensions are [B,8] and [B,C,8].)',
+  'uint8-between-operators':
+    '[01/02/2026-12:10:31] [E] Error[4]: [network.cpp::validate::3162] Error Code 4: Internal Error (img: UInt8 network inputs must be consumed directly by a cast layer)',
+  'zero-point-not-zero':
+    '[6] Assertion failed: shiftIsAllZeros(zeroPoint): Non-zero zero point is not supported. Please set kENABLE_UINT8_AND_ASYMMETRIC_QUANTIZATION_DLA to enable asymmetric quantization if it is on DLA.',
+  'scale-not-positive':
+    '[6] Assertion failed: (scaleAllPositive || allowNegativeScale): Scale coefficients must all be positive',
   'if-branches-differ': 'IIfConditionalOutputLayer inputs must have the same shape. Shapes are [2] and [3].',
+  'external-data-unnamed':
+    '[TensorRT] ERROR: [TRT]/opt/tensorrt/TensorRT/parsers/onnx/onnx2trt_utils.cpp:1312: Failed to open file: ',
+  'external-data-escapes':
+    'Fail: [ONNXRuntimeError] : 1 : FAIL : External data path validation failed for initializer: enc.bias. Error: tensorprotoutils.cc:346 ValidateExternalDataPath External data path: "encoder.onnx.data" escapes model directory: "/home/u/.cache/huggingface"',
+  'network-without-output':
+    '[01/14/2022-11:30:19] [TRT] [E] 4: [network.cpp::validate::2633] Error Code 4: Internal Error (Network must have at least one output)',
   'external-data-missing': 'Failed to open file: model.onnx_data',
   'model-file-missing': [
     'Could not open file missing.onnx',
@@ -124,8 +148,12 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'int64-clamped': '[W] [TRT] One or more weights outside the range of INT32 was clamped',
   'layernorm-fp16-overflow': 'Detected layernorm nodes in FP16: /ln/Pow',
   'fp16-subnormal-weights': '- 54 weights are affected by this issue: Detected subnormal FP16 values.',
+  'fp16-overflow-weights':
+    '[W]  - 2 weights are affected by this issue: Detected finite FP32 values which would overflow in FP16 and converted them to the closest finite FP16 value.',
   'int8-scale-missing':
     'Missing scale and zero-point for tensor y, expect fall back to non-int8 implementation',
+  'int8-constant-without-dequantize':
+    'IBuilder::buildSerializedNetwork: Error Code 4: API Usage Error (Quantized constant (wq) is only allowed before DQ or PLUGIN_V2 or kPLUGIN_V3 node. If this constant is not intended as a quantized floating-point value, consider using other data types such as kBOOL, kINT32, or kINT64 instead. In matchQuantizedConstantPluginOrDQ at /_src/optimizer/common/rewrite/qdqGraphOptimizer.cpp:4327)',
   'no-low-precision-conv': 'No low-precision conv kernel available for this strongly-typed Conv',
   'turing-fp32-products':
     "[E] IBuilder::buildSerializedNetwork: Error Code 1: Myelin ([pass.cpp:337: check_turing_op_compatibility] Cannot compile operation 'layer.0' for Turing (SM75): FP32 GEMM is not supported. In compileGraph at /_src/optimizer/myelin/codeGenerator.cpp:2012)",
@@ -141,6 +169,8 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
   'graph-capture-failed': 'operation not permitted when stream is capturing',
   'profile-taken':
     '[E] [TRT] IExecutionContext::setOptimizationProfileAsync: Error Code 3: API Usage Error (Profile 0 has been chosen by another IExecutionContext. Use another profileIndex or destroy the IExecutionContext that use this profile.)',
+  'timing-cache-merged':
+    '[TensorRT] 2: [caskBuilderUtils.cpp::getCaskHandle::408] Error Code 2: Internal Error (Assertion !isGroupConv || (findConvShaderByHandle(klib, caskHandle) failed.)',
   'illegal-memory-access': 'Cuda Runtime (an illegal memory access was encountered)',
   'enqueue-bound': '[W] * Throughput may be bound by Enqueue Time rather than GPU Compute',
   'compute-time-unstable': '[W] * GPU compute time is unstable, with coefficient of variance = 7.3%.',

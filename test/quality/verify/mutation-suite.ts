@@ -77,7 +77,7 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
         effects.set(trial.name, await effectOf(await open(reference), await open(candidate), samples, kind));
       const effect = effects.get(trial.name) ?? Number.POSITIVE_INFINITY;
       for (const [name, precision] of at.filter(([, precision]) => effect > visibleAt(precision)))
-        for (const seed of isQuantized(name) ? seeds.slice(0, 1) : seeds) {
+        for (const seed of seeds.slice(0, seedsAt(name))) {
           const data = isQuantized(name) ? { files: [heldOut] } : undefined;
           const request = { reference, candidate, precision, seed, data };
           const judged = await verifyModel(request, { backEnds: [backEnd] }).then(ofResult, unjudged);
@@ -130,7 +130,7 @@ function twinsOf(kind: Kind, seed: number, reference: string, samples: string): 
     write: (path: string) =>
       convertModel(reference, path, {
         precision,
-        allowUnquantized: true,
+        allowUnconverted: true,
         ...(['int8', 'fp8'].includes(precision) && { calibration: calibrationOf({ data: [samples] }) }),
       }),
   });
@@ -190,6 +190,10 @@ const usedOf = (outputs: VerifyResult['outputs']): Trial['used'] =>
 /** Whoever quantizes has samples, and then the seed draws nothing. */
 const isQuantized = (at: string): boolean => at.startsWith('int8') || at.startsWith('fp8');
 
+/** How many seeds say all: a fault is converted last, and its own error hides that of the conversion. */
+const seedsAt = (at: string): number =>
+  isQuantized(at) ? 1 : at === 'fp16 converted' ? 2 : Number.POSITIVE_INFINITY;
+
 /** A folder of one npz a sample. */
 function writeSamples(folder: string, kind: Kind, seed: number): string {
   mkdirSync(folder);
@@ -201,13 +205,13 @@ function writeSamples(folder: string, kind: Kind, seed: number): string {
 
 const OUTCOMES = ['fail', 'inconclusive', 'pass', 'error'] as const;
 
-/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes that depend on the seed. */
+/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes of twins that depend on the seed. Of a fault, ties among the rows of detections may be as far as a seed gets. */
 export function brokenPromises(trials: readonly Trial[]): string[] {
   const broken = trials
     .filter(({ what, outcome }) => outcome === 'error' || outcome === (what === 'fault' ? 'pass' : 'fail'))
     .map((trial) => `${describe(trial)}, seed ${trial.seed}: ${trial.outcome}`);
   const changing = [...groupedBy(trials, describe)].filter(
-    ([, group]) => new Set(group.map(({ outcome }) => outcome)).size > 1,
+    ([, group]) => group[0]?.what === 'twin' && new Set(group.map(({ outcome }) => outcome)).size > 1,
   );
   return [...broken, ...changing.map(([name, group]) => `${name}: ${countsOf(group)}, by seed`)];
 }

@@ -17,9 +17,12 @@ const findingKinds = {
   'opset-too-new': 'warning',
   'opset-too-old': 'warning',
   'op-unknown': 'warning',
+  'op-rejected': 'warning',
+  'op-plugin': 'info',
   'op-needs-newer-tensorrt': 'info',
   'sparse-initializer': 'warning',
   'io-type-unsupported': 'warning',
+  'io-rank-unsupported': 'warning',
   'dim-without-symbol': 'warning',
   'dim-zero': 'warning',
   'dim-negative': 'warning',
@@ -32,6 +35,7 @@ const findingKinds = {
   'quantized-type': 'warning',
   'quantized-scalar': 'warning',
   'quantized-constant': 'warning',
+  'quantized-cast': 'warning',
   'quantized-uint8': 'warning',
   'quantized-zero-point': 'warning',
   'quantized-scale': 'warning',
@@ -59,6 +63,22 @@ export const wrongResults: ReadonlySet<string> = new Set<FindingCode>([
   'quantized-blocks',
   'quantized-uint8',
   'quantized-scale',
+]);
+
+/** What ends a build: TensorRT's parser or builder rejects the model for it, or a version of them. */
+export const rejections: ReadonlySet<string> = new Set<FindingCode>([
+  ...([
+    'external-data-missing',
+    'external-data-short',
+    'external-data-outside',
+    'external-data-invalid',
+  ] as const),
+  ...(['tensor-invalid', 'value-undefined', 'graph-cycle', 'type-mismatch', 'sparse-initializer'] as const),
+  ...(['op-unknown', 'op-rejected', 'op-plugin', 'op-needs-newer-tensorrt'] as const),
+  ...(['opset-too-new', 'opset-too-old'] as const),
+  ...(['io-type-unsupported', 'io-rank-unsupported', 'dim-negative'] as const),
+  ...(['quantized-operator', 'quantized-bias', 'quantized-type', 'quantized-scalar'] as const),
+  ...(['quantized-constant', 'quantized-zero-point', 'quantized-scale'] as const),
 ]);
 
 /** More findings of one code than this become one line that counts the rest. */

@@ -5,21 +5,25 @@ import type { OnnxModel } from '../model.js';
 import type { Finding, ValueFacts } from '../model-facts.js';
 import type { ModelProto } from '../onnx_pb.js';
 import { isPairPart, QuantizedGraph } from '../quantized-operations.js';
+import type { ModelShapes } from '../shapes/infer.js';
 import { factsAsWritten, feedInputs } from '../value-facts.js';
+import { MOST_AXES } from './checked-node.js';
 import { Findings, wrongResults } from './findings.js';
 import { lintGraphs } from './graphs.js';
 import { lintOperators } from './operators.js';
+import { lintParserChecks } from './parser-checks.js';
 import { lintQuantization } from './quantization.js';
 import { lintConstants, lintTensors } from './tensors.js';
 
 /**
  * What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `weights.ts` reads them.
- * `views` are all its graphs, `tensors` all its tensors: the caller that inspects has gathered them already.
+ * `views` are all its graphs, `tensors` all its tensors, `inferred` its shapes: the caller that inspects has gathered them already.
  */
 export function lintModel(
   model: OnnxModel,
   views: readonly GraphView[],
   tensors: readonly TensorPlace[],
+  inferred: ModelShapes,
 ): Finding[] {
   const findings = new Findings();
   lintTensors(model, tensors, findings);
@@ -28,7 +32,9 @@ export function lintModel(
   lintOperators(model.proto, views, findings);
   const { graph, violations } = inferDtypes(model.proto);
   for (const { where, message } of violations) findings.add('type-mismatch', where, `${where}: ${message}.`);
-  lintQuantization(model, new QuantizedGraph(views, graph), findings);
+  const quantized = new QuantizedGraph(views, graph);
+  lintQuantization(model, quantized, findings);
+  lintParserChecks(quantized, inferred, findings);
   lintInterface(model.proto, findings);
   return findings.list();
 }
@@ -85,11 +91,17 @@ function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
       );
     }
   }
+  if ((facts.shape?.length ?? 0) > MOST_AXES)
+    findings.add(
+      'io-rank-unsupported',
+      where,
+      `"${facts.name}" has ${facts.shape?.length} axes; TensorRT takes at most ${MOST_AXES}. Merge axes.`,
+    );
   if (facts.dtype !== null && (dtypes[facts.dtype as Dtype]?.tensorrt ?? null) === null) {
     findings.add(
       'io-type-unsupported',
       where,
-      `"${facts.name}" is ${facts.dtype}, which TensorRT has no bindings of.`,
+      `"${facts.name}" is ${facts.dtype}, which TensorRT has no bindings of. Cast it where it is made, to INT32 or a floating-point type.`,
     );
   }
 }

@@ -39,6 +39,33 @@ const additions: readonly (readonly [version: string, types: string])[] = [
   ],
 ];
 
+/** What the parser imports under any domain besides: layers as TensorRT writes them, and quantization as ModelOpt exports it. */
+const OWN: ReadonlySet<string> = new Set(
+  (
+    'TRT_FP8QuantizeLinear TRT_FP8DequantizeLinear TRT_INT4QuantizeLinear TRT_INT4DequantizeLinear TRT_MXFP8QuantizeLinear ' +
+    'TRT_MXFP8DequantizeLinear TRT_MXFP8DynamicQuantize TRT_FP4DynamicQuantize TRT_DynamicQuantize TRT_BlockQuantize TRT_AveragePool TRT_Conv ' +
+    'TRT_Deconv TRT_FloorDiv TRT_Gather TRT_MatMul TRT_MaxPool TRT_MoE TRT_Resize TRT_Scale TRT_Shuffle TRT_Slice TRT_TopK_Min TRT_TopK_Max'
+  ).split(' '),
+);
+
+/** Of ONNX Runtime's domain, what TensorRT-RTX 1.7 imports. */
+const RTX_CONTRIB: ReadonlySet<string> = new Set([
+  ...['GroupQueryAttention', 'MultiHeadAttention', 'MatMulNBits', 'QMoE', 'SimplifiedLayerNormalization'],
+]);
+
+/** Plug-ins of libnvinfer_plugin (the folders of NVIDIA/TensorRT's plugin/), without those that their authors call obsolete. */
+const PLUGINS: ReadonlySet<string> = new Set(
+  (
+    'EfficientNMS_TRT EfficientNMS_ONNX_TRT EfficientNMS_Explicit_TF_TRT EfficientNMS_Implicit_TF_TRT BatchedNMS_TRT BatchedNMSDynamic_TRT ' +
+    'BatchTilePlugin_TRT CoordConvAC CropAndResize CropAndResizeDynamic CustomEmbLayerNormPluginDynamic CustomFCPluginDynamic CustomGeluPluginDynamic ' +
+    'CustomQKVToContextPluginDynamic CustomSkipLayerNormPluginDynamic DecodeBbox3DPlugin DetectionLayer_TRT DisentangledAttention_TRT ' +
+    'FlattenConcat_TRT GenerateDetection_TRT GridAnchor_TRT GridAnchorRect_TRT InstanceNormalization_TRT LReLU_TRT ModulatedDeformConv2d ' +
+    'MultilevelCropAndResize_TRT MultilevelProposeROI_TRT MultiscaleDeformableAttnPlugin_TRT NMS_TRT NMSDynamic_TRT Normalize_TRT PillarScatterPlugin ' +
+    'PriorBox_TRT Proposal ProposalDynamic ProposalLayer_TRT PyramidROIAlign_TRT Region_TRT Reorg_TRT ResizeNearest_TRT ROIAlign_TRT RPROI_TRT ' +
+    'SpecialSlice_TRT VoxelGeneratorPlugin'
+  ).split(' '),
+);
+
 const firstVersion = new Map(since86.split(' ').map((type) => [type, '8.6']));
 for (const [version, types] of additions)
   for (const type of types.split(' ')) firstVersion.set(type, version);
@@ -56,7 +83,25 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
   for (const [type, { count, first, where }] of operatorUses(views)) {
     if (functions.has(`${first.domain}::${first.opType}`) || isIntegerOperator(first)) continue;
     const times = count === 1 ? '1 node' : `${count} nodes`;
-    if (!isOnnxDomain(first.domain)) {
+    if (OWN.has(first.opType)) continue;
+    if (PLUGINS.has(first.opType)) {
+      findings.add(
+        'op-plugin',
+        where,
+        `${type} (${times}) is a plug-in that comes with TensorRT (libnvinfer_plugin) and is not part of TensorRT-RTX.`,
+      );
+      continue;
+    }
+    if (!isOnnxDomain(first.domain) && RTX_CONTRIB.has(first.opType)) {
+      findings.add(
+        'op-plugin',
+        where,
+        `${type} (${times}) is imported by TensorRT-RTX 1.7; TensorRT needs a plug-in for it.`,
+      );
+      continue;
+    }
+    // The parser looks operators up by their type alone.
+    if (!isOnnxDomain(first.domain) && !firstVersion.has(first.opType)) {
       findings.add(
         'op-unknown',
         where,

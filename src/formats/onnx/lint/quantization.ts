@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes, typeLabel } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/values.js';
+import { castCodes, GraphUses } from '../cast-codes.js';
 import { type GraphView, isOnnxDomain, nodeLabel } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
@@ -65,6 +66,7 @@ export function lintQuantization(model: OnnxModel, quantized: QuantizedGraph, fi
     view.nodes.filter(isPairPart).map((node) => ({ node, view })),
   );
   lintIntegerOperators(quantized, findings);
+  lintCastCodes(quantized, findings);
   if (pairs.length === 0) return;
   const attentions = lintAttention(quantized, findings);
   const seen = new Set<string>();
@@ -91,6 +93,21 @@ function lintIntegerOperators({ views }: QuantizedGraph, findings: Findings): vo
           `${view.path}/${nodeLabel(node)}`,
           `TensorRT's parser rejects ${node.opType}. Quantize with QuantizeLinear and DequantizeLinear around float operators (ONNX Runtime: quantize_static with QuantFormat.QDQ).`,
         );
+}
+
+/** Weights that were quantized without a DequantizeLinear. */
+function lintCastCodes({ views }: QuantizedGraph, findings: Findings): void {
+  for (const { graph, path } of views) {
+    if (graph === undefined) continue;
+    for (const { codes, name, cast } of castCodes(graph, new GraphUses(graph)))
+      findings.add(
+        'quantized-cast',
+        `${path}/${nodeLabel(cast)}`,
+        codes.dataType === dtypes.int8.onnx
+          ? `It turns the stored INT8 codes "${name}" into floating point, and TensorRT-RTX rejects stored codes that anything but DequantizeLinear reads. Convert the model, which makes that of it: --precision fp16.`
+          : `It turns the stored UINT8 codes "${name}" into floating point: TensorRT stores them as INT32, four times as large. With a zero point of 128 --precision fp16 makes INT8 behind a DequantizeLinear of them; with another one quantize to INT8, symmetrically.`,
+      );
+  }
 }
 
 type Add = (code: FindingCode, message: string) => void;

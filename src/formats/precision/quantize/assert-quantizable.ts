@@ -17,8 +17,8 @@ export function assertQuantizable(
   options: ResolvedConversion,
   obstacles?: Obstacles,
 ): void {
-  const { quantization, allowUnquantized } = options;
-  if (quantization === undefined || allowUnquantized || isAny(decisions)) return;
+  const { quantization, allowUnconverted } = options;
+  if (quantization === undefined || allowUnconverted || isAny(decisions)) return;
   const unnamed = { ...options, keepNodes: [], keepOps: new Set<string>(), unquantizedNodes: [] };
   if (isAny(placeQuantizers(flow, unnamed, obstacles).decisions)) return;
   const able = quantizedFormats.filter((format) => {

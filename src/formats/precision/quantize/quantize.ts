@@ -68,7 +68,7 @@ export async function quantizeModel(
     throw new TrtforgeError('TF_INTERNAL', 'The precision is not a quantized one.');
   const { format, rest } = quantization;
   assertFloat(model.proto, path);
-  const opsetReason = raise(model.proto, path, format);
+  const opsetReason = raise(model, path, format);
   const flow = readFlow(model.proto);
   const first = placeQuantizers(flow, options);
   assertQuantizable(first, path, flow, options);
@@ -151,14 +151,14 @@ export function assertFloat(proto: ModelProto, path: string): void {
 
 /** Quantizing starts from an opset whose Q/DQ operators know the codes. */
 function raise(
-  proto: ModelProto,
+  model: OnnxModel,
   path: string,
   { opset, label }: { readonly opset: number; readonly label: string },
 ): string | undefined {
-  const from = opsetsOf(proto.opsetImport).get('') ?? 0;
+  const from = opsetsOf(model.proto.opsetImport).get('') ?? 0;
   if (from >= opset) return undefined;
   const reason = `QuantizeLinear and DequantizeLinear take ${label} from opset ${opset} on`;
-  const obstacle = raiseOpset(proto, opset);
+  const obstacle = raiseOpset(model, opset);
   if (obstacle === undefined) return reason;
   throw new TrtforgeError(
     'TF_NOT_QUANTIZABLE',

@@ -5,6 +5,7 @@ import type { BuildOptions } from '../../../engines/builder/build.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
+import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
@@ -84,8 +85,11 @@ export async function runnableFile(
   if (runnable.is === 'engine') return (await buildOrLoad(runnable.build, context)).engine;
   const { file, precision, conversions } = runnable;
   const convert = async () => {
-    for (const { from, to } of conversions) await convertModel(from, to, { precision }, context);
-    if (conversions.every(({ to }) => to !== file)) publishFile(file, readFileSync(model.file));
+    // A component of a bundle may have nothing to convert.
+    const allowUnconverted = conversions.every(({ to }) => to !== file);
+    for (const { from, to } of conversions)
+      await convertModel(from, to, { precision, allowUnconverted }, context);
+    if (allowUnconverted) publishFile(file, readFileSync(model.file));
     return file;
   };
   const known = place.converted.get(model) ?? convert();
@@ -99,9 +103,13 @@ function profilesFor(file: string, imgsz: number) {
     shape?.some((size) => typeof size !== 'number'),
   );
   if (open.length === 0) return [];
-  const sizes = [1, 3, imgsz, imgsz];
   const ranges = open.map(({ name, shape }) => {
-    const dims = (shape ?? []).map((size, axis) => (typeof size === 'number' ? size : (sizes[axis] ?? 1)));
+    const axes = imageLayout(shape);
+    const dims = (shape ?? []).map((size, axis) => {
+      if (typeof size === 'number') return size;
+      if (axis === axes?.channels) return 3;
+      return axis === axes?.height || axis === axes?.width ? imgsz : 1;
+    });
     return [name, { min: dims, opt: dims, max: dims, values: false }] as const;
   });
   return [new Map(ranges)];

@@ -34,6 +34,17 @@ export const installationIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(3826),
   },
   {
+    id: 'driver-not-needed',
+    severity: 'note',
+    pattern:
+      /catchCudaError.{0,300}cudaError 35\b|^CUDA driver version is insufficient for CUDA runtime version$|Cuda Error in \w{1,100}: 35\b/,
+    cause:
+      'While it reported another error the library looked for a GPU and found no driver, which a build of tensorrt-rtx does not need.',
+    remedy: 'Nothing: read the error beside it.',
+    versions: 'TensorRT-RTX',
+    source: 'measured',
+  },
+  {
     id: 'driver-too-old',
     severity: 'error',
     pattern:
@@ -184,6 +195,18 @@ export const installationIssues: readonly KnownIssue[] = [
     remedy: 'Pass a typed model (`trtforge convert`), or pin tensorrt below 11.',
     versions: '11.0 and later',
     source: 'https://github.com/yuvraj108c/ComfyUI-Rife-Tensorrt/issues/25',
+  },
+  {
+    id: 'python-attribute-removed',
+    severity: 'error',
+    pattern:
+      /'(?:tensorrt[\w.]{0,60}\.)?(?<type>I(?:BuilderConfig|CudaEngine|ExecutionContext|NetworkDefinition)|Builder|Runtime)' object has no attribute '(?<name>\w{1,80})'|module 'tensorrt' has no attribute '(?<missing>\w{1,80})'/,
+    cause:
+      'A Python script for an older TensorRT uses {type} {name}{missing}, which this version no longer has.',
+    remedy:
+      'max_workspace_size is set_memory_pool_limit(MemoryPoolType.WORKSPACE, …); build_engine is build_serialized_network; num_bindings, get_binding_* and execute_async_v2 are num_io_tensors, get_tensor_* and execute_async_v3. Or pin the tensorrt that the script was written for.',
+    versions: '8.4 to 10.0 and later',
+    source: tensorrtIssue(3923),
   },
   {
     id: 'wheel-downloads-silently',

@@ -17,6 +17,8 @@ export interface KnownIssue {
   readonly unless?: RegExp;
   /** A run passes with it and is wrong nevertheless. Any other error is a warning where the run went well all the same. */
   readonly hiddenBySuccess?: true;
+  /** It reports where the model is rejected and not why: what `inspect` finds of the model stands in its place. */
+  readonly isPlace?: true;
   /** What the same lines mean in a run that went well, where that is something else. */
   readonly whenPassed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
   /** Where it has been seen: `all`, `10.14.1 to 10.16.1`, `before 10.11`. */

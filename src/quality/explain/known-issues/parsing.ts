@@ -129,6 +129,7 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'node-rejected',
     severity: 'error',
+    isPlace: true,
     pattern: /While parsing node number (?<index>\d+) \[(?<operator>\w+)(?: -> "(?<output>[^"]{0,500})")?/,
     cause: 'The parser rejected node {index}, {operator} {output}.',
     remedy:
@@ -148,6 +149,7 @@ export const parsingIssues: readonly KnownIssue[] = [
   {
     id: 'importer-assertion',
     severity: 'error',
+    isPlace: true,
     pattern:
       /In function (?!(?:import|check)FallbackPlugin|parse(?:Graph|Node|Model):)(?:import|check)?(?<operator>\w+):|Invalid Node - (?<node>\S+)|In node (?<index>\d+) with name: .{0,300}? and operator: (?<type>\w+)|(?<code>(?:UNSUPPORTED|INVALID)_NODE\w*)/,
     cause:
@@ -157,6 +159,59 @@ export const parsingIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(2570),
   },
   {
+    id: 'no-runner',
+    severity: 'error',
+    isPlace: true,
+    pattern: /(?:failed\. |^)(?<node>\S{1,500}) has no runners that implement it/,
+    cause: 'This library has no implementation of the node {node} (NonMaxSuppression on tensorrt-rtx).',
+    remedy: 'Export without it and do its work behind the engine, or build with TensorRT.',
+    versions: 'TensorRT-RTX',
+    source: 'https://github.com/NVIDIA/TensorRT-RTX/issues/5',
+  },
+  {
+    id: 'if-ranks-differ',
+    severity: 'error',
+    isPlace: true,
+    pattern:
+      /IConditionalOutputLayer (?<node>\S{1,500}?)(?:_OutputLayer)?: Must have inputs with equal ranks when condition is not a build-time constant/,
+    cause: 'The two branches of the If {node} return different numbers of axes.',
+    remedy:
+      'Let both return the same number of axes, or fix the dimensions the condition depends on so that it folds away.',
+    versions: '10.11 and later',
+    source: tensorrtIssue(4603),
+  },
+  {
+    id: 'uint8-between-operators',
+    severity: 'error',
+    pattern:
+      /UInt8 network inputs must be consumed directly by a cast layer|does not support UINT8 types for intermediate tensors|input has type UInt8 but must have type/,
+    cause: 'UINT8 is taken only as an input that a Cast reads, and as an output that a Cast writes.',
+    remedy: 'Move the Cast in front of everything else that reads the input.',
+    isPlace: true,
+    versions: 'all',
+    source: tensorrtIssue(3985),
+  },
+  {
+    id: 'zero-point-not-zero',
+    severity: 'error',
+    isPlace: true,
+    pattern: /Assertion failed: shiftIsAllZeros\(zeroPoint\)/,
+    cause: 'The model is quantized with a zero point that is not 0, which only DLA takes.',
+    remedy: 'Quantize symmetrically (ONNX Runtime: ActivationSymmetric, WeightSymmetric).',
+    versions: 'all',
+    source: tensorrtIssue(4698),
+  },
+  {
+    id: 'scale-not-positive',
+    severity: 'error',
+    isPlace: true,
+    pattern: /Assertion failed: \(?scaleAllPositive/,
+    cause: 'A scale of the quantized model is 0 or negative: the calibration saw only one value there.',
+    remedy: 'Calibrate with data in which no value is constantly 0, or leave that tensor out.',
+    versions: 'all',
+    source: tensorrtIssue(2267),
+  },
+  {
     id: 'if-branches-differ',
     severity: 'error',
     pattern: /IIfConditionalOutputLayer inputs must have the same shape/,
@@ -164,6 +219,41 @@ export const parsingIssues: readonly KnownIssue[] = [
     remedy:
       'Fix the dimensions the condition depends on so that it folds away; 10.11 and later allow different shapes of one rank.',
     versions: 'before 10.11',
+    source: tensorrtIssue(1731),
+  },
+  {
+    id: 'external-data-unnamed',
+    severity: 'error',
+    pattern: /Failed to open file: *$/,
+    cause:
+      'The parser was passed the bytes of the model and not its path, so it cannot find the external data.',
+    remedy: 'Pass the path: parse_from_file(PATH), or parse(bytes, path=PATH).',
+    versions: 'all',
+    source: tensorrtIssue(586),
+  },
+  {
+    id: 'external-data-escapes',
+    severity: 'error',
+    pattern:
+      /External data path: "(?<file>[^"]{1,1000})" escapes model directory|External data path validation failed/,
+    cause:
+      'The external data {file} lies outside the folder of the model, mostly behind a symbolic link, as in the cache of Hugging Face.',
+    remedy:
+      'Copy model and data into one folder (cp -L), or download with local_dir; trtforge follows the links itself.',
+    versions: 'ONNX Runtime',
+    source: 'https://github.com/microsoft/onnxruntime/issues/27353',
+  },
+  {
+    id: 'network-without-output',
+    severity: 'error',
+    isPlace: true,
+    pattern:
+      /Network must have at least one output|'NoneType' object has no attribute '(?:serialize|create_execution_context|num_io_tensors|num_bindings)'/,
+    cause:
+      'The network is empty: the parser failed before, and the program went on without looking at its errors.',
+    remedy:
+      'Print them: if not parser.parse(…): [print(parser.get_error(i)) for i in range(parser.num_errors)]. The first of them is the cause; `trtforge build MODEL` prints it with what helps.',
+    versions: 'all',
     source: tensorrtIssue(1731),
   },
   {

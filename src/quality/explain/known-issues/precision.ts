@@ -23,6 +23,18 @@ export const precisionIssues: readonly KnownIssue[] = [
     source: 'measured',
   },
   {
+    id: 'fp16-overflow-weights',
+    severity: 'warning',
+    pattern:
+      /weights are affected by this issue: Detected (?:finite FP32 values which would overflow in FP16|FP32 infinity values)/,
+    cause:
+      "Weights are larger than FP16's 65504 and were replaced by the largest number or infinity: the results of their layers are wrong.",
+    remedy:
+      'Keep those layers in FP32 (`trtforge convert --keep-nodes`) or use BF16; `trtforge inspect --check-weights` names the weights.',
+    versions: '8.4 to 10.x',
+    source: tensorrtIssue(3101),
+  },
+  {
     id: 'int8-scale-missing',
     severity: 'warning',
     pattern: /Missing scale and zero-point for tensor (?<tensor>[^\s,]{1,500}),/,
@@ -30,6 +42,17 @@ export const precisionIssues: readonly KnownIssue[] = [
     remedy: 'Quantize with Q/DQ nodes. For integer tensors the line is normal.',
     versions: 'up to 10.x',
     source: tensorrtIssue(1785),
+  },
+  {
+    id: 'int8-constant-without-dequantize',
+    severity: 'error',
+    pattern: /Quantized constant \((?<tensor>[^)]{1,300})\) is only allowed before DQ/,
+    cause:
+      'The stored INT8 values {tensor} are read by another operator than DequantizeLinear, such as a Cast with a product by the scale behind it.',
+    remedy:
+      'Build with --precision fp16, or convert first (trtforge convert): a DequantizeLinear takes the place of a Cast. `trtforge inspect` names the node.',
+    versions: 'tensorrt-rtx 1.7',
+    source: 'measured',
   },
   {
     id: 'no-low-precision-conv',

@@ -24,6 +24,16 @@ export const runningIssues: readonly KnownIssue[] = [
     source: 'https://github.com/NVIDIA/TensorRT/blob/v8.6.1/include/NvInfer.h',
   },
   {
+    id: 'timing-cache-merged',
+    severity: 'error',
+    pattern: /getCaskHandle::\d{1,6}\].{0,100}(?:Assertion|findConvShaderByHandle)/,
+    cause:
+      'A timing cache was merged from several devices or versions and names kernels that this library lacks.',
+    remedy: 'Delete the timing cache and build again; keep one for each GPU and version, as trtforge does.',
+    versions: '8.x to 10.x',
+    source: tensorrtIssue(2144),
+  },
+  {
     id: 'illegal-memory-access',
     severity: 'error',
     pattern:

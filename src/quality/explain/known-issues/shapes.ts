@@ -65,9 +65,22 @@ export const shapeIssues: readonly KnownIssue[] = [
     source: 'measured',
   },
   {
+    id: 'several-sizes-inferred',
+    severity: 'error',
+    isPlace: true,
+    pattern: /(?:\) )?\[Shuffle\]: at most one dimension may be inferred/,
+    cause:
+      'A Reshape has more than one open size: the batch was made dynamic in the file by hand, and the shape inside is still of the export.',
+    remedy: 'Export again with that axis dynamic.',
+    versions: '7.x and later',
+    source: 'https://github.com/SthPhoenix/InsightFace-REST/issues/27',
+  },
+  {
     id: 'profile-violates-shapes',
     severity: 'error',
-    pattern: /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints/,
+    isPlace: true,
+    pattern:
+      /(?<which>kMIN|kOPT|kMAX) values for profile (?<profile>\d+) violate shape constraints(?:: I\w{1,50}Layer (?<node>[^\s:]{1,500}):)?/,
     cause:
       'With the {which} shapes of profile {profile} some Reshape or Slice of the graph cannot work: inputs that share a dimension disagree, or the exporter fixed it.',
     remedy: 'Use the same number wherever inputs share a dimension; export again with that axis dynamic.',
@@ -77,17 +90,29 @@ export const shapeIssues: readonly KnownIssue[] = [
   {
     id: 'reshape-changes-volume',
     severity: 'error',
-    pattern: /reshape changes volume/,
+    isPlace: true,
+    pattern: /(?:I\w{1,50}Layer (?<node>[^\s:]{1,500}): )?reshape changes volume/,
     cause: 'A Reshape cannot work with the shapes: its target was fixed when the model was exported.',
     remedy: 'Pass shapes whose product fits, or export again with the axis dynamic.',
     versions: 'all',
     source: tensorrtIssue(1947),
   },
   {
+    id: 'static-shape-differs',
+    severity: 'error',
+    pattern:
+      /Static dimension mismatch while setting input shape(?: for (?<input>\S{1,300})\.)?|engineDims\.d\[i\] == dims\.d\[i\]|between (?<size>\d{1,9}) and \k<size> but received \d/,
+    cause: 'A request has another shape than the input {input} of the engine, whose size is fixed.',
+    remedy:
+      'Send that shape, or export the model with a dynamic batch (dynamic_axes, dynamic=True) and build with a range: --batch 1/8/32.',
+    versions: 'all',
+    source: 'https://github.com/triton-inference-server/server/issues/4445',
+  },
+  {
     id: 'shape-outside-profile',
     severity: 'error',
     pattern:
-      /does not satisfy any optimization profile|exceed min ~ max range at index|Supplied binding dimension|Static dimension mismatch while setting input shape|built with static shapes for input tensor .{1,500} but the provided shapes do not match/,
+      /does not satisfy any optimization profile|exceed min ~ max range at index|Supplied binding dimension|model expected the shape of dimension \d{1,2} to be between|built with static shapes for input tensor .{1,500} but the provided shapes do not match/,
     cause: "A request has a shape outside the range of the engine's profile.",
     remedy: 'Send a shape within the profile, or build one that includes it.',
     versions: 'all',

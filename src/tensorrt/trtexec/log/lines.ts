@@ -32,9 +32,50 @@ const CHUNK_BYTES = 1 << 20;
 /** A longer line is cut here: no message is that long, and a file without line ends must not fill the memory. */
 export const LONGEST_LINE = 64 << 10;
 
-/** trtexec writes `[date] [E] [TRT] `, TensorRT's Python logger `[date] [TRT] [E] `, Polygraphy `[E] `. */
-const PREFIX =
-  /^(?:\[(\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?:\[([IWEFV])\] (\[TRT\] )?|(\[TRT\] )\[([IWEFV])\] )(.*)$/s;
+/** How programs that run TensorRT begin a line: trtexec and TensorRT's Python logger, its samples, trtforge's run roots and terminal, nvinfer of DeepStream, Triton, Python's exceptions. */
+const PREFIXES: readonly RegExp[] = [
+  /^(?:\[(?<time>\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?:\[(?<severity>[IWEFV])\] (?<library>\[TRT\] )?)(?<message>.*)$/s,
+  /^(?:\[(?<time>\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?<library>\[TRT\] )\[(?<severity>[IWEFV])\] (?<message>.*)$/s,
+  /^ {0,9}\d{1,9}\.\d{3} {2}(?<severity>internal_error|error|warning|info|verbose) \[(?<source>[\w-]{1,40})\] (?<message>.*)$/s,
+  /^ {2}(?<source>tensorrt|tensorrt-rtx|trtexec) (?<severity>internal_error|error|warning|info|verbose) (?<message>.*)$/s,
+  /^\[TensorRT\] (?<severity>INTERNAL_ERROR|ERROR|WARNING|INFO|VERBOSE): (?<message>.*)$/s,
+  /^\d:\d\d:\d\d\.\d{9}\s{1,20}\d{1,9}\s{1,20}0x\w{1,20} (?<severity>ERROR|WARN|INFO)\s{1,20}nvinfer \S{1,200} (?<message>.*)$/s,
+  /^(?<severity>[IWE])\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,9} \S{1,200}\] (?<message>.*)$/s,
+  /^(?<severity>ERROR|WARNING): (?:\[TRT\]: )?(?<message>(?!\S{1,200}\.cpp:).*)$/s,
+  /^(?<message>(?<severity>(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)): .*)$/s,
+];
+
+function prefixOf(text: string): Readonly<Record<string, string | undefined>> | undefined {
+  for (const prefix of PREFIXES) {
+    const groups = prefix.exec(text)?.groups;
+    if (groups !== undefined) return groups;
+  }
+  return undefined;
+}
+
+/** Another spelling of a severity; what is none of them is an exception. */
+const LETTERS: Readonly<Record<string, TrtexecSeverity>> = { ...severityLetters, warn: 'W' };
+
+const letterOf = (word: string): TrtexecSeverity =>
+  word.length === 1 ? (word as TrtexecSeverity) : (LETTERS[word.toLowerCase()] ?? 'E');
+
+/** A line of --log-file, which is an event; null for any other. Its other events have no message. */
+function loggedEvent(text: string): Omit<TrtexecLine, 'number'> | null {
+  if (!text.startsWith('{"time":')) return null;
+  try {
+    const {
+      severity,
+      message = '',
+      source,
+    } = JSON.parse(text) as Readonly<Record<string, string | undefined>>;
+    return {
+      ...{ time: null, fromLibrary: source !== 'trtforge', message: String(message) },
+      severity: severity === undefined ? null : letterOf(severity),
+    };
+  } catch {
+    return null;
+  }
+}
 
 /** Where a second message begins inside a line: both streams write to one terminal or file, and neither waits for the other's line end. */
 const GLUED =
@@ -43,13 +84,16 @@ const GLUED =
 /** The messages of one raw line; `\r\n` and control characters at its end are dropped, an overlong line is cut. */
 export function parseLine(raw: string, number: number): readonly TrtexecLine[] {
   const text = raw.slice(0, LONGEST_LINE).replace(/[\r\0]+$/, '');
+  const event = loggedEvent(text);
+  if (event !== null) return event.message.split('\n').map((message) => ({ ...event, number, message }));
   return text.split(GLUED).map((part) => {
-    const [, time = null, first, behind, before, second, message = part] = PREFIX.exec(part) ?? [];
+    const found = prefixOf(part);
+    const { time = null, severity, library, source, message = part } = found ?? {};
     return {
       number,
       time,
-      severity: ((first ?? second) as TrtexecSeverity | undefined) ?? null,
-      fromLibrary: behind !== undefined || before !== undefined,
+      severity: severity === undefined ? null : letterOf(severity),
+      fromLibrary: library !== undefined || source !== undefined,
       message,
     };
   });

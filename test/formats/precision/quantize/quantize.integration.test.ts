@@ -608,7 +608,7 @@ it.each([
     g.node('Neg', { name: 'negative', inputs: ['a'], outputs: ['y'] });
     g.output('y', 'float32', ['n', weight[0], 9 - weight[2], 9 - weight[3]]);
     const feeds = { x: noise([2, channels, 8, 8], 1, 3) };
-    const made = await quantized(g, precision, feeds, { allowUnquantized: true });
+    const made = await quantized(g, precision, feeds, { allowUnconverted: true });
     expect(decisions(made), precision).toEqual({ conv: expected[precision] });
   }
 });
@@ -687,7 +687,7 @@ describe('weights of 4 bits', () => {
   });
 
   it.each([16, 40])('a weight of %i terms, which no block divides into two or more, stays', async (terms) => {
-    const options = { calibration: undefined, allowUnquantized: true };
+    const options = { calibration: undefined, allowUnconverted: true };
     const made = await quantized(products(terms), 'int4', {}, options);
     expect(decisions(made)).toEqual({ one: 'not blocks', two: 'not blocks' });
     expect(made.result.warnings).toHaveLength(1);
@@ -740,10 +740,11 @@ describe('a model of which no node is quantized', () => {
     });
   });
 
-  it('is what was asked for where nodes were named', async () => {
+  it('is an error where nodes were named, too', async () => {
     const feeds = { x: noise([1, 32, 8, 8], 1, 3) };
-    const made = await quantized(fixed(), 'int8', feeds, { keepNodes: [/conv/] });
-    expect(decisions(made)).toEqual({ conv: 'not keep-node' });
-    expect(made.result.warnings).toHaveLength(1);
+    await expect(quantized(fixed(), 'int8', feeds, { keepNodes: [/conv/] })).rejects.toMatchObject({
+      code: 'TF_NOT_QUANTIZABLE',
+      details: { rules: { 'keep-node': 1 } },
+    });
   });
 });

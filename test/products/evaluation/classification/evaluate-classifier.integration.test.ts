@@ -7,6 +7,7 @@ import {
   type ClassifierRequest,
   evaluateClassifier,
 } from '../../../../src/products/evaluation/classification/evaluate-classifier.js';
+import { channelsLastTwin } from '../../../support/channels-last.js';
 import { codeOfWork } from '../../../support/refusal.js';
 import { channelMeans, paint } from '../image-networks.js';
 
@@ -58,6 +59,17 @@ it('counts what is at the top, among the five best, and what was taken for what'
     { label: 'green', images: 2, top1: 0.5 },
     { label: 'blue', images: 1, top1: 1 },
   ]);
+});
+
+it('has the same result for a network that takes NHWC', async () => {
+  const of = async (model: string) => {
+    const { candidate: _, run, ...result } = await evaluateClassifier({ ...request, model });
+    return { ...result, digest: run.imagesDigest, first: run.firstInput };
+  };
+  const planes = await of(request.model);
+  const twin = await of(await channelsLastTwin(request.model));
+  expect({ ...twin, first: null }).toEqual({ ...planes, first: null });
+  expect(twin.first.sha256).not.toBe(planes.first.sha256);
 });
 
 it('takes numbers for labels, and a key that covers preparation and data alone', async () => {

@@ -10,6 +10,7 @@ import {
   evaluateDetector,
 } from '../../../../src/products/evaluation/detection/evaluate-detector.js';
 import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
+import { channelsLastTwin } from '../../../support/channels-last.js';
 import { codeOfWork } from '../../../support/refusal.js';
 import { cellSettings, detector, images, instancesOf, paintCells } from './coloured-cells.js';
 
@@ -63,6 +64,15 @@ describe('a detector that finds every cell', () => {
       latency: { throughput_fps: expect.any(Number) },
       comparability_key: result.comparabilityKey,
     });
+  });
+
+  it('has the same detections where it takes NHWC', async () => {
+    const detections = async (model: string, output: string) => {
+      const { stats } = await evaluateDetector({ ...request, model, output: at(output) });
+      return [stats, JSON.parse(readFileSync(at(`${output}/detections.json`), 'utf8'))];
+    };
+    const twin = await channelsLastTwin(request.model);
+    expect(await detections(twin, 'nhwc')).toEqual(await detections(request.model, 'nchw'));
   });
 
   it('its results file scores the same by itself, under a key of its own', async () => {
