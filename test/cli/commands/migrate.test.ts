@@ -115,7 +115,9 @@ describe('lines of trtexec', () => {
   });
 
   test('what TensorRT 11 removed comes with the conversion that replaces it', async () => {
-    const { lines, alternatives } = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --fp16 --buildOnly');
+    const { lines, alternatives } = await migrated(
+      'trtexec --onnx=m.onnx --saveEngine=m.plan --fp16 --buildOnly',
+    );
     expect([...lines, ...alternatives].map(({ command }) => command)).toEqual([
       'trtforge build m.onnx -o m.plan --precision fp16',
       'trtforge convert m.onnx -o m.fp16.onnx --precision fp16',
