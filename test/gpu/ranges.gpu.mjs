@@ -14,7 +14,7 @@ import { readNpz } from '../../dist/formats/tensor/npz.js';
 import { numbersOf } from '../../dist/formats/tensor/values.js';
 import { openChecks } from './harness.mjs';
 
-/** Of the error, in units of the RMS of FP32's results; the suite's bound on the CPU, where FP32 tells what 16 bits cannot. */
+/** Of the error, in units of the RMS of FP32's results; the suite's bound on the CPU, where FP32 distinguishes what 16 bits cannot. */
 const BOUND = 0.02;
 
 const { folder, check, skip, finish } = openChecks();

@@ -19,6 +19,17 @@ export interface WeightStream {
   chunks(chunkBytes?: number): Iterable<Uint8Array>;
 }
 
+/** All bytes of a small weight. */
+export function bytesOf(weight: WeightStream): Uint8Array {
+  const bytes = new Uint8Array(weight.byteLength);
+  let at = 0;
+  for (const chunk of weight.chunks()) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return bytes;
+}
+
 /** Where the values of a weight are: in the decoded messages, in the model file (not loaded; `encoded`: not as plain bytes), or in an external-data file. */
 export type WeightPlace =
   | { readonly kind: 'inline' }

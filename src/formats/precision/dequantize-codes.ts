@@ -11,7 +11,7 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
-import type { WeightStream } from '../onnx/weight.js';
+import { bytesOf, type WeightStream } from '../onnx/weight.js';
 import { dtypes } from '../tensor/dtype.js';
 import { numbersOf } from '../tensor/values.js';
 import { freeName } from './old-opset-changes.js';
@@ -148,14 +148,8 @@ class Rewriting {
   #numbers(name: string | undefined): readonly number[] | undefined {
     const tensor = this.#uses.constants.get(name ?? '');
     if (tensor?.dataType !== dtypes.float32.onnx) return undefined;
-    const { dtype, chunks, byteLength, dims } = this.#model.weight(tensor);
-    const bytes = new Uint8Array(byteLength);
-    let at = 0;
-    for (const chunk of chunks()) {
-      bytes.set(chunk, at);
-      at += chunk.length;
-    }
-    return [...numbersOf({ dtype, shape: dims, bytes })];
+    const weight = this.#model.weight(tensor);
+    return [...numbersOf({ dtype: weight.dtype, shape: weight.dims, bytes: bytesOf(weight) })];
   }
 
   /** Whether a constant is one number, once or often. */

@@ -157,7 +157,7 @@ export const rules: readonly Rule[] = [
   },
   {
     id: 'range',
-    title: 'Between what is too small, large or near 1 for the type and what tells it apart',
+    title: 'Between what is too small, large or near 1 for the type and what depends on it',
     reason:
       'A value that 16 bits would make 0, infinite or 1 stays FP32 from where it is made up to and including the logarithm, division, root, comparison or product that reads it.',
     decide: (operation, { ranges }) => ranges.get(operation),

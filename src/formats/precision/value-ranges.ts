@@ -5,7 +5,7 @@ import { leavesRange, movers, weightRole } from './operator-traits.js';
 import type { WeightFacts } from './weight-facts.js';
 
 /**
- * Searches for values that are too small, too large or too near 1 for a format where something tells them apart: the logarithm of 1e-10, a division by it, 1 minus
+ * Searches for values that are too small, too large or too near 1 for a format where something depends on the difference: the logarithm of 1e-10, a division by it, 1 minus
  * 0.999999. What makes such a value, hands it on and reads it stays FP32, all of it: a cast in between would make it 0, infinite or 1.
  */
 
@@ -57,7 +57,10 @@ export function rangeArithmetic(flow: Flow, facts: RangeFacts): ReadonlyMap<Oper
   return new Map([
     ...because(facts.masks.limiters, `it limits a mask before that is cast to ${label}`),
     ...because(complement.found, `${label} takes a value near 1 for 1, which makes the difference 0`),
-    ...because(small.found, `it lies on the way from a value too small for ${label} to what tells it from 0`),
+    ...because(
+      small.found,
+      `it lies on the way from a value too small for ${label} to what depends on its difference to 0`,
+    ),
     ...because(
       large.found,
       `it lies on the way from a value beyond the range of ${label} to what makes it small again`,
@@ -72,7 +75,7 @@ const nothing: Search = {
   endsAtOutput: () => false,
 };
 
-/** Follows values of a size through the graph, and goes back from where they are told apart to where they are made. */
+/** Follows values of a size through the graph, and goes back from what depends on them to where they are made. */
 function search(flow: Flow, { starts, carries, ends, endsAtOutput }: Search) {
   const sizes = new Map<Value, number>();
   const found = new Set<Operation>();
@@ -134,8 +137,8 @@ function nearOneSearch({ format, weights }: RangeFacts): Search {
 /** What less is added to stays as small as it was. */
 const LEAST_ADDEND = 2 ** -6;
 
-const tellFromZero = words('Log Reciprocal Pow');
-const tellGuardFromZero = words('Sqrt Equal Greater Less GreaterOrEqual LessOrEqual');
+const undefinedAtZero = words('Log Reciprocal Pow');
+const changedByGuard = words('Sqrt Equal Greater Less GreaterOrEqual LessOrEqual');
 const smallByNature = words('Exp Softmax Sigmoid');
 
 /** Values that the format takes for 0: of a constant such as 1e-10, of operators whose results have no lower bound, and 1 minus what is near 1. */
@@ -184,15 +187,15 @@ function smallSearch(
     ends: (operation, read) => {
       const name = operatorName(operation);
       if (name === 'Div') return read.some(({ index }) => index === 1);
-      return tellFromZero.has(name) || (tellGuardFromZero.has(name) && least(read) > 0);
+      return undefinedAtZero.has(name) || (changedByGuard.has(name) && least(read) > 0);
     },
   };
 }
 
 const guards = words('Add Sub Sum Max Min Clip Where');
+const products = words('Conv ConvTranspose Gemm MatMul BatchNormalization');
 const isOfProduct = (value: Value | undefined): boolean =>
-  value?.producer !== undefined &&
-  words('Conv ConvTranspose Gemm MatMul BatchNormalization').has(operatorName(value.producer));
+  value?.producer !== undefined && products.has(operatorName(value.producer));
 
 /** Bring values of any size back into range, or may. */
 const endings = words('Mul Div Sqrt Log Reciprocal Sigmoid Tanh Softmax LogSoftmax NonMaxSuppression');
@@ -291,7 +294,7 @@ function comesFromIntegers(value: Value | undefined): boolean {
   return false;
 }
 
-/** Whether a value is a norm of another, reduced from it within a few steps: what is divided by its own norm is no larger than 1. */
+/** Whether a value is a norm of another, reduced from it within a few steps: what is divided by its own norm is at most 1. */
 function isNormOf(value: Value | undefined, origin: Value | undefined): boolean {
   let level = new Set([value]);
   let isReduced = false;

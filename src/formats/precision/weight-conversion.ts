@@ -20,7 +20,6 @@ export interface ConvertedStream extends WeightStream {
 /** A floating-point type of 16 bits. */
 interface SixteenBits {
   readonly dtype: Dtype;
-  readonly maxFinite: number;
   /** Bits of the largest finite value, and of infinity, without sign. */
   readonly largest: number;
   readonly infinity: number;
@@ -52,7 +51,7 @@ export function sixteenBitStream(
       let target = new Uint16Array(0);
       for (const chunk of source.chunks(chunkBytes === undefined ? undefined : 2 * chunkBytes)) {
         const read = new Float32Array(chunk.buffer, chunk.byteOffset, chunk.byteLength >> 2);
-        const values = limit < type.maxFinite ? read.map(within(limit)) : read;
+        const values = Number.isFinite(limit) ? read.map(within(limit)) : read;
         if (values !== read) total.saturated += values.filter((value, index) => value !== read[index]).length;
         if (target.length < values.length) target = new Uint16Array(values.length);
         const converted = target.subarray(0, values.length);

@@ -62,14 +62,15 @@ export async function verifyModel(
     judgeRuns(request, precision, reference, candidate, known);
   let judgement = judge(sides);
   const range = { from: sides.reference.outputs.length, to: mostSamples(sides, runs.plan) };
+  const reached = (count: number) => unreachedIn(request.reference, sides.reference.plan, count);
+  let unreached = reached(range.from);
   const isOpen =
     judgement.judged.some((output) => output.isClose) ||
-    unreachedIn(request.reference, sides.reference.plan, range.from)?.tables.some(
-      ({ rows }) => rows <= range.to,
-    );
+    unreached?.tables.some(({ rows }) => rows <= range.to) === true;
   if (range.from < range.to && isOpen && failedOutputs(judgement).length === 0) {
     sides = followed(sides, await both(range));
     judgement = judge(sides);
+    unreached = reached(sides.reference.outputs.length);
   }
   const { reference, candidate } = sides;
   const samples = reference.outputs.length;
@@ -95,7 +96,7 @@ export async function verifyModel(
     seed,
     samples,
     samplesFrom: samplesFrom(reference.plan, samples),
-    unreached: unreachedIn(request.reference, reference.plan, samples),
+    unreached,
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {

@@ -2,12 +2,12 @@ import { type AttributeValue, attribute as a, GraphBuilder } from '../../../src/
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { type Feeds, floats, integers, noise } from './judge.js';
 
-/** A small graph whose values leave FP16 or are told from 0 or 1, with inputs at the edges. */
+/** A small graph whose values leave FP16 or are compared with 0 or 1, with inputs at the edges. */
 export interface RangeGraph {
   readonly name: string;
   readonly graph: () => GraphBuilder;
   readonly feeds: readonly Feeds[];
-  /** Of the error, where FP32 itself tells apart what 16 bits cannot: scores below a mask of -1e5, say. */
+  /** Of the error, where FP32 itself distinguishes what 16 bits cannot: scores below a mask of -1e5, say. */
   readonly bound?: number;
 }
 

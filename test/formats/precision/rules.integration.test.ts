@@ -114,7 +114,7 @@ describe('weights', () => {
     expect(await reasonsIn(epsilon('Mul'))).toEqual([
       'step: "eps" is 1e-12, which FP16 represents with fewer than 11 bits or not at all',
     ]);
-    // Nothing tells such a sum from what it was added to.
+    // Nothing depends on so small an addend.
     expect(await reasonsIn(epsilon('Add'))).toEqual([]);
   });
 });

@@ -152,7 +152,7 @@ const parserChecks: readonly ParserCheck[] = [
   {
     operators: 'NonZero',
     by: RTX,
-    find: always('it is no part of that library'),
+    find: always('that library does not have it'),
     cure: 'Use TensorRT (10 or later), or masks of fixed size (Where, TopK).',
   },
   {

@@ -16,6 +16,7 @@ import {
   type QuantizedOperand,
   type QuantizedOperation,
 } from '../quantized-operations.js';
+import { bytesOf } from '../weight.js';
 import type { FindingCode, Findings } from './findings.js';
 
 /** Something in how a model is quantized that TensorRT rejects, or that gains nothing or computes something else. */
@@ -398,15 +399,9 @@ function numbers(
   const tensor = quantized.constant(name, view);
   if (tensor === undefined) return [];
   try {
-    const { dtype, dims, byteLength, chunks } = model.weight(tensor);
-    if (byteLength > LARGEST_SCALES) return [];
-    const bytes = new Uint8Array(byteLength);
-    let at = 0;
-    for (const chunk of chunks()) {
-      bytes.set(chunk, at);
-      at += chunk.length;
-    }
-    return [...numbersOf({ dtype, shape: dims, bytes })];
+    const weight = model.weight(tensor);
+    if (weight.byteLength > LARGEST_SCALES) return [];
+    return [...numbersOf({ dtype: weight.dtype, shape: weight.dims, bytes: bytesOf(weight) })];
   } catch (error) {
     if (error instanceof TrtforgeError) return [];
     throw error;

@@ -2,15 +2,13 @@ import { float32ToBfloat16 } from '../../tensor/float16.js';
 import { sixteenBitStream } from '../weight-conversion.js';
 import type { FloatFormat } from './format.js';
 
-const MAX_FINITE = 3.3895313892515355e38;
-
 /** The upper half of FP32: its range, and 8 significant bits. */
 export const bf16: FloatFormat & { readonly id: 'bf16' } = {
   id: 'bf16',
   label: 'BF16',
   dtype: 'bfloat16',
-  maxFinite: MAX_FINITE,
-  dataMax: MAX_FINITE,
+  maxFinite: 3.3895313892515355e38,
+  dataMax: 3.3895313892515355e38,
   narrowRange: false,
   resolution: 2 ** -9,
   maskLimit: 1e38,
@@ -34,7 +32,6 @@ export const bf16: FloatFormat & { readonly id: 'bf16' } = {
       source,
       {
         dtype: 'bfloat16',
-        maxFinite: MAX_FINITE,
         largest: 0x7f7f,
         infinity: 0x7f80,
         round: (values, target) => {

@@ -3,14 +3,12 @@ import { sixteenBitStream } from '../weight-conversion.js';
 import type { WeightFacts } from '../weight-facts.js';
 import type { FloatFormat } from './format.js';
 
-const MAX_FINITE = 65504;
-
 /** IEEE half precision: 11 significant bits, and a range that ends at 65504 and 6.1e-5 (subnormal to 6.0e-8). */
 export const fp16: FloatFormat & { readonly id: 'fp16' } = {
   id: 'fp16',
   label: 'FP16',
   dtype: 'float16',
-  maxFinite: MAX_FINITE,
+  maxFinite: 65504,
   // A factor of 64 between what calibration saw and the largest value, for data never seen.
   dataMax: 1024,
   narrowRange: true,
@@ -32,7 +30,6 @@ export const fp16: FloatFormat & { readonly id: 'fp16' } = {
       source,
       {
         dtype: 'float16',
-        maxFinite: MAX_FINITE,
         largest: 0x7bff,
         infinity: 0x7c00,
         round: (values, target) => {

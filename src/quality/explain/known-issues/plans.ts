@@ -8,7 +8,7 @@ export const planIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern:
       /stdVersionRead == (?:kSERIALIZATION_VERSION|serializationVersion)|Version tag does not match|verifyHeader: \d{1,9} \(Magic tag does not match\)|engine plan file is not compatible with this version of TensorRT|^Serialization version is not supported/,
-    cause: 'The plan was built with another TensorRT version, or the file is no plan.',
+    cause: 'The plan was built with another TensorRT version, or the file is not a valid plan.',
     remedy:
       'Build it again with this version, or once with version-compatible and its runtime inside: without that, only the lean runtime of the same version runs it. `trtforge engine inspect PLAN` shows the version it was built with.',
     versions: 'all',
