@@ -189,7 +189,6 @@ test('the warm-up is run and not counted, and the duration is measured after it'
   });
   expect(result.warmUpInferences).toBeGreaterThanOrEqual(2);
   expect(result.warmUpInferences).toBeLessThanOrEqual(62);
-  expect(result.computeStart.at(-1)).toBeGreaterThanOrEqual(88);
   expect(result.streams.length).toBeLessThanOrEqual(100);
   expect(result.wallMs).toBeGreaterThanOrEqual(88);
   expectOrdered(result);

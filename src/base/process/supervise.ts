@@ -67,10 +67,12 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
 
 /** Starts a module in a child whose output is collected and whose messages keep typed arrays. */
 export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>): ChildProcess {
+  // Node reads every certificate of such a file at its start, 0.1 s for a system's; no child opens a connection.
+  const { NODE_EXTRA_CA_CERTS: _, ...env } = options.env ?? process.env;
   return fork(module, [], {
     serialization: 'advanced',
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: withLoaderPath(options.env ?? process.env),
+    env: withLoaderPath(env),
     execArgv: [],
   });
 }

@@ -14,7 +14,7 @@ import {
 import { howToInstall, providerNames } from './find-library.js';
 import { missingLibraries } from './missing-libraries.js';
 import { firstLine, type OrtModel, unsupported } from './ort-model.js';
-import { nodesInProfile, placementOf, rejectFallback } from './ort-placement.js';
+import { placementOf, rejectFallback } from './ort-placement.js';
 import type { OrtNative, OrtOpen, OrtPlacement } from './ort-protocol.js';
 
 /** The first version that reports which provider took a node; before, the record of a run does. */
@@ -77,6 +77,8 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
         run: async () => {
           await call.run();
           if (recordFolder === null || placement !== null) return;
+          // Only versions before 1.24 come here: a child of a later one starts without zod.
+          const { nodesInProfile } = await import('./ort-profile.js');
           const nodes = nodesInProfile(readFileSync(session.endProfiling(), 'utf8'));
           discard();
           place(nodes);

@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { placementSchema } from './ort-placement.js';
+
+/**
+ * Which provider took which nodes, as ONNX Runtime reports it: after its first optimizations, so a node may be several of the file's, and constant ones are gone.
+ * A node that TensorRT takes counts by itself, not by its engine.
+ */
+const placementSchema = z.object({
+  providers: z.array(z.object({ provider: z.string(), nodes: z.int().positive() })),
+  /** Nodes that the requested provider did not take. */
+  fallback: z.array(z.object({ provider: z.string(), name: z.string(), operator: z.string() })),
+});
+export type Placement = z.infer<typeof placementSchema>;
 
 /** What of ONNX Runtime ran a model, for results. */
 export const ortFactsSchema = z.object({

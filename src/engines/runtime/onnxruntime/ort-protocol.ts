@@ -2,7 +2,7 @@ import type { Observing } from '../../../formats/precision/calibrate/output-obse
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type { NativeOrtRequest } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Pace } from '../back-end.js';
-import type { Placement } from './ort-placement.js';
+import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './ort-provider.js';
 
 /** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
