@@ -11,7 +11,7 @@ namespace {
 
 // Numbers and layouts of NVML's public interface, version 11 and later.
 using Device = void*;
-constexpr int kSuccess = 0;
+constexpr int kNvmlSuccess = 0;
 constexpr int kInsufficientSize = 7;
 constexpr int kClockSm = 1;
 constexpr int kClockMemory = 2;
@@ -61,7 +61,7 @@ class Nvml {
   // False too where this driver's NVML has no such function.
   template <class... Arguments>
   bool ask(const char* function, Arguments... arguments) const {
-    return call(function, arguments...) == kSuccess;
+    return call(function, arguments...) == kNvmlSuccess;
   }
 
   template <class... Arguments>
@@ -169,7 +169,7 @@ std::optional<std::vector<GpuProcess>> listWith(const Nvml& nvml, const char* fu
       capacity = std::max(capacity, count) + 16;
       continue;
     }
-    if (answer != kSuccess || count > capacity) return std::nullopt;
+    if (answer != kNvmlSuccess || count > capacity) return std::nullopt;
     const std::size_t stride = strideOf(nvml, buffer, count, length, kUntouched);
     std::vector<GpuProcess> processes;
     for (unsigned i = 0; i < count; ++i) {

@@ -7,12 +7,12 @@ namespace trtforge {
 namespace {
 
 // null for what is not known.
-class Answer {
+class Fields {
  public:
-  explicit Answer(Napi::Env env) : env_(env), writer_(env) {}
+  explicit Fields(Napi::Env env) : env_(env), writer_(env) {}
 
   template <class Value>
-  Answer& set(const char* key, const std::optional<Value>& value) {
+  Fields& set(const char* key, const std::optional<Value>& value) {
     if (value.has_value()) writer_.set(key, *value);
     else writer_.set(key, env_.Null());
     return *this;
@@ -25,14 +25,14 @@ class Answer {
 };
 
 Napi::Value processValue(Napi::Env env, const GpuProcess& process) {
-  return Answer(env).set("pid", std::optional(process.pid)).set("usedBytes", process.usedBytes).value();
+  return Fields(env).set("pid", std::optional(process.pid)).set("usedBytes", process.usedBytes).value();
 }
 
 Napi::Value stateValue(Napi::Env env, const GpuState& state) {
   std::optional<Napi::Array> processes;
   if (state.processes.has_value())
     processes = js::array(env, *state.processes, [env](const GpuProcess& process) { return processValue(env, process); });
-  return Answer(env)
+  return Fields(env)
       .set("smClockMHz", state.smClockMHz)
       .set("memoryClockMHz", state.memoryClockMHz)
       .set("maxSmClockMHz", state.maxSmClockMHz)

@@ -21,7 +21,7 @@ struct Uuid {
   unsigned char bytes[16];
 };
 
-std::string shown(const Uuid& uuid) {
+std::string uuidText(const Uuid& uuid) {
   std::string text = "GPU-";
   for (int i = 0; i < 16; ++i) {
     char hex[3];
@@ -66,7 +66,7 @@ Gpu describe(const Driver& driver, int index) {
   driver.call("cuDeviceGetUuid", &uuid, device);
   driver.call("cuDeviceTotalMem_v2", &memory, device);
   gpu.name = name;
-  gpu.uuid = shown(uuid);
+  gpu.uuid = uuidText(uuid);
   gpu.memoryBytes = static_cast<std::int64_t>(memory);
   gpu.computeCapability = driver.attribute(kCapabilityMajor, device) * 10 + driver.attribute(kCapabilityMinor, device);
   gpu.multiprocessors = driver.attribute(kMultiprocessors, device);

@@ -3,18 +3,13 @@
 #include <algorithm>
 
 #include "dims.hpp"
+#include "tensors.hpp"
 
 namespace trtforge {
 
 namespace {
 
 enum Selector { kMin = 0, kOpt = 1, kMax = 2 };
-
-std::string shown(const std::vector<std::int64_t>& shape) {
-  std::string text;
-  for (std::int64_t dimension : shape) text += (text.empty() ? "" : "x") + (dimension < 0 ? std::string("?") : std::to_string(dimension));
-  return text.empty() ? "scalar" : text;
-}
 
 bool isOpen(const NetworkTensor& tensor) {
   return std::any_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t dimension) { return dimension < 0; });
