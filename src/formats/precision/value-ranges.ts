@@ -1,7 +1,7 @@
 import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import type { Masks } from './masks.js';
-import { leavesRange, movers, weightRole } from './operator-traits.js';
+import { leavesRange, lookups, movers, weightRole } from './operator-traits.js';
 import type { WeightFacts } from './weight-facts.js';
 
 /**
@@ -19,7 +19,7 @@ interface Search {
   /** Whether an output of the model is an end. */
   endsAtOutput(size: number): boolean;
   /** Whether what the operation makes is as it is whatever it reads, so that its inputs are not on the way. */
-  isSource(operation: Operation): boolean;
+  isSource(operation: Operation, read: readonly Reading[]): boolean;
 }
 
 interface Reading {
@@ -104,11 +104,13 @@ function search(flow: Flow, { starts, carries, ends, endsAtOutput, isSource }: S
     }
   }
   // The set grows while it is read.
-  for (const operation of found)
-    for (const { index } of isSource(operation) ? [] : readings(operation)) {
+  for (const operation of found) {
+    const read = readings(operation);
+    for (const { index } of isSource(operation, read) ? [] : read) {
       const producer = operation.inputs[index]?.producer;
       if (producer !== undefined) found.add(producer);
     }
+  }
   return { sizes, found };
 }
 
@@ -119,7 +121,6 @@ const least = (read: readonly Reading[]): number => Math.min(...read.map(({ size
 const greatest = (read: readonly Reading[]): number => Math.max(...read.map(({ size }) => size));
 
 const saturating = words('Sigmoid Softmax Tanh Erf Exp');
-const lookups = words('Gather GatherElements GatherND Slice Split');
 
 /** Tables whose differences to 1 have fewer than 6 bits, as those of noise schedules. */
 const TABLE_RESOLUTIONS = 64;
@@ -218,63 +219,59 @@ const products = words('Conv ConvTranspose Gemm MatMul BatchNormalization');
 const isOfProduct = (value: Value | undefined): boolean =>
   value?.producer !== undefined && products.has(operatorName(value.producer));
 
-/** How many stored matrices a product may pass: squares one, as powers pass a filter bank; behind it, and behind gates, are the values of a network again. */
+/** Sizes of products. A square may pass a stored matrix, as powers pass a filter bank: it is as a product of two values then. */
 const SQUARE = 1;
+const PRODUCT = 0;
+/** Roots, and what passed a matrix that it may not: a network's ordinary values, unless one is divided by another. */
+const QUOTIENT = -1;
 const multiplying = words('Mul MatMul Einsum');
 const squaring = words('ReduceSumSquare ReduceProd');
 const linear = words('MatMul Gemm Conv');
+const roots = words('Log Sqrt Reciprocal ReduceLogSum');
 
-/** Products of computed values, squares among them: a value of 1e-4 or 300 is ordinary, and its square is beyond FP16. */
+/** Products of computed values, squares among them: 1e-4 and 300 are ordinary, and their squares are beyond FP16. */
 function productSearch({ format, weights }: RangeFacts): Search {
   if (!format.narrowRange) return nothing;
-  const isComputed = (operation: Operation) =>
+  const isProduct = (operation: Operation) =>
+    multiplying.has(operatorName(operation)) &&
     operation.inputs.length > 1 &&
-    weights(operation)[Symbol.iterator]().next().done === true &&
-    operation.inputs.every((value) => value !== undefined && !isStored(value));
-  const exponent = (operation: Operation) =>
-    operatorName(operation) === 'Pow'
-      ? Math.max(...[...weights(operation)].map(({ facts }) => facts.maxAbs), 0)
-      : 0;
-  const isSquare = (operation: Operation) => {
-    const name = operatorName(operation);
-    return (
-      squaring.has(name) ||
-      exponent(operation) > 1 ||
-      ((name === 'Mul' || name === 'Einsum') && isComputed(operation) && isSelfProduct(operation))
-    );
+    operation.inputs.every((value) => value !== undefined && !isStored(value)) &&
+    [...weights(operation)].length === 0;
+  const exponent = (operation: Operation) => {
+    const [power] = operatorName(operation) === 'Pow' ? weights(operation) : [];
+    return power?.index === 1 ? power.facts.maxAbs : 0;
   };
+  const isSquare = (operation: Operation) =>
+    squaring.has(operatorName(operation)) ||
+    exponent(operation) > 1 ||
+    (isProduct(operation) && isSelfProduct(operation));
+  const isOrdinary = (read: readonly Reading[]) => read.every(({ size }) => size === QUOTIENT);
   return {
     ...nothing,
-    isSource: isSquare,
+    isSource: (operation, read) => isSquare(operation) || (isOrdinary(read) && isProduct(operation)),
     starts: (operation, read) => {
       if (isSquare(operation)) return SQUARE;
-      const isProduct = multiplying.has(operatorName(operation)) && isComputed(operation);
-      return isProduct ? Math.max(0, ...read.map(({ size }) => size)) : undefined;
+      return isProduct(operation) ? Math.max(PRODUCT, ...read.map(({ size }) => size)) : undefined;
     },
     carries: (operation, read) => {
       const name = operatorName(operation);
-      const size = least(read);
-      if (linear.has(name)) return size > 0 ? size - 1 : undefined;
-      const isNumerator = name === 'Div' && read[0]?.index === 0;
-      return movers.has(name) ||
-        sums.has(name) ||
-        averages.has(name) ||
-        isNumerator ||
-        name === 'Mul' ||
-        name === 'Cast'
-        ? size
-        : undefined;
+      const size = isOrdinary(read) ? QUOTIENT : least(read.filter((one) => one.size !== QUOTIENT));
+      if (name === 'Sqrt') return QUOTIENT;
+      if (linear.has(name)) return size === QUOTIENT ? undefined : size - 1;
+      if (movers.has(name) || sums.has(name) || averages.has(name) || name === 'Mul' || name === 'Cast')
+        return size;
+      return name === 'Div' && read[0]?.index === 0 ? size : undefined;
     },
     ends: (operation, read) => {
       const name = operatorName(operation);
-      if (name === 'Div') return read.some(({ index }) => index === 1);
-      if (name === 'Pow') return exponent(operation) <= 1;
-      return roots.has(name);
+      if (name !== 'Div')
+        return !isOrdinary(read) && (roots.has(name) || (name === 'Pow' && exponent(operation) <= 1));
+      const denominator = read.filter(({ index }) => index === 1);
+      if (denominator.length === 0 || isOrdinary(read)) return false;
+      return !isOrdinary(denominator) || !isNormOf(operation.inputs[1], operation.inputs[0]);
     },
   };
 }
-
-const roots = words('Log Sqrt Reciprocal ReduceLogSum');
 
 /** Bring values of any size back into range, or may. */
 const endings = words('Mul Div Sqrt Log Reciprocal Sigmoid Tanh Softmax LogSoftmax NonMaxSuppression');
@@ -285,7 +282,7 @@ const integerSums = words('MatMulInteger ConvInteger');
 function largeSearch(
   { format, convertOps, masks, weights }: RangeFacts,
   small: ReadonlyMap<Value, number>,
-  products: ReadonlySet<Operation>,
+  ofProducts: ReadonlySet<Operation>,
 ): Search {
   const inverse = (value: Value | undefined, numerator: number) => {
     const size = value === undefined ? undefined : small.get(value);
@@ -326,7 +323,7 @@ function largeSearch(
       if (name === 'Cast') return sizeOfCast(operation, weights);
       if (isMasked(operation)) return undefined;
       const isInverse = name === 'Reciprocal' || (name === 'Div' && stored?.index === 0);
-      if (isInverse && products.has(operation)) return Number.POSITIVE_INFINITY;
+      if (isInverse && ofProducts.has(operation)) return Number.POSITIVE_INFINITY;
       if (name === 'Reciprocal') return inverse(operation.inputs[0], 1);
       if (name === 'Div' && stored?.index !== 1) {
         const [numerator, denominator] = operation.inputs;
@@ -394,7 +391,7 @@ const counting = words('ArgMax ArgMin TopK NonZero NonMaxSuppression');
 const isCount = (operation: Operation): boolean => counting.has(operatorName(operation));
 const isExtent = (operation: Operation): boolean => operatorName(operation) === 'ReduceMax';
 
-/** Classes times a step that is computed, by which the boxes of each are set apart: of integers alone it cannot be told from a mask. */
+/** Classes times a step that is computed, by which the boxes of each are set apart. Integers that nothing counted, times what is no extent, are a mask. */
 function isClassOffset({ inputs }: Operation): boolean {
   if (inputs.some((value) => value === undefined || isStored(value))) return false;
   return inputs.some((value, index) => {
