@@ -120,6 +120,10 @@ const isSelfProduct = ({ inputs }: Operation): boolean => inputs[0] === inputs[1
 const least = (read: readonly Reading[]): number => Math.min(...read.map(({ size }) => size));
 const greatest = (read: readonly Reading[]): number => Math.max(...read.map(({ size }) => size));
 
+/** The magnitude of a stored exponent, 0 where it is computed. */
+const exponentOf = (stored: readonly WeightAt[]): number =>
+  stored.find(({ index }) => index === 1)?.facts.maxAbs ?? 0;
+
 const saturating = words('Sigmoid Softmax Tanh Erf Exp');
 
 /** Tables whose differences to 1 have fewer than 6 bits, as those of noise schedules. */
@@ -195,6 +199,7 @@ function smallSearch(
       const stored = [...weights(operation)];
       const size = least(read);
       if (name === 'Sqrt') return Math.sqrt(size);
+      if (name === 'Pow') return exponentOf(stored) < 1 ? size ** exponentOf(stored) : undefined;
       if (name === 'Max' || name === 'Clip')
         return stored.some((weight) => weight.index !== 2 && weight.facts.maxAbs > 0 && !isTiny(weight))
           ? undefined
@@ -222,8 +227,9 @@ const isOfProduct = (value: Value | undefined): boolean =>
 /** Sizes of products. A square may pass a stored matrix, as powers pass a filter bank: it is as a product of two values then. */
 const SQUARE = 1;
 const PRODUCT = 0;
-/** Roots, and what passed a matrix that it may not: a network's ordinary values, unless one is divided by another. */
-const QUOTIENT = -1;
+/** Ordinary values of a network again, unless a product is divided by a root of others: roots, and what passed a matrix that it may not. */
+const ROOT = -1;
+const PASSED = -2;
 const multiplying = words('Mul MatMul Einsum');
 const squaring = words('ReduceSumSquare ReduceProd');
 const linear = words('MatMul Gemm Conv');
@@ -237,15 +243,13 @@ function productSearch({ format, weights }: RangeFacts): Search {
     operation.inputs.length > 1 &&
     operation.inputs.every((value) => value !== undefined && !isStored(value)) &&
     [...weights(operation)].length === 0;
-  const exponent = (operation: Operation) => {
-    const [power] = operatorName(operation) === 'Pow' ? weights(operation) : [];
-    return power?.index === 1 ? power.facts.maxAbs : 0;
-  };
+  const exponent = (operation: Operation) =>
+    operatorName(operation) === 'Pow' ? exponentOf([...weights(operation)]) : 0;
   const isSquare = (operation: Operation) =>
     squaring.has(operatorName(operation)) ||
     exponent(operation) > 1 ||
     (isProduct(operation) && isSelfProduct(operation));
-  const isOrdinary = (read: readonly Reading[]) => read.every(({ size }) => size === QUOTIENT);
+  const isOrdinary = (read: readonly Reading[]) => read.every(({ size }) => size < PRODUCT);
   return {
     ...nothing,
     isSource: (operation, read) => isSquare(operation) || (isOrdinary(read) && isProduct(operation)),
@@ -255,9 +259,9 @@ function productSearch({ format, weights }: RangeFacts): Search {
     },
     carries: (operation, read) => {
       const name = operatorName(operation);
-      const size = isOrdinary(read) ? QUOTIENT : least(read.filter((one) => one.size !== QUOTIENT));
-      if (name === 'Sqrt') return QUOTIENT;
-      if (linear.has(name)) return size === QUOTIENT ? undefined : size - 1;
+      const size = isOrdinary(read) ? greatest(read) : least(read.filter((one) => one.size >= PRODUCT));
+      if (name === 'Sqrt') return ROOT;
+      if (linear.has(name)) return size === SQUARE ? PRODUCT : size === PRODUCT ? PASSED : undefined;
       if (movers.has(name) || sums.has(name) || averages.has(name) || name === 'Mul' || name === 'Cast')
         return size;
       return name === 'Div' && read[0]?.index === 0 ? size : undefined;
@@ -267,8 +271,10 @@ function productSearch({ format, weights }: RangeFacts): Search {
       if (name !== 'Div')
         return !isOrdinary(read) && (roots.has(name) || (name === 'Pow' && exponent(operation) <= 1));
       const denominator = read.filter(({ index }) => index === 1);
-      if (denominator.length === 0 || isOrdinary(read)) return false;
-      return !isOrdinary(denominator) || !isNormOf(operation.inputs[1], operation.inputs[0]);
+      if (denominator.length === 0) return false;
+      if (!isOrdinary(denominator)) return true;
+      const isByRoot = read.length === 2 && greatest(denominator) === ROOT;
+      return isByRoot && !isNormOf(operation.inputs[1], operation.inputs[0]);
     },
   };
 }

@@ -448,6 +448,34 @@ export const rangeGraphs: readonly RangeGraph[] = [
     wide,
   ),
   guard(
+    'reciprocal of a power of 0.5',
+    [
+      ['MatMul', ['x', w(7)]],
+      ['ReduceSumSquare', ['s1'], lastAxis],
+      ['Add', ['s2', 1e-12]],
+      ['Pow', ['s3', 0.5]],
+      ['Reciprocal', ['s4']],
+      ['Mul', ['s1', 's5']],
+      ['MatMul', ['s6', w(3)]],
+    ],
+    wide,
+  ),
+  guard(
+    'covariance through a filter, divided by the root of variances',
+    [
+      ...twoSquares,
+      ['Mul', ['s1', 's2']],
+      ['MatMul', ['s5', positive(3)]],
+      ['MatMul', ['s3', positive(3)]],
+      ['MatMul', ['s4', positive(3)]],
+      ['Mul', ['s7', 's8']],
+      ['Add', ['s9', 1e-30]],
+      ['Sqrt', ['s10']],
+      ['Div', ['s6', 's11']],
+    ],
+    wide,
+  ),
+  guard(
     'norm by Einsum',
     [
       ['MatMul', ['x', w(7)]],
