@@ -24,6 +24,21 @@ const sums: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Where']);
 const steps: ReadonlySet<string> = new Set([...movers, ...sums, 'Mul', 'Div', 'Cast', 'ConstantOfShape']);
 const softmaxes: ReadonlySet<string> = new Set(['Softmax', 'LogSoftmax']);
 
+const exponentials: ReadonlySet<string> = new Set(['Exp']);
+/** Add their input 3 to the scores. */
+const attentions: ReadonlySet<string> = new Set(['Attention']);
+
+/** What a softmax written out by hand takes: the scores, of which it subtracts the largest. */
+function scoresOf(difference: Value | undefined): Value | undefined {
+  const producer = difference?.producer;
+  if (producer === undefined || operatorName(producer) !== 'Sub') return undefined;
+  const [scores, largest] = producer.inputs;
+  let at = largest?.producer;
+  while (at !== undefined && operatorName(at) !== 'ReduceMax' && movers.has(operatorName(at)))
+    at = at.inputs[0]?.producer;
+  return at !== undefined && operatorName(at) === 'ReduceMax' ? scores : undefined;
+}
+
 /** A model that was converted before has its masks behind casts. */
 const isFloat = ({ type }: Value): boolean => ['float32', 'float16', 'bfloat16'].includes(String(type));
 
@@ -35,8 +50,8 @@ export function masksOf(flow: Flow, limit: number, weight: (value: Value) => Wei
   const limiters = new Set<Operation>();
   // Back over steps from softmaxes, where each addend is a mask or a score, then from sums, of which the seen have been walked.
   const seen = new Set<Value>();
-  const walk = (start: Value | undefined, isScore: boolean) => {
-    const stack = [{ value: start, isAdded: false }];
+  const walk = (start: Value | undefined, isScore: boolean, isMaskItself = false) => {
+    const stack = [{ value: start, isAdded: isMaskItself }];
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
       const { value, isAdded } = at;
       if (value === undefined || !isFloat(value) || seen.has(value)) continue;
@@ -62,6 +77,11 @@ export function masksOf(flow: Flow, limit: number, weight: (value: Value) => Wei
   const named = (names: ReadonlySet<string>) =>
     flow.operations.filter((operation) => names.has(operatorName(operation)));
   for (const { inputs } of named(softmaxes)) walk(inputs[0], true);
+  for (const { inputs } of named(exponentials)) walk(scoresOf(inputs[0]), true);
+  for (const operation of named(attentions)) {
+    walk(operation.inputs[3], true, true);
+    readers.add(operation);
+  }
   for (const { inputs } of named(sums)) for (const input of inputs) walk(input, false);
   return { weights, addends, readers, limiters };
 }

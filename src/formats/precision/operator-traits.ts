@@ -13,6 +13,9 @@ export const movers: ReadonlySet<string> = new Set(
   Clip MaxPool GlobalMaxPool ReduceMax ReduceMin`.split(/\s+/),
 );
 
+/** Movers that pick values of input 0, which may be a stored table. */
+export const lookups: ReadonlySet<string> = new Set('Gather GatherElements GatherND Slice Split'.split(' '));
+
 /** Inputs that are added to the rest of what an operator computes. */
 const addedInputs: ReadonlyMap<string, readonly number[]> = new Map(
   Object.entries({

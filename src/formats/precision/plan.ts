@@ -18,7 +18,7 @@ import {
 import { floatFormats } from './formats/index.js';
 import { type Inserted, insertCasts } from './insert-casts.js';
 import { masksOf } from './masks.js';
-import { movers } from './operator-traits.js';
+import { lookups, movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { assertPluginTypes, pluginSignature } from './plugin-types.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
@@ -156,7 +156,7 @@ function alreadyTyped(flow: Flow): RuleFacts['alreadyTyped'] {
 
 type Found = ReadonlyMap<Value, WeightFacts>;
 
-/** Of a format with FP32's range single values alone are asked for, unless --init-max is lower. */
+/** Of a format with FP32's range single values and tables of them alone are asked for, unless --init-max is lower. */
 async function readWeights(
   model: OnnxModel,
   flow: Flow,
@@ -170,7 +170,7 @@ async function readWeights(
   const candidates = flow.scopes
     .flatMap(({ values }) => [...values.values()].filter(isCandidate(options)))
     .filter(({ tensor }) => tensor !== undefined && !rounded.has(tensor))
-    .filter(({ tensor }) => isWhole || tensor?.dims.every((size) => size === 1n));
+    .filter((value) => isWhole || axesOf(value.tensor) <= (isTable(value) ? 1 : 0));
   for (const [index, value] of candidates.entries()) {
     throwIfCancelled(context.signal, 'reading the weights');
     found.set(value, weightFacts(model.weight(value.tensor as TensorProto)));
@@ -181,6 +181,12 @@ async function readWeights(
   }
   return found;
 }
+
+const axesOf = (tensor: TensorProto | undefined): number =>
+  tensor?.dims.filter((size) => size !== 1n).length ?? 0;
+
+const isTable = ({ uses }: Value): boolean =>
+  uses.some((use) => use.kind === 'input' && lookups.has(operatorName(use.operation)));
 
 const isCandidate =
   (options: ResolvedConversion) =>

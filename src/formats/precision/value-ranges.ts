@@ -1,23 +1,25 @@
 import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import type { Masks } from './masks.js';
-import { leavesRange, movers, weightRole } from './operator-traits.js';
+import { leavesRange, lookups, movers, weightRole } from './operator-traits.js';
 import type { WeightFacts } from './weight-facts.js';
 
 /**
- * Searches for values that are too small, too large or too near 1 for a format where something depends on the difference: the logarithm of 1e-10, a division by it, 1 minus
- * 0.999999. What makes such a value, hands it on and reads it stays FP32, all of it: a cast in between would make it 0, infinite or 1.
+ * Searches for values that are too small, too large or too near 1 for a format where something depends on the difference: the logarithm of 1e-10 or of a square, a division by
+ * it, 1 minus 0.999999. What makes such a value, hands it on and reads it stays FP32, all of it: a cast in between would make it 0, infinite or 1.
  */
 
 /** What a search asks. Sizes are magnitudes, the least of small values and the greatest of large ones: of a constant where they are above 0 and finite, else of what the operator is. */
 interface Search {
-  /** The size of what the operation makes whatever it reads; undefined where that is ordinary. */
-  starts(operation: Operation): number | undefined;
+  /** The size of what the operation makes even of ordinary values; undefined where that is ordinary. */
+  starts(operation: Operation, read: readonly Reading[]): number | undefined;
   /** The size of what it makes of such values; undefined where that is ordinary again. */
   carries(operation: Operation, read: readonly Reading[]): number | undefined;
   ends(operation: Operation, read: readonly Reading[]): boolean;
   /** Whether an output of the model is an end. */
   endsAtOutput(size: number): boolean;
+  /** Whether what the operation makes is as it is whatever it reads, so that its inputs are not on the way. */
+  isSource(operation: Operation, read: readonly Reading[]): boolean;
 }
 
 interface Reading {
@@ -51,7 +53,8 @@ export function rangeArithmetic(flow: Flow, facts: RangeFacts): ReadonlyMap<Oper
     ...nearOne,
     ends: (operation) => small.found.has(operation) || operatorName(operation) === 'Atanh',
   });
-  const large = search(flow, largeSearch(facts, small.sizes));
+  const product = search(flow, productSearch(facts));
+  const large = search(flow, largeSearch(facts, small.sizes, product.found));
   const because = (found: Iterable<Operation>, reason: string) =>
     [...found].map((operation) => [operation, reason] as const);
   return new Map([
@@ -60,6 +63,10 @@ export function rangeArithmetic(flow: Flow, facts: RangeFacts): ReadonlyMap<Oper
     ...because(
       small.found,
       `it lies on the way from a value too small for ${label} to what depends on its difference to 0`,
+    ),
+    ...because(
+      product.found,
+      `it lies on the way from a product, which leaves the range of ${label} before its factors do, to a logarithm, root or division`,
     ),
     ...because(
       large.found,
@@ -73,10 +80,11 @@ const nothing: Search = {
   carries: () => undefined,
   ends: () => false,
   endsAtOutput: () => false,
+  isSource: () => false,
 };
 
 /** Follows values of a size through the graph, and goes back from what depends on them to where they are made. */
-function search(flow: Flow, { starts, carries, ends, endsAtOutput }: Search) {
+function search(flow: Flow, { starts, carries, ends, endsAtOutput, isSource }: Search) {
   const sizes = new Map<Value, number>();
   const found = new Set<Operation>();
   const readings = ({ inputs }: Operation): readonly Reading[] =>
@@ -87,7 +95,7 @@ function search(flow: Flow, { starts, carries, ends, endsAtOutput }: Search) {
   for (const operation of flow.operations) {
     const read = readings(operation);
     if (read.length > 0 && ends(operation, read)) found.add(operation);
-    const size = starts(operation) ?? (read.length > 0 ? carries(operation, read) : undefined);
+    const size = starts(operation, read) ?? (read.length > 0 ? carries(operation, read) : undefined);
     if (size === undefined) continue;
     for (const output of operation.outputs) {
       if (output === undefined || !isFloat32(output)) continue;
@@ -96,11 +104,13 @@ function search(flow: Flow, { starts, carries, ends, endsAtOutput }: Search) {
     }
   }
   // The set grows while it is read.
-  for (const operation of found)
-    for (const { index } of readings(operation)) {
+  for (const operation of found) {
+    const read = readings(operation);
+    for (const { index } of isSource(operation, read) ? [] : read) {
       const producer = operation.inputs[index]?.producer;
       if (producer !== undefined) found.add(producer);
     }
+  }
   return { sizes, found };
 }
 
@@ -110,26 +120,40 @@ const isSelfProduct = ({ inputs }: Operation): boolean => inputs[0] === inputs[1
 const least = (read: readonly Reading[]): number => Math.min(...read.map(({ size }) => size));
 const greatest = (read: readonly Reading[]): number => Math.max(...read.map(({ size }) => size));
 
+/** The magnitude of a stored exponent, 0 where it is computed. */
+const exponentOf = (stored: readonly WeightAt[]): number =>
+  stored.find(({ index }) => index === 1)?.facts.maxAbs ?? 0;
+
 const saturating = words('Sigmoid Softmax Tanh Erf Exp');
 
-/** Values that differ from 1 by less than the format resolves. */
+/** Tables whose differences to 1 have fewer than 6 bits, as those of noise schedules. */
+const TABLE_RESOLUTIONS = 64;
+
+/** Values that differ from 1 by less than the format resolves; of a table, by little more. */
 function nearOneSearch({ format, weights }: RangeFacts): Search {
   const isNearOne = ({ maxAbs }: WeightFacts) => maxAbs !== 1 && Math.abs(1 - maxAbs) <= format.resolution;
+  const isTable = ({ index, facts: { elements, maxAbs } }: WeightAt) =>
+    index === 0 && elements > 1 && maxAbs <= 1 && 1 - maxAbs <= TABLE_RESOLUTIONS * format.resolution;
   const limits = (operation: Operation) =>
     ['Clip', 'Min'].includes(operatorName(operation))
       ? [...weights(operation)].filter(({ index }) => index !== 1 || operatorName(operation) === 'Min')
       : [];
   return {
     ...nothing,
-    starts: (operation) =>
-      saturating.has(operatorName(operation)) || limits(operation).some(({ facts }) => isNearOne(facts))
-        ? 1
-        : undefined,
+    starts: (operation) => {
+      const name = operatorName(operation);
+      if (saturating.has(name) || limits(operation).some(({ facts }) => isNearOne(facts))) return 1;
+      const table = lookups.has(name) ? [...weights(operation)].find(isTable) : undefined;
+      // Where the largest is 1 itself, others are just below it.
+      return table && Math.min(table.facts.maxAbs, 1 - 2 ** -24);
+    },
     carries: (operation, read) => {
       const name = operatorName(operation);
       if (limits(operation).some(({ facts }) => facts.maxAbs < 1)) return undefined;
-      if (movers.has(name) || name === 'Cast' || name === 'Pow') return 1;
-      return name === 'Mul' && (isSelfProduct(operation) || read.length === 2) ? 1 : undefined;
+      const size = greatest(read);
+      if (movers.has(name) || name === 'Cast' || name === 'Pow') return size;
+      if (name === 'Div') return read.length === 2 ? size : undefined;
+      return name === 'Mul' && (isSelfProduct(operation) || read.length === 2) ? size : undefined;
     },
   };
 }
@@ -148,17 +172,19 @@ function smallSearch(
 ): Search {
   const isTiny = ({ name, facts }: WeightAt) => format.weightLoss?.(name, facts) !== undefined;
   const isUnit = ({ facts }: WeightAt) => facts.maxAbs === 1;
-  /** Of 1 and a value near it, the difference. */
-  const isComplement = (name: string, value: Value | undefined) =>
-    value !== undefined &&
-    nearOne.has(value) &&
-    (name === 'Sub' || (name === 'Add' && value.producer?.node.opType === 'Neg'));
+  /** The difference of 1 and a value near it. */
+  const complement = (name: string, value: Value | undefined) => {
+    const size = value === undefined ? undefined : nearOne.get(value);
+    const isDifference = name === 'Sub' || (name === 'Add' && value?.producer?.node.opType === 'Neg');
+    return size === undefined || !isDifference ? [] : [1 - size];
+  };
   return {
     ...nothing,
     starts: (operation) => {
       const name = operatorName(operation);
       const stored = [...weights(operation)];
-      if (stored.some(isUnit) && operation.inputs.some((value) => isComplement(name, value))) return 0;
+      const complements = operation.inputs.flatMap((value) => complement(name, value));
+      if (complements.length > 0 && stored.some(isUnit)) return Math.min(...complements);
       if (smallByNature.has(name)) return format.narrowRange && !convertOps.has(name) ? 0 : undefined;
       const tiny = stored.find(isTiny);
       if (tiny === undefined) return undefined;
@@ -173,6 +199,7 @@ function smallSearch(
       const stored = [...weights(operation)];
       const size = least(read);
       if (name === 'Sqrt') return Math.sqrt(size);
+      if (name === 'Pow') return exponentOf(stored) < 1 ? size ** exponentOf(stored) : undefined;
       if (name === 'Max' || name === 'Clip')
         return stored.some((weight) => weight.index !== 2 && weight.facts.maxAbs > 0 && !isTiny(weight))
           ? undefined
@@ -197,6 +224,61 @@ const products = words('Conv ConvTranspose Gemm MatMul BatchNormalization');
 const isOfProduct = (value: Value | undefined): boolean =>
   value?.producer !== undefined && products.has(operatorName(value.producer));
 
+/** Sizes of products. A square may pass a stored matrix, as powers pass a filter bank: it is as a product of two values then. */
+const SQUARE = 1;
+const PRODUCT = 0;
+/** Ordinary values of a network again, unless a product is divided by a root of others: roots, and what passed a matrix that it may not. */
+const ROOT = -1;
+const PASSED = -2;
+const multiplying = words('Mul MatMul Einsum');
+const squaring = words('ReduceSumSquare ReduceProd');
+const linear = words('MatMul Gemm Conv');
+const roots = words('Log Sqrt Reciprocal ReduceLogSum');
+
+/** Products of computed values, squares among them: 1e-4 and 300 are ordinary, and their squares are beyond FP16. */
+function productSearch({ format, weights }: RangeFacts): Search {
+  if (!format.narrowRange) return nothing;
+  const isProduct = (operation: Operation) =>
+    multiplying.has(operatorName(operation)) &&
+    operation.inputs.length > 1 &&
+    operation.inputs.every((value) => value !== undefined && !isStored(value)) &&
+    [...weights(operation)].length === 0;
+  const exponent = (operation: Operation) =>
+    operatorName(operation) === 'Pow' ? exponentOf([...weights(operation)]) : 0;
+  const isSquare = (operation: Operation) =>
+    squaring.has(operatorName(operation)) ||
+    exponent(operation) > 1 ||
+    (isProduct(operation) && isSelfProduct(operation));
+  const isOrdinary = (read: readonly Reading[]) => read.every(({ size }) => size < PRODUCT);
+  return {
+    ...nothing,
+    isSource: (operation, read) => isSquare(operation) || (isOrdinary(read) && isProduct(operation)),
+    starts: (operation, read) => {
+      if (isSquare(operation)) return SQUARE;
+      return isProduct(operation) ? Math.max(PRODUCT, ...read.map(({ size }) => size)) : undefined;
+    },
+    carries: (operation, read) => {
+      const name = operatorName(operation);
+      const size = isOrdinary(read) ? greatest(read) : least(read.filter((one) => one.size >= PRODUCT));
+      if (name === 'Sqrt') return ROOT;
+      if (linear.has(name)) return size === SQUARE ? PRODUCT : size === PRODUCT ? PASSED : undefined;
+      if (movers.has(name) || sums.has(name) || averages.has(name) || name === 'Mul' || name === 'Cast')
+        return size;
+      return name === 'Div' && read[0]?.index === 0 ? size : undefined;
+    },
+    ends: (operation, read) => {
+      const name = operatorName(operation);
+      if (name !== 'Div')
+        return !isOrdinary(read) && (roots.has(name) || (name === 'Pow' && exponent(operation) <= 1));
+      const denominator = read.filter(({ index }) => index === 1);
+      if (denominator.length === 0) return false;
+      if (!isOrdinary(denominator)) return true;
+      const isByRoot = read.length === 2 && greatest(denominator) === ROOT;
+      return isByRoot && !isNormOf(operation.inputs[1], operation.inputs[0]);
+    },
+  };
+}
+
 /** Bring values of any size back into range, or may. */
 const endings = words('Mul Div Sqrt Log Reciprocal Sigmoid Tanh Softmax LogSoftmax NonMaxSuppression');
 const integers = words('int32 int64 uint32 uint64');
@@ -206,6 +288,7 @@ const integerSums = words('MatMulInteger ConvInteger');
 function largeSearch(
   { format, convertOps, masks, weights }: RangeFacts,
   small: ReadonlyMap<Value, number>,
+  ofProducts: ReadonlySet<Operation>,
 ): Search {
   const inverse = (value: Value | undefined, numerator: number) => {
     const size = value === undefined ? undefined : small.get(value);
@@ -232,17 +315,21 @@ function largeSearch(
     return Number.isFinite(size) && product > format.maxFinite ? product : undefined;
   };
   return {
+    ...nothing,
     carries,
     starts: (operation) => {
       const name = operatorName(operation);
       const [stored] = isMasked(operation) ? [] : weights(operation);
       const step = name === 'Mul' ? (stored?.facts.maxAbs ?? 0) : 0;
       if (step >= LARGE_STEP && operation.inputs.some(comesFromIntegers)) return step * format.maxFinite;
+      if (name === 'Mul' && isClassOffset(operation)) return LARGE_STEP * format.maxFinite;
       if (!format.narrowRange) return undefined;
       if (leavesRange(name, operation.node))
         return convertOps.has(name) ? undefined : Number.POSITIVE_INFINITY;
       if (name === 'Cast') return sizeOfCast(operation, weights);
       if (isMasked(operation)) return undefined;
+      const isInverse = name === 'Reciprocal' || (name === 'Div' && stored?.index === 0);
+      if (isInverse && ofProducts.has(operation)) return Number.POSITIVE_INFINITY;
       if (name === 'Reciprocal') return inverse(operation.inputs[0], 1);
       if (name === 'Div' && stored?.index !== 1) {
         const [numerator, denominator] = operation.inputs;
@@ -282,16 +369,45 @@ function sizeOfCast(operation: Operation, weights: RangeFacts['weights']): numbe
   return scales ? Number.POSITIVE_INFINITY : undefined;
 }
 
-/** Whether a float was cast from integers, perhaps moved since. */
-function comesFromIntegers(value: Value | undefined): boolean {
-  for (let at = value, depth = 8; at?.producer !== undefined && depth > 0; depth--) {
-    const name = operatorName(at.producer);
-    const [input] = at.producer.inputs;
-    if (name === 'Cast') return input?.type !== undefined && integers.has(input.type);
-    if (!movers.has(name)) return false;
-    at = at.producer.inputs.find((one) => one !== undefined && isFloat32(one) && !isStored(one));
+/** Whether a value is made by an operation of a kind, and handed on by others since. */
+function comesFrom(
+  value: Value | undefined,
+  isOrigin: (operation: Operation) => boolean,
+  isStep: (name: string) => boolean,
+): boolean {
+  let level = [value];
+  for (let depth = 0; depth < 8; depth++) {
+    const producers = level.flatMap((one) => one?.producer ?? []);
+    if (producers.some(isOrigin)) return true;
+    const steps = producers.filter((operation) => isStep(operatorName(operation)));
+    level = [...new Set(steps.flatMap(({ inputs }) => inputs.filter((one) => one && !isStored(one))))];
   }
   return false;
+}
+
+const isCastOfIntegers = ({ inputs: [input], outputs, node }: Operation): boolean =>
+  node.opType === 'Cast' && isFloat32(outputs[0]) && input?.type !== undefined && integers.has(input.type);
+
+/** Whether a float was cast from integers, perhaps moved since. */
+const comesFromIntegers = (value: Value | undefined): boolean =>
+  comesFrom(value, isCastOfIntegers, (name) => movers.has(name));
+
+const indexSteps = words('Cast Mod Div Sub Add');
+const counting = words('ArgMax ArgMin TopK NonZero NonMaxSuppression');
+const isCount = (operation: Operation): boolean => counting.has(operatorName(operation));
+const isExtent = (operation: Operation): boolean => operatorName(operation) === 'ReduceMax';
+
+/** Classes times a step that is computed, by which the boxes of each are set apart. Integers that nothing counted, times what is no extent, are a mask. */
+function isClassOffset({ inputs }: Operation): boolean {
+  if (inputs.some((value) => value === undefined || isStored(value))) return false;
+  return inputs.some((value, index) => {
+    if (!comesFromIntegers(value)) return false;
+    const isClass = comesFrom(value, isCount, (name) => movers.has(name) || indexSteps.has(name));
+    const step = inputs[1 - index];
+    return (
+      isClass || comesFrom(step, isExtent, (name) => movers.has(name) || sums.has(name) || name === 'Cast')
+    );
+  });
 }
 
 /** Whether a value is a norm of another, reduced from it within a few steps: what is divided by its own norm is at most 1. */

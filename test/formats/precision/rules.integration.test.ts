@@ -119,6 +119,82 @@ describe('weights', () => {
   });
 });
 
+describe('products of computed values', () => {
+  type Step = readonly [name: string, op: string, inputs: readonly string[]];
+  const steps = (list: readonly Step[]) => (g: GraphBuilder) => {
+    g.initializer('axis', integers([1], [-1]));
+    g.initializer('mask', floats([4, 8], Array(32).fill(-1e5)));
+    g.input('seen', 'int64', [4, 1]);
+    for (const [name, op, inputs] of [['h', 'MatMul', ['x', 'w']] as Step, ...list])
+      g.node(op, { name, inputs, outputs: [name], ...(op === 'Cast' && { attributes: { to: a.int(1) } }) });
+  };
+
+  it.each<[string, readonly Step[], Record<string, string>]>([
+    [
+      'are converted in gates, whose products go through a layer',
+      [
+        ['gate', 'Sigmoid', ['h']],
+        ['gated', 'Mul', ['h', 'gate']],
+        ['layer', 'MatMul', ['gated', 'w']],
+        ['sum', 'Add', ['layer', 'x']],
+        ['y', 'Sqrt', ['sum']],
+      ],
+      {},
+    ],
+    [
+      'are converted as squares that go through two layers',
+      [
+        ['square', 'Mul', ['h', 'h']],
+        ['first', 'MatMul', ['square', 'w']],
+        ['second', 'MatMul', ['first', 'w']],
+        ['y', 'Sqrt', ['second']],
+      ],
+      {},
+    ],
+    [
+      'are converted where they are features',
+      [
+        ['square', 'Mul', ['h', 'h']],
+        ['cube', 'Mul', ['square', 'h']],
+        ['y', 'Sigmoid', ['cube']],
+      ],
+      {},
+    ],
+    [
+      'are converted where integers mask them',
+      [
+        ['kept', 'Cast', ['seen']],
+        ['y', 'Mul', ['h', 'kept']],
+      ],
+      {},
+    ],
+    [
+      'stay up to a root',
+      [
+        ['square', 'Mul', ['h', 'h']],
+        ['layer', 'MatMul', ['square', 'w']],
+        ['root', 'Sqrt', ['layer']],
+        ['y', 'MatMul', ['root', 'w']],
+      ],
+      { square: 'range', layer: 'range', root: 'range' },
+    ],
+    [
+      'stay in a softmax by hand, but not what adds its mask',
+      [
+        ['masked', 'Add', ['h', 'mask']],
+        ['largest', 'ReduceMax', ['masked']],
+        ['less', 'Sub', ['masked', 'largest']],
+        ['power', 'Exp', ['less']],
+        ['total', 'ReduceSum', ['power', 'axis']],
+        ['y', 'Div', ['power', 'total']],
+      ],
+      { power: 'op-default', total: 'op-default', y: 'range' },
+    ],
+  ])('%s', async (_, list, kept) => {
+    expect(await keptIn(steps(list))).toEqual(kept);
+  });
+});
+
 describe('activations', () => {
   const ranges = (max: number) => new Map([['h', { min: -1, max }]]);
   const two = (g: GraphBuilder) => {
