@@ -223,13 +223,13 @@ function writeSamples(folder: string, kind: Kind, seed: number): string {
 
 const OUTCOMES = ['fail', 'inconclusive', 'pass', 'error', 'noisy'] as const;
 
-/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes of twins that depend on the seed. Of a fault, ties among the rows of detections may be as far as a seed gets. */
+/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes that depend on the seed. */
 export function brokenPromises(trials: readonly Trial[]): string[] {
   const broken = trials
     .filter(({ what, outcome }) => outcome === 'error' || outcome === (what === 'fault' ? 'pass' : 'fail'))
     .map((trial) => `${describe(trial)}, seed ${trial.seed}: ${trial.outcome}`);
   const changing = [...groupedBy(trials, describe)].filter(
-    ([, group]) => group[0]?.what === 'twin' && new Set(group.map(({ outcome }) => outcome)).size > 1,
+    ([, group]) => new Set(group.map(({ outcome }) => outcome)).size > 1,
   );
   return [...broken, ...changing.map(([name, group]) => `${name}: ${countsOf(group)}, by seed`)];
 }
@@ -243,9 +243,13 @@ function groupedBy(trials: readonly Trial[], keyOf: (trial: Trial) => string): R
 const describe = ({ kind, what, name, at }: Trial): string =>
   `${kind}: ${what} "${name}"${name === at ? '' : ` at ${at}`}`;
 
-export const inconclusiveTwins = (trials: readonly Trial[]): number => {
+/** The share of twins that are inconclusive or not healthy. */
+export const undecidedTwins = (trials: readonly Trial[]): number => {
   const twins = trials.filter(({ what }) => what === 'twin');
-  return twins.filter(({ outcome }) => outcome === 'inconclusive').length / Math.max(1, twins.length);
+  return (
+    twins.filter(({ outcome }) => outcome === 'inconclusive' || outcome === 'noisy').length /
+    Math.max(1, twins.length)
+  );
 };
 
 const countsOf = (trials: readonly Trial[]): string =>
