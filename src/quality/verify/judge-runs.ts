@@ -133,19 +133,21 @@ function withMatchedRows(
   );
   if (matched.length === 0 || matched.some((one) => one === undefined)) return judged;
   const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
-  const [rows, unmatched] = [sum((one) => one.rows), sum((one) => one.unmatched)];
-  const [clear, lost] = [sum((one) => one.clear), sum((one) => one.lost)];
+  const [rows, clear, lost] = [sum((one) => one.rows), sum((one) => one.clear), sum((one) => one.lost)];
   const hasData = infos.some(({ kind }) => kind === 'data');
-  const isSame = lost <= Math.max(1, share * clear);
+  const most = Math.max(1, share * clear);
+  const isSame = lost <= most;
   // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
   const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));
   if (!isSame && (hasData || isScored)) return unmoved;
   const again = rejudged(matched.map((one) => one!.tensors));
-  if (isSame && clear >= FEWEST_CLEAR) return again;
+  // More samples are drawn while the margin is below 2.
+  if (isSame && clear >= FEWEST_CLEAR)
+    return again.map((one) => ({ ...one, isClose: one.isClose || 2 * lost > most }));
   return again.map((one) => {
     const { name, outcome } = one.output;
     if (!ordered.includes(name) || (outcome === 'fail' && hasData)) return one;
-    const reason = `${name}: ${unmatched} of ${rows} rows are others than the reference's, and near ties choose ${rows - clear}. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
+    const reason = `${name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
     return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
   });
 }

@@ -11,15 +11,13 @@ const SAME_ROW = 0.1;
 /** Each row is compared with each. */
 const MOST_ROWS = 1024;
 
-/** A candidate's rows in the reference's order. */
+/** A candidate's rows in the reference's order; where it has none like a row, the reference's own stands in its place. */
 export interface MatchedRows {
   readonly tensors: NamedTensors;
   readonly rows: number;
-  /** Rows of the reference that the candidate has none for; the reference's own stand in their place. */
-  readonly unmatched: number;
   /** Rows of the reference whose score is clearly above that of the last row that is kept: rounding does not choose among them. */
   readonly clear: number;
-  /** Of the unmatched ones, those that are clear. */
+  /** Clear rows that the candidate has none for. */
   readonly lost: number;
 }
 
@@ -43,7 +41,7 @@ export function matchRows(
   const columns = ordered
     .filter((_, at) => shapes[at]!.slice(0, axis + 1).join() === prefix.join())
     .map((name) => columnOf(reference.get(name)!, candidate.get(name)!, axis, name));
-  let [unmatched, clear, lost] = [0, 0, 0];
+  let [clear, lost] = [0, 0];
   const all = elementCount(prefix);
   for (let first = 0; first < all; first += rows) {
     const free = new Set(Array.from({ length: rows }, (_, row) => first + row));
@@ -51,11 +49,8 @@ export function matchRows(
       const near = nearest(columns, row, free);
       const isClear = !columns.some((column) => isTie(column, row, first, first + rows - 1, bound));
       clear += Number(isClear);
-      if (near !== undefined) free.delete(near);
-      else {
-        unmatched++;
-        lost += Number(isClear);
-      }
+      if (near === undefined) lost += Number(isClear);
+      else free.delete(near);
       for (const { width, ours, theirs, matched } of columns)
         for (let at = 0; at < width; at++)
           matched[row * width + at] =
@@ -72,7 +67,7 @@ export function matchRows(
         : floatTensor(dtype as Parameters<typeof floatTensor>[0], shape, Float32Array.from(matched)),
     );
   }
-  return { tensors, rows: all, unmatched, clear, lost };
+  return { tensors, rows: all, clear, lost };
 }
 
 function columnOf(reference: Tensor, candidate: Tensor, axis: number, name: string) {
