@@ -21,6 +21,8 @@ export interface Kind {
   readonly sample: (stream: RandomStream) => Sample;
   /** Whether positions of the axis after the batch are different things: boxes beside scores. */
   readonly channelsHaveScales?: boolean;
+  /** The same weights before an operator orders the rows: effects are measured there, as a swap of rows is none. */
+  readonly unordered?: Kind;
   /** Twins of these names do not exist: it has codes already, or nothing to give codes to. */
   readonly without?: readonly string[];
 }

@@ -9,7 +9,7 @@ import type { reachingOutputs } from './reached-by.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyOutcome, VerifyPrecision } from './result.js';
 import { worst } from './result.js';
-import { shareThatDiffers } from './tolerance.js';
+import { toleranceOf } from './tolerance.js';
 
 /** What a model gave: its outputs, sample by sample. */
 export interface Outputs {
@@ -86,8 +86,8 @@ export function judgeRuns(
   return { judged: withCompanions(rejudged), broken };
 }
 
-/** The last of the rows that are kept are near ties in most samples. */
-const LEAST_SHARE = 0.05;
+/** Rows that no near tie chooses: with fewer of them the samples do not decide. */
+const FEWEST_CLEAR = 20;
 
 /** Outputs whose rows an operator orders are judged again, where one failed, with rows in the reference's order; edge samples are all ties. */
 function withMatchedRows(
@@ -105,7 +105,7 @@ function withMatchedRows(
 ): readonly JudgedOutput[] {
   const hasFailed = ({ output }: JudgedOutput) =>
     output.outcome === 'fail' && reaching(output.name).isOrdered;
-  const share = shareThatDiffers(precision);
+  const { bound, differing: share } = toleranceOf(precision);
   // Scores are sorted, so that ties do not move them.
   const isSorted = ({ output }: JudgedOutput) => output.shape.length < 3 && output.nonFinite !== undefined;
   const hasNonFinite = ({ output }: JudgedOutput) =>
@@ -128,19 +128,26 @@ function withMatchedRows(
     });
   const unmoved = rejudged(typical.map((at) => candidate.outputs[at]!));
   if (!unmoved.some(hasFailed)) return unmoved;
-  const matched = typical.map((at, index) => matchRows(theirs[index]!, candidate.outputs[at]!, ordered));
+  const matched = typical.map((at, index) =>
+    matchRows(theirs[index]!, candidate.outputs[at]!, ordered, bound),
+  );
   if (matched.length === 0 || matched.some((one) => one === undefined)) return judged;
   const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
-  const [rows, unmatched] = [sum((one) => one.rows), sum((one) => one.unmatched)];
-  const isFew = unmatched <= Math.max(share, LEAST_SHARE) * rows;
-  const again = 2 * unmatched > rows ? unmoved : rejudged(matched.map((one) => one!.tensors));
-  if (isFew) return again;
-  // Of noise nothing is detected: where a quarter of the rows are others, ties alone chose them.
-  const isNoise = 4 * unmatched > rows && !infos.some(({ kind }) => kind === 'data');
+  const [rows, clear, lost] = [sum((one) => one.rows), sum((one) => one.clear), sum((one) => one.lost)];
+  const hasData = infos.some(({ kind }) => kind === 'data');
+  const most = Math.max(1, share * clear);
+  const isSame = lost <= most;
+  // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
+  const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));
+  if (!isSame && (hasData || isScored)) return unmoved;
+  const again = rejudged(matched.map((one) => one!.tensors));
+  // More samples are drawn while the margin is below 2.
+  if (isSame && clear >= FEWEST_CLEAR)
+    return again.map((one) => ({ ...one, isClose: one.isClose || 2 * lost > most }));
   return again.map((one) => {
     const { name, outcome } = one.output;
-    if (!ordered.includes(name) || (outcome === 'fail' && !isNoise)) return one;
-    const reason = `${name}: ${unmatched} of ${rows} rows are others than the reference's, chosen by near ties. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
+    if (!ordered.includes(name) || (outcome === 'fail' && hasData)) return one;
+    const reason = `${name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
     return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
   });
 }

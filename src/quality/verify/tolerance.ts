@@ -35,11 +35,8 @@ const tf32: Format['tolerance'] = {
   differing: 0.01,
 };
 
-const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
+export const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
   precision === 'tf32' ? tf32 : (formatNamed(precision)?.tolerance ?? fp32);
-
-/** The share of integers, and of rows that a near tie chooses, that may be others. */
-export const shareThatDiffers = (precision: VerifyPrecision): number => toleranceOf(precision).differing;
 
 /** Of probabilities, below which share of the bound an error means nothing: a score of 1e-7 is as good as one of 1e-6. */
 const LEAST_SHARE = 0.01;
@@ -65,8 +62,8 @@ export interface Limits {
 /** What Polygraphy allows when nothing is said, absolute and relative. */
 const POLYGRAPHY_TOLERANCE = 1e-5;
 
-/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference; twice that where a range of codes clips. */
-const outlierShare = (bound: number): number => Math.min(1, (bound < WIDE ? 4 : 8) * bound);
+/** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference; where a range of codes clips, a steep edge falls to the other side. */
+const outlierShare = (bound: number): number => (bound < WIDE ? 4 * bound : 2);
 
 /** The narrowest bound of a quantized format. */
 const WIDE = 0.1;
@@ -89,7 +86,7 @@ const ALONE_FACTOR = 3;
 /**
  * The usual limits of an output. The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by
  * 2 * bound * RMS: 99 % of all elements must be within that; the RMS of the errors of all samples together within 1.4 * bound * RMS, with three standard
- * errors for few elements; that of a slice within 20 * bound * RMS, and none beyond 0.28 * RMS; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 8 for quantized formats. Relative to RMS
+ * errors for few elements; that of a slice within 20 * bound * RMS, and none beyond 0.28 * RMS; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 2 * peak for quantized formats. Relative to RMS
  * and peak, a bound means the same for probabilities and for pixels. No limit is below what rounding loses near 0.
  */
 export class UsualLimits {
