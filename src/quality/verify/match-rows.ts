@@ -51,10 +51,12 @@ export function matchRows(
       clear += Number(isClear);
       if (near === undefined) lost += Number(isClear);
       else free.delete(near);
+      // What a near tie chose says nothing about the values of its row.
+      const same = isClear ? near : undefined;
       for (const { width, ours, theirs, matched } of columns)
         for (let at = 0; at < width; at++)
           matched[row * width + at] =
-            near === undefined ? theirs[row * width + at]! : ours[near * width + at]!;
+            same === undefined ? theirs[row * width + at]! : ours[same * width + at]!;
     }
   }
   const tensors = new Map(candidate);
