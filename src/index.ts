@@ -52,6 +52,7 @@ const sharedOptions = {
   settings: true,
   plugins: true,
   modelName: true,
+  dims: true,
   modelVersion: true,
   extension: true,
   device: true,

@@ -15,7 +15,7 @@ import { renderReport } from '../../report/read.js';
 import { decidedBuild, engineSteps } from '../build-plan.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
-import { buildOptions, configOnly } from '../options/build.js';
+import { buildOptions, configOnly, dimsOf } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
@@ -32,7 +32,7 @@ const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tens
 type BuildValues = OptionValues<
   Pick<
     typeof buildOptions,
-    'target' | 'profile' | 'batch' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
+    'target' | 'profile' | 'batch' | 'dim' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
   > &
     typeof storeOptions
 >;
@@ -78,6 +78,7 @@ const commandOptions = {
   } as typeof buildOptions.target,
   profile: buildOptions.profile,
   batch: buildOptions.batch,
+  dim: buildOptions.dim,
   builderConfig: buildOptions.builderConfig,
   ...advanced(conversion),
   ...configOnly({
@@ -180,12 +181,13 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
 
 /** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
-  const { target, profile, batch, builderConfig, device, plugin, toolchain } = options;
+  const { target, profile, batch, dim, builderConfig, device, plugin, toolchain } = options;
   const isEngine = isEngineFile(candidate);
   const passed = {
     '--target': isEngine ? target : undefined,
     '--profile': profile[0],
     '--batch': batch,
+    '--dim': dim[0],
     '--builder-config': builderConfig[0],
   };
   const [useless] = Object.entries(passed).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
@@ -205,7 +207,11 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
   const build = { ...storeOptionsOf(options), device, plugins: plugin, toolchain };
   return isEngine
     ? build
-    : { ...build, target, profiles: profile, batch, settings: parseBuilderConfig(builderConfig) };
+    : {
+        ...build,
+        ...{ target, profiles: profile, batch, dims: dimsOf(dim) },
+        settings: parseBuilderConfig(builderConfig),
+      };
 }
 
 function render(result: BisectResult, output: TextOutput): void {

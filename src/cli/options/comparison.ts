@@ -107,7 +107,7 @@ export const preparationOptions = {
     flags: '--imgsz <pixels>',
     group: 'Inputs',
     describe:
-      'width and height of those images where the model leaves them open (default: that of --preprocess)',
+      'width and height of images where the model leaves them open: of those samples (default: that of --preprocess), and of a profile by --batch or --dim',
     parse: integer(16, 8192),
   }),
 };
