@@ -111,6 +111,7 @@ const whose = {
   trtexec: 'trtexec',
   polygraphy: 'Polygraphy',
   modelopt: 'ModelOpt AutoCast and quantization',
+  yolo: 'Ultralytics and other exporters',
   'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
   'detector script': "auto-quantize-model's evaluators of detectors",

@@ -134,8 +134,7 @@ export const buildOptions = {
   }),
   dim: option({
     flags: '--dim <name=size>',
-    describe:
-      'size of an open dimension by its name in the model: height=640, or MIN/OPT/MAX as batch=1/8/64',
+    describe: 'an open dimension by its name in the model: height=640, batch=1/8/64',
     parse: parseDimensions,
     repeat: true,
     group: 'Profiles',

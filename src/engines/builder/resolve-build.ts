@@ -5,6 +5,7 @@ import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
+import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
@@ -20,7 +21,13 @@ import { majorOf } from '../../tensorrt/toolchain/version.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
-import { type ProfileRequest, parseProfile, resolveProfiles, suggestion } from '../identity/profile.js';
+import {
+  type ProfileRequest,
+  parseProfile,
+  resolveProfiles,
+  type Suggestion,
+  suggestion,
+} from '../identity/profile.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
@@ -162,7 +169,7 @@ function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain
     stronglyTyped,
     profiles: [
       ...resolveProfiles(content.inputs, requestedProfiles(requested, content, sizes), () =>
-        suggestFor(requested.model, content, sizes),
+        suggestFor(requested.model, sizes),
       ),
     ],
     flags: [...new Set(settings.flags)].sort(),
@@ -180,10 +187,11 @@ function requestedProfiles({ profiles = [] }: BuildOptions, { inputs }: ModelCon
   });
 }
 
-/** What the graph does with its inputs shows more of their sizes than their declarations. */
-function suggestFor(path: string, { inputs }: ModelContent, sizes?: ProfileSizes) {
+/** Ranges that would do for a model. What the graph does with its inputs shows more of their sizes than their declarations. */
+export function suggestFor(path: string, sizes?: ProfileSizes): Suggestion {
   const model = openModel(path);
   try {
+    const inputs = feedInputs(model.proto.graph!).map(valueFacts);
     inlineFunctions(model.proto);
     return suggestion(inputs, new ValueUses(model), sizes);
   } finally {

@@ -201,7 +201,7 @@ function missingRanges(
 }
 
 /** Ranges that would do where some are missing. */
-interface Suggestion {
+export interface Suggestion {
   /** A whole profile, as `parseProfile` reads it. */
   readonly profile: string | null;
   /** Options that add what is missing to the sizes that are set; null where they have no names or none is set. */

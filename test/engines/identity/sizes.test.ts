@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { profileText, resolveProfiles, suggestProfile } from '../../../src/engines/identity/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../../../src/engines/identity/sizes.js';
+import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { codeOf, refusal } from '../../support/refusal.js';
 
-const input = (name: string, shape: readonly (number | string | null)[]) => ({
+const input = (name: string, shape: ValueFacts['shape']): ValueFacts => ({
   name,
   dtype: 'float32',
   shape,
