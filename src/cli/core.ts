@@ -172,12 +172,17 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
-    plan: async () => (await import('./plan-schema.js')).planSchema,
     'io-contract': async () => (await import('../quality/quantized/result.js')).ioContractSchema,
     'precision-scheme': async () => (await import('../quality/quantized/result.js')).precisionSchemeSchema,
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
     'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
+  },
+  printed: {
+    plan: async () => (await import('./printed-schemas.js')).planSchema,
+    error: async () => (await import('./printed-schemas.js')).errorSchema,
+    config: async () => (await import('./printed-schemas.js')).configSchema,
+    version: async () => (await import('./printed-schemas.js')).versionSchema,
   },
   foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
   reports: async () => [

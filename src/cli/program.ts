@@ -11,7 +11,7 @@ import { protectingNamedFiles } from './named-files.js';
 import { withNearFile } from './near-file.js';
 import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
-import { type Console, printable, reportError, reportResult } from './output.js';
+import { type Console, printable, reportError, reportResult, toJson } from './output.js';
 import { type PlanResult, planResult } from './plan.js';
 import { createProgress } from './progress.js';
 import { assertComplete, resolveOptions } from './resolve.js';
@@ -52,6 +52,10 @@ export async function runProgram(
   const verbs = program.products.flatMap((product) => product.verbs);
   const verb = chosenVerb(verbs, args);
   let command: Command | undefined;
+  if (json && args.some((arg) => arg === '--version' || arg === '-V') && verb === undefined) {
+    console.out(toJson(framedAs('version', null, { version: program.version })));
+    return ExitCode.pass;
+  }
   try {
     const own = isAsToday(verb, args)
       ? args
@@ -252,6 +256,13 @@ async function execution(
   try {
     const config = await loadConfig(globals.config, path, () => knownKeys(verbs));
     const options = resolveOptions(command.options, raw, config, console.environment);
+    if (globals.printConfig === true && view.json) {
+      const { path: file } = config;
+      console.out(
+        toJson(framedAs('config', path, { file: file === '' ? null : file, options: options.shown })),
+      );
+      return ExitCode.pass;
+    }
     if (globals.printConfig === true) {
       const lines = (await configText(options.shown)).split('\n');
       console.out(lines.map(printable).join('\n'));
@@ -299,6 +310,15 @@ async function execution(
     signal.removeEventListener('abort', cancelling);
   }
 }
+
+/** What is printed of no command's work, in the frame of a result. */
+const framedAs = (what: string, command: string | null, fields: Readonly<Record<string, unknown>>) => ({
+  schema: `trtforge.${what}/1`,
+  ok: true,
+  command,
+  ...fields,
+  exitCode: ExitCode.pass,
+});
 
 /** The command with its plan in the place of its work. */
 const asPlanned = ({ plan, ...command }: Command): Command =>

@@ -21,6 +21,7 @@ import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { step } from '../plan.js';
+import { messageLines } from '../text.js';
 import { integer } from '../values.js';
 import { verificationSteps } from '../verification-plan.js';
 
@@ -214,6 +215,10 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
       };
 }
 
+/** What a terminal lists of nodes and reasons, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
+const MOST_LISTED = 10;
+const LONGEST_LINE = 2000;
+
 function render(result: BisectResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
@@ -229,23 +234,29 @@ function render(result: BisectResult, output: TextOutput): void {
   }
   output.line();
   output.line(result.outcome === 'pass' ? green(result.headline) : yellow(result.headline));
-  for (const { name, op, peak, overflows } of result.nodes) {
+  const listed = result.nodes.slice(0, MOST_LISTED);
+  for (const { name, op, peak, overflows } of listed) {
     const reach = peak === null ? '' : dim(`  reaches ${peak}${overflows ? ', which overflows' : ''}`);
     output.line(`  ${op} ${bold(name)}${reach}`);
   }
+  if (listed.length < result.nodes.length)
+    output.line(
+      `  and ${plural(result.nodes.length - listed.length, 'more node')}: bisect.json has their names`,
+    );
   if (result.fusion !== null) {
     for (const name of result.fusion.nodes) output.line(`  fused   ${bold(name)}`);
     for (const name of result.fusion.outputs) output.line(`  output  ${bold(name)}`);
   }
   if (result.isConfirmed === true)
     output.line(dim('Confirmed: with every other node in FP32 it fails as well.'));
-  for (const reason of result.reasons) output.line(`- ${reason}`);
+  for (const reason of result.reasons.slice(0, MOST_LISTED)) messageLines('-', reason, output);
   if (result.reduced !== null)
     output.line(
       `reduced      ${result.reduced.model}  ${dim(`fails by itself, ${plural(result.reduced.nodes, 'node')}`)}`,
     );
   if (result.workaround !== null) output.line(`work-around  ${result.workaround}`);
   for (const line of [result.convert, result.build])
-    if (line !== null) output.line(`${dim('Next:')} ${line}`);
+    if (line !== null)
+      output.line(`${dim('Next:')} ${line.length > LONGEST_LINE ? 'its line is in bisect.json' : line}`);
   output.line(`${dim('To repeat:')} ${result.repeat}`);
 }

@@ -2,7 +2,6 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
-import type { ProfileRequest } from './profile.js';
 import type { ProfileRange } from './recipe.js';
 
 /** Minimum, optimum and maximum of one open dimension. */
@@ -70,7 +69,10 @@ export function sizeOfAxis({ batch, dims }: ProfileSizes, { shape }: ValueFacts,
 }
 
 /** One profile with these sizes, for the inputs all of whose dimensions they set. Throws TF_PROFILE_INVALID for a size that no dimension has. */
-export function sizedProfile(inputs: readonly ValueFacts[], sizes: ProfileSizes): ProfileRequest {
+export function sizedProfile(
+  inputs: readonly ValueFacts[],
+  sizes: ProfileSizes,
+): ReadonlyMap<string, ProfileRange> {
   const open = inputs
     .flatMap(({ shape }) => shape ?? [])
     .filter((dimension) => typeof dimension !== 'number');
