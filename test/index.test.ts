@@ -2,7 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { buildOrLoad, compareModels, forge, inspectModel } from '../src/index.js';
+import {
+  buildOrLoad,
+  compareModels,
+  convertModel,
+  forge,
+  inspectModel,
+  openSession,
+  runFile,
+  verifyModel,
+} from '../src/index.js';
 import { dynamicModel, staticModel } from './native/tiny-models.js';
 import { trtforge } from './support/trtforge.js';
 
@@ -23,6 +32,30 @@ test.each([
     await expect(call({ model: 'nothing-here.onnx' })).rejects.toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
   },
 );
+
+const model = 'nothing-here.onnx';
+
+test.each<[string, (options: never) => Promise<unknown>, unknown]>([
+  ['a number for a path', buildOrLoad, { model: 5 }],
+  ['a text for a list', buildOrLoad, { model, profiles: 'x:1x3' }],
+  ['a text for a number', forge, { model, device: '0' }],
+  ['a text for a switch', buildOrLoad, { model, weaklyTyped: 'no' }],
+  ['nothing', verifyModel, {}],
+  ['no options', verifyModel, undefined],
+  ['an option that does not exist', verifyModel, { candidate: model, reference: model, sample: 3 }],
+  ['a plain object for a Map', verifyModel, { candidate: model, reference: model, shapes: { x: [1] } }],
+  ['no sources', runFile, { file: model }],
+  ['a path that is none', (options) => inspectModel(options), 5],
+  ['a text for an expression', (options) => inspectModel(model, options), { nodes: '.' }],
+  ['a device that is a text', (options) => openSession(model, options), { device: '0' }],
+  ['no precision', (options) => convertModel(model, 'out.onnx', options), {}],
+])('%s is TF_USAGE', async (_what, call, passed) => {
+  await expect(call(passed as never)).rejects.toMatchObject({ code: 'TF_USAGE' });
+});
+
+test.each([32, '32', '1/32/32', { min: 1, opt: 32, max: 32 }])('a batch may be %j', async (batch) => {
+  await expect(buildOrLoad({ model, batch })).rejects.toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
+});
 
 test('inspectModel and compareModels return what the command line prints as JSON', async () => {
   const [a, b] = [dynamicModel(folder), staticModel(folder)];
