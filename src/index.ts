@@ -8,7 +8,7 @@
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  *
- * Every function gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
+ * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
@@ -185,6 +185,7 @@ export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
 export type { Calibration, ValueRange } from './formats/precision/options.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
+export { type TypedTensor, tensor } from './formats/tensor/typed-tensor.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
 export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
 export type { BenchResult } from './quality/bench/result.js';

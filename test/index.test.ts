@@ -10,9 +10,11 @@ import {
   inspectModel,
   openSession,
   runFile,
+  tensor,
   verifyModel,
 } from '../src/index.js';
 import { dynamicModel, staticModel } from './native/tiny-models.js';
+import { codeOf } from './support/refusal.js';
 import { trtforge } from './support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-index-'));
@@ -69,4 +71,15 @@ test('inspectModel and compareModels return what the command line prints as JSON
   const comparison = await compareModels({ a, b });
   expect(comparison.outcome).toBe('fail');
   expect((await trtforge(['compare', 'models', a, b, '--json'])).json()).toMatchObject({ ...comparison });
+});
+
+test('a tensor is made of a typed array, and what a session returns has its data', () => {
+  const made = tensor(Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
+  expect([made.dtype, made.shape, made.data]).toEqual(['float32', [2, 3], Float32Array.of(1, 2, 3, 4, 5, 6)]);
+  const { dtype, shape, bytes } = tensor(BigInt64Array.of(7n), [1]);
+  expect(tensor({ dtype, shape, bytes }).data).toEqual(BigInt64Array.of(7n));
+  expect(tensor(Uint16Array.of(0x3c00), [1], 'float16').dtype).toBe('float16');
+  expect(tensor({ dtype: 'int4', shape: [2], bytes: Uint8Array.of(0x21) }).data).toBe(null);
+  for (const values of [Float32Array.of(1), [1, 2] as never])
+    expect(codeOf(() => tensor(values, [2]))).toBe('TF_USAGE');
 });

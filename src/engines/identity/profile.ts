@@ -51,7 +51,8 @@ export const profileText = (profile: Profile): string =>
     })
     .join(',');
 
-function parseDims(text: string): number[] | undefined {
+/** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
+export function parseDims(text: string): number[] | undefined {
   const trimmed = text.trim();
   if (trimmed === 'scalar' || trimmed === '[]') return [];
   const parts = /^\[(.*)\]$/.exec(trimmed)?.[1]?.split(',') ?? trimmed.split(/x/i);
