@@ -67,7 +67,7 @@ export const core: Product = {
     ),
     quality(
       'verify',
-      'compare an engine or a model with a model on the same inputs',
+      'compare a converted model or an engine with its FP32 original on the same inputs',
       () => import('./commands/verify.js'),
     ),
     quality('compare', 'compare recorded outputs with others', () => import('./commands/compare.js')),
@@ -147,7 +147,7 @@ export const core: Product = {
     store('cache sign', 'sign engines of the store', trust),
     machine(
       'doctor',
-      'what this machine has for TensorRT, and what to do about the rest',
+      'check the installation of TensorRT, and what to do about what is missing',
       () => import('./commands/doctor.js'),
     ),
     machine(
