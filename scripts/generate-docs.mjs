@@ -111,6 +111,7 @@ const whose = {
   trtexec: 'trtexec',
   polygraphy: 'Polygraphy',
   modelopt: 'ModelOpt AutoCast and quantization',
+  yolo: 'Ultralytics and other exporters',
   'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
   'detector script': "auto-quantize-model's evaluators of detectors",
@@ -255,10 +256,10 @@ async function migratingPage() {
 }
 
 /** What every command prints around its result with --json; a result that a file holds may lack it. */
-function framed(schema) {
+function framed(schema, command = { type: 'string' }) {
   const frame = {
     ok: { type: 'boolean' },
-    command: { type: 'string' },
+    command,
     exitCode: { type: 'integer', minimum: 0, maximum: 5 },
   };
   return { ...schema, properties: { ...frame, ...schema.properties } };
@@ -271,10 +272,12 @@ writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
 writeFileSync(join(root, 'docs', 'migrating.md'), await migratingPage());
 const write = (name, schema) =>
   writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
-for (const { verbs, files = {} } of products) {
+for (const { verbs, files = {}, printed = {} } of products) {
   for (const { load } of verbs) {
     const schema = await jsonSchema((await load()).schema);
     write(resultName(schema), framed(schema));
   }
   for (const [name, schema] of Object.entries(files)) write(name, await jsonSchema(schema));
+  for (const [name, schema] of Object.entries(printed))
+    write(name, framed(await jsonSchema(schema), { type: ['string', 'null'] }));
 }

@@ -8,7 +8,7 @@
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  *
- * Every function gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
+ * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
@@ -19,98 +19,102 @@ export { type ErrorCode, ExitCode, TrtforgeError };
 /** A function whose module is loaded when it is called. */
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 
-/** With `options`, the first argument may have these fields only. */
+/** The names in a text; `!` is behind those that are needed. */
+type Words<S extends string> = S extends `${infer A} ${infer B}`
+  ? Words<A> | Words<B>
+  : S extends `${infer N}!`
+    ? N
+    : S;
+
+/** All names of the options O, as one text. */
+const options =
+  <O>() =>
+  <const S extends string>(
+    names: [keyof O] extends [Words<S>] ? ([Words<S>] extends [keyof O] ? S : never) : never,
+  ): string =>
+    names;
+
+/** With `names`, the argument at `at` has these options; what stands before it is the path of a file. */
 const lazy = <F extends (...args: never[]) => unknown>(
   load: () => Promise<F>,
-  options?: Readonly<Record<string, true>>,
+  names?: string,
+  at = 0,
 ): Lazy<F> =>
   (async (...args: Parameters<F>) => {
-    if (options !== undefined) await assertKnownOptions(args[0], options);
+    if (names !== undefined) {
+      const { checkLibraryOptions } = await import('./base/text/library-options.js');
+      if (at > 0) checkLibraryOptions({ file: args[0] }, 'file!');
+      checkLibraryOptions(args[at], names);
+    }
     return (await load())(...args);
   }) as Lazy<F>;
 
-/** Throws TF_USAGE for a field that is no option: a program in JavaScript would not see that a misspelt one has no effect. */
-async function assertKnownOptions(passed: unknown, options: Readonly<Record<string, true>>): Promise<void> {
-  const names = Object.keys(options);
-  const unknown = Object.keys(passed ?? {}).find((name) => !Object.hasOwn(options, name));
-  if (unknown === undefined) return;
-  const { didYouMean } = await import('./base/text/suggest-name.js');
-  throw new TrtforgeError('TF_USAGE', `"${unknown}" is not an option.${didYouMean(unknown, names)}`, {
-    remedy: `Options are ${names.join(', ')}.`,
-  });
-}
-
-const sharedOptions = {
-  model: true,
-  target: true,
-  toolchain: true,
-  precision: true,
-  conversion: true,
-  weaklyTyped: true,
-  profiles: true,
-  batch: true,
-  settings: true,
-  plugins: true,
-  modelName: true,
-  modelVersion: true,
-  extension: true,
-  device: true,
-  timingCache: true,
-  builder: true,
-  verbose: true,
-  logFolder: true,
-  forceRebuild: true,
-  store: true,
-  layers: true,
-  remote: true,
-  maxBytes: true,
-  requireSignature: true,
-  trustKeys: true,
-  signKey: true,
-} as const;
-
-const buildOptions: Readonly<Record<keyof import('./engines/builder/build.js').BuildOptions, true>> = {
-  ...sharedOptions,
-  output: true,
-};
-
-const forgeOptions: Readonly<Record<keyof import('./forge/options.js').ForgeOptions, true>> = {
-  ...sharedOptions,
-  runRoot: true,
-  skip: true,
-  verify: true,
-  allowHostCode: true,
-  weightBudget: true,
-};
+const place = 'provider providerOptions onnxRuntime allowFallback device';
+const load = 'toolchain plugins allowHostCode weightBudget cudaGraph';
+const conversion =
+  'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
+const build =
+  'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild store layers remote maxBytes requireSignature trustKeys signKey';
 
 /** From an ONNX file to a named, checked engine and its report, in a run root. */
-export const forge = lazy(async () => (await import('./forge/forge.js')).forge, forgeOptions);
+export const forge = lazy(
+  async () => (await import('./forge/forge.js')).forge,
+  options<import('./forge/options.js').ForgeOptions>()(
+    `${build} runRoot skip verify allowHostCode weightBudget`,
+  ),
+);
 /** Builds an engine, or finds it in the store. */
 export const buildOrLoad = lazy(
   async () => (await import('./engines/store/build-or-load.js')).buildOrLoad,
-  buildOptions,
+  options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
 );
 /** What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings. */
-export const inspectModel = lazy(async () => (await import('./formats/onnx/inspect.js')).inspectModel);
+export const inspectModel = lazy(
+  async () => (await import('./formats/onnx/inspect.js')).inspectModel,
+  options<import('./formats/onnx/inspect.js').InspectOptions>()('shapes nodes weights checkWeights'),
+  1,
+);
 /** FP32 ONNX to a strongly typed FP16 or BF16 file. */
-export const convertModel = lazy(async () => (await import('./formats/precision/convert.js')).convertModel);
+export const convertModel = lazy(
+  async () => (await import('./formats/precision/convert.js')).convertModel,
+  options<import('./formats/precision/convert.js').ConvertOptions>()(`precision! externalData ${conversion}`),
+  2,
+);
 /** Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`. */
 export const calibrationOf = lazy(
   async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
+  options<import('./engines/calibration/calibration.js').CalibrationRequest>()(
+    `data! method cache part preprocess imgsz ${place}`,
+  ),
 );
 /** Runs an engine or a model once, on files or random inputs, and keeps its outputs. */
-export const runFile = lazy(async () => (await import('./engines/run/run-file.js')).runFile);
+export const runFile = lazy(
+  async () => (await import('./engines/run/run-file.js')).runFile,
+  options<import('./engines/run/run-request.js').RunRequest>()(
+    `file! sources! seed output iterations shapes ranges threads profile ${load} ${place}`,
+  ),
+);
 /** Opens an engine or a model, in a process of its own: what crashes there is an error here. */
-export const openSession = lazy(async () => (await import('./engines/runtime/open-session.js')).openSession);
+export const openSession = lazy(
+  async () => (await import('./engines/runtime/open-session.js')).openSession,
+  options<import('./engines/runtime/back-end.js').OpenOptions>()(`threads profile ${load} ${place}`),
+  1,
+);
 /** Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. */
 export const openEngineSession = lazy(
   async () => (await import('./engines/runtime/tensorrt/engine-session.js')).openEngineSession,
 );
 /** Compares an engine or a model with a model on the same inputs. */
-export const verifyModel = lazy(async () => (await import('./quality/verify/verify.js')).verifyModel);
+export const verifyModel = lazy(
+  async () => (await import('./quality/verify/verify.js')).verifyModel,
+  options<import('./quality/verify/request.js').VerifyRequest>()(
+    `reference! candidate! precision data seed samples atol rtol conversion threads errorMap shapes ranges ${load} ${place}`,
+  ),
+);
 /** What differs between two ONNX models: interface, weights, nodes. */
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
+  'a! b!',
 );
 /** Compares recorded outputs with others. */
 export const compareOutputs = lazy(async () => (await import('./quality/verify/compare.js')).compareOutputs);
@@ -181,6 +185,7 @@ export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
 export type { Calibration, ValueRange } from './formats/precision/options.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
+export { type TypedTensor, tensor } from './formats/tensor/typed-tensor.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
 export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
 export type { BenchResult } from './quality/bench/result.js';

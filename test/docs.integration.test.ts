@@ -51,6 +51,11 @@ describe('the documentation', () => {
   test.each([
     ['toolchain-list', ['toolchain', 'list']],
     ['explain', ['explain', join(root, 'test/fixtures/trtexec-logs/8.6-err_unknown_flag.log')]],
+    ['plan', ['cache', 'clear', '--dry-run']],
+    ['error', ['inspect', join(root, 'none.onnx')]],
+    ['error', ['nothing']],
+    ['config', ['inspect', MODEL, '--print-config']],
+    ['version', ['--version']],
     ['stream-check', ['stream', 'check', MODEL, '--contract', CONTRACT]],
   ])('has a JSON Schema that takes what a command prints with --json: %s', (name, words) => {
     const main = join(root, 'dist/main.js');

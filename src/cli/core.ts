@@ -67,7 +67,7 @@ export const core: Product = {
     ),
     quality(
       'verify',
-      'compare an engine or a model with a model on the same inputs',
+      'compare a converted model or an engine with its FP32 original on the same inputs',
       () => import('./commands/verify.js'),
     ),
     quality('compare', 'compare recorded outputs with others', () => import('./commands/compare.js')),
@@ -147,7 +147,7 @@ export const core: Product = {
     store('cache sign', 'sign engines of the store', trust),
     machine(
       'doctor',
-      'what this machine has for TensorRT, and what to do about the rest',
+      'check the installation of TensorRT, and what to do about what is missing',
       () => import('./commands/doctor.js'),
     ),
     machine(
@@ -172,12 +172,17 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
-    plan: async () => (await import('./plan-schema.js')).planSchema,
     'io-contract': async () => (await import('../quality/quantized/result.js')).ioContractSchema,
     'precision-scheme': async () => (await import('../quality/quantized/result.js')).precisionSchemeSchema,
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
     'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
+  },
+  printed: {
+    plan: async () => (await import('./printed-schemas.js')).planSchema,
+    error: async () => (await import('./printed-schemas.js')).errorSchema,
+    config: async () => (await import('./printed-schemas.js')).configSchema,
+    version: async () => (await import('./printed-schemas.js')).versionSchema,
   },
   foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
   reports: async () => [

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { flag } from './option.js';
-import type { planSchema } from './plan-schema.js';
+import type { planSchema } from './printed-schemas.js';
 
 /** What --dry-run prints. */
 export type PlanResult = z.infer<typeof planSchema>;

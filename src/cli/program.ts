@@ -8,9 +8,10 @@ import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type V
 import { configText, type KnownKeys, loadConfig } from './config.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
+import { withNearFile } from './near-file.js';
 import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
-import { type Console, printable, reportError, reportResult } from './output.js';
+import { type Console, printable, reportError, reportResult, toJson } from './output.js';
 import { type PlanResult, planResult } from './plan.js';
 import { createProgress } from './progress.js';
 import { assertComplete, resolveOptions } from './resolve.js';
@@ -51,6 +52,10 @@ export async function runProgram(
   const verbs = program.products.flatMap((product) => product.verbs);
   const verb = chosenVerb(verbs, args);
   let command: Command | undefined;
+  if (json && args.some((arg) => arg === '--version' || arg === '-V') && verb === undefined) {
+    console.out(toJson(framedAs('version', null, { version: program.version })));
+    return ExitCode.pass;
+  }
   try {
     const own = isAsToday(verb, args)
       ? args
@@ -59,8 +64,10 @@ export async function runProgram(
           verb?.path ?? name ?? '',
           program.products,
         );
+    if (verb === undefined && args[0] !== undefined)
+      await (await import('./foreign/other-verb.js')).rejectOtherVerb(args, program.products);
     command = await verb?.load();
-    const parser = buildParser({ program, verbs, verb, command, everything, argv, signal }, console);
+    const parser = buildParser({ program, verbs, verb, command, everything, argv, own, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });
     return parser.exitCode();
   } catch (error) {
@@ -111,6 +118,8 @@ interface Chosen {
   /** Whether --help shows the options that are rarely needed, too. */
   readonly everything: boolean;
   readonly argv: readonly string[];
+  /** The same with every flag under trtforge's own name. */
+  readonly own: readonly string[];
   readonly signal: AbortSignal;
 }
 
@@ -136,7 +145,8 @@ function buildParser(chosen: Chosen, console: Console) {
         .slice(0, declared)
         .flat()
         .filter((input): input is string => typeof input === 'string');
-      exitCode = await execution({ ...chosen, verb, command, path }, inputs, parser.opts(), console);
+      const excess = command.arguments?.some(({ many }) => many) ? [] : parser.args.slice(declared);
+      exitCode = await execution({ ...chosen, verb, command, path, excess }, inputs, parser.opts(), console);
     });
   };
   for (const first of new Set(verbs.map(({ path }) => path.split(' ')[0] ?? path))) {
@@ -174,6 +184,7 @@ function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen):
       ];
   const examples = (command.examples ?? []).slice(0, everything ? undefined : 3).map((line) => `  ${line}`);
   parser
+    .allowExcessArguments()
     .helpOption('-h, --help', 'show help')
     .addHelpText(
       'after',
@@ -220,11 +231,13 @@ interface Execution extends Chosen {
   readonly command: Command;
   /** The command as typed: `cache ls`. */
   readonly path: string;
+  /** Arguments beyond those that the command takes. */
+  readonly excess: readonly string[];
 }
 
 /** One command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
 async function execution(
-  { command, verb, path, argv, signal, program, verbs }: Execution,
+  { command, verb, path, argv, own, excess, signal, program, verbs }: Execution,
   inputs: readonly string[],
   raw: Record<string, unknown>,
   console: Console,
@@ -243,12 +256,19 @@ async function execution(
   try {
     const config = await loadConfig(globals.config, path, () => knownKeys(verbs));
     const options = resolveOptions(command.options, raw, config, console.environment);
+    if (globals.printConfig === true && view.json) {
+      const { path: file } = config;
+      console.out(
+        toJson(framedAs('config', path, { file: file === '' ? null : file, options: options.shown })),
+      );
+      return ExitCode.pass;
+    }
     if (globals.printConfig === true) {
       const lines = (await configText(options.shown)).split('\n');
       console.out(lines.map(printable).join('\n'));
       return ExitCode.pass;
     }
-    assertComplete(command.options, options.shown, shellLine([program.name, ...path.split(' '), ...inputs]));
+    assertComplete(command, options.shown, { path, words: [program.name, ...own], excess });
     throwIfCancelled(signal, 'starting');
     const { environment, ask } = console;
     const { products } = program;
@@ -281,7 +301,7 @@ async function execution(
     return reportResult(shown, result, view, console);
   } catch (thrown) {
     progress.end();
-    const error = usageError(thrown);
+    const error = withNearFile(usageError(thrown), [program.name, ...own]);
     const exitCode = reportError(error, view, console);
     const code = error instanceof TrtforgeError ? error.code : 'TF_INTERNAL';
     log?.({ type: 'end', exitCode, error: { code, message: String((error as Error).message) } });
@@ -290,6 +310,15 @@ async function execution(
     signal.removeEventListener('abort', cancelling);
   }
 }
+
+/** What is printed of no command's work, in the frame of a result. */
+const framedAs = (what: string, command: string | null, fields: Readonly<Record<string, unknown>>) => ({
+  schema: `trtforge.${what}/1`,
+  ok: true,
+  command,
+  ...fields,
+  exitCode: ExitCode.pass,
+});
 
 /** The command with its plan in the place of its work. */
 const asPlanned = ({ plan, ...command }: Command): Command =>
@@ -334,7 +363,11 @@ function usageError(error: unknown, path = '', command?: Command): unknown {
   return new TrtforgeError(
     'TF_USAGE',
     `${complaint.charAt(0).toUpperCase()}${complaint.slice(1).replace(/\.?$/, '.')}`,
-    hint === '' ? {} : { remedy: hint },
+    hint !== ''
+      ? { remedy: hint }
+      : error.code === 'commander.unknownCommand'
+        ? { remedy: 'trtforge --help lists the commands.' }
+        : {},
   );
 }
 

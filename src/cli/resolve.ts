@@ -1,6 +1,9 @@
+import { existsSync } from 'node:fs';
 import { Option } from 'commander';
+import { shellLine } from '../base/process/shell-quote.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
+import type { Command } from './command.js';
 import type { Config } from './config.js';
 import { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue } from './option.js';
 
@@ -34,17 +37,45 @@ export function resolveOptions<O extends OptionTable>(
   return { values: values as OptionValues<O>, shown };
 }
 
-/** Throws TF_USAGE, with the completed `line`, for an option that the command needs and nobody set. */
+/** The words of a command line, and the arguments in it that are too many. */
+interface TypedLine {
+  readonly path: string;
+  readonly words: readonly string[];
+  readonly excess: readonly string[];
+}
+
+/** Throws TF_USAGE, with the line completed, for an option that the command needs and nobody set, and for an argument too many. */
 export function assertComplete(
-  table: OptionTable,
+  { options, arguments: taken = [] }: Command,
   shown: Readonly<Record<string, unknown>>,
-  line: string,
+  { path, words, excess }: TypedLine,
 ): void {
-  for (const spec of Object.values(table))
-    if (spec.required !== undefined && shown[longName(spec)] === undefined)
-      throw new TrtforgeError('TF_USAGE', `The command needs ${spec.flags}: ${spec.describe}.`, {
-        remedy: `Run: ${line} ${spec.required}`,
-      });
+  const specs = Object.values(options);
+  const isUnset = (spec: OptionSpec<unknown>) => shown[longName(spec)] === undefined;
+  const missing = specs.filter((spec) => spec.required !== undefined && isUnset(spec));
+  const [extra] = excess;
+  if (extra !== undefined) {
+    const output = specs.find((spec) => longName(spec) === 'output' && isUnset(spec) && !existsSync(extra));
+    const meant = excess.length === 1 ? (missing[0] ?? output) : undefined;
+    const line = words.toSpliced(words.lastIndexOf(extra), 1, `--${meant && longName(meant)}`, extra);
+    const rest = missing.flatMap((spec) => (spec === meant ? [] : [spec.required]));
+    const names = taken.map(({ name }) => name).join(' and ') || 'options';
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `\`${path}\` takes ${names} only, not ${excess.join(', ')} as well.`,
+      {
+        remedy:
+          meant === undefined
+            ? 'Remove it, or run the command once for each.'
+            : `Run: ${[shellLine(line), ...rest].join(' ')}`,
+      },
+    );
+  }
+  const [first] = missing;
+  if (first === undefined) return;
+  throw new TrtforgeError('TF_USAGE', `The command needs ${first.flags}: ${first.describe}.`, {
+    remedy: `Run: ${[shellLine(words), ...missing.map(({ required }) => required)].join(' ')}`,
+  });
 }
 
 interface Source {

@@ -42,6 +42,13 @@ export function renderWarnings(warnings: readonly string[], { line, colors }: Te
   }
 }
 
+/** A message behind its mark; the lines of a library that it quotes follow, so that none passes for a line of ours. */
+export function messageLines(mark: string, message: string, { line, colors }: TextOutput): void {
+  const [first = '', ...quoted] = message.split('\n');
+  line(`${mark} ${first}`);
+  for (const each of quoted) line(`  ${colors.dim('|')} ${each}`);
+}
+
 /** Text and numbers that were decided, the steps, then warnings. */
 export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput): void {
   const { line, colors } = output;

@@ -1,4 +1,5 @@
 import { parseSize } from '../base/text/quantity.js';
+import { parseDims } from '../engines/identity/profile.js';
 import { TrtforgeError } from '../errors.js';
 
 export { parseSize };
@@ -23,15 +24,6 @@ export function parseShapes(text: string): readonly NamedShape[] {
     }
     return { name, dims };
   });
-}
-
-/** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
-function parseDims(text: string): readonly number[] | undefined {
-  if (text === 'scalar' || text === '[]') return [];
-  const bracketed = /^\[(.*)\]$/.exec(text);
-  const parts = bracketed ? (bracketed[1] ?? '').split(',') : text.split(/x/i);
-  const dims = parts.map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));
-  return dims.every((dim) => Number.isSafeInteger(dim)) ? dims : undefined;
 }
 
 /** Reads a tolerance for all outputs (`1e-3`) or for one (`out:1e-3`, the last colon separates). `name` is null for all. */

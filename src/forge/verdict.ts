@@ -40,7 +40,7 @@ export function judge(run: Judged): Judgement {
         headline:
           run.build === null
             ? 'No engine was requested and nothing was compared.'
-            : 'The engine was built; its numbers were not compared with anything.',
+            : 'The engine was built, and not verified.',
         reasons,
       },
       exitCode: run.build === null ? ExitCode.inconclusive : ExitCode.pass,

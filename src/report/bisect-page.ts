@@ -78,7 +78,7 @@ const workaroundSection = (result: BisectResult): Section | null => {
           cause !== 'nodes'
             ? null
             : isConfirmed === null
-              ? 'not shown'
+              ? 'not tested'
               : isConfirmed
                 ? 'yes'
                 : 'no: others fail with them',

@@ -49,6 +49,8 @@ describeWith('toolchain', 'a build', () => {
       target: 'tensorrt-rtx:sm_89',
       recipe: { profiles: [{ x: { min: [1, 4], opt: [2, 4], max: [4, 4] } }] },
     });
+    const named = await dryRun(['build', at('m.onnx'), '--dim', 'n=1/2/4', ...options.slice(2)]);
+    expect(named.resolved.identity).toBe(resolved.identity);
     const { json } = await trtforge(['cache', 'why', at('m.onnx'), ...options, '--json'], environment);
     expect(resolved.identity).toBe(json().identity);
   });

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Command } from '../../src/cli/command.js';
 import { withOwnFlags } from '../../src/cli/foreign/own-flags.js';
@@ -193,5 +196,68 @@ describe('the table', () => {
     for (const { ours } of rows)
       for (const template of ours.filter((each) => each.startsWith('-')))
         expect(known.has(template.split(' ')[0] ?? ''), template).toBe(true);
+  });
+});
+
+describe('what is no command or too much', () => {
+  test.each([
+    [
+      ['trtexec', '--onnx=m.onnx', '--fp16', '--skipInference', '--saveEngine=m.plan'],
+      ['build m.onnx -o m.plan --precision fp16'],
+    ],
+    [
+      ['--onnx=m.onnx', '--fp16', '--saveEngine=m.plan', '--skipInference'],
+      ['build m.onnx -o m.plan --precision fp16'],
+    ],
+    [['polygraphy', 'inspect', 'model', 'm.onnx'], ['inspect m.onnx']],
+    [['export', 'm.onnx', '--half'], ['forge m.onnx --precision fp16']],
+    [['export', 'model=m.onnx', 'format=engine', 'half=True'], ['build m.onnx -o m.engine --precision fp16']],
+    [['profile', 'm.onnx'], ['bench model m.onnx']],
+    [['predict', 'm.engine'], ['run m.engine --inputs random']],
+  ])('%j is answered with the line', async (args, lines) => {
+    const { exitCode, json } = await trtforge([...args, '--json']);
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);
+    const typed = json().error?.details?.lines as readonly string[];
+    expect(typed.map((line) => line.replace(' --json', ''))).toEqual(lines.map((line) => `trtforge ${line}`));
+  });
+
+  test.each([
+    ['build m.onnx --half --batch-size 8', 'build m.onnx --precision fp16 --batch 8'],
+    ['run m.onnx --imgsz 640', 'run m.onnx --shapes images:1x3x640x640'],
+  ])('%s is accepted', async (line, expected) => {
+    expect(await own(line)).toBe(expected);
+  });
+
+  test.each([
+    ['build m.onnx --precision fp32', 'build m.onnx --precision as-is'],
+    ['forge m.onnx --fp32', 'forge m.onnx --precision as-is'],
+  ])('%s is answered: the types are those of the graph', async (line, expected) => {
+    expect((await answerTo(line)).remedy).toBe(`Run: trtforge ${expected}`);
+  });
+
+  test('a precision that a verb has is its own', async () => {
+    expect(await own('convert m.onnx --precision fp32')).toBe('convert m.onnx --precision fp32');
+  });
+
+  test.each([
+    [['verify', 'a.onnx', 'b.onnx'], 'trtforge verify a.onnx --against b.onnx'],
+    [['bisect', 'a.onnx', 'b.onnx', '-o', 'out'], 'trtforge bisect a.onnx -o out --against b.onnx'],
+    [['convert', 'a.onnx', 'new.onnx'], 'trtforge convert a.onnx --output new.onnx'],
+  ])('%j names the option that the argument is meant for', async (args, line) => {
+    const { exitCode, json } = await trtforge([...args, '--json']);
+    expect(exitCode).toBe(2);
+    const [, typed = ''] = /^Run: (.*)$/.exec(json().error?.remedy ?? '') ?? [];
+    expect(typed.replace(' --json', '').split(' ').sort()).toEqual(line.split(' ').sort());
+  });
+
+  test('a misspelt file is answered with the line that names the one beside it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-near-'));
+    writeFileSync(join(folder, 'small.onnx'), '');
+    const inspected = await trtforge(['inspect', join(folder, 'smal.onnx'), '--json']);
+    rmSync(folder, { recursive: true });
+    expect(inspected.json().error).toMatchObject({
+      code: 'TF_FILE_NOT_FOUND',
+      remedy: expect.stringContaining(`Run: trtforge inspect ${join(folder, 'small.onnx')} --json`),
+    });
   });
 });

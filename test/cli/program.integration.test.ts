@@ -205,7 +205,8 @@ describe('the command line', () => {
     ['box opne --help', 'Did you mean open?'],
     ['help box opne', 'Did you mean open?'],
     ['fail', "Missing required argument 'HOW'"],
-    ['fail gate more', 'Too many arguments'],
+    ['fail gate more', 'takes HOW only'],
+    ['save a c', 'Run: trtforge save a --place c'],
   ])('"%s" stops with exit 2', async (line, said) => {
     const { exitCode, err, out } = await run(line);
     expect(exitCode).toBe(2);
@@ -242,7 +243,7 @@ describe('options', () => {
     const { exitCode, out } = await run('save a --json');
     expect([exitCode, JSON.parse(out).error]).toMatchObject([
       2,
-      { code: 'TF_USAGE', remedy: 'Run: trtforge save a --place b' },
+      { code: 'TF_USAGE', remedy: 'Run: trtforge save a --json --place b' },
     ]);
     expect((await run('save a --print-config')).exitCode).toBe(0);
     expect(await optionsOf('save a --place b')).toEqual({ place: 'b' });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { planSchema } from '../../src/cli/plan-schema.js';
+import { planSchema } from '../../src/cli/printed-schemas.js';
 import { trtforge } from './trtforge.js';
 
 /** Every path below a folder with the digest of its content; marks of engines in use are of this process. */

@@ -106,6 +106,7 @@ export type FileKind =
   | 'a ZIP archive'
   | 'an HTML page'
   | 'an XML file'
+  | 'a Git-LFS pointer'
   | 'a text file'
   | 'binary data'
   | `JSON (${string})`;
@@ -127,6 +128,7 @@ const heads: readonly (readonly [begins: (head: string) => boolean, kind: FileKi
   ],
   [(head) => /^\s*<(!doctype\s+)?html/i.test(head), 'an HTML page'],
   [(head) => /^\s*<(\?xml|testsuite)/.test(head), 'an XML file'],
+  [(head) => head.startsWith('version https://git-lfs.github.com/'), 'a Git-LFS pointer'],
 ];
 
 /** Undefined when nothing is lost with it: there is not a file, or an empty one. JSON goes by its schema without the version, else by its first key. */

@@ -1,5 +1,5 @@
 /** The known word that was probably meant: at most a third of its letters apart, else undefined. */
-function nearestName(word: string, known: Iterable<string>): string | undefined {
+export function nearestName(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of known) {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { recordingInputs } from '../../base/files/user-files.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
 import type { Command, CommandContext, Verb } from '../command.js';
@@ -87,7 +88,7 @@ export async function runLine(
       fault.stop();
     }
   });
-  if (signal.aborted) throw new TrtforgeError('TF_CANCELLED', 'Running the command again was cancelled.');
+  throwIfCancelled(signal, 'running the command again');
   return {
     exitCode,
     error: errorIn(output.join('\n')),

@@ -15,12 +15,13 @@ import { renderReport } from '../../report/read.js';
 import { decidedBuild, engineSteps } from '../build-plan.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
-import { buildOptions, configOnly } from '../options/build.js';
+import { buildOptions, configOnly, dimsOf } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { step } from '../plan.js';
+import { messageLines } from '../text.js';
 import { integer } from '../values.js';
 import { verificationSteps } from '../verification-plan.js';
 
@@ -32,7 +33,7 @@ const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tens
 type BuildValues = OptionValues<
   Pick<
     typeof buildOptions,
-    'target' | 'profile' | 'batch' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
+    'target' | 'profile' | 'batch' | 'dim' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
   > &
     typeof storeOptions
 >;
@@ -78,6 +79,7 @@ const commandOptions = {
   } as typeof buildOptions.target,
   profile: buildOptions.profile,
   batch: buildOptions.batch,
+  dim: buildOptions.dim,
   builderConfig: buildOptions.builderConfig,
   ...advanced(conversion),
   ...configOnly({
@@ -180,12 +182,13 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
 
 /** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
-  const { target, profile, batch, builderConfig, device, plugin, toolchain } = options;
+  const { target, profile, batch, dim, builderConfig, device, plugin, toolchain } = options;
   const isEngine = isEngineFile(candidate);
   const passed = {
     '--target': isEngine ? target : undefined,
     '--profile': profile[0],
     '--batch': batch,
+    '--dim': dim[0],
     '--builder-config': builderConfig[0],
   };
   const [useless] = Object.entries(passed).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
@@ -205,8 +208,16 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
   const build = { ...storeOptionsOf(options), device, plugins: plugin, toolchain };
   return isEngine
     ? build
-    : { ...build, target, profiles: profile, batch, settings: parseBuilderConfig(builderConfig) };
+    : {
+        ...build,
+        ...{ target, profiles: profile, batch, dims: dimsOf(dim) },
+        settings: parseBuilderConfig(builderConfig),
+      };
 }
+
+/** What a terminal lists of nodes and reasons, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
+const MOST_LISTED = 10;
+const LONGEST_LINE = 2000;
 
 function render(result: BisectResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
@@ -223,23 +234,29 @@ function render(result: BisectResult, output: TextOutput): void {
   }
   output.line();
   output.line(result.outcome === 'pass' ? green(result.headline) : yellow(result.headline));
-  for (const { name, op, peak, overflows } of result.nodes) {
+  const listed = result.nodes.slice(0, MOST_LISTED);
+  for (const { name, op, peak, overflows } of listed) {
     const reach = peak === null ? '' : dim(`  reaches ${peak}${overflows ? ', which overflows' : ''}`);
     output.line(`  ${op} ${bold(name)}${reach}`);
   }
+  if (listed.length < result.nodes.length)
+    output.line(
+      `  and ${plural(result.nodes.length - listed.length, 'more node')}: bisect.json has their names`,
+    );
   if (result.fusion !== null) {
     for (const name of result.fusion.nodes) output.line(`  fused   ${bold(name)}`);
     for (const name of result.fusion.outputs) output.line(`  output  ${bold(name)}`);
   }
   if (result.isConfirmed === true)
     output.line(dim('Confirmed: with every other node in FP32 it fails as well.'));
-  for (const reason of result.reasons) output.line(`- ${reason}`);
+  for (const reason of result.reasons.slice(0, MOST_LISTED)) messageLines('-', reason, output);
   if (result.reduced !== null)
     output.line(
       `reduced      ${result.reduced.model}  ${dim(`fails by itself, ${plural(result.reduced.nodes, 'node')}`)}`,
     );
   if (result.workaround !== null) output.line(`work-around  ${result.workaround}`);
   for (const line of [result.convert, result.build])
-    if (line !== null) output.line(`${dim('Next:')} ${line}`);
+    if (line !== null)
+      output.line(`${dim('Next:')} ${line.length > LONGEST_LINE ? 'its line is in bisect.json' : line}`);
   output.line(`${dim('To repeat:')} ${result.repeat}`);
 }

@@ -22,7 +22,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
-import { renderWarnings } from '../text.js';
+import { messageLines, renderWarnings } from '../text.js';
 import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
@@ -124,7 +124,7 @@ function render(result: ForgeResult, output: TextOutput): void {
   line(
     `${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}${error === null ? '' : ` ${colors.dim(error.code)}`}`,
   );
-  for (const reason of verdict.reasons) line(`  ${colors.dim('·')} ${reason}`);
+  for (const reason of verdict.reasons) messageLines(`  ${colors.dim('·')}`, reason, output);
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
   line();
   if (verification !== null) line(accuracySentence(verification));

@@ -92,7 +92,9 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   section(output, 'Size', [[formatBytes(facts.planBytes)]]);
   section(output, 'SHA-256', [[facts.sha256]]);
   if (facts.program !== null) section(output, 'Computes', programRows(facts.program));
-  section(output, 'Passport', [[facts.passport === null ? 'none' : facts.passport.path]]);
+  section(output, 'Passport', [
+    [facts.passport === null ? 'none: its model, precision and profiles are not known' : facts.passport.path],
+  ]);
   // One of another plan is among the findings.
   if (facts.passport?.content.plan.sha256 === facts.sha256) renderPassport(facts.passport.content, output);
   if (header !== null) {
@@ -226,6 +228,9 @@ function section(output: TextOutput, title: string, rows: readonly (readonly str
   }
 }
 
+/** So many places of findings that are alike are named; --json has all. */
+const MOST_PLACES = 3;
+
 /** What looks wrong, or that nothing does. */
 export function renderFindings(findings: readonly Finding[], output: TextOutput): void {
   const { red, yellow, dim, green } = output.colors;
@@ -235,8 +240,20 @@ export function renderFindings(findings: readonly Finding[], output: TextOutput)
     return;
   }
   const marks = { error: red('✗ error'), warning: yellow('! warning'), info: dim('· note') };
-  for (const { severity, code, message, where } of findings) {
+  // Those that are alike but for names and numbers once, with their places.
+  const alike = new Map<string, Finding[]>();
+  for (const finding of findings) {
+    const key = `${finding.severity} ${finding.code} ${finding.message.replace(/"[^"]*"|\d+/g, '')}`;
+    alike.set(key, [...(alike.get(key) ?? []), finding]);
+  }
+  for (const group of alike.values()) {
+    const { severity, code, message } = group[0]!;
     output.line(`${marks[severity]} ${dim(code)}  ${message}`);
-    output.line(`    ${dim(`at ${where}`)}`);
+    const places = group
+      .slice(0, MOST_PLACES)
+      .map(({ where }) => where)
+      .join('; ');
+    const rest = group.length - MOST_PLACES;
+    output.line(`    ${dim(`at ${places}${rest > 0 ? `; ${rest} more like it` : ''}`)}`);
   }
 }

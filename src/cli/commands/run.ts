@@ -32,7 +32,7 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <place>',
       describe:
-        'where outputs go: a folder (one npy each) or a file.npz (default: only their statistics are printed)',
+        'where outputs go: a folder (one npy each), a file.npz, or a file.npy for one (default: only their statistics are printed)',
       writes: true,
     }),
     inputs: option({

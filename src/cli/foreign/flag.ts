@@ -33,6 +33,8 @@ export interface ForeignFlag {
   readonly isDefault?: true;
   /** Of an earlier release: the verb whose lines with this flag (every line of it, where `flag` is empty) are lines of another verb now. */
   readonly moved?: { readonly from: string; readonly to: string };
+  /** The line with the option is printed, not run: the name has another meaning elsewhere. */
+  readonly isExplained?: true;
   /** TensorRT 11 removed it: a conversion of the model replaces it. */
   readonly removed?: true;
   readonly why: string;
@@ -46,7 +48,7 @@ export const QUANTIZED =
 export const CALIBRATION_TABLE =
   'TensorRT 11 removed calibrators: `convert` reads the ranges from the table, `build` by calibration-cache of the configuration file';
 
-type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault'>;
+type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'>;
 
 /** How one tool's rows are written. */
 export function rowsOf(of: Tool) {

@@ -92,7 +92,8 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
     }
     if (found.row.takesValue !== undefined && inline === undefined) i++;
     while (found.row.takesValue === 'ranked' && found.row.values?.(args[i + 1] ?? '')) i++;
-    if (found.ours === undefined || found.row.of === 'trtforge') answered.push(found);
+    if (found.ours === undefined || found.row.isExplained || found.row.of === 'trtforge')
+      answered.push(found);
     if (found.row.moved !== undefined && !found.ours?.[0]?.startsWith('-')) former ??= own.length;
     (found.row.isDefault ? defaults : own).push(...(found.ours ?? []));
   }
@@ -103,9 +104,9 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
   return { own: [...defaults, ...own], answered };
 }
 
-/** Flags of a script are foreign to the verbs that replace it; elsewhere they are as unknown as any other. */
-const isForVerb = ({ of, verbs }: ForeignFlag, { path }: Chosen): boolean =>
-  !of.endsWith(' script') || verbs === undefined || verbs.includes(path);
+/** Flags of a script, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
+const isForVerb = ({ of, only, verbs }: ForeignFlag, { path }: Chosen): boolean =>
+  (!of.endsWith(' script') && only === undefined) || verbs === undefined || verbs.includes(path);
 
 const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellQuote).join(' ')}`;
 
@@ -140,10 +141,11 @@ function equivalent(
 function answer({ row, ours }: Answered, line: readonly string[], { path, options }: Chosen): TrtforgeError {
   const whose = row.of === 'trtforge' ? 'an earlier release' : row.of;
   const details = { flag: row.flag, of: row.of, ours: ours ?? null };
+  const verb = row.isExplained ? 'is' : 'is now';
   if (ours !== undefined)
     return new TrtforgeError(
       'TF_USAGE',
-      `${row.flag} of ${whose} is now ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
+      `${row.isExplained ? [row.flag, row.only].join(' ').trim() : `${row.flag} of ${whose}`} ${verb} ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;

@@ -74,6 +74,26 @@ const modeloptRows: readonly ForeignFlag[] = [
   ),
 ];
 
+const yolo = rowsOf('yolo');
+const AS_IS = 'as-is builds the types of the graph, FP32 in an FP32 model';
+
+/** Options of Ultralytics' exporter and of scripts like it. */
+const exporterRows: readonly ForeignFlag[] = [
+  ...yolo.bare('--half', '--precision fp16', 'half precision is FP16'),
+  ...yolo.bare('--fp32', '--precision as-is', AS_IS, { isExplained: true }),
+  ...yolo.valued('--precision', '--precision as-is', AS_IS, {
+    only: 'fp32',
+    verbs: ['build', 'forge', 'cache why', 'bundle build', 'bundle forge', 'deepstream size'],
+    isExplained: true,
+  }),
+  ...yolo.valued('--batch-size --batch_size', '--batch {value}', 'the size of the open first axis'),
+  ...yolo.valued(
+    '--imgsz --img-size --img',
+    ['--imgsz {value}', '--shapes images:1x3x{value}x{value}'],
+    'the exporter calls its input images',
+  ),
+];
+
 const earlier = rowsOf('trtforge');
 const setting = (flag: string, key = flag) =>
   earlier.valued(
@@ -126,6 +146,7 @@ export const coreRows: readonly ForeignFlag[] = [
   ...trtexecRows,
   ...polygraphyRows,
   ...modeloptRows,
+  ...exporterRows,
   ...formerRows,
 ];
 

@@ -1,7 +1,8 @@
 import { type BuildOptions, builderNames } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
-import { type BatchRange, type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
+import { type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
+import { type SizeRange, sizeRange } from '../../engines/identity/sizes.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
@@ -15,7 +16,7 @@ import {
   option,
   text,
 } from '../option.js';
-import { integer, type NamedShape, parseShapes, parseSize } from '../values.js';
+import { integer, type NamedShape, parseShapes, parseSize, splitAtCommas } from '../values.js';
 import { placeOf, preparationOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
 
@@ -128,7 +129,14 @@ export const buildOptions = {
   batch: option({
     flags: '--batch <n>',
     describe: 'size of the open first axis of every input: 8, or MIN/OPT/MAX as 1/8/64',
-    parse: parseBatch,
+    parse: (text) => sizeRange(text),
+    group: 'Profiles',
+  }),
+  dim: option({
+    flags: '--dim <name=size>',
+    describe: 'an open dimension by its name in the model: height=640, batch=1/8/64',
+    parse: parseDimensions,
+    repeat: true,
     group: 'Profiles',
   }),
   profileFrom: text({
@@ -169,6 +177,7 @@ export function buildRequest(model: string, options: BuildOptionValues): BuildOp
     ...recipeRequest(options),
     profiles: profilesOf(options),
     batch: options.batch,
+    dims: dimsOf(options.dim),
     modelName,
     modelVersion,
   };
@@ -177,7 +186,7 @@ export function buildRequest(model: string, options: BuildOptionValues): BuildOp
 /** The same without a model and its profiles. */
 export function recipeRequest(
   options: OptionValues<typeof recipeOptions> & Pick<BuildOptionValues, 'inputs'>,
-): Omit<BuildOptions, 'model' | 'profiles' | 'batch'> {
+): Omit<BuildOptions, 'model' | 'profiles' | 'batch' | 'dims'> {
   const settings = parseBuilderConfig(options.builderConfig);
   const { workspace } = options;
   return {
@@ -201,15 +210,20 @@ function nameAndVersion(name: string): readonly [string, string | undefined] {
   return colon < 0 ? [name, undefined] : [name.slice(0, colon), name.slice(colon + 1)];
 }
 
-/** Reads `8` or `1/8/64`. */
-function parseBatch(value: string): BatchRange {
-  const sizes = value.split('/').map(integer(1, 65_536));
-  const [min = 1, opt = min, max = opt] = sizes;
-  if (sizes.length === 1 || (sizes.length === 3 && min <= opt && opt <= max)) return { min, opt, max };
-  throw new TrtforgeError('TF_USAGE', `"${value}" is not a batch.`, {
-    remedy: 'Write one size, 8, or minimum, optimum and maximum in ascending order, 1/8/64.',
+/** Reads `height=640` and `batch=1/8/64`, several by comma; the last `=` separates. */
+function parseDimensions(text: string): readonly (readonly [name: string, size: SizeRange])[] {
+  return splitAtCommas(text).map((part) => {
+    const [, name, size] = /^['"]?(.+?)['"]?=([^=]*)$/.exec(part) ?? [];
+    if (name !== undefined && size !== undefined) return [name, sizeRange(size, 0)];
+    throw new TrtforgeError('TF_USAGE', `"${part}" is not written as name=size.`, {
+      remedy: 'Write height=640, or batch=1/8/64 for minimum, optimum and maximum.',
+    });
   });
 }
+
+/** Dimensions by name, as the library takes them. */
+export const dimsOf = (dims: OptionValues<typeof buildOptions>['dim']): Readonly<Record<string, SizeRange>> =>
+  Object.fromEntries(dims.flat());
 
 /** Profiles come from --profile, from --batch, from trtexec's three options, or later from the files of --profile-from. */
 function profilesOf(options: BuildOptionValues): readonly ProfileRequest[] {
@@ -217,13 +231,13 @@ function profilesOf(options: BuildOptionValues): readonly ProfileRequest[] {
   const ways = [
     options.profile,
     [...min, ...opt, ...max],
-    options.batch === undefined ? [] : [options.batch],
+    [options.batch, ...options.dim].filter((set) => set !== undefined),
     options.profileFrom,
   ];
   if (ways.filter((way) => way.length > 0).length > 1) {
     throw new TrtforgeError(
       'TF_USAGE',
-      '--profile, --batch, --minShapes and --profile-from are four ways to set profiles.',
+      '--profile, --batch with --dim, --minShapes and --profile-from are four ways to set profiles.',
       { remedy: 'Use one of them; --profile takes several profiles.' },
     );
   }

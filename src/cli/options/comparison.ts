@@ -106,8 +106,7 @@ export const preparationOptions = {
   imgsz: option({
     flags: '--imgsz <pixels>',
     group: 'Inputs',
-    describe:
-      'width and height of those images where the model leaves them open (default: that of --preprocess)',
+    describe: 'width and height of images where the model leaves them open (default: that of --preprocess)',
     parse: integer(16, 8192),
   }),
 };

@@ -29,7 +29,8 @@ export async function withProfileFrom<R extends BuildOptions>(
   options: ProfileFromValues,
   context: CommandContext,
 ): Promise<ProfiledRequest<R>> {
-  if (options.profileFrom.length === 0) return { request, profileFrom: [] };
+  if (options.profileFrom.length === 0)
+    return { request: await withImageSize(request, options.imgsz, context), profileFrom: [] };
   return inPhase(
     'profile',
     context.emit,
@@ -37,6 +38,22 @@ export async function withProfileFrom<R extends BuildOptions>(
     options.profileFrom.join(', '),
     ({ profileFrom }) => profileFrom.map(originText).join('; '),
   );
+}
+
+/** Without whole ranges, `--imgsz` is the size of open image axes that have a name and no size. */
+async function withImageSize<R extends BuildOptions>(
+  request: R,
+  imgsz: number | undefined,
+  context: CommandContext,
+): Promise<R> {
+  if (imgsz === undefined || (request.profiles ?? []).length > 0) return request;
+  const [{ profileInputs }, { imageDimensions }] = await Promise.all([
+    import('../../engines/calibration/sample-profile.js'),
+    import('../../formats/onnx/open-dimensions.js'),
+  ]);
+  const { inputs } = await profileInputs(request.model, context);
+  const sized = imageDimensions(inputs).map((symbol) => [symbol, imgsz] as const);
+  return { ...request, dims: { ...Object.fromEntries(sized), ...request.dims } };
 }
 
 async function profiled<R extends BuildOptions>(

@@ -8,9 +8,10 @@ import type { Exporter } from '../exports/exporter.js';
 import type { EngineExtension } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
-import type { BatchRange, ProfileRequest } from '../identity/profile.js';
+import type { ProfileRequest } from '../identity/profile.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
+import type { Sizes } from '../identity/sizes.js';
 import type { TargetRequest } from '../identity/target.js';
 import type { StoreOptions } from '../store/open-stores.js';
 
@@ -37,8 +38,10 @@ export interface BuildOptions extends StoreOptions {
   readonly weaklyTyped?: boolean;
   /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
   readonly profiles?: readonly (string | ProfileRequest)[];
-  /** Sizes of the open first axis of every input, instead of `profiles`. */
-  readonly batch?: BatchRange;
+  /** Sizes of the open first axis of every input, instead of `profiles`: `8`, `'1/8/64'` or `{ min, opt, max }`. */
+  readonly batch?: Sizes;
+  /** Sizes of open dimensions by the names that the model gives them, instead of `profiles`: `{ height: 640, width: '320/640/640' }`. */
+  readonly dims?: Readonly<Record<string, Sizes>>;
   /** Everything else of the recipe that differs from the library's defaults. */
   readonly settings?: Partial<
     Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>

@@ -5,6 +5,7 @@ import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
+import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
@@ -21,15 +22,16 @@ import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
 import {
-  batchProfile,
   type ProfileRequest,
   parseProfile,
   resolveProfiles,
-  suggestProfile,
+  type Suggestion,
+  suggestion,
 } from '../identity/profile.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
+import { type ProfileSizes, requestedSizes, sizedProfile } from '../identity/sizes.js';
 import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
 import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
 import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
@@ -155,6 +157,7 @@ function usualProduct(
 
 function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain: FoundToolchain): Recipe {
   const precision = requested.precision ?? 'as-is';
+  const sizes = requestedSizes(requested);
   const settings = checkedRecipe({ ...defaultRecipe, ...requested.settings, precision });
   // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
   const stronglyTyped =
@@ -165,8 +168,8 @@ function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain
       precision === 'as-is' || !stronglyTyped ? null : conversionRecipe(precision, requested.conversion),
     stronglyTyped,
     profiles: [
-      ...resolveProfiles(content.inputs, requestedProfiles(requested, content), () =>
-        suggestFor(requested.model, content),
+      ...resolveProfiles(content.inputs, requestedProfiles(requested, content, sizes), () =>
+        suggestFor(requested.model, sizes),
       ),
     ],
     flags: [...new Set(settings.flags)].sort(),
@@ -176,20 +179,21 @@ function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain
   };
 }
 
-function requestedProfiles({ batch, profiles = [] }: BuildOptions, { inputs }: ModelContent) {
-  if (batch === undefined) return profiles.map(asProfile);
-  if (profiles.length === 0) return [batchProfile(inputs, batch)];
-  throw new TrtforgeError('TF_USAGE', 'Profiles and a batch are passed together.', {
+function requestedProfiles({ profiles = [] }: BuildOptions, { inputs }: ModelContent, sizes?: ProfileSizes) {
+  if (sizes === undefined) return profiles.map(asProfile);
+  if (profiles.length === 0) return [sizedProfile(inputs, sizes)].filter(({ size }) => size > 0);
+  throw new TrtforgeError('TF_USAGE', 'Profiles and a batch or dimensions are passed together.', {
     remedy: 'Pass one of them.',
   });
 }
 
-/** What the graph does with its inputs shows more of their sizes than their declarations. */
-function suggestFor(path: string, { inputs }: ModelContent): string | null {
+/** Ranges that would do for a model. What the graph does with its inputs shows more of their sizes than their declarations. */
+export function suggestFor(path: string, sizes?: ProfileSizes): Suggestion {
   const model = openModel(path);
   try {
+    const inputs = feedInputs(model.proto.graph!).map(valueFacts);
     inlineFunctions(model.proto);
-    return suggestProfile(inputs, new ValueUses(model));
+    return suggestion(inputs, new ValueUses(model), sizes);
   } finally {
     model.close();
   }

@@ -7,6 +7,7 @@ import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { gpuBytesFree } from '../../tensorrt/addon/chosen-gpu.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import { agree, isWithin } from '../../tensorrt/toolchain/version.js';
 import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
@@ -55,7 +56,7 @@ export async function buildWithTrtexec(
       },
       context,
     );
-    requireSuccess(run, doing, 'TF_BUILD_FAILED');
+    requireSuccess(run, doing, 'TF_BUILD_FAILED', () => gpuBytesFree(build.device));
     requireUnderstood(buildMisreadings(request, run.log), run);
     const { bytes, version } = checkPlan(files.plan, run);
     keep(files, planPath, timingCache);

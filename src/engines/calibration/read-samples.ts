@@ -83,9 +83,9 @@ function imagePreparation({ preprocess, imgsz }: Preparation): ImagePreparation 
   throw new TrtforgeError(
     'TF_USAGE',
     preprocess === undefined
-      ? 'The samples are images, and how they are prepared is open.'
+      ? 'Images among the samples need a preprocessing.'
       : `"${preprocess}" does not name a preparation of images.`,
-    { remedy: `Pass --preprocess ${names.join(', ')}: that of the evaluation.` },
+    { remedy: `Pass --preprocess ${names[0]} (or ${names.slice(1).join(', ')}), as in training.` },
   );
 }
 

@@ -1,3 +1,4 @@
+import { shellQuote } from '../../base/process/shell-quote.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { type ErrorDetails, TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
@@ -6,6 +7,7 @@ import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
 import type { Binding } from '../runtime/session.js';
 import type { ProfileRange } from './recipe.js';
+import { type ProfileSizes, sizeOfAxis } from './sizes.js';
 
 /** One profile as it was asked for: input name to range, not yet compared with a model. */
 export type ProfileRequest = ReadonlyMap<string, ProfileRange>;
@@ -49,7 +51,8 @@ export const profileText = (profile: Profile): string =>
     })
     .join(',');
 
-function parseDims(text: string): number[] | undefined {
+/** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
+export function parseDims(text: string): number[] | undefined {
   const trimmed = text.trim();
   if (trimmed === 'scalar' || trimmed === '[]') return [];
   const parts = /^\[(.*)\]$/.exec(trimmed)?.[1]?.split(',') ?? trimmed.split(/x/i);
@@ -66,7 +69,7 @@ function parseDims(text: string): number[] | undefined {
 export function resolveProfiles(
   inputs: readonly ValueFacts[],
   requests: readonly ProfileRequest[],
-  suggest: () => string | null = () => suggestProfile(inputs),
+  suggest: () => Suggestion = () => ({ profile: suggestProfile(inputs), dims: null }),
 ): readonly Profile[] {
   const open = inputs.filter(isOpen);
   const profiles = requests.map((request, index) => checkProfile(inputs, request, index));
@@ -75,37 +78,6 @@ export function resolveProfiles(
   );
   if (missing.length > 0) throw missingRanges(inputs, missing, suggest());
   return open.length === 0 && profiles.every((one) => Object.keys(one).length === 0) ? [] : profiles;
-}
-
-/** Sizes of the first axis in one profile. */
-export interface BatchRange {
-  readonly min: number;
-  readonly opt: number;
-  readonly max: number;
-}
-
-/** The range of an input, dimension by dimension. */
-export const profileRange = (dims: readonly BatchRange[]): ProfileRange => ({
-  min: dims.map(({ min }) => min),
-  opt: dims.map(({ opt }) => opt),
-  max: dims.map(({ max }) => max),
-  values: false,
-});
-
-/** One profile with these sizes in the first axis of every input whose only open dimension it is. Throws TF_PROFILE_INVALID where no input is so. */
-export function batchProfile(inputs: readonly ValueFacts[], batch: BatchRange): ProfileRequest {
-  const ranges = new Map<string, ProfileRange>();
-  for (const { name, shape } of inputs) {
-    const [first, ...rest] = shape ?? [];
-    if (first === undefined || typeof first === 'number' || !rest.every((size) => typeof size === 'number'))
-      continue;
-    const at = (size: number) => [size, ...rest.map(Number)];
-    ranges.set(name, { min: at(batch.min), opt: at(batch.opt), max: at(batch.max), values: false });
-  }
-  if (ranges.size > 0) return ranges;
-  throw invalid('No input of the model has an open first axis and no other open dimension.', {
-    remedy: "Remove --batch, or pass the whole range: --profile 'x:1x80x16/8x80x64/8x80x256'.",
-  });
 }
 
 /** Whether an input needs a range. */
@@ -209,7 +181,7 @@ const renaming = (symbol: string) =>
 function missingRanges(
   inputs: readonly ValueFacts[],
   missing: readonly ValueFacts[],
-  suggestion: string | null,
+  { profile, dims }: Suggestion,
 ): TrtforgeError {
   const names = inputs.flatMap(({ shape }) => shape ?? []).filter((size) => typeof size === 'string');
   const placeholder = names.find((name, at) => isPlaceholder(name) && names.indexOf(name) < at);
@@ -219,19 +191,51 @@ function missingRanges(
     `The model leaves dimensions open and no range is passed for ${places.join(', ')}.`,
     {
       remedy: [
-        `For example: --profile '${(suggestion ?? '').replaceAll("'", `'\\''`)}'`,
+        dims === null
+          ? `For example: --profile ${shellQuote(profile ?? '')}`
+          : `For example, add ${dims.join(' ')}`,
         ...(placeholder === undefined ? [] : [renaming(placeholder)]),
       ].join('. '),
-      details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion },
+      details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion: profile },
     },
   );
 }
 
+/** Ranges that would do where some are missing. */
+export interface Suggestion {
+  /** A whole profile, as `parseProfile` reads it. */
+  readonly profile: string | null;
+  /** Options that add what is missing to the sizes that are set; null where they have no names or none is set. */
+  readonly dims: readonly string[] | null;
+}
+
+/** What completes a request: by `sizes` where some are set. */
+export function suggestion(inputs: readonly ValueFacts[], uses: ValueUses, sizes?: ProfileSizes): Suggestion {
+  const byName = new Map(inputs.map((input) => [input.name, input]));
+  const unset = openDimensions(inputs, uses).filter(({ places }) =>
+    places.some(({ input, axis }) => sizes && sizeOfAxis(sizes, byName.get(input)!, axis) === undefined),
+  );
+  const isNamed = unset.length > 0 && unset.every(({ symbol }) => symbol !== null);
+  return {
+    profile: suggestProfile(inputs, uses, sizes),
+    dims: isNamed
+      ? unset.map(
+          ({ symbol, range }) =>
+            `--dim ${shellQuote(`${symbol}=${[...new Set(range)].length === 1 ? range[0] : range.join('/')}`)}`,
+        )
+      : null,
+  };
+}
+
 /**
- * A profile that suits most models: ranges by what each open dimension counts, and with `uses` values for inputs that decide shapes. null where
- * no input needs one.
+ * A profile that suits most models: ranges by what each open dimension counts, those that `sizes` sets as they are, and with `uses` values for inputs
+ * that decide shapes. null where no input needs one.
  */
-export function suggestProfile(inputs: readonly ValueFacts[], uses?: ValueUses): string | null {
+export function suggestProfile(
+  inputs: readonly ValueFacts[],
+  uses?: ValueUses,
+  sizes: ProfileSizes = { dims: new Map() },
+): string | null {
   // TensorRT takes axes of one name for one dimension, whatever the name.
   const key = ({ name, shape }: ValueFacts, axis: number) => shape?.[axis] ?? ` ${axis} of ${name}`;
   const byName = new Map(inputs.map((input) => [input.name, input]));
@@ -239,7 +243,8 @@ export function suggestProfile(inputs: readonly ValueFacts[], uses?: ValueUses):
   for (const { places, range } of openDimensions(inputs, uses))
     for (const { input, axis } of places) {
       const of = key(byName.get(input)!, axis);
-      ranges.set(of, common(range, ranges.get(of)));
+      const set = sizeOfAxis(sizes, byName.get(input)!, axis);
+      ranges.set(of, common(set === undefined ? range : [set.min, set.opt, set.max], ranges.get(of)));
     }
   const parts = inputs.flatMap((input) => {
     const { name, shape } = input;

@@ -1,7 +1,7 @@
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { publishPart } from '../../base/files/publish.js';
-import { protectingInputs } from '../../base/files/user-files.js';
+import { kindOf, protectingInputs } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { wrappedPlanIn } from './context-model.js';
 
@@ -92,7 +92,7 @@ export const foreignName = ({ kind }: ForeignHeader): string => foreignNames[kin
 /** The same over any source of bytes. */
 export function planHeaderOf(source: ByteSource): PlanHeader {
   const start = locatePlan(source);
-  if (start === undefined) throw invalid(source.path, 'is not a TensorRT plan');
+  if (start === undefined) throw notAPlan(source);
   const { planOffset, foreignHeader } = start;
   const planBytes = source.size - planOffset;
   const head = readBytes(source, planOffset, HEADER_BYTES);
@@ -207,6 +207,20 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
+}
+
+function notAPlan({ path, size }: ByteSource): TrtforgeError {
+  if (size === 0)
+    return new TrtforgeError('TF_PLAN_INVALID', `${path} is empty.`, {
+      remedy: 'Copy or build the engine again.',
+    });
+  const kind = kindOf(path);
+  return new TrtforgeError('TF_PLAN_INVALID', `${path} is ${kind ?? 'no file'}, not a TensorRT plan.`, {
+    remedy:
+      kind === 'a Git-LFS pointer'
+        ? 'Run git lfs pull in its repository, or download the file itself.'
+        : undefined,
+  });
 }
 
 const invalid = (path: string, what: string) => new TrtforgeError('TF_PLAN_INVALID', `${path} ${what}.`);

@@ -48,7 +48,7 @@ export function loadsIn(
       ? itsOwn
       : {
           loads: 'if-version-compatible',
-          why: `It was built by ${built}; ${here} loads it only if it was built version-compatible.`,
+          why: `It was built by ${built}; ${here} loads it only if it was built version-compatible and carries its runtime, and without a passport that is not known.`,
         };
   if (!flags.includes('version-compatible'))
     return isSame && flavour === 'full'

@@ -9,8 +9,8 @@ export interface PlanProgram {
   /** One for each part of the network and each optimization profile. */
   readonly graphs: readonly ProgramGraph[];
   /**
-   * SHA-256 of the program without names of tensors and ONNX nodes: kernels with their attributes, the types, shapes and order of what they read and write. Equal for
-   * plans that compute by the same kernels. The values of weights are not in it.
+   * SHA-256 of the program without names of tensors and ONNX nodes: kernels with their attributes, the types, shapes and order of what they read and write, and
+   * what computes shapes on the host, in any order. Equal for plans that compute by the same kernels. The values of weights are not in it.
    */
   readonly digest: string;
 }
@@ -224,37 +224,67 @@ const OF_TENSORS: ReadonlySet<string> = new Set([
   'const_offset',
 ]);
 
-/** A section without names: tensors are numbered in the order of their use and described after the kernels. */
+/**
+ * A section without names: tensors are numbered in the order of their use and described after the kernels. Statements of the shape program, whose order
+ * changes from build to build, are sorted by what they compute.
+ */
 function canonicalText(section: TextGroup): string {
   const tensors = new Map(declared(section));
   const numbers = new Map<string, number>();
   const order: string[] = [];
   const lines: string[] = [];
-  const render = (value: TextValue): string => {
-    if (typeof value !== 'string') return `{${fieldsOf(value)} ${value.values.map(render).join(' ')}}`;
-    if (!tensors.has(value)) return JSON.stringify(value);
-    const number = numbers.get(value) ?? order.push(value) - 1;
-    numbers.set(value, number);
+  const numbered = (name: string): string => {
+    const number = numbers.get(name) ?? order.push(name) - 1;
+    numbers.set(name, number);
     return `#${number}`;
   };
-  const fieldsOf = ({ entries }: TextGroup): string =>
-    entries.map(([key, value]) => (NOT_COMPUTED.has(key) ? '' : `${key}=${render(value)}`)).join(' ');
+  const render = (value: TextValue, called = numbered): string =>
+    typeof value !== 'string'
+      ? `{${fieldsOf(value, called)} ${value.values.map((each) => render(each, called)).join(' ')}}`
+      : tensors.has(value)
+        ? called(value)
+        : JSON.stringify(value);
+  const fieldsOf = ({ entries }: Pick<TextGroup, 'entries'>, called = numbered): string =>
+    entries.map(([key, value]) => (NOT_COMPUTED.has(key) ? '' : `${key}=${render(value, called)}`)).join(' ');
+  const factsOf = (name: string, called = numbered): string =>
+    fieldsOf({ entries: tensors.get(name)!.entries.filter(([key]) => OF_TENSORS.has(key)) }, called);
   const header = groupOf(section, 'header');
   for (const key of ['accelerators', 'inputs', 'outputs', 'shape_inputs'])
     lines.push(`${key}=${render((header && groupOf(header, key)) ?? '')}`);
   // Whether products of FP32 tensors are shortened.
   lines.push(`tf32=${(header && wordOf(header, 'tf32')) ?? ''}`);
-  for (const block of ['main', 'shape_main']) {
-    for (const [kind, fields] of groupOf(section, block)?.entries ?? [])
-      lines.push(`${kind}=${render(withoutOwnName(kind, fields))}`);
-  }
+  for (const [kind, fields] of groupOf(section, 'main')?.entries ?? [])
+    lines.push(`${kind}=${render(withoutOwnName(kind, fields))}`);
   // Shapes of tensors name further tensors, which `order` then grows by.
-  for (let number = 0; number < order.length; number++) {
-    const { entries } = tensors.get(order[number]!)!;
-    const facts = entries.filter(([key]) => OF_TENSORS.has(key));
-    lines.push(`#${number} ${fieldsOf({ entries: facts, values: [] })}`);
-  }
-  return `${lines.join('\n')}\n\n`;
+  for (let number = 0; number < order.length; number++) lines.push(`#${number} ${factsOf(order[number]!)}`);
+
+  const statements = (groupOf(section, 'shape_main')?.entries ?? []).map(([kind, fields]) => {
+    const outputs = typeof fields === 'string' ? [] : (groupOf(fields, 'output')?.values ?? []);
+    return {
+      outputs,
+      line: (called: (name: string) => string) => `${kind}=${render(withoutOwnName(kind, fields), called)}`,
+    };
+  });
+  const makers = new Map(statements.flatMap((made) => made.outputs.map((name) => [name, made] as const)));
+  const labels = new Map<TextValue, string>();
+  /** A tensor of the shape program by the statement that makes it. */
+  const computed = (name: string): string => {
+    if (numbers.has(name)) return numbered(name);
+    const known = labels.get(name);
+    if (known !== undefined) return known;
+    labels.set(name, 'itself');
+    const maker = makers.get(name);
+    const called = (each: string) => {
+      const at = maker?.outputs.indexOf(each) ?? -1;
+      return at < 0 ? computed(each) : `out ${at}${each === name ? ', this' : ''}`;
+    };
+    const text = `${maker?.line(called) ?? ''} ${factsOf(name, computed)}`;
+    const label = createHash('sha256').update(text).digest('hex');
+    labels.set(name, label);
+    return label;
+  };
+  const shapes = statements.map(({ line }) => line(computed));
+  return `${[...lines, ...shapes.sort()].join('\n')}\n\n`;
 }
 
 /** Generated kernels are named by what they compute; others by an ONNX node or a number. */

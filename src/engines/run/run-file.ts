@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { statIfThere } from '../../base/files/files.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { figuresOf } from '../../base/statistics.js';
+import { plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
@@ -46,7 +47,6 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
     (context.emit ?? ignoreEvents)(event);
   };
   const { takes } = chooseBackEnd(request.file, request, context.backEnds);
-  checkOutputPlace(request.output);
   checkIterations(request);
   checkSources(request, takes === 'engine' ? inputsInPassport(request.file) : null);
   const started = performance.now();
@@ -54,6 +54,7 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
     openSession(request.file, request, { ...context, emit }, context.backEnds),
   );
   try {
+    checkOutputPlace(request.output, session.outputs.length);
     const runs = { ...context, emit, started };
     const ran =
       session.kind === 'engine'
@@ -159,20 +160,24 @@ function timesOf({ openMs, ms }: Ran): RunResult['times'] {
 type RunOutput = RunResult['outputs'][number];
 
 /** Throws TF_USAGE for a place that looks like a file and cannot hold all outputs: it would become a folder of that name. */
-function checkOutputPlace(place: string | undefined): void {
+function checkOutputPlace(place: string | undefined, outputs: number): void {
   if (place === undefined || !/\.(npy|json|safetensors)$/i.test(place)) return;
-  if (statIfThere(place)?.isDirectory() === true) return;
-  throw new TrtforgeError('TF_USAGE', `Outputs cannot be written to ${place}.`, {
-    remedy: 'Pass a folder (one npy for each output) or a file that ends in .npz.',
+  if (statIfThere(place)?.isDirectory() === true || (outputs === 1 && isNpy(place))) return;
+  throw new TrtforgeError('TF_USAGE', `${plural(outputs, 'output')} cannot be written to ${place}.`, {
+    remedy:
+      'Pass a folder (one npy for each output) or a file that ends in .npz; a single output may be a .npy.',
   });
 }
 
-/** Writes outputs as one npz, or one npy each into a folder; returns what is in each. */
+const isNpy = (place: string): boolean => /\.npy$/i.test(place) && statIfThere(place)?.isDirectory() !== true;
+
+/** Writes outputs as one npz, a single one as npy, or one npy each into a folder; returns what is in each. */
 export function writeOutputs(tensors: NamedTensors, place: string | undefined): RunOutput[] {
   const isArchive = /\.npz$/i.test(place ?? '');
   if (place !== undefined && isArchive) writeNpz(place, tensors);
   return [...tensors].map(([name, tensor]) => {
-    const file = place === undefined ? null : isArchive ? place : join(place, npyFileName(name));
+    const file =
+      place === undefined ? null : isArchive || isNpy(place) ? place : join(place, npyFileName(name));
     if (file !== null && !isArchive) writeNpy(file, tensor);
     return { ...describeTensor(name, tensor), file };
   });

@@ -96,6 +96,15 @@ export function openDimensions(inputs: readonly OpenInput[], uses?: ValueUses): 
   });
 }
 
+/** The names of open dimensions that are the height or width of images. */
+export function imageDimensions(inputs: readonly OpenInput[]): readonly string[] {
+  const kindOf = kindsOver(inputs, undefined);
+  const names = inputs.flatMap((input) =>
+    (input.shape ?? []).filter((dim, axis) => isNamed(dim) && kindOf(input, axis) === 'image'),
+  );
+  return [...new Set(names)] as readonly string[];
+}
+
 /** Sizes that the model allows: the largest of them where the guess is beyond it. */
 function atMost(limit: number, { tries, range }: Pick<OpenDimension, 'tries' | 'range'>) {
   const [min, opt, max] = range;

@@ -101,7 +101,7 @@ export const rules: readonly Rule[] = [
   },
   {
     id: 'opset',
-    title: 'The operator does not know the type at this opset',
+    title: 'The operator has no form of this type at this opset',
     reason:
       'ONNX allows FP16 and BF16 per operator from a certain opset on (BF16 convolutions: 22). The opset is raised where that changes nothing else.',
     decide: (operation, _, format) => missingInOpset(operation, format),
@@ -112,7 +112,7 @@ export const rules: readonly Rule[] = [
     reason:
       'TensorRT computes shapes in integers or FP32 only, and 16 bits are too few to count with: FP16 ends at 65504 and skips integers from 2049 on.',
     decide: (operation, { shapeArithmetic }) =>
-      shapeArithmetic.has(operation) ? 'it computes a size or position that a shape depends on' : undefined,
+      shapeArithmetic.has(operation) ? 'it computes a shape' : undefined,
   },
   {
     id: 'angle',

@@ -1,7 +1,6 @@
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../../events.js';
-import type { SizeRange } from './profiles-file.js';
 
 /** What to build of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
@@ -18,8 +17,6 @@ export interface BundleRequest
   readonly outdir: string;
   /** Names of the components to build; default all. */
   readonly only?: readonly string[];
-  /** Batch of every component. */
-  readonly batch?: SizeRange;
   /** A YAML file of ranges and components. */
   readonly profilesFile?: string;
   /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */

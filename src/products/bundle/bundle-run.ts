@@ -147,7 +147,7 @@ export class BundleRun {
       components.filter(({ name }) => bundle.requested.includes(name)),
     );
     const runs: ComponentRun[] = [];
-    for (const { component, profile } of profiledComponents(bundle, components, request.batch)) {
+    for (const { component, profile } of profiledComponents(bundle, components, request)) {
       const files = await digestFiles(component, cacheFolder(environment));
       const conversion = conversions.get(component.name)!;
       runs.push(new ComponentRun({ component, profile, files, staged: null, conversion }, this.setting));

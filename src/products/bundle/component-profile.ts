@@ -1,24 +1,27 @@
-import { type ProfileRequest, profileRange, resolveProfiles } from '../../engines/identity/profile.js';
+import { type ProfileRequest, resolveProfiles } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
+import { profileRange, type SizeRange } from '../../engines/identity/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { Component } from './component.js';
 import { type AxisRole, roleOfAxisName } from './layout-contract.js';
 import type { BundleMeta } from './meta.js';
-import type { ProfilesFile, SizeRange } from './profiles-file.js';
+import type { ProfilesFile } from './profiles-file.js';
 import { axesOfInput, defaultRange } from './transducer-axes.js';
 
 /** Where ranges come from besides the defaults. */
 export interface ProfileSources {
   /** One for the whole bundle. */
-  readonly batch?: SizeRange;
+  readonly batch?: SizeRange | undefined;
+  /** By the name of an open dimension, for every component. */
+  readonly dims?: ReadonlyMap<string, SizeRange>;
   readonly file?: ProfilesFile;
 }
 
 const ONE: SizeRange = { min: 1, opt: 1, max: 1 };
 
 /**
- * The optimization profile of a component, for every input with open dimensions. A range is, first of these: an input's in the profiles file, `batch`,
+ * The optimization profile of a component, for every input with open dimensions. A range is, first of these: an input's in the profiles file, `dims`, `batch`,
  * a symbol's in the profiles file, the default for what the axis runs along (by the meta file's contract, the input's name, the symbol).
  * Throws TF_PROFILE_MISSING for dimensions without a range, and what `resolveProfiles` throws: inputs that share a symbol must agree.
  */
@@ -57,8 +60,13 @@ export function profileOf(component: Component, meta: BundleMeta, sources: Profi
   return profile;
 }
 
-/** A symbol in the profiles file that no dimension has is misspelt, and its range would have no effect. Throws TF_PROFILE_INVALID. */
-export function checkSymbols(components: readonly Component[], file: ProfilesFile | undefined): void {
+/** A symbol in the profiles file or among `dims` that no dimension has is misspelt, and its range would have no effect. Throws TF_PROFILE_INVALID. */
+export function checkSymbols(
+  components: readonly Component[],
+  file: ProfilesFile | undefined,
+  dims: ReadonlyMap<string, SizeRange> = new Map(),
+): void {
+  checkAmong(components, dims, 'bundle');
   if (file === undefined) return;
   checkAmong(components, file.symbols, 'bundle');
   for (const component of components)
@@ -95,6 +103,7 @@ function rangeOfAxis(open: OpenAxis): SizeRange | undefined {
   const { component, sources, symbol } = open;
   const role = roleOfAxis(open);
   const range =
+    sources.dims?.get(symbol ?? '') ??
     (role === 'batch' ? sources.batch : undefined) ??
     (symbol === null ? undefined : fromFile(component.name, symbol, sources.file)) ??
     (role === undefined ? undefined : defaultRange(component.name, role));

@@ -3,14 +3,8 @@ import { faultText } from '../../base/text/schema-error.js';
 import { parseYaml, readYaml } from '../../base/text/yaml.js';
 import { parseProfile } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
+import type { SizeRange } from '../../engines/identity/sizes.js';
 import { TrtforgeError } from '../../errors.js';
-
-/** Minimum, optimum and maximum of one open dimension. */
-export interface SizeRange {
-  readonly min: number;
-  readonly opt: number;
-  readonly max: number;
-}
 
 export interface ComponentProfile {
   /** The component's file, relative to the folder of the models. */

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ProfileRequest } from '../../engines/identity/profile.js';
+import { requestedSizes } from '../../engines/identity/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import type { BundleRequest } from './bundle-request.js';
 import { type BundleFindings, checkBundle } from './check-bundle.js';
@@ -65,12 +66,13 @@ export function inspectBundle({ meta, places }: LocatedBundle): {
 export const profiledComponents = (
   { meta, file, requested }: LocatedBundle,
   components: readonly Component[],
-  batch: BundleRequest['batch'],
+  request: BundleRequest,
 ): readonly { readonly component: Component; readonly profile: ProfileRequest }[] => {
-  checkSymbols(components, file);
+  const { batch, dims = new Map() } = requestedSizes(request) ?? {};
+  checkSymbols(components, file, dims);
   return components
     .filter(({ name }) => requested.includes(name))
-    .map((component) => ({ component, profile: profileOf(component, meta, { batch, file }) }));
+    .map((component) => ({ component, profile: profileOf(component, meta, { batch, dims, file }) }));
 };
 
 function requestedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {

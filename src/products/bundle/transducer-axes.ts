@@ -1,5 +1,5 @@
+import type { SizeRange } from '../../engines/identity/sizes.js';
 import type { AxisRole } from './layout-contract.js';
-import type { SizeRange } from './profiles-file.js';
 
 /** Inputs whose axes are known by their names, and the exporter that names them so. */
 interface KnownInput {

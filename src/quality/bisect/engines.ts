@@ -72,7 +72,7 @@ export class CandidateEngines {
     this.#context = context;
     const { recipe, target } = identity;
     const { precision, conversion, stronglyTyped, profiles, pluginDigests, ...settings } = recipe;
-    const { batch, ...build } = request.build ?? {};
+    const { batch, dims, ...build } = request.build ?? {};
     this.#options = {
       ...build,
       toolchain,

@@ -107,7 +107,7 @@ function buildPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null {
   return comparedPart(
     'build',
     [
-      row('time of the library', 'ms', a?.ms, b?.ms),
+      row('build time in TensorRT', 'ms', a?.ms, b?.ms),
       row('time of the conversion', 'ms', a?.conversionMs, b?.conversionMs),
       row('peak memory', 'bytes', a?.peakMemoryBytes, b?.peakMemoryBytes),
     ],

@@ -59,7 +59,7 @@ export function speedPart(
           ...warnings,
           differ('Measured by', a.backend, b.backend),
           a.gpu === null && b.gpu === null
-            ? 'Measurements on a CPU do not state which: compare those of one machine only.'
+            ? 'The CPU model is not recorded: compare results of one machine only.'
             : null,
           differ('Drivers', a.gpu?.driver ?? 'unknown', b.gpu?.driver ?? 'unknown'),
         ],

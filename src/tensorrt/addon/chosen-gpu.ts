@@ -62,7 +62,15 @@ export const whyNoGpu = ({ reason }: Pick<GpuList, 'reason'>): string =>
   (reason ?? 'none is visible').split(/: |\.$/)[0] ?? '';
 
 /** Memory in use on a GPU, everybody's, bytes; null without such a GPU, and where NVML does not answer. */
-export function gpuBytesInUse(device = 0): number | null {
+export const gpuBytesInUse = (device = 0): number | null => stateOf(device)?.memoryUsedBytes ?? null;
+
+/** Memory that nobody uses, likewise. */
+export function gpuBytesFree(device = 0): number | null {
+  const { memoryUsedBytes = null, memoryTotalBytes = null } = stateOf(device) ?? {};
+  return memoryUsedBytes === null || memoryTotalBytes === null ? null : memoryTotalBytes - memoryUsedBytes;
+}
+
+function stateOf(device: number) {
   const [gpu] = onDevice(visibleGpus(), device).gpus;
-  return gpu === undefined ? null : (loadAddon().gpuState(gpu.uuid)?.memoryUsedBytes ?? null);
+  return gpu === undefined ? null : loadAddon().gpuState(gpu.uuid);
 }

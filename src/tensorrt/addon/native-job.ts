@@ -1,3 +1,4 @@
+import { cancelled } from '../../base/process/cancel.js';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 
 export interface NativeJob<T> {
@@ -58,7 +59,7 @@ export async function finished<T>(
   } finally {
     signal.removeEventListener('abort', cancel);
   }
-  throw new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`);
+  throw cancelled({ doing, signal });
 }
 
 /** What the compiled module throws: a plain Error that carries `code` and `details`. */

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve as resolvePath } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 
@@ -49,8 +50,7 @@ export function pipWheelSource(environment: NodeJS.ProcessEnv): WheelSource {
     args.push('--progress-bar', 'off', '--dest', folder, `${packageName}==${version}`);
     const env = { ...pythonEnvironment(environment), TMPDIR: temporary };
     const { exitCode, lines, startError } = await runPip(python, args, env, { ...request, folder });
-    if (signal.aborted)
-      throw new TrtforgeError('TF_CANCELLED', `Cancelled while downloading ${packageName}.`);
+    throwIfCancelled(signal, `downloading ${packageName}`);
     const wheel = exitCode === 0 ? readdirSync(folder).find((name) => name.endsWith('.whl')) : undefined;
     if (wheel === undefined) throw downloadFailed(python, request, lines, startError);
     return join(folder, wheel);

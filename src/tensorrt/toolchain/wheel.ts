@@ -9,6 +9,7 @@ import {
 } from '../../base/archive/zip.js';
 import type { ByteSource } from '../../base/files/byte-source.js';
 import { beginFile } from '../../base/files/publish.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 
@@ -89,8 +90,7 @@ export async function unpackWheel(
     const file = beginFile(join(folder, entry.name));
     try {
       for await (const chunk of zipEntryChunks(wheel.source, entry)) {
-        if (signal.aborted)
-          throw new TrtforgeError('TF_CANCELLED', `Cancelled while unpacking ${entry.name}.`);
+        throwIfCancelled(signal, `unpacking ${entry.name}`);
         hash.update(chunk);
         file.write(chunk);
         done += chunk.length;

@@ -167,6 +167,7 @@ class Run {
   #cancelled(): TrtforgeError {
     const { doing, logPath } = this.#request;
     return new TrtforgeError('TF_CANCELLED', `Cancelled while ${doing}.`, {
+      cause: this.#options.signal?.reason,
       details: { lastLines: [...this.#lastLines], log: logPath },
     });
   }

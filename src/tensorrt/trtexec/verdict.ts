@@ -22,6 +22,8 @@ export function requireSuccess(
   run: TrtexecRun,
   doing: string,
   otherwise: 'TF_BUILD_FAILED' | 'TF_TRTEXEC_FAILED',
+  /** Free GPU memory now that it ended, bytes; null where it is not known. Read only for what a lack of it may be the cause of. */
+  freeBytes: () => number | null = () => null,
 ): void {
   const { exitCode, signal, log } = run;
   if (exitCode === 0 && signal === null && log.outcome === 'passed') return;
@@ -50,8 +52,11 @@ export function requireSuccess(
     exitCode === 0
       ? 'ended with exit code 0 but without its line "PASSED"'
       : `failed with exit code ${exitCode}`;
+  const code = codeOf(log, otherwise);
+  const isFull =
+    code === otherwise && hasError(log, WITHOUT_ROOM) && (freeBytes() ?? ROOM_BYTES) < ROOM_BYTES;
   throw new TrtforgeError(
-    codeOf(log, otherwise),
+    isFull ? 'TF_GPU_MEMORY' : code,
     `trtexec ${how} while ${doing}${where}.${errorLines(log) || lastWords(run)}`,
     { details },
   );
@@ -79,6 +84,10 @@ const MEANINGS: readonly (readonly [ErrorCode, RegExp])[] = [
   ],
   ['TF_PLAN_LOAD_FAILED', /^Engine deserialization failed/],
 ];
+
+/** What a builder without room on the GPU reports in place of that (seen on an H100 with under 1 GiB free), and other faults too. */
+const WITHOUT_ROOM = /Cask \(no further information\)|invalid resource handle/;
+const ROOM_BYTES = 1 << 30;
 
 const codeOf = (log: TrtexecLog, otherwise: ErrorCode): ErrorCode =>
   MEANINGS.find(([, pattern]) => hasError(log, pattern))?.[0] ?? otherwise;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { planSchema } from '../../../src/cli/plan-schema.js';
+import { planSchema } from '../../../src/cli/printed-schemas.js';
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { type Minio, startMinio } from '../../support/minio.js';

@@ -81,7 +81,10 @@ describe('trtforge engine inspect and strip-header', () => {
     const { exitCode, json } = await engine('strip-header', file, '--json');
     expect([exitCode, json().error]).toMatchObject([
       2,
-      { code: 'TF_USAGE', remedy: expect.stringContaining(`trtforge engine strip-header ${file} -o `) },
+      {
+        code: 'TF_USAGE',
+        remedy: expect.stringContaining(`trtforge engine strip-header ${file} --json -o `),
+      },
     ]);
   });
 });

@@ -141,6 +141,19 @@ describe('trtforge run MODEL', () => {
     expect([...float32Values(readNpy(at('out/enc%2Fy%3A0.npy')))].slice(0, 4)).toEqual([0, 2, 0, 4]);
   });
 
+  it('writes one output as an npy, and several into no npy', async () => {
+    const several = await json([model, at('both.npz'), '-o', at('out.npy')]);
+    expect([several.status, several.error?.code]).toEqual([2, 'TF_USAGE']);
+    const single = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 4]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    const { exitCode } = await run([single, `x=@${at('x.npy')}`, '-o', at('one.npy')]);
+    expect(exitCode).toBe(0);
+    expect(readNpy(at('one.npy')).shape).toEqual(readNpy(at('x.npy')).shape);
+  });
+
   it('takes all tensors of an npz and gives one npz', async () => {
     const { exitCode, out } = await run([model, at('both.npz'), '-o', at('out.npz')]);
     expect(exitCode).toBe(0);
@@ -453,7 +466,7 @@ describe('trtforge run ENGINE', () => {
       () => Buffer.from('no plan'),
       2,
       'TF_PLAN_INVALID',
-      /spoilt\.engine is not a TensorRT plan/,
+      /spoilt\.engine is a text file, not a TensorRT plan/,
       /\.engine/,
     ],
     [

@@ -116,7 +116,7 @@ describe('profiles held against a model', () => {
     expect(error.code).toBe('TF_PROFILE_MISSING');
     expect(error.message).toContain('"input_ids" (batchxsequence), "attention_mask" (batchxsequence)');
     const suggestion = suggestProfile([ids, mask]);
-    expect(error.remedy).toContain(`--profile '${suggestion}'`);
+    expect(error.remedy).toContain(`--profile ${suggestion}`);
     expect(resolve([ids, mask, fixed], suggestion ?? '')).toHaveLength(1);
   });
 

@@ -15,7 +15,7 @@ import {
 } from '../../../src/engines/plan/header.js';
 import { inspectPlan } from '../../../src/engines/plan/inspect.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { codeOf } from '../../support/refusal.js';
+import { codeOf, refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 
@@ -64,6 +64,24 @@ const ultralytics = {
 };
 
 describe('readPlanHeader', () => {
+  it.each([
+    [
+      'a Git-LFS pointer',
+      'version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n',
+      /Git-LFS pointer/,
+      /git lfs pull/,
+    ],
+    ['an empty file', '', /is empty/, /again/],
+    ['a web page', '<!DOCTYPE html><html></html>', /HTML page, not a TensorRT plan/, /\.engine/],
+  ])('calls %s by its name', (_what, content, message, remedy) => {
+    const error = refusal(() => readPlanHeader(file(Buffer.from(content))));
+    expect(error).toMatchObject({
+      code: 'TF_PLAN_INVALID',
+      message: expect.stringMatching(message),
+      remedy: expect.stringMatching(remedy),
+    });
+  });
+
   it.each([
     ['TensorRT-RTX', rtxPlan(), 'tensorrt-rtx', '1.7.1.116'],
     ['TensorRT 10.6', trtPlan(), 'tensorrt', '10.6.0.26'],

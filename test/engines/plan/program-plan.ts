@@ -6,6 +6,8 @@ export interface WrittenGraph {
   /** Name to the plan's spelling of a type. */
   readonly tensors: Readonly<Record<string, string>>;
   readonly kernels: readonly string[];
+  /** What computes shapes on the host, a statement a line. */
+  readonly shapes?: readonly string[];
 }
 
 const word = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`;
@@ -37,12 +39,12 @@ export const generated = (
 ) =>
   `function={ name=${name} input_args={ ${quoted([...inputs, 'size'])} } shape_args_count=1 output_args={ ${quoted(outputs)} } cond_fqn = { exec_cond = "size" binary = 0 } layers=${layers(nodes)} }`;
 
-export function programText({ accelerators = 'sm89 ', tensors, kernels }: WrittenGraph): string {
+export function programText({ accelerators = 'sm89 ', tensors, kernels, shapes = [] }: WrittenGraph): string {
   const declared = Object.entries(tensors).map(
     ([name, type]) => `  tensor={ dims={ "size" 64 } name=${word(name)} offset=128 type=${type} }`,
   );
   const lines = kernels.map((kernel) => `  ${kernel}`);
-  return `header {\n  version = 5\n  inputs={ "x" }\n  outputs={ "y" }\n  accelerators={${accelerators}}\n}\ndescriptors {\n  tensor={ dims={ 1 } name="size" type=int64 }\n${declared.join('\n')}\n}\nmain {\n label bb1:\n${lines.join('\n')}\n  signal={ name="s" stream=0 event=1 layers="" }\n}\n`;
+  return `header {\n  version = 5\n  inputs={ "x" }\n  outputs={ "y" }\n  accelerators={${accelerators}}\n}\ndescriptors {\n  tensor={ dims={ 1 } name="size" type=int64 }\n${declared.join('\n')}\n}\nmain {\n label bb1:\n${lines.join('\n')}\n  signal={ name="s" stream=0 event=1 layers="" }\n}\nshape_main {\n label bb2:\n${shapes.map((line) => `  ${line}\n`).join('')}}\n`;
 }
 
 /** A plan with such texts among bytes that mean nothing. */

@@ -103,6 +103,24 @@ describe('programIn', () => {
     expect(digestOf({ ...graph, kernels: [quantize, other, ...rest] })).not.toBe(digest);
   });
 
+  it('has one digest for statements of the shape program in any order', () => {
+    const shapes = [
+      'memset={ name="i1" output={"three" } src="3i64" stream=0 }',
+      'memset={ name="i2" output={"four" } src="4i64" stream=0 }',
+      operation('mul', 'm1', ['size', 'three'], ['a'], []),
+      operation('mul', 'm2', ['size', 'four'], ['b'], []),
+      operation('sub', 'm3', ['a', 'b'], ['c'], []),
+    ];
+    const tensors = { ...graph.tensors, three: 'int64', four: 'int64', a: 'int64', b: 'int64', c: 'int64' };
+    const digestOf = (lines: readonly string[]) =>
+      readTexts(programText({ ...graph, tensors, shapes: lines })).digest;
+    const [three, four, left, right, difference] = shapes as [string, string, string, string, string];
+    const digest = digestOf(shapes);
+    expect(digestOf([four, three, right, left, difference])).toBe(digest);
+    expect(digestOf([three, four, left, right, difference.replace('"a" "b"', '"b" "a"')])).not.toBe(digest);
+    expect(digestOf([three, four, left, right])).not.toBe(digest);
+  });
+
   it.each([
     ['a plan without a program', samplePlan()],
     ['nothing', Buffer.alloc(0)],

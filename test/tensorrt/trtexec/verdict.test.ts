@@ -55,6 +55,17 @@ describe('recorded runs, judged', () => {
     expect(error.message).toContain('building m.onnx (log: /tmp/x.log)');
   });
 
+  test.each([
+    ['Error Code 1: Cask (no further information)', 1 << 20, 'TF_GPU_MEMORY'],
+    ['invalid resource handle', 1 << 20, 'TF_GPU_MEMORY'],
+    ['invalid resource handle', 2 ** 33, 'TF_BUILD_FAILED'],
+    ['invalid resource handle', null, 'TF_BUILD_FAILED'],
+    ['Error Code 2: Internal Error', 1 << 20, 'TF_BUILD_FAILED'],
+  ])('%s with %s bytes free: %s', (message, free, code) => {
+    const run = ended([`[11/26/2026-10:00:00] [E] ${message}`, '&&&& FAILED TensorRT.trtexec'], 1);
+    expect(refusal(() => requireSuccess(run, 'building', 'TF_BUILD_FAILED', () => free)).code).toBe(code);
+  });
+
   test('a loader that finds no library', () => {
     const lines = [
       'trtexec: error while loading shared libraries: libnvinfer.so.10: cannot open shared object file',

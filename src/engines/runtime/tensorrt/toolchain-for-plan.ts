@@ -49,7 +49,12 @@ function fitting(
   if (compatible !== undefined && allowHostCode) return compatible.toolchain;
   const nearest = compatible ?? judged[0];
   throw new TrtforgeError('TF_ENGINE_VERSION_MISMATCH', `${plan.path} cannot be loaded: ${nearest?.why}`, {
-    remedy: compatible === undefined ? undefined : HOST_CODE_REMEDY,
+    remedy:
+      compatible === undefined
+        ? undefined
+        : compatible.loads === 'if-allowed'
+          ? HOST_CODE_REMEDY
+          : `Build it again with ${compatible.toolchain.product} ${compatible.toolchain.version}. If it was built version-compatible with its runtime inside, --allow-host-code (allowHostCode) loads it.`,
     details: {
       built: { product: plan.header.product, version: plan.header.version },
       found: candidates.map(({ product, version }) => ({ product, version })),

@@ -1,3 +1,4 @@
+import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
 import type { Dtype } from '../../tensor/dtype.js';
@@ -51,7 +52,7 @@ export async function lintWeights(model: OnnxModel, options: WeightCheckOptions 
     untilTurn = TURN_BYTES;
     emit({ type: 'progress', phase: 'check weights', done, total });
     await new Promise((resolve) => setImmediate(resolve));
-    if (signal?.aborted) throw new TrtforgeError('TF_CANCELLED', 'Checking the weights was cancelled.');
+    throwIfCancelled(signal, 'checking the weights');
   }
   return findings.list();
 }

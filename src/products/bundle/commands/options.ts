@@ -1,5 +1,11 @@
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
+import {
+  builderOption,
+  buildOptions,
+  dimsOf,
+  recipeOptions,
+  recipeRequest,
+} from '../../../cli/options/build.js';
 import { loadOptions } from '../../../cli/options/engine.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
@@ -19,6 +25,7 @@ export const bundleOptions = {
     ...buildOptions.batch,
     describe: 'batch of every component: 8, or MIN/OPT/MAX as 1/8/64',
   } as typeof buildOptions.batch,
+  dim: buildOptions.dim,
   profiles: text({
     flags: '--profiles <file>',
     describe: 'YAML with the components and the ranges of their open dimensions',
@@ -77,6 +84,7 @@ export function bundleRequest(
     only: only.flat(),
     profilesFile: options.profiles,
     batch,
+    dims: dimsOf(options.dim),
     stage,
     keepTemp,
     memoryBudget,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
-import { renderWarnings } from '../../../cli/text.js';
+import { messageLines, renderWarnings } from '../../../cli/text.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
@@ -23,9 +23,7 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
   }[report.outcome];
   line(`${word}  ${bundleHeadline(report)}`);
   if (report.failure !== null) {
-    const [first = '', ...more] = report.failure.message.split('\n');
-    line(`  ${first}`);
-    for (const each of more) line(`    ${each}`);
+    messageLines(' ', report.failure.message, output);
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
   if (report.report !== null) line(`report  ${join(report.outdir, 'report.html')}`);

@@ -69,7 +69,9 @@ export function renderScores(result: Omit<CocoResult, 'schema' | 'detections'>, 
   output.line(bold(`Lowest of ${formatCount(scored.length)} categories`));
   for (const category of weakest) output.line(`  ${categoryLine(category)}`);
   output.line(
-    dim(`  data ${result.dataDigest.slice(0, 16)}, comparable with ${result.comparabilityKey.slice(0, 16)}`),
+    dim(
+      `  data ${result.dataDigest.slice(0, 16)}, compare with results of key ${result.comparabilityKey.slice(0, 16)}`,
+    ),
   );
   renderFindings(result.warnings, output);
 }

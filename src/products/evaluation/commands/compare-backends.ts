@@ -9,6 +9,7 @@ import { choice, inConfig, type OptionTable, type OptionValues, option, text } f
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { cacheDir } from '../../../cli/options/store.js';
+import { messageLines } from '../../../cli/text.js';
 import { splitAtCommas } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
@@ -126,7 +127,8 @@ function precisions(list: string): readonly FormatId[] {
   });
 }
 
-export function renderComparison(result: Comparison, { line, colors }: TextOutput): void {
+export function renderComparison(result: Comparison, output: TextOutput): void {
+  const { line, colors } = output;
   const { bold, dim, yellow } = colors;
   line(`${bold(result.root)}  ${countText(result)} ran, compared by ${result.metric}`);
   for (const { name, status, figures, error } of result.variants) {
@@ -142,7 +144,7 @@ export function renderComparison(result: Comparison, { line, colors }: TextOutpu
       figures === null ? '' : dim(`${figures.providers.join(', ')}${status === 'kept' ? ', kept' : ''}`),
     ];
     line(`  ${name.padEnd(24)}  ${parts.filter((part) => part !== '').join('  ')}`);
-    if (error !== null) line(dim(`    ${error.message}`));
+    if (error !== null) messageLines('   ', error.message, output);
   }
   for (const { file, error } of result.damaged) {
     line(`  ${file.padEnd(24)}  ${yellow(`damaged: ${error.code}`)}`);

@@ -70,6 +70,8 @@ export function renderWer(result: Omit<WerResult, 'schema' | 'form'>, output: Te
   for (const warning of result.warnings) output.line(yellow(warning));
   if (result.scores !== null) output.line(`scores of all utterances: ${result.scores}`);
   output.line(
-    dim(`data ${result.dataDigest.slice(0, 12)}, comparable with ${result.comparabilityKey.slice(0, 12)}`),
+    dim(
+      `data ${result.dataDigest.slice(0, 12)}, compare with results of key ${result.comparabilityKey.slice(0, 12)}`,
+    ),
   );
 }

@@ -1,5 +1,30 @@
 import { z } from 'zod';
 
+/** What every failing command prints with --json. */
+export const errorSchema = z.object({
+  schema: z.literal('trtforge.error/1'),
+  error: z.object({
+    /** `TF_…`: docs/errors.md. */
+    code: z.string(),
+    message: z.string(),
+    remedy: z.string(),
+    /** By the code: the file, input or flag that it is about. */
+    details: z.looseObject({}).optional(),
+  }),
+});
+
+/** What --print-config prints with --json. */
+export const configSchema = z.object({
+  schema: z.literal('trtforge.config/1'),
+  /** The configuration file that was read; null without one. */
+  file: z.string().nullable(),
+  /** By option name, as they were written. */
+  options: z.looseObject({}),
+});
+
+/** What --version prints with --json. */
+export const versionSchema = z.object({ schema: z.literal('trtforge.version/1'), version: z.string() });
+
 /** What a command would do: printed by --dry-run instead of its result. */
 export const planSchema = z.object({
   schema: z.literal('trtforge.plan/1'),
