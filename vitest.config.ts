@@ -5,19 +5,11 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
-const testFiles = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.test.ts'))
-  .map((path) => ({ path: `test/${path}`, text: readFileSync(`test/${path}`, 'utf8') }));
-
-/** Integration tests that change what all of a process share (modules, environment, folder), or measure its memory: each file has a process of its own. */
-const changing =
-  /vi\.(mock|doMock|spyOn|stubEnv|useFakeTimers)\(|process\.(chdir|umask|seteuid)\(|process\.env(\.\w+|\[[^\]]+\]) (\?\?)?=[^=]|delete process\.env|memoryUsage/;
-const isolated = testFiles
-  .filter(({ path, text }) => path.endsWith('.integration.test.ts') && changing.test(text))
-  .map(({ path }) => path);
-
 /** Files with fuzz tests: `runs` gives them a tenth of their count in `npm test`, and all of it in the full tier, where they run again. */
-const fuzzed = testFiles.filter(({ text }) => text.includes('/support/runs.js')).map(({ path }) => path);
+const fuzzed = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => `test/${path}`)
+  .filter((path) => readFileSync(path, 'utf8').includes('/support/runs.js'));
 
 export default defineConfig({
   resolve: {
@@ -53,16 +45,8 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Importing src anew for each file would take 2 s of a core.
-        test: {
-          name: 'integration',
-          include: ['test/**/*.integration.test.ts'],
-          exclude: isolated,
-          pool: 'forks',
-          isolate: false,
-        },
+        test: { name: 'integration', include: ['test/**/*.integration.test.ts'], pool: 'forks' },
       },
-      { extends: true, test: { name: 'isolated', include: isolated, pool: 'forks' } },
       {
         extends: true,
         test: {
