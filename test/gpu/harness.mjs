@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { buildPlan } from '../../dist/engines/builder/build-plan.js';
-import { profileRange } from '../../dist/engines/identity/sizes.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
+import { profileRange } from '../../dist/engines/identity/sizes.js';
 import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
 import { loadAddon } from '../../dist/tensorrt/addon/addon.js';
 
