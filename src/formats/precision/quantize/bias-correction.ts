@@ -2,9 +2,9 @@ import { attributeOf } from '../../onnx/node-types.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import { isFloat32, isStored, type Operation, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { ErrorKernel, LANES } from './error-kernel.js';
 import { original, type WeightOperand } from './operands.js';
-import { forTiles, tileRows } from './tiles.js';
+import { roundingErrors } from './rounding-errors.js';
+import { forTiles } from './tiles.js';
 import type { WeightScales } from './weight-scales.js';
 
 /** Where the bias of an operation is read, and the stored value; without one there is none, and the operation takes one. */
@@ -63,17 +63,12 @@ export function meanError(
   const groups = Number(attributeOf(operation.node, 'group')?.i ?? 1);
   const sum =
     layout.kind === 'runs' ? { terms: perGroup * taps, channels: outputs / groups } : { terms: mean.length };
-  const kernel = new ErrorKernel(format, tileRows(layout), { mean: byTerm, variance: byTerm });
-  const scales = new Float64Array(LANES);
-  forTiles(source, layout, sum, kernel, (tile, rows, place, first, stride, lanes) => {
-    for (let lane = 0; lane < lanes; lane++) scales[lane] = at(first + lane * stride);
-    kernel.round(tile, rows, place, scales);
-    for (let lane = 0; lane < lanes; lane++) {
-      const scale = first + lane * stride;
-      const channel =
-        layout.kind === 'runs' ? Math.floor((scale * layout.run) / sum.terms) : scale % layout.columns;
-      error[channel]! -= scales[lane]! * kernel.sums[lane]!;
-    }
+  const moments = { mean: byTerm, variance: byTerm };
+  forTiles(source, layout, sum, (values, from, rows, place, index) => {
+    const scale = at(index);
+    const channel =
+      layout.kind === 'runs' ? Math.floor((index * layout.run) / sum.terms) : index % layout.columns;
+    error[channel]! -= scale * roundingErrors(values, from, rows, scale, format, moments, place).sum;
   });
   return error;
 }

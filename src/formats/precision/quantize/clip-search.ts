@@ -1,6 +1,6 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { ErrorKernel, type InputMoments, LANES } from './error-kernel.js';
+import { type InputMoments, roundingErrors } from './rounding-errors.js';
 import type { ScaleLayout } from './scale-layout.js';
 import { forTiles, tileRows } from './tiles.js';
 
@@ -20,29 +20,16 @@ export function leastError(
   const best = new Uint8Array(count);
   const size = tileRows(layout);
   const moments = inputs ?? { mean: new Float32Array(size), variance: new Float32Array(size).fill(1) };
-  const kernel = new ErrorKernel(format, size, moments);
-  const clips = format.clips.length;
-  const scales = new Float64Array(LANES);
-  const least = new Float64Array(LANES);
-  forTiles(
-    source,
-    layout,
-    { terms: moments.mean.length },
-    kernel,
-    (tile, rows, place, first, stride, lanes) => {
-      least.fill(Number.POSITIVE_INFINITY);
-      for (let clip = 0; clip < clips; clip++) {
-        for (let lane = 0; lane < lanes; lane++) scales[lane] = scaleOf(first + lane * stride, clip);
-        kernel.round(tile, rows, place, scales);
-        for (let lane = 0; lane < lanes; lane++) {
-          const sum = kernel.sums[lane]!;
-          const error = scales[lane]! ** 2 * (kernel.squares[lane]! + sum * sum);
-          if (!(error < least[lane]!)) continue;
-          least[lane] = error;
-          best[first + lane * stride] = clip;
-        }
-      }
-    },
-  );
+  forTiles(source, layout, { terms: moments.mean.length }, (values, from, rows, place, index) => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let clip = 0; clip < format.clips.length; clip++) {
+      const scale = scaleOf(index, clip);
+      const { squares, sum } = roundingErrors(values, from, rows, scale, format, moments, place);
+      const error = scale ** 2 * (squares + sum * sum);
+      if (!(error < least)) continue;
+      least = error;
+      best[index] = clip;
+    }
+  });
   return best;
 }

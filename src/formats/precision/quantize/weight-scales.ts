@@ -3,9 +3,9 @@ import { smallFloatTable } from '../../tensor/low-precision.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { fp8 } from '../formats/fp8.js';
 import { leastError } from './clip-search.js';
-import type { InputMoments } from './error-kernel.js';
 import type { WeightOperand } from './operands.js';
 import { blockOf } from './placement-rules.js';
+import type { InputMoments } from './rounding-errors.js';
 import { bitsOf, CHUNK_BYTES, forSegments, type ScaleLayout } from './scale-layout.js';
 import type { StoredScale } from './stored-scale.js';
 
