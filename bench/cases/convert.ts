@@ -81,7 +81,6 @@ async function fourBits(
   return ['int4', 'nvfp4'].flatMap((precision) => {
     const { ours, peer } = measureBeside(to(precision), { name: 'to FP16', argv: fp16 }, fresh);
     return costs(`FP32 to ${precision.toUpperCase()}, file to file`, ours, peer, {
-      seconds: 8,
       megabytes: 250,
     });
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { barChart } from '../../src/report/chart/bars.js';
+import { heatMapChart } from '../../src/report/chart/error-map.js';
 import { type Chart, drawChart } from '../../src/report/chart/frame.js';
-import { heatMapChart } from '../../src/report/chart/heat-map.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
 import { plotChart } from '../../src/report/chart/plot.js';
 import { linearScale, logScale } from '../../src/report/chart/scale.js';

@@ -1,18 +1,23 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
+import { sha256, sha256OfFile } from '../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.js';
 import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
+import { compactIndex, isCompactReference } from '../../formats/reference/compact.js';
+import { recordedInputs } from '../../formats/reference/jsonl.js';
+import { openReference } from '../../formats/reference/open.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { canonicalJson } from '../identity/canonical-json.js';
+import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { audioSamples } from './audio-samples.js';
-import { type ImagePreparation, imageSamples } from './image-samples.js';
-import { isReference, referenceSamples } from './reference-samples.js';
-import type { SampleSource } from './sample-source.js';
+import { areInputs, type CalibrationSample, isFound, type SampleSource } from './sample-source.js';
 
 /** How files that are no tensors become inputs. */
-export interface Preparation extends Partial<ImagePreparation> {}
+export type Preparation = Partial<ImagePreparation>;
 
 type Kind = 'npz' | 'npy' | 'image' | 'audio' | 'reference';
 
@@ -139,3 +144,59 @@ function kindOf(path: string): Kind {
     remedy: `Files of samples end with ${Object.keys(kinds).join(', ')}, .jsonl; .txt is a list of such files.`,
   });
 }
+
+/** Images as the evaluation prepares them: a name of `preprocessings`, and width and height where the model leaves them open. */
+interface ImagePreparation {
+  readonly preprocess: string;
+  /** Default: that of the preparation. */
+  readonly imgsz?: number;
+}
+
+function imageSamples(paths: readonly string[], { preprocess, imgsz }: ImagePreparation): SampleSource {
+  const pixels = imgsz ?? preprocessings[preprocess]!.width;
+  return {
+    total: paths.length,
+    digests: () =>
+      paths.map((path) => sha256(canonicalJson({ image: sha256OfFile(path), preprocess, imgsz: pixels }))),
+    isFor: (inputs) => isFound(() => preprocessingOf(inputs, preprocess, pixels)),
+    async *samples(inputs): AsyncIterable<CalibrationSample> {
+      let at = 0;
+      const preprocessing = preprocessingOf(inputs, preprocess, pixels);
+      for await (const image of preparedImages(inputs, paths, preprocessing))
+        yield { origin: paths[at++]!, inputs: image.inputs };
+    },
+  };
+}
+
+/** Whether a path names a recorded stream: a JSONL file, or the folder of a compact reference. */
+const isReference = (path: string): boolean => /\.jsonl$/i.test(path) || isCompactReference(path);
+
+/** A recorded stream: each chunk is a sample, with the states that the model had made of the chunks before. */
+const referenceSamples = (path: string): SampleSource => ({
+  total: undefined,
+  digests: () => Array.from(inputsIn(path), digestOf),
+  isFor: (inputs) => {
+    for (const first of inputsIn(path)) return areInputs([...first.keys()], inputs);
+    return false;
+  },
+  async *samples(): AsyncIterable<CalibrationSample> {
+    using reference = openReference(path);
+    for await (const { inputs, meta } of reference.chunks({ select: (side) => side === 'inputs' }))
+      yield { origin: `chunk ${meta.line} of ${path}`, inputs };
+  },
+});
+
+const inputsIn = (path: string) => recordedInputs(isCompactReference(path) ? compactIndex(path) : path);
+
+/** As of arrays with these names, whatever form the reference has. */
+const digestOf = (inputs: NamedTensors): string =>
+  sha256(
+    canonicalJson(
+      Object.fromEntries(
+        [...inputs].map(([name, { dtype, shape, bytes }]) => [
+          name,
+          { dtype, shape: [...shape], sha256: sha256(bytes) },
+        ]),
+      ),
+    ),
+  );

@@ -7,7 +7,7 @@ import type { BuildContext, ResolvedBuild } from '../builder/build.js';
 import { type Exporter, writeExport } from '../exports/exporter.js';
 import { flatExporter } from '../exports/layouts.js';
 import { identityDigest } from '../identity/identity.js';
-import { type Passport, passportPath } from '../identity/passport-file.js';
+import { passportPath } from '../identity/passport-file.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
 import { type Lease, waitForTurn } from './claims/lease.js';
 import { releaseUse } from './claims/use-marks.js';
@@ -16,7 +16,6 @@ import { lookUpLocally, type Miss, plainMiss } from './lookup.js';
 import type { EngineStores } from './open-stores.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
 import { RemoteSource } from './remote/remote-source.js';
-import type { EngineSignature } from './signature-schema.js';
 import type { StoredEngine } from './store.js';
 import { signatureFor } from './trust.js';
 
@@ -38,13 +37,6 @@ const planAt = (path: string): Exporter => ({
 
 /** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [50, 500] as const;
-
-/** A checked plan in a pending folder, and where it came from. */
-interface MadeEngine {
-  readonly passport: Passport;
-  readonly signature: EngineSignature | null;
-  readonly source: 'built' | 'remote';
-}
 
 /**
  * The engine of a build: from the stores when it is there and passes its checks, else built once, however many processes ask, and kept.
@@ -117,8 +109,8 @@ class Run {
     try {
       const pending = store.pending();
       try {
-        return await this.#make(pending, async ({ passport, signature, source }) => {
-          const kept = await this.#timed('keepMs', () => store.put(pending.planPath, passport, signature));
+        return await this.#make(pending, async ({ planPath, passport, signature }, source) => {
+          const kept = await this.#timed('keepMs', () => store.put(planPath, passport, signature));
           await this.#makeRoom(store);
           return this.#finish(kept, source);
         });
@@ -167,16 +159,9 @@ class Run {
     sweepPending(place.folder);
     const pending = createPending(place.folder);
     try {
-      return await this.#make(pending, async ({ passport, signature, source }) => {
-        const engine = {
-          identity: this.#identity,
-          planPath: pending.planPath,
-          passport,
-          signature,
-          readablePath: null,
-        };
-        return this.#result(await this.#put(engine, place, true), source);
-      });
+      return await this.#make(pending, async (engine, source) =>
+        this.#result(await this.#put(engine, place, true), source),
+      );
     } finally {
       pending.remove();
     }
@@ -185,11 +170,11 @@ class Run {
   /** From the remote store when it has the engine, else built, kept by `keep`, and given to the remote store. */
   async #make(
     pending: PendingFolder,
-    keep: (engine: MadeEngine) => Promise<ObtainedEngine>,
+    keep: (engine: StoredEngine, source: ObtainedEngine['source']) => Promise<ObtainedEngine>,
   ): Promise<ObtainedEngine> {
     const { forceRebuild, identity } = this.#build;
     const { remote } = this.#stores;
-    if (remote === null) return keep(await this.#buildNow(pending));
+    if (remote === null) return keep(await this.#buildNow(pending), 'built');
     const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
     try {
       const fetched = await this.#timed('remoteMs', () =>
@@ -197,11 +182,11 @@ class Run {
       );
       if (fetched !== undefined) {
         this.#rule = fetched.rule;
-        return await keep({ ...fetched, source: 'remote' });
+        return await keep(this.#pendingEngine(pending, fetched.engine), 'remote');
       }
       this.#why.push(...source.misses);
       const made = await this.#buildNow(pending);
-      const obtained = await keep(made);
+      const obtained = await keep(made, 'built');
       await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));
       return obtained;
     } finally {
@@ -210,7 +195,7 @@ class Run {
     }
   }
 
-  async #buildNow(pending: PendingFolder): Promise<MadeEngine> {
+  async #buildNow(pending: PendingFolder): Promise<StoredEngine> {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     // Loaded only now: a hit needs neither the converter nor the builder.
     const { buildEngine } = await import('../builder/build-engine.js');
@@ -222,7 +207,14 @@ class Run {
         'The engine was built here and kept without a signature, so it is not found again where signatures are required; `sign-key` in the configuration file or TRTFORGE_SIGNING_KEY signs it.',
       );
     }
-    return { passport, signature, source: 'built' };
+    return this.#pendingEngine(pending, { passport, signature });
+  }
+
+  #pendingEngine(
+    { planPath }: PendingFolder,
+    { passport, signature }: Pick<StoredEngine, 'passport' | 'signature'>,
+  ): StoredEngine {
+    return { identity: this.#identity, planPath, passport, signature, readablePath: null };
   }
 
   /** Copies the engine where the user wants it. */

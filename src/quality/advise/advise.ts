@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
 import { protectingInputs } from '../../base/files/user-files.js';
@@ -12,9 +13,15 @@ import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
+import {
+  type CalibrationIdentity,
+  readCalibration,
+  writeCalibration,
+} from '../../formats/precision/calibrate/cache.js';
+import type { CalibratedRanges, TensorRange } from '../../formats/precision/calibrate/ranges.js';
 import type { QuantizedFormat } from '../../formats/precision/formats/format.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
+import type { Calibration, ConversionOptions } from '../../formats/precision/options.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
 import { convertLine } from '../bisect/lines.js';
@@ -23,7 +30,6 @@ import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
 import { Fp32Judge } from './fp32-judge.js';
 import { type JudgedTensors, judgedTensors } from './judged-tensors.js';
-import { rememberedRanges } from './remembered-ranges.js';
 import type { AdviseContext, AdviseRequest, Budget } from './request.js';
 import type { Advice } from './result.js';
 import { unitsOf } from './units.js';
@@ -213,3 +219,43 @@ const digestOf = (samples: readonly NamedTensors[]): string =>
       ),
     ),
   );
+
+/** The same calibration, whose ranges of a model are observed once and kept in a file, so that each further conversion costs no run. */
+function rememberedRanges(calibration: Calibration, path: string): Calibration {
+  let known: Map<string, TensorRange> | undefined;
+  return {
+    ...calibration,
+    calibrate: async (model, tensors, context) => {
+      const { digest, method } = calibration;
+      const identity: CalibrationIdentity = {
+        data: digest(),
+        method,
+        dtype: context.dtype ?? 'weights',
+        model: await digestModelFile(model),
+      };
+      known ??= new Map(keptRanges(path, identity));
+      const ranges = known;
+      const missing = tensors.filter((name) => {
+        const range = ranges.get(name);
+        return range === undefined || (context.channels.has(name) && range.channels === undefined);
+      });
+      if (missing.length > 0) {
+        for (const [name, range] of await calibration.calibrate(model, missing, context))
+          ranges.set(name, range);
+        writeCalibration(path, identity, ranges);
+      }
+      return new Map(tensors.flatMap((name) => (ranges.has(name) ? [[name, ranges.get(name)!]] : [])));
+    },
+  };
+}
+
+/** None where there is no file, or one of other data, another method or another model. */
+function keptRanges(path: string, identity: CalibrationIdentity): CalibratedRanges {
+  if (!existsSync(path)) return new Map();
+  try {
+    return readCalibration(path, identity).ranges;
+  } catch (error) {
+    if (error instanceof TrtforgeError && error.code === 'TF_CALIBRATION_INVALID') return new Map();
+    throw error;
+  }
+}

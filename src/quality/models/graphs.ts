@@ -14,7 +14,6 @@ import { factsAsWritten, feedInputs } from '../../formats/onnx/value-facts.js';
 import type { Weight } from '../../formats/onnx/weight.js';
 import { matchNodes } from './match-nodes.js';
 import type { FieldChange, ModelComparison, ValueChanges, WeightDistance } from './result.js';
-import { Scope } from './scope.js';
 
 /** A model in canonical form (`digestModel`), with its weights as they were located before. */
 export type Weights = ReadonlyMap<TensorProto, Weight>;
@@ -254,3 +253,39 @@ const attributeText = (attribute: AttributeProto | undefined): FieldChange['a'] 
   const value = attributeValue(attribute);
   return typeof value === 'string' ? value : JSON.stringify(value);
 };
+
+/** Which names of two graphs stand for one value: those of A by what B calls them, and initializers by their content, whatever their names. */
+class Scope {
+  readonly #parent: Scope | undefined;
+  readonly #names = new Map<string, string>();
+  readonly #contents = { a: new Map<string, string>(), b: new Map<string, string>() };
+
+  /** The values of the graphs around are known too. */
+  constructor(parent: Scope | undefined) {
+    this.#parent = parent;
+  }
+
+  pair(a: string, b: string): void {
+    if (a !== '' && b !== '') this.#names.set(a, b);
+  }
+
+  content(side: 'a' | 'b', name: string, key: string): void {
+    this.#contents[side].set(name, key);
+  }
+
+  isSame(a: string, b: string): boolean {
+    const content = this.#contentOf('a', a);
+    if (content !== undefined && content === this.#contentOf('b', b)) return true;
+    return (this.#nameOf(a) ?? a) === b;
+  }
+
+  #nameOf(a: string): string | undefined {
+    const known = this.#names.get(a);
+    return known === undefined && this.#parent !== undefined ? this.#parent.#nameOf(a) : known;
+  }
+
+  #contentOf(side: 'a' | 'b', name: string): string | undefined {
+    const known = this.#contents[side].get(name);
+    return known === undefined && this.#parent !== undefined ? this.#parent.#contentOf(side, name) : known;
+  }
+}

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Tensor as OrtTensor } from 'onnxruntime-node';
 import { afterAll } from 'vitest';
-import { loadOrt } from '../../../src/engines/runtime/onnxruntime/load-ort.js';
+import { loadOrt } from '../../../src/engines/runtime/onnxruntime/node-model.js';
 import { buildModel, type GraphBuilder, type ModelSpec } from '../../../src/formats/onnx/builder.js';
 import { visitNodes } from '../../../src/formats/onnx/graph.js';
 import { type OnnxModel, openModel } from '../../../src/formats/onnx/model.js';

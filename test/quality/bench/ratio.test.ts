@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import { gateOf, pairedRatio, verdictOf } from '../../../src/quality/bench/ratio.js';
+import { gateOf, pairedRatio, verdictOf } from '../../../src/quality/bench/compare.js';
 
 describe('the interval of a ratio', () => {
   it.each([3, 5, 10, 30])('holds the true ratio in about 95 of 100 comparisons of %i rounds', (rounds) => {

@@ -5,9 +5,10 @@ import { argmax } from '../../../src/quality/tasks/argmax.js';
 import {
   agreementOutcome,
   type DecisionDetails,
+  isLowMargin,
+  movementOf,
   outcomeOfDecisions,
 } from '../../../src/quality/tasks/decisions.js';
-import { isLowMargin, movementOf } from '../../../src/quality/tasks/low-margin.js';
 import type { TaskResult } from '../../../src/quality/tasks/task.js';
 
 const identity = {

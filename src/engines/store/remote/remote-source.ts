@@ -14,13 +14,6 @@ import type { RemoteEngine, RemoteStore } from './remote-store.js';
 /** How often a waiting machine looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [500, 5_000] as const;
 
-/** An engine as it came from the bucket, and the rule by which it serves. */
-export interface FetchedEngine {
-  readonly passport: Passport;
-  readonly signature: EngineSignature | null;
-  readonly rule: string;
-}
-
 interface SourceOptions {
   readonly emit: EventListener;
   readonly signal: AbortSignal | undefined;
@@ -47,7 +40,7 @@ export class RemoteSource {
   }
 
   /** The engine in the pending folder when the bucket has it, or gets it from another machine meanwhile; else undefined, and it is this machine's turn to build. */
-  async fetch(wanted: IdentityDocument, pending: PendingFolder): Promise<FetchedEngine | undefined> {
+  async fetch(wanted: IdentityDocument, pending: PendingFolder): Promise<Found<RemoteEngine> | undefined> {
     const identity = identityDigest(wanted);
     const fetched = await this.#guarded(async () => {
       const there = await this.#find(wanted);
@@ -92,13 +85,12 @@ export class RemoteSource {
     return undefined;
   }
 
-  async #download({ engine, rule }: Found<RemoteEngine>, pending: PendingFolder): Promise<FetchedEngine> {
-    const { emit } = this.#options;
-    const { key, passport, signature } = engine;
-    pending.takeUp(passport.plan.sha256);
+  async #download(found: Found<RemoteEngine>, pending: PendingFolder): Promise<Found<RemoteEngine>> {
+    const { engine } = found;
+    pending.takeUp(engine.passport.plan.sha256);
     const work = () => this.#store.download(engine, pending.planPath, this.#options);
-    await inPhase('download', emit, work, key);
-    return { passport, signature, rule };
+    await inPhase('download', this.#options.emit, work, engine.key);
+    return found;
   }
 
   /** The turn to build, as undefined, or what another machine built meanwhile. */

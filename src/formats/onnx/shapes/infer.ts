@@ -19,11 +19,10 @@ import {
   unknown,
 } from './call.js';
 import { bodyRules, type MaybeValue, type Result } from './control-flow.js';
-import { addFlops, type Cost, noCost, totalFlops } from './cost.js';
+import { addFlops, type Cost, noCost, peaksOf, type Step, totalFlops } from './cost.js';
 import { elementRules } from './element-rules.js';
 import { flopRules } from './flops.js';
 import { withArguments } from './function-arguments.js';
-import { peaksOf, type Step } from './liveness.js';
 import { shapeRules } from './shape-rules.js';
 import { isNumber, type MaybeSize, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';

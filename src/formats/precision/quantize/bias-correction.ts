@@ -1,10 +1,12 @@
-import { attributeOf } from '../../onnx/node-types.js';
+import { attributeOf, textAttribute } from '../../onnx/node-types.js';
+import type { ModelShapes } from '../../onnx/shapes/infer.js';
+import { isNumber, type MaybeSize } from '../../onnx/shapes/size.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import { isFloat32, isStored, type Operation, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { ErrorKernel, LANES } from './error-kernel.js';
 import { original, type WeightOperand } from './operands.js';
-import { forTiles, tileRows } from './tiles.js';
+import { roundingErrors } from './rounding-errors.js';
+import { forTiles } from './tiles.js';
 import type { WeightScales } from './weight-scales.js';
 
 /** Where the bias of an operation is read, and the stored value; without one there is none, and the operation takes one. */
@@ -63,17 +65,64 @@ export function meanError(
   const groups = Number(attributeOf(operation.node, 'group')?.i ?? 1);
   const sum =
     layout.kind === 'runs' ? { terms: perGroup * taps, channels: outputs / groups } : { terms: mean.length };
-  const kernel = new ErrorKernel(format, tileRows(layout), { mean: byTerm, variance: byTerm });
-  const scales = new Float64Array(LANES);
-  forTiles(source, layout, sum, kernel, (tile, rows, place, first, stride, lanes) => {
-    for (let lane = 0; lane < lanes; lane++) scales[lane] = at(first + lane * stride);
-    kernel.round(tile, rows, place, scales);
-    for (let lane = 0; lane < lanes; lane++) {
-      const scale = first + lane * stride;
-      const channel =
-        layout.kind === 'runs' ? Math.floor((scale * layout.run) / sum.terms) : scale % layout.columns;
-      error[channel]! -= scales[lane]! * kernel.sums[lane]!;
-    }
+  const moments = { mean: byTerm, variance: byTerm };
+  forTiles(source, layout, sum, (values, from, rows, place, index) => {
+    const scale = at(index);
+    const channel =
+      layout.kind === 'runs' ? Math.floor((index * layout.run) / sum.terms) : index % layout.columns;
+    error[channel]! -= scale * roundingErrors(values, from, rows, scale, format, moments, place).sum;
   });
   return error;
+}
+
+/**
+ * The share of output positions at which each tap of a kernel [space…] lies inside the input of a convolution: at the others it multiplies padding. Row-major. 1 along
+ * axes whose size the model does not fix.
+ */
+export function tapShares(
+  operation: Operation,
+  kernel: readonly number[],
+  shapes: ModelShapes,
+): readonly number[] {
+  const [input] = operation.inputs;
+  const { producer } = input ?? {};
+  const shapeIn =
+    producer === undefined
+      ? shapes.inputs.get(input?.name ?? '')
+      : shapes.nodes.get(producer.node)?.shapes[producer.outputs.indexOf(input)];
+  const shapeOut = shapes.nodes.get(operation.node)?.shapes[0];
+  return kernel.reduce<readonly number[]>(
+    (shares, taps, axis) => {
+      const along = sharesAlong(operation, axis, taps, shapeIn?.[axis + 2], shapeOut?.[axis + 2]);
+      return shares.flatMap((share) => along.map((other) => share * other));
+    },
+    [1],
+  );
+}
+
+function sharesAlong(
+  { node }: Operation,
+  axis: number,
+  taps: number,
+  size: MaybeSize,
+  positions: MaybeSize,
+): readonly number[] {
+  if (!isNumber(size) || !isNumber(positions) || positions === 0) return new Array(taps).fill(1);
+  const stride = Number(attributeOf(node, 'strides')?.ints[axis] ?? 1);
+  const dilation = Number(attributeOf(node, 'dilations')?.ints[axis] ?? 1);
+  const autoPad = textAttribute(node, 'auto_pad', 'NOTSET');
+  const same = Math.max(0, (positions - 1) * stride + (taps - 1) * dilation + 1 - size) / 2;
+  const before =
+    autoPad === 'SAME_UPPER'
+      ? Math.floor(same)
+      : autoPad === 'SAME_LOWER'
+        ? Math.ceil(same)
+        : Number(attributeOf(node, 'pads')?.ints[axis] ?? 0);
+  return Array.from({ length: taps }, (_, tap) => {
+    // At output position p the tap is at p · stride - offset.
+    const offset = before - tap * dilation;
+    const first = Math.max(0, Math.ceil(offset / stride));
+    const last = Math.min(positions - 1, Math.floor((size - 1 + offset) / stride));
+    return Math.max(0, last - first + 1) / positions;
+  });
 }

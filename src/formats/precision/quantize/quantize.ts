@@ -19,15 +19,14 @@ import type { RestId } from '../formats/index.js';
 import type { ResolvedConversion } from '../options.js';
 import { raiseOpset } from '../raise-opset.js';
 import { assertQuantizable } from './assert-quantizable.js';
-import { type BiasOperand, biasOperand, meanError } from './bias-correction.js';
-import type { InputMoments } from './error-kernel.js';
+import { type BiasOperand, biasOperand, meanError, tapShares } from './bias-correction.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
 import { isConstant, type WeightOperand } from './operands.js';
 import { type Obstacles, type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
+import type { InputMoments } from './rounding-errors.js';
 import { scaleGroups } from './scale-groups.js';
 import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
-import { tapShares } from './tap-shares.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
 
 /** What was decided and done to the messages of the model; the codes of the weights are still to be made. */

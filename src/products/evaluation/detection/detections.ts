@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
-import { type DetectionTruth, type ReadingContext, readLists } from './instances.js';
+import { type DetectionTruth, type ReadingContext, readDocument } from './instances.js';
 import { CocoRecord } from './record.js';
 
 /** Detections in the order they were made in; the n-th of each list belongs to the n-th detection. Lists of numbers, since there may be millions. */
@@ -45,14 +45,11 @@ export async function readDetections(
     detections.score.push(score);
     detections.box.push(left, top, width, height);
   };
-  const rest = await readLists(path, context, ({ list, first, elements }) => {
-    if (list !== '') return;
-    elements.forEach((element, index) => {
-      take(new CocoRecord(element, 'detections', first + index, findings));
-    });
-  });
-  if (!Array.isArray(rest))
+  const records = await readDocument(path, context);
+  if (!Array.isArray(records))
     throw new TrtforgeError('TF_EVAL_DATA', `${path} is not a COCO results file: it is not a list.`);
+  for (const [index, record] of records.entries())
+    take(new CocoRecord(record, 'detections', index, findings));
   findings.throwErrors(path);
   return detections;
 }

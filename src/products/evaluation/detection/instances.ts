@@ -1,10 +1,11 @@
+import { constants } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { openFile } from '../../../base/files/byte-source.js';
+import { readText, statIfThere } from '../../../base/files/files.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { pythonJson } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Findings } from '../findings.js';
-import { type ListPart, ListReader } from './json-lists.js';
 import { type Box, CocoRecord, type Size } from './record.js';
 
 export interface Annotation {
@@ -54,7 +55,6 @@ export interface ReadingContext {
 /** The curves of each category take 32 kB. */
 const MOST_CATEGORIES = 20_000;
 
-/** As in the file, where annotations may stand before images and categories. */
 interface RawInstances {
   /** By id. */
   readonly images: Map<number, { readonly fileName: string | null; readonly size: Size | null }>;
@@ -81,18 +81,22 @@ export async function readInstances(
     categories: takeCategory,
     annotations: takeAnnotation,
   } as const;
-  const rest = await readLists(path, context, ({ list, first, elements }) => {
-    if (list !== 'images' && list !== 'categories' && list !== 'annotations') return;
-    elements.forEach((element, index) => {
-      takers[list](raw, new CocoRecord(element, list, first + index, findings), findings);
-    });
-  });
-  const missing = Object.keys(takers).filter((list) => !hasList(rest, list));
+  const document = await readDocument(path, context);
+  const lists = Object.entries(takers).map(([name, take]) => ({
+    name,
+    take,
+    elements: listOf(document, name),
+  }));
+  const missing = lists.filter(({ elements }) => elements === undefined).map(({ name }) => name);
   if (missing.length > 0)
     throw new TrtforgeError(
       'TF_EVAL_DATA',
       `${path} is not a file of COCO instances: it has no list "${missing.join('", "')}".`,
     );
+  for (const { name, take, elements } of lists)
+    elements?.forEach((element, index) => {
+      take(raw, new CocoRecord(element, name, index, findings), findings);
+    });
   if (raw.categories.size > MOST_CATEGORIES)
     throw new TrtforgeError(
       'TF_EVAL_DATA',
@@ -104,30 +108,31 @@ export async function readInstances(
   return truth;
 }
 
-/** Reads all lists of a file, part by part, and returns what stands outside of their elements. */
-export async function readLists(
-  path: string,
-  { signal }: ReadingContext,
-  take: (part: ListPart) => void,
-): Promise<unknown> {
-  const source = openFile(path);
+/** A JSON file with NaN and Infinity as Python writes them. Throws TF_EVAL_DATA for another file, and for one that is too large to be one text. */
+export async function readDocument(path: string, { signal }: ReadingContext): Promise<unknown> {
+  const bytes = statIfThere(path)?.size ?? 0;
+  if (bytes > constants.MAX_STRING_LENGTH)
+    throw new TrtforgeError(
+      'TF_EVAL_DATA',
+      `${path} has ${bytes} bytes, more than the ${constants.MAX_STRING_LENGTH} that are read.`,
+      { remedy: 'Leave out what is not scored, such as segmentations, or score fewer images.' },
+    );
+  const text = readText(path, constants.MAX_STRING_LENGTH, 'TF_EVAL_DATA');
   try {
-    const reader = new ListReader(source);
-    for (let part = reader.next(); part !== null; part = reader.next()) {
-      take(part);
-      await setImmediate();
-      throwIfCancelled(signal, `reading ${path}`);
-    }
-    return reader.rest();
+    return pythonJson(text);
+  } catch (cause) {
+    throw new TrtforgeError('TF_EVAL_DATA', `${path} cannot be read: it is not JSON.`, { cause });
   } finally {
-    source.close();
+    await setImmediate();
+    throwIfCancelled(signal, `reading ${path}`);
   }
 }
 
-const hasList = (rest: unknown, list: string): boolean =>
-  typeof rest === 'object' &&
-  rest !== null &&
-  Array.isArray(Object.getOwnPropertyDescriptor(rest, list)?.value);
+function listOf(document: unknown, name: string): readonly unknown[] | undefined {
+  if (typeof document !== 'object' || document === null) return undefined;
+  const value: unknown = Object.getOwnPropertyDescriptor(document, name)?.value;
+  return Array.isArray(value) ? value : undefined;
+}
 
 function takeImage({ images }: RawInstances, record: CocoRecord, findings: Findings): void {
   const id = record.id('id');

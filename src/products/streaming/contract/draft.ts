@@ -32,6 +32,7 @@ export function contractFromModel(
     validOutLength: null,
     stateBounds: null,
     profiles: [],
+    stateCount: null,
     sentences: [],
     tolerances: [],
     ignored: [],

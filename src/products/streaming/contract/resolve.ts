@@ -1,5 +1,4 @@
 import { lengthNameOf } from '../fastconformer.js';
-import { executableOf } from '../legacy/english.js';
 import type {
   Assertion,
   CacheLengthRule,
@@ -41,8 +40,10 @@ export interface StatedContract {
     readonly name: string;
     readonly dimensions: ReadonlyMap<string, DimensionRange>;
   }[];
-  /** English, by what it is about (a tensor, a tensor's dimension, or nothing). */
-  readonly sentences: readonly { readonly about: string; readonly sentence: string }[];
+  /** Valid positions of the state after every chunk. */
+  readonly stateCount: number | null;
+  /** Rules in prose. */
+  readonly sentences: readonly string[];
   readonly tolerances: Contract['tolerances'];
   readonly ignored: readonly string[];
 }
@@ -59,6 +60,8 @@ export interface StatedPadding {
   readonly fillValue: number;
 }
 
+const PROSE = 'it is a sentence; a rule under `assertions` of a trtforge.contract/1 file is checked';
+
 /** Draws the conclusions: what is fed back, which tensors are lengths, how long chunks are, what can be checked. */
 export function resolveContract(stated: StatedContract): Contract {
   const pairs = pairByName(stated.inputs, stated.outputs);
@@ -66,12 +69,6 @@ export function resolveContract(stated: StatedContract): Contract {
   const signal = signalAmong(stated.inputs, pairs);
   const outputs = withRoles(stated.outputs, pairs, lengths, null, 'outputs');
   const results = outputs.filter(({ role }) => role === 'result').map(({ name }) => name);
-  const english = executableOf(stated.sentences, {
-    tensors: [...stated.outputs, ...stated.inputs].map(({ name }) => name),
-    capacity: stated.cacheLengthRule?.capacity ?? stated.stateBounds?.max ?? null,
-    stateIn: lengths.stateIn,
-  });
-  const implied = impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null);
   return {
     schema: 'trtforge.contract/1',
     name: stated.name,
@@ -83,9 +80,9 @@ export function resolveContract(stated: StatedContract): Contract {
     cacheLengthRule: stated.cacheLengthRule,
     schedule: signal === null ? null : scheduleOf(stated, signal),
     profiles: stated.profiles.map((profile) => resolveProfile(stated.inputs, profile)),
-    assertions: withoutRepetition([...english.assertions, ...implied]),
+    assertions: impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null),
     tolerances: stated.tolerances,
-    notExecutable: english.notExecutable,
+    notExecutable: stated.sentences.map((sentence) => ({ sentence, why: PROSE })),
     ignored: stated.ignored,
   };
 }
@@ -137,9 +134,9 @@ function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'
   };
 }
 
-/** What follows from numbers in the contract without a sentence. */
+/** What follows from numbers in the contract. */
 function impliedAssertions(
-  { validOutLength, stateBounds, cacheLengthRule }: StatedContract,
+  { validOutLength, stateBounds, stateCount, cacheLengthRule }: StatedContract,
   resultLength: string | null,
   stateLength: string | null,
   result: string | null,
@@ -162,6 +159,14 @@ function impliedAssertions(
       value: validOutLength,
       sentence: `The last dimension of ${result} is ${validOutLength}.`,
     });
+  if (stateCount !== null && stateLength !== null)
+    made.push({
+      id: `${stateLength}-equal-${stateCount}`,
+      tensor: stateLength,
+      kind: 'equal',
+      value: stateCount,
+      sentence: `${stateLength} is ${stateCount}.`,
+    });
   const capacity = stateBounds?.max ?? cacheLengthRule?.capacity;
   if (stateLength !== null && capacity !== undefined)
     made.push({
@@ -172,20 +177,6 @@ function impliedAssertions(
       sentence: `${stateLength} is 0 to ${capacity}.`,
     });
   return made;
-}
-
-function withoutRepetition(assertions: readonly Assertion[]): readonly Assertion[] {
-  const rules = new Set<string>();
-  const ids = new Map<string, number>();
-  return assertions.flatMap((assertion) => {
-    const { id, sentence: _, ...rule } = assertion;
-    const key = JSON.stringify(Object.entries(rule).sort());
-    if (rules.has(key)) return [];
-    rules.add(key);
-    const count = (ids.get(id) ?? 0) + 1;
-    ids.set(id, count);
-    return [count === 1 ? assertion : { ...assertion, id: `${id}-${count}` }];
-  });
 }
 
 /** Keys are `tensor.Symbol`, or a bare symbol for every tensor that uses it. An input with a symbol that has no range is left out. */

@@ -111,6 +111,7 @@ export function readEncoderForm(path: string, content: unknown): Contract {
       name,
       dimensions: new Map(Object.entries(dimensions)),
     })),
+    stateCount: null,
     sentences: sentencesOf(runtime?.assertions),
     tolerances:
       validation?.tolerance === undefined
@@ -142,13 +143,10 @@ export const cacheLengthRuleOf = (
 
 const sentencesOf = (
   given: Readonly<Record<string, string>> | readonly string[] | undefined,
-): readonly { readonly about: string; readonly sentence: string }[] =>
+): readonly string[] =>
   Array.isArray(given)
-    ? given.map((sentence: string) => ({ about: sentence, sentence }))
-    : Object.entries((given ?? {}) as Readonly<Record<string, string>>).map(([about, sentence]) => ({
-        about,
-        sentence,
-      }));
+    ? given
+    : Object.entries(given ?? {}).map(([about, sentence]) => `${about}: ${sentence}`);
 
 function paddings(
   given: Readonly<Record<string, z.infer<typeof padding> | undefined>> | undefined,

@@ -108,6 +108,7 @@ export function readWholeModelForm(path: string, content: unknown): Contract {
     validOutLength: streaming?.valid_out_len ?? null,
     stateBounds,
     profiles: profilesOf(path, file),
+    stateCount: typeof streaming?.cache_len_expected === 'number' ? streaming.cache_len_expected : null,
     sentences: sentencesOf(file),
     tolerances: tolerancesOf(file),
     ignored: ignoredFields(content, file),
@@ -133,18 +134,10 @@ function paddings({ encoder, streaming }: WholeModelFile): ReadonlyMap<string, S
 }
 
 /** "dynamic" means only that the length is not one number. */
-function sentencesOf({ encoder, streaming }: WholeModelFile): { about: string; sentence: string }[] {
-  const length = encoder.streaming_io.outputs.find(({ name }) => /_len(?:gth)?s?_out$/.test(name))?.name;
-  if (length === undefined) return [];
-  const expected = streaming?.cache_len_expected;
-  const behaviour = streaming?.cache_len_behavior;
-  return [
-    ...(expected === undefined || expected === 'dynamic'
-      ? []
-      : [{ about: length, sentence: typeof expected === 'number' ? `equals ${expected}` : expected }]),
-    ...(behaviour === undefined ? [] : [{ about: length, sentence: behaviour }]),
-  ];
-}
+const sentencesOf = ({ streaming }: WholeModelFile): readonly string[] =>
+  [streaming?.cache_len_expected, streaming?.cache_len_behavior].flatMap((stated) =>
+    typeof stated === 'string' && stated !== 'dynamic' ? [`state length: ${stated}`] : [],
+  );
 
 function profilesOf(
   path: string,

@@ -1,13 +1,17 @@
 import { medianOf } from '../../../base/statistics.js';
+import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { sessionOf } from '../../../engines/runtime/tensorrt/engine-session.js';
-import { loadEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
+import { type LoadedEngine, loadEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
 import { openReference } from '../../../formats/reference/open.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import { numbersOf } from '../../../formats/tensor/values.js';
+import { timesOf } from '../../../quality/bench/times.js';
 import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
+import type { NativeShape } from '../../../tensorrt/addon/native-engine.js';
 import { runTimes, timeProfiles } from './batch-times.js';
 import type { OpenCandidate } from './candidate.js';
 import { type EngineRunner, engineRunner } from './engine-runner.js';
-import { gpuTimesOf } from './gpu-times.js';
 import { fedBackPairs, type ParityRequest } from './plan.js';
 import type { ParityResult } from './result.js';
 import { type ParityContext, runParity } from './run-parity.js';
@@ -82,3 +86,53 @@ const sizesOf = (runner: EngineRunner) =>
     profile: call.profile,
     inputs: new Map([...inputs, ...state]),
   }));
+
+/** One size of chunk with the inputs it was run with, state included. */
+interface SizedInputs {
+  readonly profile: number;
+  readonly inputs: NamedTensors;
+}
+
+const WARM_UP_MS = 50;
+const DURATION_MS = 300;
+
+/** Times one size of chunk on the GPU's clock: transfers in, computing, transfers out; `inARowMs` is what a step of it takes by the host's clock. */
+async function gpuTimesOf(
+  { addon, native }: Pick<LoadedEngine, 'addon' | 'native'>,
+  bindings: readonly EngineBinding[],
+  { profile, inputs }: SizedInputs,
+  inARowMs: number,
+): Promise<ParityResult['gpuTimes'][number]> {
+  const shapes: NativeShape[] = bindings.flatMap(({ name, hostValues }) => {
+    const tensor = inputs.get(name);
+    if (tensor === undefined) return [];
+    return [{ name, shape: tensor.shape, values: hostValues ? Array.from(numbersOf(tensor)) : null }];
+  });
+  const measurement = await addon.measure(native, {
+    profile,
+    shapes,
+    inputs: bindings.flatMap(({ name, hostValues }) => {
+      const tensor = inputs.get(name);
+      return tensor === undefined || hostValues ? [] : [{ name, data: tensor.bytes }];
+    }),
+    streams: 1,
+    warmUpMs: WARM_UP_MS,
+    durationMs: DURATION_MS,
+    iterations: 10,
+    transfers: true,
+    graph: true,
+    spinWait: false,
+    idleMs: 0,
+  }).done;
+  const { inputMs, computeMs, outputMs } = timesOf(measurement);
+  const compute = medianOf(computeMs);
+  return {
+    shapes: shapes.map(({ name, shape }) => `${name}:${shape.join('x') || 'scalar'}`).join(','),
+    profile,
+    inputMs: medianOf(inputMs),
+    computeMs: compute,
+    outputMs: medianOf(outputMs),
+    inARowMs,
+    overGpu: compute === 0 ? null : inARowMs / compute,
+  };
+}

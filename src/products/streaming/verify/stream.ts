@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
 import type { ReferenceChunk } from '../../../formats/reference/reference.js';
+import { writeNpz } from '../../../formats/tensor/npz.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { floatTensor, numbersOf } from '../../../formats/tensor/values.js';
 import type { Sample, Task } from '../../../quality/tasks/task.js';
@@ -19,8 +21,8 @@ import { compareTensor, type TensorParity } from '../compare/tensor-parity.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { StatePair, Violation } from '../contract/contract.js';
 import { fitToCapacity, nextState } from '../contract/state.js';
+import { dumpedAs } from '../fastconformer.js';
 import type { ChunkRunner } from './candidate.js';
-import { dumpChunk } from './dump.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import { fedBackPairs, type StreamPlan } from './plan.js';
 
@@ -309,3 +311,24 @@ function lightStep({ chunk, inputs, outputs }: Step): Step {
 /** Copies: outputs may lie in buffers that the next step writes. */
 const owned = (tensors: NamedTensors): NamedTensors =>
   new Map([...tensors].map(([name, tensor]) => [name, copiedTensor(tensor)]));
+
+/** One chunk that did not pass: what went in, what came out, what was recorded. */
+interface FailingChunk {
+  readonly chunk: number;
+  readonly inputs: NamedTensors;
+  readonly outputs: NamedTensors;
+  readonly reference: NamedTensors;
+  readonly isShapeMismatch: boolean;
+}
+
+/** Writes `chunk_00012_fail.npz` (or `_shape_mismatch.npz`) with the inputs, `got_<output>` and `ref_<output>`; returns its path. Inputs of the streaming encoder have the names that its scripts read, others `in_<name>`. */
+export function dumpChunk(folder: string, failing: FailingChunk): string {
+  const kind = failing.isShapeMismatch ? 'shape_mismatch' : 'fail';
+  const path = join(folder, `chunk_${String(failing.chunk).padStart(5, '0')}_${kind}.npz`);
+  const arrays = new Map<string, Tensor>();
+  for (const [name, tensor] of failing.inputs) arrays.set(dumpedAs.get(name) ?? `in_${name}`, tensor);
+  for (const [name, tensor] of failing.outputs) arrays.set(`got_${name}`, tensor);
+  for (const [name, tensor] of failing.reference) arrays.set(`ref_${name}`, tensor);
+  writeNpz(path, arrays);
+  return path;
+}

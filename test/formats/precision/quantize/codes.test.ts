@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { WeightStream } from '../../../../src/formats/onnx/weight.js';
 import { type FormatId, quantizedFormats } from '../../../../src/formats/precision/formats/index.js';
-import { ErrorKernel } from '../../../../src/formats/precision/quantize/error-kernel.js';
+import { roundingErrors } from '../../../../src/formats/precision/quantize/rounding-errors.js';
 import { storedScales } from '../../../../src/formats/precision/quantize/stored-scale.js';
 import { weightCodes } from '../../../../src/formats/precision/quantize/weight-codes.js';
 import { type WeightScales, weightScales } from '../../../../src/formats/precision/quantize/weight-scales.js';
@@ -41,34 +41,34 @@ describe.each([
   });
 });
 
-it.each(quantizedFormats)('$id: the kernel that sums up errors rounds as codes are made', (format) => {
-  const values = Float32Array.from(
-    { length: 4 * 1024 },
-    (_, i) => ((i - 2048) / 2048) ** 3 * format.largest * 1.2,
-  );
-  const ties = Float32Array.from({ length: 64 }, (_, i) => (i - 32) / 4);
-  values.set(ties);
-  const ones = new Float32Array(1).fill(1);
-  const kernel = new ErrorKernel(format, 1, { mean: ones, variance: ones });
-  const { bits } = dtypes[format.storedDtype];
-  const decode = (code: number): number =>
-    dtypes[format.storedDtype].kind === 'int'
-      ? (code << (32 - bits)) >> (32 - bits)
-      : smallFloatTable(format.storedDtype as SmallFloat)[code]!;
-  for (let at = 0; at < values.length; at += 4) {
-    const four = values.slice(at, at + 4);
-    kernel.tile.set(new Int32Array(four.buffer));
-    kernel.round(0, 1, 0, new Float64Array(4).fill(1));
-    const codes = new Uint8Array(bits / 2);
-    format.encode(four, codes);
-    for (const [lane, value] of four.entries()) {
-      const code = bits === 8 ? codes[lane]! : (codes[lane >> 1]! >> (4 * (lane & 1))) & 15;
-      const error = Math.fround(decode(code) - value);
-      expect(kernel.sums[lane]).toBe(error + 0);
-      expect(kernel.squares[lane]).toBe(Math.fround(error * error));
+it.each(quantizedFormats)(
+  '$id: errors are summed up of values that are rounded as codes are made',
+  (format) => {
+    const values = Float32Array.from(
+      { length: 4 * 1024 },
+      (_, i) => ((i - 2048) / 2048) ** 3 * format.largest * 1.2,
+    );
+    const ties = Float32Array.from({ length: 64 }, (_, i) => (i - 32) / 4);
+    values.set(ties);
+    const ones = new Float32Array(1).fill(1);
+    const { bits } = dtypes[format.storedDtype];
+    const decode = (code: number): number =>
+      dtypes[format.storedDtype].kind === 'int'
+        ? (code << (32 - bits)) >> (32 - bits)
+        : smallFloatTable(format.storedDtype as SmallFloat)[code]!;
+    for (let at = 0; at < values.length; at += 4) {
+      const four = values.slice(at, at + 4);
+      const codes = new Uint8Array(bits / 2);
+      format.encode(four, codes);
+      for (const [lane, value] of four.entries()) {
+        const code = bits === 8 ? codes[lane]! : (codes[lane >> 1]! >> (4 * (lane & 1))) & 15;
+        const error = Math.fround(decode(code) - value);
+        const errors = roundingErrors(four, lane, 1, 1, format, { mean: ones, variance: ones }, 0);
+        expect(errors).toEqual({ sum: error + 0, squares: Math.fround(error * error) });
+      }
     }
-  }
-});
+  },
+);
 
 it('fp8 keeps NaN a NaN', () => {
   const target = new Uint8Array(1);

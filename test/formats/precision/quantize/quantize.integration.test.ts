@@ -10,7 +10,7 @@ import type { TensorRange } from '../../../../src/formats/precision/calibrate/ra
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
 import { readFlow } from '../../../../src/formats/precision/flow.js';
 import type { FormatId } from '../../../../src/formats/precision/formats/index.js';
-import { tapShares } from '../../../../src/formats/precision/quantize/tap-shares.js';
+import { tapShares } from '../../../../src/formats/precision/quantize/bias-correction.js';
 import { converted, type Feeds, floats, integers, noise, run, written } from '../judge.js';
 import { calibrationBy, calibrationOn } from './calibration.js';
 

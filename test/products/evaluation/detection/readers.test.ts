@@ -1,77 +1,21 @@
+import { constants } from 'node:buffer';
+import { truncateSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cocoData } from '../../../../bench/coco-data.js';
-import { bytesSource } from '../../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
-import { ListReader } from '../../../../src/products/evaluation/detection/json-lists.js';
 import { mutations } from '../../../support/mutations.js';
 import { runs } from '../../../support/runs.js';
 import { fileOf } from './sets.js';
 
-/** The lists of a file, put together again, and what stands outside of them. */
-function readAll(text: string) {
-  const reader = new ListReader(bytesSource('x.json', Buffer.from(text)));
-  const lists: Record<string, unknown[]> = Object.create(null);
-  let parts = 0;
-  for (let part = reader.next(); part !== null; part = reader.next()) {
-    lists[part.list] ??= [];
-    expect(part.first).toBe(lists[part.list]!.length);
-    lists[part.list]!.push(...part.elements);
-    parts++;
-  }
-  return { lists, parts, rest: reader.rest() };
-}
-
-describe('lists in parts', () => {
-  test('are what JSON.parse reads, whatever stands in them and around them', () => {
-    const value = fc.jsonValue({ maxDepth: 4, noUnicodeString: false });
-    const file = fc.record({
-      before: value,
-      lists: fc.dictionary(fc.string(), fc.array(value), { noNullPrototype: true }),
-      after: value,
-    });
-    fc.assert(
-      fc.property(file, fc.constantFrom(undefined, 1), ({ before, lists, after }, space) => {
-        const document = { '<before>': before, ...lists, '<after>': after };
-        const { lists: read, rest } = readAll(JSON.stringify(document, null, space));
-        expect({ ...(rest as object), ...read }).toEqual(JSON.parse(JSON.stringify(document)));
-      }),
-      { numRuns: runs(1000) },
-    );
-  });
-
-  test('of a file larger than the window, with an element that is larger too', () => {
-    const element = (n: number) => ({ n, text: `"]},[{\\ ${'é'.repeat(n % 50)}` });
-    const list = Array.from({ length: 120_000 }, (_, n) => element(n));
-    list[60_000] = { n: 60_000, text: 'x'.repeat(9_000_000) };
-    const { lists, parts } = readAll(
-      JSON.stringify({ info: 'é', annotations: list, images: list.slice(0, 9) }),
-    );
-    expect(parts).toBeGreaterThan(8);
-    expect(lists.images).toEqual(list.slice(0, 9));
-    expect(lists.annotations).toEqual(list);
-  });
-
-  test('have a comma between parts and none behind the last', () => {
-    const list = JSON.stringify(Array.from({ length: 400_000 }, (_, n) => n));
-    expect(readAll(list).parts).toBeGreaterThan(1);
-    expect(() => readAll(list.replace(']', ',]'))).toThrow(TrtforgeError);
-    expect(() => readAll(list.replace('200000,', '200000,,'))).toThrow(TrtforgeError);
-  });
-
-  test('end where an element has more than 64 MiB, in bounded memory', () => {
-    const endless = {
-      path: 'endless',
-      size: 2 ** 40,
-      read: (target: Uint8Array, position: number, length: number) => {
-        target.fill(0x20, 0, length);
-        if (position === 0) target[0] = 0x5b;
-        return length;
-      },
-      close: () => {},
-    };
-    expect(() => new ListReader(endless).next()).toThrow(TrtforgeError);
+test('a file that is larger than one text can be is rejected', async () => {
+  const large = fileOf('[');
+  truncateSync(large, constants.MAX_STRING_LENGTH + 1);
+  const evaluation = evaluateCoco({ instances: large, detections: fileOf([]) });
+  await expect(evaluation).rejects.toMatchObject({
+    code: 'TF_EVAL_DATA',
+    remedy: expect.stringContaining('segmentations'),
   });
 });
 

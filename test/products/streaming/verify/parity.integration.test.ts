@@ -12,10 +12,10 @@ import { checkData } from '../../../../src/products/streaming/check/recorded-dat
 import { recordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
 import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
 import { type ChunkRunner, sessionRunner } from '../../../../src/products/streaming/verify/candidate.js';
-import { dumpChunk } from '../../../../src/products/streaming/verify/dump.js';
 import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
 import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { runParity } from '../../../../src/products/streaming/verify/run-parity.js';
+import { dumpChunk } from '../../../../src/products/streaming/verify/stream.js';
 import { floats, ids } from '../../../engines/runtime/onnxruntime/models.js';
 import {
   CAPACITY,
