@@ -145,14 +145,14 @@ function takeCategory({ categories }: RawInstances, record: CocoRecord, findings
 
 function takeAnnotation({ annotations }: RawInstances, record: CocoRecord, findings: Findings): void {
   const id = record.id('id');
-  const annotation = {
-    imageId: record.id('image_id'),
-    categoryId: record.id('category_id'),
-    box: record.box(),
-    area: record.number('area'),
-    isCrowd: record.bit('iscrowd'),
-  };
+  const [imageId, categoryId, box] = [record.id('image_id'), record.id('category_id'), record.box()];
+  const hasArea = record.has('area');
+  const area = hasArea ? record.number('area') : box[2] * box[3];
+  const hasCrowd = record.has('iscrowd');
+  const annotation = { imageId, categoryId, box, area, isCrowd: hasCrowd && record.bit('iscrowd') };
   if (!record.isValid) return;
+  if (!hasArea) findings.add('computed-area', record.place);
+  if (!hasCrowd) findings.add('assumed-no-crowd', record.place);
   if (annotations.has(id)) findings.add('duplicate-annotation-id', `${record.place}.id is ${id}`);
   annotations.set(id, annotation);
 }
