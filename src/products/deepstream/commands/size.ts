@@ -2,7 +2,7 @@ import { plural } from '../../../base/text/quantity.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
 import type { StreamsResult } from '../result.js';
-import { deepstreamLibraries, requireGpu, streamsEffects } from '../setup.js';
+import { deepstreamLibraries, requireGpu, streamsEffects, whyNoGpu } from '../setup.js';
 import { decideStreams, planStreams, streams } from '../streams.js';
 import { type SizeOptionValues, sizeOptions, streamsRequest, streamsSetup } from './options.js';
 import { streamsSteps } from './plan.js';
@@ -18,19 +18,23 @@ export const command = defineCommand({
   schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
     const { plan, effects } = decided(model, options, context);
+    requireGpu(options.device);
     return streams(plan, { ...effects, deepstreamLibraries: await deepstreamLibraries() });
   }),
   plan: async ([model = ''], options, context) => {
     const { plan, setup, effects } = decided(model, options, context);
-    return streamsSteps(plan, setup, await decideStreams(plan, effects), context);
+    // Which engines would be taken depends on the GPU; what is built first does not.
+    const missing = whyNoGpu(options.device);
+    const builder = { find: async () => null, build: (batch: number) => effects.builder.build(batch) };
+    const sizing = await decideStreams(plan, missing === null ? effects : { ...effects, builder });
+    return streamsSteps(plan, setup, sizing, missing, context);
   },
   render: renderStreams,
 });
 
-/** Everything before the first build. Throws what `planStreams` and `requireGpu` throw. */
+/** Everything before the first build. Throws what `planStreams` throws. */
 function decided(model: string, options: SizeOptionValues, context: CommandContext) {
   const plan = planStreams(streamsRequest(model, options));
-  requireGpu(options.device);
   const { build, ...rest } = streamsSetup(model, options);
   const setup = { ...rest, build: { ...build, verbose: context.verbose ?? false } };
   return { plan, setup, effects: streamsEffects(plan, setup, context) };
