@@ -51,6 +51,8 @@ export interface ReadingContext {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** More than COCO's training set has (860,001); each takes about 1.1 kB. */
+const MOST_ANNOTATIONS = 1_000_000;
 /** The curves of each category take 32 kB. */
 const MOST_CATEGORIES = 20_000;
 
@@ -86,6 +88,10 @@ export async function readInstances(
     elements.forEach((element, index) => {
       takers[list](raw, new CocoRecord(element, list, first + index, findings), findings);
     });
+    if (raw.annotations.size > MOST_ANNOTATIONS)
+      throw new TrtforgeError('TF_EVAL_DATA', `${path} has more than ${MOST_ANNOTATIONS} annotations.`, {
+        remedy: 'Evaluate it in parts.',
+      });
   });
   const missing = Object.keys(takers).filter((list) => !hasList(rest, list));
   if (missing.length > 0)
