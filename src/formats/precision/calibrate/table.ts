@@ -14,8 +14,9 @@ const VERSION = 8602;
  * are taken as symmetric. Throws TF_CALIBRATION_INVALID with the line.
  */
 export function parseTable(path: string, text: string): CalibratedRanges {
-  const lines = text.split('\n', MOST_ENTRIES + 1);
-  assertEntries(path, lines.length - 1);
+  // With a first line, and nothing after the last line end.
+  const lines = text.split('\n', MOST_ENTRIES + 3);
+  assertEntries(path, lines.length - 2);
   const isTensorRt = /^TRT-\d+-\w+/.test(lines[0] ?? '');
   const ranges = new Map<string, TensorRange>();
   for (const [index, whole] of lines.entries()) {
@@ -42,7 +43,7 @@ export function parseTable(path: string, text: string): CalibratedRanges {
 
 /** Throws TF_CALIBRATION_INVALID for more tensors than a model may have. */
 export function assertEntries(path: string, count: number): void {
-  if (count < MOST_ENTRIES) return;
+  if (count <= MOST_ENTRIES) return;
   throw new TrtforgeError(
     'TF_CALIBRATION_INVALID',
     `${path} has ranges of more than ${MOST_ENTRIES} tensors.`,
