@@ -25,6 +25,10 @@ const sources = join(root, 'native', 'src');
 /** For loops over numbers: vectors, and every operation rounded by itself, as in JavaScript. */
 const NUMERIC = ['-O3', '-ffp-contract=off'];
 
+/** Overruns of buffers end the process, and what the loader has resolved is read-only. */
+const HARDENED = ['-O2', '-fstack-protector-strong', '-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=2'];
+const HARDENED_LINK = '-Wl,-z,relro,-z,now';
+
 const NUMERIC_UNIT = 'compare.cpp';
 /** How many compilers may work at once on the rest. */
 const UNITS = 4;
@@ -64,7 +68,7 @@ export const addonFile = join(root, 'build', 'trtforge.node');
 export async function buildAddon({
   output = addonFile,
   compiler = process.env.CXX ?? 'g++',
-  flags = ['-O2'],
+  flags = HARDENED,
   say = console.log,
   prebuilt = output === addonFile ? fittingPrebuilt() : null,
 } = {}) {
@@ -72,7 +76,7 @@ export async function buildAddon({
   const ort = ortHeader(readOrtTable());
   const files = readdirSync(sources).sort();
   const version = prebuilt === null ? compilerVersion(compiler) : 'prebuilt';
-  const stamp = digestOf([version, [...flags, ...NUMERIC].join(' '), ...sourceParts()]);
+  const stamp = digestOf([version, [...flags, ...NUMERIC, HARDENED_LINK].join(' '), ...sourceParts()]);
   const stampFile = `${output}.digest`;
   if (existsSync(output) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return false;
 
@@ -132,7 +136,7 @@ export async function buildAddon({
     ]),
   );
   const made = units.map((unit) => join(objects, `${unit}.o`));
-  await compile(compiler, ['-shared', ...flags, ...made, '-ldl', '-o', unfinished]);
+  await compile(compiler, ['-shared', HARDENED_LINK, ...flags, ...made, '-ldl', '-o', unfinished]);
   publish();
   say(
     `compiled ${output} with ${version.split('\n')[0]} in ${((performance.now() - started) / 1000).toFixed(1)} s`,

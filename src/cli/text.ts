@@ -53,9 +53,7 @@ export function messageLines(mark: string, message: string, { line, colors }: Te
 export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput): void {
   const { line, colors } = output;
   const { bold, cyan, dim } = colors;
-  const facts = Object.entries(resolved).flatMap(([name, value]) =>
-    typeof value === 'string' || typeof value === 'number' ? [[name, String(value)] as const] : [],
-  );
+  const facts = Object.entries(resolved).flatMap(([name, value]) => factsOf(name, value));
   const label = widest(facts.map(([name]) => name));
   for (const [name, value] of facts) line(`${cyan(name.padEnd(label))}  ${value}`);
   const verb = widest(steps.map(({ does }) => does));
@@ -74,6 +72,16 @@ export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput):
   const size = total === 0 ? '' : ` (${formatBytes(total)})`;
   const done = steps.filter(({ skipped }) => skipped === null).length;
   line(`Dry run: ${plural(done, 'step')}${size}, none of them done.`);
+}
+
+/** A text or number, or a text for each of several names. */
+function factsOf(name: string, value: unknown): readonly (readonly [string, string])[] {
+  if (typeof value === 'string' || typeof value === 'number') return [[name, String(value)]];
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
+  const texts = Object.entries(value);
+  return texts.every(([, text]) => typeof text === 'string')
+    ? texts.map(([key, text]) => [`${key} ${name}`, String(text)])
+    : [];
 }
 
 const widest = (texts: readonly string[]): number => Math.max(0, ...texts.map(({ length }) => length));

@@ -86,13 +86,14 @@ export function errorFromChild(message: ChildMessage & { readonly kind: 'error' 
 export const notStarted = (doing: string, cause: unknown): TrtforgeError =>
   new TrtforgeError('TF_INTERNAL', `A child process for ${doing} could not be started.`, { cause });
 
-/** TF_CHILD_DIED with the signal or exit code and the last lines. */
+/** TF_CHILD_DIED with the signal or exit code and the last lines; TF_CANCELLED where Ctrl-C reached the child before it could listen. */
 export function deathOf(
   doing: string,
   lastLines: readonly string[],
   exitCode: number | null,
   signal: NodeJS.Signals | null,
 ): TrtforgeError {
+  if (signal === 'SIGINT') return cancelled({ doing });
   const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
   const tail = lastLines.length === 0 ? '' : ` Its last lines:\n${lastLines.join('\n')}`;
   return new TrtforgeError('TF_CHILD_DIED', `The process ${doing} ${how}.${tail}`, {

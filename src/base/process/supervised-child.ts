@@ -11,7 +11,8 @@ export interface ChildContext {
 /** The other side of `startSupervised`: answers requests until the parent disconnects or asks to stop, then ends the process. */
 export function serveSession(handle: (request: unknown, emit: EventListener) => Promise<unknown>): void {
   process.on('SIGTERM', () => process.exit(1));
-  process.on('SIGINT', () => process.exit(1));
+  // Ctrl-C reaches the whole group; the parent decides, and an end of our own would look like a crash to it.
+  process.on('SIGINT', () => {});
   process.on('disconnect', () => process.exit(0));
   const send = (message: ChildMessage) => {
     if (process.connected) process.send?.(message);

@@ -15,14 +15,15 @@ interface Step {
   readonly why: string;
 }
 
+/** A file `-o` is `./-o`: its name is no option of the line that is printed. */
 const lastValue = ({ flags }: ForeignLine, ...names: readonly string[]): string | undefined =>
-  flags.findLast(({ flag }) => names.includes(flag))?.values[0];
+  flags.findLast(({ flag }) => names.includes(flag))?.values[0]?.replace(/^-/, './-');
 const valuesOf = ({ flags }: ForeignLine, ...names: readonly string[]): readonly string[] =>
   flags.filter(({ flag }) => names.includes(flag)).flatMap(({ values }) => values);
 const has = ({ flags }: ForeignLine, ...names: readonly string[]): boolean =>
   flags.some(({ flag }) => names.includes(flag));
 
-const stem = (path: string): string => path.replace(/\.[^./]+$/, '');
+const stem = (path: string): string => path.replace(/\.[^./]+$/, '').replace(/^-/, './-');
 const isEngine = (path: string): boolean => /\.(engine|plan|trt)$/i.test(path);
 
 /**

@@ -32,6 +32,7 @@ export async function whyCache(
     if ('rule' in answer) served = { ...answer, from: 'remote' };
     else why.push(answer);
   }
+  if (stores.noRemote != null) why.push(plainMiss('remote', null, stores.noRemote));
   const identity = identityDigest(wanted);
   others.delete(identity);
   return {

@@ -73,6 +73,7 @@ class Run {
     this.#stores = stores;
     this.#context = context;
     this.#identity = identityDigest(build.identity);
+    if (stores.noRemote != null) this.#warnings.push(stores.noRemote);
   }
 
   async go(): Promise<ObtainedEngine> {

@@ -4,7 +4,7 @@ import { cacheFolder } from '../../base/files/folders.js';
 import { parseSize } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { LocalStore, storeFolder } from './local.js';
-import { remoteAddress } from './remote/address.js';
+import { remoteAddress, unusedEndpoint } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import { noTrust, openTrust, splitPaths, type Trust, type TrustOptions } from './trust.js';
 
@@ -30,6 +30,8 @@ export interface EngineStores {
   readonly layers: readonly LocalStore[];
   /** Asked when the local stores have nothing, and given what is built; null for none. */
   readonly remote: RemoteStore | null;
+  /** Why there is no remote store although the environment names a server. */
+  readonly noRemote?: string | null;
   readonly trust: Trust;
   /** null: no limit. */
   readonly maxBytes: number | null;
@@ -51,6 +53,7 @@ export async function openStores(
     store: requested.store === false ? null : openLocalStore(requested.store, environment, trust),
     layers: isOff ? [] : folders.map((folder) => openLocalStore(folder, environment, trust)),
     remote,
+    noRemote: isOff || requested.remote !== undefined ? null : unusedEndpoint(environment),
     trust,
     maxBytes: requested.maxBytes ?? (limit ? parseSize(limit) : null),
     close: () => remote?.close(),

@@ -1,6 +1,6 @@
 import type { Tensor } from '../tensor/tensor.js';
 import type { Image } from './image.js';
-import { resizeBilinear, roundHalfEven } from './resize.js';
+import { resizeAntialiased, resizeBilinear, roundHalfEven } from './resize.js';
 
 /** How an image becomes the input of a network: part of what makes two scores comparable. */
 export interface Preprocessing {
@@ -14,6 +14,8 @@ export interface Preprocessing {
   readonly pad: number;
   /** Only with `crop`. */
   readonly shorterSide?: number;
+  /** A level is the mean of all pixels under it, as Pillow shrinks; else of the nearest four, as OpenCV. */
+  readonly antialias?: boolean;
   readonly channels: 'rgb' | 'bgr';
   /** A value is (level / 255 - mean) / std, by channel in the order of `channels`. */
   readonly mean: readonly [number, number, number];
@@ -28,10 +30,11 @@ export const preprocessings: Readonly<Record<string, Preprocessing>> = {
   yolo: { ...plain, summary: 'letterbox on 114, divided by 255', fit: 'letterbox', width: 640, height: 640 },
   /** RT-DETR: stretched, divided by 255. */
   'rt-detr': { ...plain, summary: 'stretched, divided by 255', fit: 'stretch', width: 640, height: 640 },
-  /** torchvision's classification: shorter side 256, the middle 224, ImageNet's mean and deviation. Bilinear without antialiasing. */
+  /** torchvision's classification of PIL images: shorter side 256, the middle 224, ImageNet's mean and deviation. */
   imagenet: {
     ...plain,
-    summary: "shorter side 256, the middle 224, ImageNet's mean and deviation",
+    summary: "torchvision's: shorter side 256, the middle 224, ImageNet's mean and deviation",
+    antialias: true,
     fit: 'crop',
     width: 224,
     height: 224,
@@ -68,22 +71,19 @@ export interface NetworkInput {
 /** Resizes, places and normalises one image. A letterbox rounds half to even and puts the odd pixel of padding right and below, as Ultralytics does. */
 export function preprocess(image: Image, how: Preprocessing): NetworkInput {
   const { width, height, fit } = how;
+  const resize = how.antialias === true ? resizeAntialiased : resizeBilinear;
   if (fit === 'stretch') {
-    const resized = resizeBilinear(image, width, height);
+    const resized = resize(image, width, height);
     const placement = { scaleX: width / image.width, scaleY: height / image.height, left: 0, top: 0 };
     return { tensor: canvasTensor(resized, how, 0, 0), placement };
   }
-  const scale =
-    fit === 'letterbox'
-      ? Math.min(width / image.width, height / image.height)
-      : (how.shorterSide ?? Math.min(width, height)) / Math.min(image.width, image.height);
+  const shorter = Math.min(image.width, image.height);
+  const target = how.shorterSide ?? Math.min(width, height);
+  const scale = fit === 'letterbox' ? Math.min(width / image.width, height / image.height) : target / shorter;
   // torchvision cuts the longer side off where a letterbox rounds it.
-  const sized = fit === 'letterbox' ? roundHalfEven : Math.floor;
-  const resized = resizeBilinear(
-    image,
-    Math.max(1, sized(image.width * scale)),
-    Math.max(1, sized(image.height * scale)),
-  );
+  const sized = (side: number) =>
+    fit === 'letterbox' ? roundHalfEven(side * scale) : Math.floor((target * side) / shorter);
+  const resized = resize(image, Math.max(1, sized(image.width)), Math.max(1, sized(image.height)));
   const offset = (space: number) =>
     fit === 'letterbox' ? Math.floor(space / 2) : -roundHalfEven(-space / 2);
   const [left, top] = [offset(width - resized.width), offset(height - resized.height)];

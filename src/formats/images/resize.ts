@@ -74,3 +74,56 @@ function resizeRow({ width, rgb }: Image, row: number, columns: Taps, out: Int32
     out[to++] = rgb[left + 2]! * a + rgb[right + 2]! * b;
   }
 }
+
+/** Bits of Pillow's weights: 32 less 8 of a level and 2 for sums. */
+const PILLOW_BITS = 22;
+
+interface Window {
+  readonly first: number;
+  readonly weights: Int32Array;
+}
+
+/** The source pixels under a target pixel with the weights of a triangle, which is as wide as shrinking asks for (`precompute_coeffs` of Pillow). */
+function windowsOf(source: number, target: number): readonly Window[] {
+  const scale = source / target;
+  const support = Math.max(scale, 1);
+  return Array.from({ length: target }, (_, at) => {
+    const center = (at + 0.5) * scale;
+    const first = Math.max(0, Math.trunc(center - support + 0.5));
+    const last = Math.min(source, Math.trunc(center + support + 0.5));
+    const shares = Float64Array.from({ length: last - first }, (_, x) =>
+      Math.max(0, 1 - Math.abs((x + first - center + 0.5) * (1 / support))),
+    );
+    const sum = shares.reduce((total, share) => total + share, 0);
+    return { first, weights: Int32Array.from(shares, (share) => 0.5 + (share / sum) * (1 << PILLOW_BITS)) };
+  });
+}
+
+/** Bilinear resizing with antialiasing: within one level of Pillow's `Image.BILINEAR`, whose versions differ in which axis comes first. */
+export function resizeAntialiased(image: Image, width: number, height: number): Image {
+  const narrow = resampled(image.rgb, image.height, image.width, width, 3);
+  return { width, height, rgb: resampled(narrow, 1, image.height, height, 3 * width) };
+}
+
+/** `levels` are [lines, source, inner]; the result is [lines, target, inner]. */
+function resampled(
+  levels: Uint8Array,
+  lines: number,
+  source: number,
+  target: number,
+  inner: number,
+): Uint8Array {
+  if (source === target) return levels;
+  const windows = windowsOf(source, target);
+  const out = new Uint8Array(lines * target * inner);
+  let to = 0;
+  for (let line = 0; line < lines; line++)
+    for (const { first, weights } of windows)
+      for (let channel = 0; channel < inner; channel++) {
+        let sum = 1 << (PILLOW_BITS - 1);
+        let from = (line * source + first) * inner + channel;
+        for (let at = 0; at < weights.length; at++, from += inner) sum += levels[from]! * weights[at]!;
+        out[to++] = sum >> PILLOW_BITS;
+      }
+  return out;
+}

@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { returnedAs } from '../../quality/tasks/transducer.js';
 import type { Component } from './component.js';
-import { type Layout, movedAxes } from './layout-contract.js';
+import { type Layout, movedAxes, roleOfAxisName } from './layout-contract.js';
 import type { BundleMeta } from './meta.js';
 import type { BundleMismatch } from './report-schema.js';
 
@@ -112,14 +112,7 @@ function checkEncoder(found: Findings, encoder: Component): void {
     found.warnings.push(
       'The meta file does not state the number of mel bins, so those of the encoder are not checked.',
     );
-  const axis = melAxis(found.meta, features);
-  const size = axis === null ? undefined : features?.shape?.[axis];
-  if (features !== undefined && mels !== null && typeof size === 'number' && size !== mels)
-    found.add(
-      encoder,
-      features.name,
-      `axis ${axis} of "${features.name}" is ${size}; the meta file states ${mels} mel bins.`,
-    );
+  if (features !== undefined && mels !== null) checkMels(found, encoder, features, mels);
   const length = encoder.inputs.find(isInteger);
   const rank = length?.shape?.length;
   if (length !== undefined && rank !== undefined && rank !== 1 && rank !== 2)
@@ -130,14 +123,26 @@ function checkEncoder(found: Findings, encoder: Component): void {
     );
 }
 
-/** Where the contract puts the mel bins; axis 1 where it states none. */
-function melAxis({ layouts }: BundleMeta, features: ValueFacts | undefined): number | null {
-  if (features?.shape?.length !== 3) return null;
-  const layout = layouts
+/** The axis of the mel bins is the one that the contract names so, or the only one that is neither batch nor time; else any fixed axis may be it. */
+function checkMels(found: Findings, encoder: Component, { name, shape }: ValueFacts, mels: number): void {
+  const dims = found.meta.layouts
     .get('encoder_input')
-    ?.find(({ name, dims }) => (name === null || name === features.name) && dims.length === 3);
-  const axis = layout?.dims.findIndex((word) => /mel/i.test(word)) ?? -1;
-  return axis >= 0 ? axis : layout === undefined ? 1 : null;
+    ?.find((layout) => (layout.name === null || layout.name === name) && layout.dims.length === shape?.length)
+    ?.dims.map((word, axis) => ({ word, axis }));
+  const [named] = dims?.filter(({ word }) => /mel/i.test(word)) ?? [];
+  const [only, another] = dims?.filter(({ word }) => roleOfAxisName(word) === undefined) ?? [];
+  const known = named ?? (another === undefined ? only : undefined);
+  const fixed = (shape ?? [])
+    // The contract has a number where the model is open.
+    .map((size, axis) => ({ axis, size: Number(typeof size === 'number' ? size : known?.word) }))
+    .filter(({ axis, size }) => (known === undefined ? axis > 0 : axis === known.axis) && size > 0);
+  const [first] = fixed;
+  if (first !== undefined && fixed.every(({ size }) => size !== mels))
+    found.add(
+      encoder,
+      name,
+      `axis ${first.axis} of "${name}" is ${first.size}; the meta file states ${mels} mel bins.`,
+    );
 }
 
 function checkPredictor(found: Findings, predictor: Component): void {

@@ -120,9 +120,12 @@ function labelWarnings(labels: number | null, vocabulary: number | null): readon
 
 function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly Layout[]> {
   return new Map(
-    Object.entries(contract).flatMap(([field, text]) =>
-      typeof text === 'string' ? [[field, parseLayouts(text)] as const] : [],
-    ),
+    Object.entries(contract).flatMap(([field, layout]) => {
+      if (layout === null) return [];
+      // Lists and objects are the same contract with quotes.
+      const text = typeof layout === 'string' ? layout : JSON.stringify(layout).replaceAll('"', '');
+      return [[field, parseLayouts(text)] as const];
+    }),
   );
 }
 

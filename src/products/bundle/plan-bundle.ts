@@ -22,6 +22,8 @@ export interface BundlePlan {
   readonly unusedTimingCache: string | null;
   /** Why the chain would not be decoded, or null; undefined where that is not requested. */
   readonly notDecoded: string | null | undefined;
+  /** What is not checked, or odd about the bundle. */
+  readonly warnings: readonly string[];
 }
 
 /** Decides everything about a run over a bundle; writes nothing. Throws what stops the run before its first build. */
@@ -44,6 +46,7 @@ export async function planBundle(request: BundleRequest, context: BundleContext)
     timingCache: first === undefined ? null : timingCacheFor(first.prepared, request),
     unusedTimingCache:
       first === undefined ? null : unusedTimingCache(first.prepared.identity.target, request.timingCache),
+    warnings: run.findings?.warnings ?? [],
     notDecoded: chain && (chain.run === undefined ? chain.notChecked.join(' ') : null),
   };
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { BuilderName } from '../../engines/builder/build.js';
+import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
 import { loadAddon } from '../../tensorrt/addon/addon.js';
@@ -79,6 +80,17 @@ export async function deepstreamLibraries(
   return [
     ...new Set(packages.filter(({ name }) => /^libnvinfer\d+$/.test(name)).map(({ version }) => version)),
   ];
+}
+
+/** Why nothing can be measured here; null where there is a GPU. Throws what `requireGpu` throws besides. */
+export function whyNoGpu(device: number): string | null {
+  try {
+    requireGpu(device);
+    return null;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code !== 'TF_GPU_UNAVAILABLE') throw error;
+    return error.message;
+  }
 }
 
 /** Rejects before minutes of building that nobody could measure. Throws TF_GPU_UNAVAILABLE, TF_NATIVE_NOT_BUILT, TF_NATIVE_UNSUPPORTED, TF_USAGE. */

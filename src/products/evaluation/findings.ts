@@ -55,6 +55,15 @@ const kinds = {
   },
   'duplicate-image': { severity: 'warning', what: 'images listed again, counted once' },
   'duplicate-category': { severity: 'warning', what: 'categories listed again, counted once' },
+  'computed-area': {
+    severity: 'warning',
+    what: 'annotations without an area, which is computed as width times height of the box',
+  },
+  'assumed-no-crowd': { severity: 'warning', what: 'annotations without iscrowd, counted as no crowd' },
+  'boxes-like-corners': {
+    severity: 'warning',
+    what: 'lists whose boxes look like left, top, right, bottom; COCO has left, top, width, height, so their figures are wrong',
+  },
   'annotation-id-0': {
     severity: 'warning',
     what: 'annotations with id 0, which count as never found (as in pycocotools); number them from 1',

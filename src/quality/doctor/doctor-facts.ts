@@ -33,6 +33,14 @@ export interface StoreFacts {
   readonly freeBytes: number;
 }
 
+/** The store of the environment that machines share. */
+export interface RemoteFacts {
+  readonly place: string;
+  /** Why it cannot be used; null: it answers. */
+  readonly failure: string | null;
+  readonly remedy: string | null;
+}
+
 interface TrtexecFacts {
   readonly path: string;
   readonly version: string | null;
@@ -49,6 +57,8 @@ export interface DoctorProbes {
   pythonPackages(): Promise<readonly PythonPackage[]>;
   onnxRuntime(): Promise<readonly OnnxRuntimeFacts[]>;
   store(): Promise<StoreFacts>;
+  /** null: the environment names none. */
+  remote(signal: AbortSignal): Promise<RemoteFacts | null>;
 }
 
 /** What the probes found; undefined where a probe failed or hung, which `failures` then reports. */
@@ -62,6 +72,7 @@ export interface DoctorFacts {
   readonly pythonPackages: readonly PythonPackage[] | undefined;
   readonly onnxRuntime: readonly OnnxRuntimeFacts[] | undefined;
   readonly store: StoreFacts | undefined;
+  readonly remote: RemoteFacts | null | undefined;
   readonly failures: readonly Finding[];
 }
 
@@ -84,6 +95,7 @@ const topics = {
   pythonPackages: 'tensorrt',
   onnxRuntime: 'onnxruntime',
   store: 'store',
+  remote: 'store',
 } as const satisfies Record<keyof DoctorProbes, Finding['topic']>;
 
 /** Asks every probe, all at once but for toolchains, which depend on the GPUs. A probe that takes longer than `timeoutMs` is abandoned. */
@@ -105,7 +117,7 @@ export async function collectFacts(
     }
   };
   const gpus = ask('gpus', () => probes.gpus());
-  const [machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime, store] =
+  const [machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime, store, remote] =
     await Promise.all([
       ask('machine', () => probes.machine()),
       ask('tools', () => probes.tools()),
@@ -115,9 +127,10 @@ export async function collectFacts(
       ask('pythonPackages', () => probes.pythonPackages()),
       ask('onnxRuntime', () => probes.onnxRuntime()),
       ask('store', () => probes.store()),
+      ask('remote', () => probes.remote(signal)),
     ]);
-  const found = { machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime, store };
-  return { ...found, gpus: await gpus, failures };
+  const found = { machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime };
+  return { ...found, store, remote, gpus: await gpus, failures };
 }
 
 function within<T>(timeoutMs: number, signal: AbortSignal, work: () => Promise<T>): Promise<T> {

@@ -4,11 +4,14 @@ import { dirname, join } from 'node:path';
 import { addonPath } from '../../base/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import { storeFolder } from '../../engines/store/local.js';
+import { openRemoteStore } from '../../engines/store/open-stores.js';
+import { unusedEndpoint } from '../../engines/store/remote/address.js';
+import { TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
-import type { DoctorProbes, MachineFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
+import type { DoctorProbes, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { driverInChild, lookForGpus } from './gpu.js';
 import { lookForOnnxRuntimes } from './onnxruntime.js';
 import { listToolchains } from './toolchain-list.js';
@@ -34,6 +37,7 @@ export function machineProbes(host: Host, cacheDir: string | undefined): DoctorP
     pythonPackages: async () => pythonPackages(host),
     onnxRuntime: () => lookForOnnxRuntimes(host),
     store: async () => lookAtStore(storeFolder(cacheDir, environment)),
+    remote: (signal) => lookAtRemote(environment, signal),
   };
 }
 
@@ -88,6 +92,29 @@ export function lookAtStore(folder: string): StoreFacts {
     bytes: stored.bytes,
     freeBytes: bavail * bsize,
   };
+}
+
+/** An identity that no engine has. */
+const NO_IDENTITY = '0'.repeat(64);
+
+/** The remote store of the environment, and whether it answers a request for an engine. */
+export async function lookAtRemote(
+  environment: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+): Promise<RemoteFacts | null> {
+  const unused = unusedEndpoint(environment);
+  if (unused !== null) return { place: environment.ARTIFACTS_ENDPOINT ?? '', failure: unused, remedy: null };
+  let place = environment.ARTIFACTS_BUCKET ?? '';
+  try {
+    const store = await openRemoteStore(undefined, environment);
+    if (store === null) return null;
+    place = store.place;
+    await store.get(NO_IDENTITY, signal).finally(() => store.close());
+    return { place, failure: null, remedy: null };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    return { place, failure: error.message, remedy: error.remedy ?? null };
+  }
 }
 
 function nearestExisting(folder: string): string {

@@ -3,7 +3,7 @@ import { ExitCode } from '../../errors.js';
 import { collectFacts, type DoctorFacts, type DoctorProbes } from './doctor-facts.js';
 import { type Finding, findingSchema } from './finding.js';
 import { judgeGpu } from './judge-gpu.js';
-import { judgeMachine, judgeStore } from './judge-machine.js';
+import { judgeMachine, judgeRemote, judgeStore } from './judge-machine.js';
 import { judgeToolchains } from './judge-toolchains.js';
 import { judgeVersions } from './judge-versions.js';
 import { judgeOnnxRuntime, onnxRuntimeSchema } from './onnxruntime.js';
@@ -40,6 +40,10 @@ export const doctorSchema = z.object({
       freeBytes: z.number(),
     })
     .nullable(),
+  /** The remote store that the environment names, and why it cannot be used; null where it names none. */
+  remote: z
+    .object({ place: z.string(), failure: z.string().nullable(), remedy: z.string().nullable() })
+    .nullable(),
   /** Where each GPU architecture stands with TensorRT. */
   support: z.array(supportRowSchema),
 });
@@ -69,6 +73,7 @@ export async function examine(
     trtexecs: (facts.trtexecs ?? []).map((each) => ({ ...each })),
     onnxRuntime: [...(facts.onnxRuntime ?? [])],
     store: facts.store === undefined ? null : { ...facts.store },
+    remote: facts.remote == null ? null : { ...facts.remote },
     support: [...supportTable(gpus.map(({ computeCapability }) => computeCapability))],
   };
 }
@@ -82,6 +87,7 @@ export function judge(facts: DoctorFacts): readonly Finding[] {
     ...judgeVersions(facts),
     ...judgeOnnxRuntime(facts.onnxRuntime),
     ...judgeStore(facts.store),
+    ...judgeRemote(facts.remote),
     ...facts.failures,
   ];
 }

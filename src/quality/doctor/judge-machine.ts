@@ -1,5 +1,5 @@
 import { addonRemedy } from '../../base/addon.js';
-import type { DoctorFacts, MachineFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
+import type { DoctorFacts, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 
 const NODE_MINIMUM = [20, 19] as const;
@@ -103,4 +103,13 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
       'Free disk space: trtforge cache clear removes engines that are no longer needed.',
     ),
   ];
+}
+
+/** Builds go on without a remote store, so one that cannot be used is a warning. */
+export function judgeRemote(facts: RemoteFacts | null | undefined): readonly Finding[] {
+  if (facts == null) return [];
+  const { place, failure, remedy } = facts;
+  return failure === null
+    ? [store.ok('remote', `${place}: answers`)]
+    : [store.warning('remote', failure, remedy ?? undefined)];
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { deathOf } from '../../../src/base/process/supervise.js';
 import { startSupervised } from '../../../src/base/process/supervised-session.js';
 import type { WorkEvent } from '../../../src/events.js';
 
@@ -71,6 +72,15 @@ describe('a child process that answers many requests', () => {
     await expect(session.request('crash')).rejects.toThrow(death);
     await expect(session.request([1])).rejects.toThrow(death);
     await session.close();
+  });
+
+  it('leaves Ctrl-C, which the whole group gets, to its parent', async () => {
+    const session = start();
+    const pid = Number(await session.request('pid'));
+    process.kill(pid, 'SIGINT');
+    expect(await session.request([3])).toBe(3);
+    await session.close();
+    expect(deathOf('adding up', [], null, 'SIGINT').code).toBe('TF_CANCELLED');
   });
 
   it('tells of a death that a request meets on its way', async () => {

@@ -144,6 +144,26 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     expect(out.trimEnd().split('\n').at(-1)).toContain(remote.ARTIFACTS_ENDPOINT);
   });
 
+  test('an endpoint without a bucket is a warning, and a reason of the dry run', async () => {
+    const line = ['build', model, '--profile', 'x:3x64', '--target', 'tensorrt-rtx:sm_89', '--json'];
+    const asked = async (...words: readonly string[]) =>
+      (
+        await runLine([...line, ...words], {
+          ...environment,
+          ARTIFACTS_ENDPOINT: 'http://127.0.0.1:1',
+          XDG_CACHE_HOME: join(root, 'other'),
+        })
+      ).json();
+    const about = [expect.stringContaining('ARTIFACTS_BUCKET')];
+    expect(buildResultSchema.parse(await asked()).warnings).toEqual(about);
+    expect(buildResultSchema.parse(await asked('--remote', 'none')).warnings).toEqual([]);
+    expect(await asked('--dry-run', '--force-rebuild')).toMatchObject({
+      resolved: {
+        why: expect.arrayContaining([expect.objectContaining({ from: 'remote', reason: about[0] })]),
+      },
+    });
+  });
+
   test('two that start together build one engine, and later ones find it', async () => {
     const args = [main, 'build', model, ...ask, '--json'];
     const started = [1, 2].map(() => promisify(execFile)(process.execPath, args, { env: environment }));

@@ -306,6 +306,8 @@ test.each([
   [`\${A:=$(touch x)}`, `'\${A:=$(touch x)}'`],
   [`\${a[$(touch x)]}`, `'\${a[$(touch x)]}'`],
   ['$A$((a[$(touch x)]))', "'$A$((a[$(touch x)]))'"],
+  ['-o', ' ./-o'],
+  ['--plugin=x.so', ' ./--plugin=x.so'],
 ])('%s is written as %s: nothing in the line runs', async (word, written) => {
   const { lines } = await migrated('trtexec', `--onnx=${word}`, '--saveEngine=m.plan');
   expect(lines[0]?.command).toContain(written);

@@ -77,3 +77,14 @@ describe.each<[string, (engine: string) => readonly string[]]>([
     expect(readdirSync(at('tmp')).filter((each) => each.startsWith('trtforge-plan-'))).toEqual([]);
   });
 });
+
+const images = join(import.meta.dirname, '../../fixtures/images');
+
+test.each<[string, (engine: string) => readonly string[]]>([
+  ['eval embeddings', (engine) => [engine, '--against', engine, '--images', images]],
+  ['eval classify', (engine) => [engine, '--images', images, '--truth', at('truth.tsv')]],
+])('%s loads no engine that is unsigned', async (name, words) => {
+  writeFileSync(at('truth.tsv'), 'rgb.png\t1\n');
+  const line = [...name.split(' '), ...words(at('unsigned.engine'))];
+  expect(await trtforge(line)).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });
+});

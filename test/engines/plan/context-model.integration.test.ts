@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { toBinary } from '@bufbuild/protobuf';
@@ -93,6 +93,20 @@ describe('a model that wraps an engine', () => {
     expect(codeOf(() => stripForeignHeader(path, join(folder, 'no.plan')))).toBe('TF_USAGE');
     const { json } = await trtforge(['engine', 'inspect', path, '--json']);
     expect(json()).toMatchObject({ file: named, planBytes: plan.length });
+  });
+
+  it('names no plan through a link that leaves its folder, and one through a link that stays', () => {
+    const outside = mkdtempSync(join(tmpdir(), 'trtforge-outside-'));
+    writeFileSync(join(outside, 'plan.engine'), plan);
+    writeFileSync(join(folder, 'inside.engine'), plan);
+    symlinkSync(join(outside, 'plan.engine'), join(folder, 'leaving.engine'));
+    symlinkSync('inside.engine', join(folder, 'staying.engine'));
+    const codeOfLink = (name: string) => codeOf(() => readPlanHeader(file(dumped(name, { embedMode: 0 }))));
+    expect([codeOfLink('leaving.engine'), codeOfLink('staying.engine')]).toEqual([
+      'TF_PLAN_INVALID',
+      undefined,
+    ]);
+    rmSync(outside, { recursive: true });
   });
 
   it.each([

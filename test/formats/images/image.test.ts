@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import sharp from 'sharp';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readImage } from '../../../src/formats/images/image.js';
-import { resizeBilinear, roundHalfEven } from '../../../src/formats/images/resize.js';
+import { resizeAntialiased, resizeBilinear, roundHalfEven } from '../../../src/formats/images/resize.js';
 import { codeOfWork } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 
@@ -19,7 +19,7 @@ interface Pixels {
 const expected = Object.entries(
   JSON.parse(readFileSync(join(fixtures, 'images.json'), 'utf8')) as Record<
     string,
-    Pixels & { readonly resized: readonly Pixels[] }
+    Pixels & { readonly resized: readonly Pixels[]; readonly antialiased: Pixels }
   >,
 );
 const unpack = ({ pixels }: Pixels) => new Uint8Array(inflateSync(Buffer.from(pixels, 'base64')));
@@ -28,7 +28,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const codeOf = (path: string) => codeOfWork(readImage(path));
 
-describe.each(expected)('%s', (name, { width, height, resized, ...rest }) => {
+describe.each(expected)('%s', (name, { width, height, resized, antialiased, ...rest }) => {
   it('has the pixels that OpenCV reads', async () => {
     const image = await readImage(join(fixtures, name));
     expect([image.width, image.height]).toEqual([width, height]);
@@ -45,6 +45,18 @@ describe.each(expected)('%s', (name, { width, height, resized, ...rest }) => {
       expect(Math.max(...differences)).toBeLessThanOrEqual(1);
       expect(differences.filter((each) => each > 0).length).toBeLessThan(0.02 * rgb.length);
     }
+  });
+
+  it("is shrunk within one level of Pillow's bilinear", async () => {
+    const { rgb } = resizeAntialiased(
+      await readImage(join(fixtures, name)),
+      antialiased.width,
+      antialiased.height,
+    );
+    const wanted = unpack(antialiased);
+    expect(rgb.length).toBe(wanted.length);
+    // Versions of Pillow differ in which axis they resize first.
+    expect(Math.max(...rgb.map((level, at) => Math.abs(level - wanted[at]!)))).toBeLessThanOrEqual(1);
   });
 });
 

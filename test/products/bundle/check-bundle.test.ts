@@ -87,6 +87,24 @@ describe('a bundle', () => {
     );
   });
 
+  test.each<[string, unknown]>([
+    ['a number', 'audio_signal: [B, 128, T]'],
+    ['another word', 'audio_signal: [B, D, T]'],
+    ['words that are known of no axis', 'audio_signal: [X, D, L]'],
+    ['no name', '[B, n_mels, T]'],
+    ['parentheses', 'audio_signal: (B, 128, T)'],
+    ['prose', 'features, batch first'],
+    ['an object', { audio_signal: ['B', 128, 'T'] }],
+    ['a list', ['B', 'n_mels', 'T']],
+    ['nothing', undefined],
+  ])('whose contract has %s for the mel bins contradicts another number of them', (_, layout) => {
+    const contract = { ...fields.tensor_layout_contract, encoder_input: layout };
+    const found = (mels: number) =>
+      checkBundle(meta({ tensor_layout_contract: contract, features: { n_mels: mels } }), bundle());
+    expect(found(80).mismatches).toMatchObject([{ component: 'encoder', tensor: 'audio_signal' }]);
+    expect(found(128).mismatches).toEqual([]);
+  });
+
   const wrong: [string, ReturnType<typeof meta>, Component[], RegExp][] = [
     [
       'mel bins',

@@ -1,11 +1,13 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor.js';
 import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
-import { lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
+import { lookAtRemote, lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
 import { lookForOnnxRuntimes } from '../../../src/quality/doctor/onnxruntime.js';
 import { thisMachine } from '../../../src/tensorrt/toolchain/find.js';
@@ -379,6 +381,50 @@ describe('the store on the disk', () => {
     chmodSync(folder, 0o555);
     expect(lookAtStore(folder).isWritable).toBe(false);
     chmodSync(folder, 0o755);
+  });
+});
+
+describe('the remote store of the environment', () => {
+  const keys = { ARTIFACTS_ACCESS_KEY: 'a', ARTIFACTS_SECRET_KEY: 'b' };
+  const paths: string[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? '');
+    const missing = request.url?.startsWith('/team/') ? 'NoSuchKey' : 'NoSuchBucket';
+    response.writeHead(404, { 'content-type': 'application/xml' });
+    response.end(`<Error><Code>${missing}</Code></Error>`);
+  });
+  let url = '';
+  beforeAll(async () => {
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => server.close());
+
+  it('answers, by path where the variables of AWS name the server', async () => {
+    for (const name of ['ARTIFACTS_ENDPOINT', 'AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL']) {
+      paths.length = 0;
+      const facts = await lookAtRemote({ [name]: url, ARTIFACTS_BUCKET: 'team', ...keys }, never);
+      expect(facts).toEqual({ place: `${url}/team/engines`, failure: null, remedy: null });
+      expect(paths).toEqual([expect.stringMatching(/^\/team\/engines\//)]);
+    }
+  });
+
+  it.each<[string, () => NodeJS.ProcessEnv]>([
+    ['has no such bucket', () => ({ ARTIFACTS_ENDPOINT: url, ARTIFACTS_BUCKET: 'other' })],
+    ['does not listen', () => ({ AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1', ARTIFACTS_BUCKET: 'team' })],
+    ['is at a path', () => ({ AWS_ENDPOINT_URL_S3: `${url}/minio`, ARTIFACTS_BUCKET: 'team' })],
+    ['has no bucket', () => ({ ARTIFACTS_ENDPOINT: url })],
+  ])('that %s is a warning', async (_, environment) => {
+    const remote = await lookAtRemote({ ...environment(), ...keys }, never);
+    const { findings, exitCode } = await examine(probesOf(facts({ remote })), never);
+    expect(exitCode).toBe(0);
+    expect(findings.filter(({ id }) => id === 'store.remote')).toMatchObject([
+      { severity: 'warning', what: remote?.failure },
+    ]);
+  });
+
+  it('is none where nothing names one', async () => {
+    expect(await lookAtRemote({ AWS_ENDPOINT_URL_S3: url }, never)).toBeNull();
   });
 });
 

@@ -111,6 +111,7 @@ export function facts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
       bytes: 5 * 2 ** 30,
       freeBytes: 100 * 2 ** 30,
     },
+    remote: null,
     failures: [],
     ...changes,
   };
@@ -130,5 +131,6 @@ export function probesOf(known: DoctorFacts): DoctorProbes {
     pythonPackages: () => answer(known.pythonPackages),
     onnxRuntime: () => answer(known.onnxRuntime),
     store: () => answer(known.store),
+    remote: () => answer(known.remote),
   };
 }

@@ -28,7 +28,7 @@ const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
 /**
  * The remote store of a URI and the environment; null where neither names one.
- * URIs: `s3://bucket/prefix` and `minio://bucket/prefix` (endpoint from `ARTIFACTS_ENDPOINT`), `minio://host:9000/bucket/prefix`,
+ * URIs: `s3://bucket/prefix` and `minio://bucket/prefix` (endpoint from `ARTIFACTS_ENDPOINT`, `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL`), `minio://host:9000/bucket/prefix`,
  * `http(s)://host:9000/bucket/prefix`. Without a prefix engines lie under `engines/`.
  * Without a URI the environment decides: `ARTIFACTS_BUCKET`, `_ENDPOINT`, `_REGION`, `_ACCESS_KEY`, `_SECRET_KEY`, `_USE_SSL`.
  * Throws TF_REMOTE_ADDRESS_INVALID.
@@ -40,14 +40,24 @@ export function remoteAddress(
   const place = uri === undefined ? placeOfEnvironment(environment) : placeOfUri(uri);
   if (place === null) return null;
   if (!BUCKET.test(place.bucket)) throw invalid(`${quoted(place.bucket)} is not a bucket name`);
+  const { ARTIFACTS_REGION, AWS_REGION, AWS_DEFAULT_REGION } = environment;
+  const own = place.endpoint ?? endpointOf(environment);
+  const ofAws = own === null ? awsEndpointOf(environment) : null;
   return {
-    endpoint: place.endpoint ?? endpointOf(environment),
-    region: environment.ARTIFACTS_REGION || null,
+    endpoint: own ?? ofAws,
+    // Where AWS' variables name the server, they name its region too.
+    region: ARTIFACTS_REGION || (ofAws && (AWS_REGION || AWS_DEFAULT_REGION)) || null,
     bucket: place.bucket,
     prefix: checkedPrefix(place.prefix),
     credentials: credentialsOf(environment),
   };
 }
+
+/** Why no remote store is used although the environment names a server; null where it names none, or a bucket. */
+export const unusedEndpoint = ({ ARTIFACTS_ENDPOINT, ARTIFACTS_BUCKET }: NodeJS.ProcessEnv): string | null =>
+  ARTIFACTS_ENDPOINT && !ARTIFACTS_BUCKET
+    ? 'ARTIFACTS_ENDPOINT is set and ARTIFACTS_BUCKET is not: no remote store is used. Set ARTIFACTS_BUCKET, or --remote none.'
+    : null;
 
 /** For people and logs: where it is, never who asks. */
 export const formatAddress = ({ endpoint, bucket, prefix }: RemoteAddress): string =>
@@ -99,11 +109,21 @@ function endpointOf({ ARTIFACTS_ENDPOINT, ARTIFACTS_USE_SSL }: NodeJS.ProcessEnv
   return checkedEndpoint(withScheme);
 }
 
+/** The variables of AWS' own tools, which the SDK would read itself, but with the bucket in the name of the host. */
+function awsEndpointOf(environment: NodeJS.ProcessEnv): string | null {
+  const { AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_IGNORE_CONFIGURED_ENDPOINT_URLS } = environment;
+  const endpoint = AWS_ENDPOINT_URL_S3 || AWS_ENDPOINT_URL;
+  return !endpoint || AWS_IGNORE_CONFIGURED_ENDPOINT_URLS === 'true' ? null : checkedEndpoint(endpoint);
+}
+
 function checkedEndpoint(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
-  if (url === null || url.hostname === '' || !['', '/'].includes(url.pathname)) {
+  if (url === null || url.hostname === '' || !/^https?:$/.test(url.protocol))
     throw invalid(`${quoted(text)} is not an endpoint such as http://minio:9000`);
-  }
+  if (!['', '/'].includes(url.pathname))
+    throw invalid(
+      `${quoted(text)} has a path, which the signatures of S3 do not allow; serve S3 on a port or host of its own`,
+    );
   return url.origin;
 }
 

@@ -47,7 +47,7 @@ const rules: readonly Rule[] = [
     explanation: {
       code: 'TF_REMOTE_DAMAGED',
       why: 'the answer is larger than any of its kind',
-      remedy: 'Check that ARTIFACTS_ENDPOINT is an S3 server.',
+      remedy: 'Check that the endpoint is an S3 server.',
       passing: false,
     },
   },
@@ -145,7 +145,8 @@ const rules: readonly Rule[] = [
     explanation: {
       code: 'TF_REMOTE_UNREACHABLE',
       why: 'the name of the server cannot be resolved',
-      remedy: "Check ARTIFACTS_ENDPOINT and the machine's DNS.",
+      remedy:
+        "Check the endpoint (--remote, ARTIFACTS_ENDPOINT or AWS_ENDPOINT_URL_S3) and the machine's DNS.",
       passing: false,
     },
   },
@@ -154,7 +155,8 @@ const rules: readonly Rule[] = [
     explanation: {
       code: 'TF_REMOTE_UNREACHABLE',
       why: 'nothing listens there',
-      remedy: 'Check the port of ARTIFACTS_ENDPOINT and that the server runs.',
+      remedy:
+        'Check the port of the endpoint (--remote, ARTIFACTS_ENDPOINT or AWS_ENDPOINT_URL_S3), and that the server runs.',
       passing: true,
     },
   },

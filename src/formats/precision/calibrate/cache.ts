@@ -5,7 +5,7 @@ import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
 import { CALIBRATION_REVISION } from './method.js';
 import type { CalibratedRanges, TensorRange } from './ranges.js';
-import { parseTable, tableText } from './table.js';
+import { assertEntries, parseTable, tableText } from './table.js';
 
 /** What ranges are of: they are used again only where all of it is the same. */
 export interface CalibrationIdentity {
@@ -82,6 +82,7 @@ export function readCalibration(path: string, wanted: Partial<CalibrationIdentit
           'Pass another --calibration-cache: JSON that trtforge wrote, a table of TensorRT, or calibration.cache of ONNX Runtime (not calibration.json).',
       },
     );
+  assertEntries(path, Object.keys((content as { ranges?: object }).ranges ?? {}).length);
   const parsed = cacheSchema.safeParse(content);
   if (!parsed.success) throw invalid(faultText(parsed.error));
   const { identity } = parsed.data;

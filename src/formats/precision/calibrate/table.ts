@@ -3,6 +3,8 @@ import type { CalibratedRanges, TensorRange } from './ranges.js';
 
 /** Codes of INT8 on one side of zero: a table has the size of one. */
 const CODES = 127;
+/** As many as a model has tensors. */
+const MOST_ENTRIES = 500_000;
 /** A version whose tables every TensorRT with calibrators knows by its form; those read only their own number, which users write over it. */
 const VERSION = 8602;
 
@@ -12,10 +14,13 @@ const VERSION = 8602;
  * are taken as symmetric. Throws TF_CALIBRATION_INVALID with the line.
  */
 export function parseTable(path: string, text: string): CalibratedRanges {
-  const lines = text.split('\n').map((line) => line.replace(/\r$/, ''));
+  // With a first line, and nothing after the last line end.
+  const lines = text.split('\n', MOST_ENTRIES + 3);
+  assertEntries(path, lines.length - 2);
   const isTensorRt = /^TRT-\d+-\w+/.test(lines[0] ?? '');
   const ranges = new Map<string, TensorRange>();
-  for (const [index, line] of lines.entries()) {
+  for (const [index, whole] of lines.entries()) {
+    const line = whole.replace(/\r$/, '');
     if (line.trim() === '' || (isTensorRt && index === 0)) continue;
     const entry = isTensorRt ? tensorRtEntry(line) : ortEntry(line);
     if (entry === undefined || !(Number.isFinite(entry.amax) && entry.amax >= 0) || entry.name === '')
@@ -34,6 +39,15 @@ export function parseTable(path: string, text: string): CalibratedRanges {
   }
   if (ranges.size > 0) return ranges;
   throw new TrtforgeError('TF_CALIBRATION_INVALID', `${path} has no entry of a calibration table.`);
+}
+
+/** Throws TF_CALIBRATION_INVALID for more tensors than a model may have. */
+export function assertEntries(path: string, count: number): void {
+  if (count <= MOST_ENTRIES) return;
+  throw new TrtforgeError(
+    'TF_CALIBRATION_INVALID',
+    `${path} has ranges of more than ${MOST_ENTRIES} tensors.`,
+  );
 }
 
 function tensorRtEntry(line: string): { name: string; amax: number } | undefined {

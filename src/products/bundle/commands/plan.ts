@@ -12,6 +12,7 @@ export function bundleSteps({
   timingCache,
   unusedTimingCache,
   notDecoded,
+  warnings,
 }: BundlePlan): Plan {
   const { stage, check, outdir } = request;
   const made = components.flatMap(({ name, onnx, engine }): readonly PlanStep[] => [
@@ -22,6 +23,7 @@ export function bundleSteps({
       ? [step('write', enginePath(request, name), { detail: 'with its passport' })]
       : []),
   ]);
+  const decided = components.map(({ name, engine }) => [name, resolvedOf(engine.decided)] as const);
   const isBuilt = made.some(({ does }) => does === 'build');
   return {
     steps: [
@@ -44,9 +46,11 @@ export function bundleSteps({
     resolved: {
       meta: request.meta,
       outdir,
-      components: Object.fromEntries(
-        components.map(({ name, engine }) => [name, resolvedOf(engine.decided)]),
+      profiles: Object.fromEntries(
+        decided.map(([name, { profiles }]) => [name, profiles ?? 'the fixed shapes of the model']),
       ),
+      components: Object.fromEntries(decided),
+      ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     },
   };
 }

@@ -1,21 +1,11 @@
 import { plural } from '../../../base/text/quantity.js';
-import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/build-plan.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
-import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
-import { engineRequest } from '../builder.js';
 import type { StreamsResult } from '../result.js';
-import {
-  deepstreamLibraries,
-  requestedBuild,
-  requireGpu,
-  type SetupContext,
-  type StreamsSetup,
-  streamsEffects,
-} from '../setup.js';
-import type { DecidedSizing } from '../sizing.js';
-import { decideStreams, planStreams, type StreamsPlan, streams } from '../streams.js';
+import { deepstreamLibraries, requireGpu, streamsEffects, whyNoGpu } from '../setup.js';
+import { decideStreams, planStreams, streams } from '../streams.js';
 import { type SizeOptionValues, sizeOptions, streamsRequest, streamsSetup } from './options.js';
+import { streamsSteps } from './plan.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model, best in models/NAME/model/' }],
@@ -28,19 +18,23 @@ export const command = defineCommand({
   schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
     const { plan, effects } = decided(model, options, context);
+    requireGpu(options.device);
     return streams(plan, { ...effects, deepstreamLibraries: await deepstreamLibraries() });
   }),
   plan: async ([model = ''], options, context) => {
     const { plan, setup, effects } = decided(model, options, context);
-    return streamsSteps(plan, setup, await decideStreams(plan, effects), context);
+    // Which engines would be taken depends on the GPU; what is built first does not.
+    const missing = whyNoGpu(options.device);
+    const builder = { find: async () => null, build: (batch: number) => effects.builder.build(batch) };
+    const sizing = await decideStreams(plan, missing === null ? effects : { ...effects, builder });
+    return streamsSteps(plan, setup, sizing, missing, context);
   },
   render: renderStreams,
 });
 
-/** Everything before the first build. Throws what `planStreams` and `requireGpu` throw. */
+/** Everything before the first build. Throws what `planStreams` throws. */
 function decided(model: string, options: SizeOptionValues, context: CommandContext) {
   const plan = planStreams(streamsRequest(model, options));
-  requireGpu(options.device);
   const { build, ...rest } = streamsSetup(model, options);
   const setup = { ...rest, build: { ...build, verbose: context.verbose ?? false } };
   return { plan, setup, effects: streamsEffects(plan, setup, context) };
@@ -72,53 +66,4 @@ export function renderStreams(streams: StreamsResult, output: TextOutput): void 
   if (streams.data !== null) output.line(`  written: ${streams.data}`);
   for (const note of streams.notes) output.line(dim(`  ${note}`));
   for (const warning of streams.warnings) output.line(`${yellow('warning')} ${warning}`);
-}
-
-/** What is taken over, what is due, and what then depends on the measured rates. */
-async function streamsSteps(
-  { request, names, paths, inputs }: StreamsPlan,
-  setup: StreamsSetup,
-  { engines, baseline, due }: DecidedSizing,
-  context: SetupContext,
-): Promise<Plan> {
-  const measured = [baseline, ...engines.map(({ peak }) => peak)].flatMap((each) => each ?? []);
-  const steps: PlanStep[] = [
-    ...engines.map(({ engine }) => step('take', engine.path, { detail: 'of an earlier run' })),
-    ...measured.map(({ log }) => step('take', log, { detail: 'of an earlier run' })),
-  ];
-  let resolved: Plan['resolved'] = {};
-  const { warmUpMs, durationMs } = setup.mode;
-  for (const each of due) {
-    if (each.do === 'build') {
-      const { environment = process.env } = context;
-      const engine = { requested: requestedBuild(setup), inputs, paths, environment };
-      const requested = await engineRequest(engine, each.maxBatch);
-      const build = await decidedBuild(requested, context);
-      resolved = resolvedOf(build);
-      steps.push(
-        ...engineSteps(build),
-        step('write', paths.engine(each.maxBatch), { detail: 'with its passport' }),
-      );
-    } else if (each.do === 'measure') {
-      const detail = `batch ${each.batch} with ${setup.meter}`;
-      steps.push(step('measure', paths.log(each.batch), { detail, ms: warmUpMs + durationMs }));
-    }
-  }
-  const { fps, maxBatchLimit } = request.limits;
-  const last = due.at(-1);
-  const stop = last?.do === 'stop' ? last.text : null;
-  return {
-    steps: [
-      ...steps,
-      step('build', 'engines of twice the batch', {
-        detail: `and measure them, up to batch ${maxBatchLimit}, while more streams of ${Math.min(...fps)} fps fit than the batch`,
-        skipped: stop,
-      }),
-      ...(request.sensitivity
-        ? [step('measure', 'the batches 8 below and 8 above the number of streams')]
-        : []),
-      step('write', paths.data),
-    ],
-    resolved: { ...resolved, name: names.modelName, model: request.model, input: inputs.image },
-  };
 }

@@ -18,7 +18,7 @@ export interface ClassifierRequest extends ImageRequest, LabelRequest {
   readonly allowMissing?: number | undefined;
 }
 
-const TASK = { id: 'classify', revision: 1 } as const;
+const TASK = { id: 'classify', revision: 2 } as const;
 const MOST_CONFUSIONS = 50;
 
 interface Labelled {

@@ -215,7 +215,14 @@ async function contextOf(
 }
 
 /** Defaults of `eval detector`. */
-const detection = { conf: 0.001, iou: 0.7, maxDet: 300, preNmsTopk: 30_000, agnosticNms: false };
+const detection = {
+  conf: 0.001,
+  iou: 0.7,
+  maxDet: 300,
+  preNmsTopk: 30_000,
+  agnosticNms: false,
+  multiLabel: false,
+};
 
 function parseBudget(value: string): Budget {
   const [, number = '', unit = ''] = /^([0-9.]+)\s*(db)?$/i.exec(value.trim()) ?? [];

@@ -61,6 +61,11 @@ export const detectionOptions = {
     flags: '--agnostic-nms',
     describe: 'boxes of different classes suppress one another, too',
   }),
+  multiLabel: flag({
+    flags: '--multi-label',
+    describe:
+      "each class of a box above --conf counts, not its best class alone: the rule of Ultralytics' val",
+  }),
 };
 
 export const command = defineCommand({

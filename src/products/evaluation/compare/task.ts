@@ -185,10 +185,10 @@ type Settings = TaskRequest & { readonly preprocess: string; readonly imgsz: num
 
 /** What decides figures or times besides the model, the back end and the data. */
 const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
-  const { conf, iou, maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency } = rest;
+  const { conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } = rest;
   return {
     ...{ preprocess, imgsz, maxImages, allowMissing, conf, iou },
-    ...{ maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency },
+    ...{ maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency },
   };
 };
 

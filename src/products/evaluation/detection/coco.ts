@@ -5,6 +5,7 @@ import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { type Detections, readDetections } from './detections.js';
 import { type DetectionTruth, digestOfTruth, readInstances } from './instances.js';
+import type { Box } from './record.js';
 import type { CocoResult } from './result.js';
 import { scoreDetections } from './score.js';
 
@@ -70,7 +71,20 @@ export function scoredResult(
 }
 
 /** What is odd about the whole: an image without detections is valid, but many of them are a run that was cut short. */
-function addCounts({ images, annotations }: DetectionTruth, { image }: Detections, findings: Findings): void {
+function addCounts(
+  { images, sizes, annotations }: DetectionTruth,
+  { image, box }: Detections,
+  findings: Findings,
+): void {
+  const places = annotations.map((each) => each.image);
+  addCornerFinding('annotations', places, (at) => annotations[at]!.box, sizes, findings);
+  addCornerFinding(
+    'detections',
+    image,
+    (at) => box.slice(4 * at, 4 * at + 4) as unknown as Box,
+    sizes,
+    findings,
+  );
   const detected = new Set(image);
   const annotated = new Set(annotations.filter(({ isCrowd }) => !isCrowd).map((each) => each.image));
   if (annotated.size === 0) findings.add('no-truth', `${images.length} images`);
@@ -78,6 +92,41 @@ function addCounts({ images, annotations }: DetectionTruth, { image }: Detection
   else
     for (const index of annotated)
       if (!detected.has(index)) findings.add('image-without-detections', `image ${images[index]}`);
+}
+
+/** An image of one or two boxes has no size of its own that corners could be held against. */
+const FEWEST_FOR_SIZE = 3;
+
+/**
+ * Corners are in order and inside of their image, and read as left, top, width and height most of them leave it. The size of an image is the stated one, or
+ * the smallest that holds its boxes as corners.
+ */
+function addCornerFinding(
+  list: 'annotations' | 'detections',
+  images: readonly number[],
+  boxAt: (at: number) => Box,
+  sizes: DetectionTruth['sizes'],
+  findings: Findings,
+): void {
+  const extents = new Map<number, { width: number; height: number; count: number }>();
+  images.forEach((image, at) => {
+    const [, , right, bottom] = boxAt(at);
+    const { width = 0, height = 0, count = 0 } = extents.get(image) ?? {};
+    extents.set(image, { width: Math.max(width, right), height: Math.max(height, bottom), count: count + 1 });
+  });
+  let [looked, corners, leaving] = [0, 0, 0];
+  images.forEach((image, at) => {
+    const { width, height, count } = extents.get(image)!;
+    const size = sizes[image] ?? (count < FEWEST_FOR_SIZE ? null : ([width, height] as const));
+    if (size === null) return;
+    const [left, top, third, fourth] = boxAt(at);
+    looked++;
+    // A pixel is what rounding moves a side.
+    if (left <= third && top <= fourth && third <= size[0] + 1 && fourth <= size[1] + 1) corners++;
+    if (left + third > size[0] + 1 || top + fourth > size[1] + 1) leaving++;
+  });
+  if (leaving > 0 && corners >= 0.99 * looked && leaving >= looked / 3)
+    findings.add('boxes-like-corners', `${list}: ${leaving} of ${looked} leave their image`);
 }
 
 /** One id a line; `#` begins a comment. */

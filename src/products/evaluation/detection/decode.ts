@@ -15,7 +15,7 @@ export interface Candidates {
 const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
 
 /**
- * Boxes of one image with the score of their best class, above the confidence. Throws TF_EVAL_HEAD where the outputs are not those of the head that was
+ * Boxes of one image with the score of their best class, or of each class (`multiLabel`), above the confidence. Throws TF_EVAL_HEAD where the outputs are not those of the head that was
  * recognised, as for scores beyond 1 where probabilities were seen before, and for scores and boxes that are not finite numbers.
  */
 export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Candidates {
@@ -64,37 +64,46 @@ interface Scored {
   readonly category: number;
 }
 
-/** What one row is taken for: its best class, or, of queries with independent classes, each of them (the best 300 of all decide, as RT-DETR does it). */
+/** What one row is taken for: its best class, or each (`multiLabel`; queries with independent classes, where the best 300 of all decide, as in RT-DETR). */
 function scoresOf(rows: Rows, row: number, head: Head, options: DecodeOptions): readonly Scored[] {
   if (head.kind === 'end-to-end') return [{ score: rows.at(row, 4), category: rows.at(row, 5) }];
   const hasBackground = head.kind === 'detr' && rows.channels > options.classes;
-  if (head.kind !== 'detr' || hasBackground) return [bestClass(rows, row, head, options)];
-  const probability = head.scores === 'logits' ? sigmoid : (value: number) => value;
+  const takesEach = head.kind === 'detr' ? !hasBackground : options.multiLabel;
+  if (!takesEach) {
+    const category = bestClass(rows, row, head, options);
+    return [{ score: scoreOf(rows, row, category, head, options), category }];
+  }
   return Array.from({ length: options.classes }, (_, category) => ({
-    score: probability(rows.at(row, category)),
+    score: scoreOf(rows, row, category, head, options),
     category,
   }));
 }
 
-function bestClass(rows: Rows, row: number, head: Head, { classes }: DecodeOptions): Scored {
+/** The first class that is not a number, else that of the highest value. */
+function bestClass(rows: Rows, row: number, head: Head, { classes }: DecodeOptions): number {
   const start = firstScore(head);
-  let [best, category] = [Number.NEGATIVE_INFINITY, 0];
+  let category = 0;
   for (let at = 0; at < classes; at++) {
     const value = rows.at(row, start + at);
-    if (Number.isNaN(value)) return { score: Number.NaN, category: at };
-    if (value > best) [best, category] = [value, at];
+    if (Number.isNaN(value)) return at;
+    if (value > rows.at(row, start + category)) category = at;
   }
-  let score = best;
-  if (head.scores === 'logits') score = sigmoid(best);
-  else if (head.scores === 'softmax') score = softmaxShare(rows, row, best, classes);
-  else if (best > 1 + 1e-3)
+  return category;
+}
+
+function scoreOf(rows: Rows, row: number, category: number, head: Head, { classes }: DecodeOptions): number {
+  const value = rows.at(row, firstScore(head) + category);
+  let score = value;
+  if (head.scores === 'logits') score = sigmoid(value);
+  else if (head.scores === 'softmax') score = softmaxShare(rows, row, value, classes);
+  else if (value > 1 + 1e-3)
     throw mismatch(
-      `A class score is ${best}, but those of the first image were probabilities.`,
+      `A class score is ${value}, but those of the first image were probabilities.`,
       'Evaluate images with something on them first, or export the model with its sigmoid.',
     );
   if (head.kind === 'objectness')
     score *= head.scores === 'logits' ? sigmoid(rows.at(row, 4)) : rows.at(row, 4);
-  return { score, category };
+  return score;
 }
 
 /** Of the best class among all and the background, which is the last channel. */

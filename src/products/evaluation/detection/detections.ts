@@ -12,6 +12,9 @@ export interface Detections {
   readonly box: readonly number[];
 }
 
+/** 1,600 an image of COCO's validation set; each takes about 150 bytes. */
+const MOST_DETECTIONS = 8_000_000;
+
 /**
  * Reads a COCO results file: a list of `image_id`, `category_id`, `bbox`, `score`. Detections of images that are not to be scored are left out, those of
  * unknown categories too, as a finding. Throws as `readInstances` does.
@@ -48,6 +51,10 @@ export async function readDetections(
   const records = await readDocument(path, context);
   if (!Array.isArray(records))
     throw new TrtforgeError('TF_EVAL_DATA', `${path} is not a COCO results file: it is not a list.`);
+  if (records.length > MOST_DETECTIONS)
+    throw new TrtforgeError('TF_EVAL_DATA', `${path} has more than ${MOST_DETECTIONS} detections.`, {
+      remedy: 'Keep the 100 best of each image and category: no other counts.',
+    });
   for (const [index, record] of records.entries())
     take(new CocoRecord(record, 'detections', index, findings));
   findings.throwErrors(path);

@@ -37,6 +37,7 @@ export const detectorRunSchema = z.object({
     maxDet: z.number(),
     preNmsTopk: z.number(),
     agnosticNms: z.boolean(),
+    multiLabel: z.boolean(),
   }),
   warmupRuns: z.number(),
   skipLatency: z.number(),

@@ -27,6 +27,7 @@ export interface DetectorRequest extends ImageRequest, LabelRequest {
   readonly maxDet: number;
   readonly preNmsTopk: number;
   readonly agnosticNms: boolean;
+  readonly multiLabel: boolean;
 }
 
 /** A detector with the images to run and the category of each label, before anything is opened. */
@@ -74,6 +75,7 @@ export async function detect(
       width: preprocessing.width,
       height: preprocessing.height,
       confidence: request.conf,
+      multiLabel: request.multiLabel,
     };
     const decoder = new Decoder(options);
     const ran = await runImages(
@@ -128,7 +130,8 @@ export async function detect(
       );
     return { ran, head, imgsz: [preprocessing.width, preprocessing.height] as [number, number] };
   });
-  const { preprocess, conf, iou, maxDet, preNmsTopk, agnosticNms, warmupRuns, skipLatency } = request;
+  const { preprocess, conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } =
+    request;
   const { ran, head, imgsz } = result;
   return {
     detections,
@@ -137,7 +140,7 @@ export async function detect(
       candidate,
       head: { ...head, boxes: { ...head.boxes, alsoFits: [...head.boxes.alsoFits] } },
       labels: { count: labels.names.length, from: labels.from },
-      settings: { preprocess, imgsz, conf, iou, maxDet, preNmsTopk, agnosticNms },
+      settings: { preprocess, imgsz, conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel },
       warmupRuns,
       skipLatency,
       ...ran,

@@ -24,6 +24,8 @@ export interface DecodeOptions {
   readonly height: number;
   /** Candidates of this score or less are dropped. */
   readonly confidence: number;
+  /** Each class of a box above the confidence is a candidate, not its best class alone; for heads that need suppression. */
+  readonly multiLabel: boolean;
 }
 
 /** Bins of a distance. */
@@ -165,7 +167,7 @@ type Pair = readonly [boxes: Output, scores: Output];
 
 function findDetr(
   outputs: NamedTensors,
-  canvas: Omit<DecodeOptions, 'confidence'>,
+  canvas: Pick<DecodeOptions, 'classes' | 'width' | 'height'>,
   known: Head | undefined,
 ): Found | undefined {
   const [one, other, ...more] = [...outputs];
@@ -215,7 +217,10 @@ function knownPair(pairs: readonly Pair[], known: Head | undefined): Pair | unde
 const SCORES = /logit|score|class|cls|prob|conf/i;
 
 /** The pair whose boxes have a form of boxes, and whose scores are no pixels. Throws TF_EVAL_HEAD where both or none do. */
-function pairByValues(pairs: readonly Pair[], canvas: Omit<DecodeOptions, 'confidence'>): Pair {
+function pairByValues(
+  pairs: readonly Pair[],
+  canvas: Pick<DecodeOptions, 'classes' | 'width' | 'height'>,
+): Pair {
   const found = pairs.filter(([[boxesName, boxes], [scoresName, scores]]) => {
     const evidence = new BoxEvidence({ layout: 'centre-size', scale: 'normalised' }, canvas);
     evidence.add(new Rows(boxes, boxesName, 2).values);

@@ -52,6 +52,8 @@ export interface ReadingContext {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** More than COCO's training set has (860,001); each takes about 1.1 kB. */
+const MOST_ANNOTATIONS = 1_000_000;
 /** The curves of each category take 32 kB. */
 const MOST_CATEGORIES = 20_000;
 
@@ -93,6 +95,10 @@ export async function readInstances(
       'TF_EVAL_DATA',
       `${path} is not a file of COCO instances: it has no list "${missing.join('", "')}".`,
     );
+  if (lists.some(({ name, elements }) => name === 'annotations' && elements!.length > MOST_ANNOTATIONS))
+    throw new TrtforgeError('TF_EVAL_DATA', `${path} has more than ${MOST_ANNOTATIONS} annotations.`, {
+      remedy: 'Evaluate it in parts.',
+    });
   for (const { name, take, elements } of lists)
     elements?.forEach((element, index) => {
       take(raw, new CocoRecord(element, name, index, findings), findings);
@@ -150,14 +156,14 @@ function takeCategory({ categories }: RawInstances, record: CocoRecord, findings
 
 function takeAnnotation({ annotations }: RawInstances, record: CocoRecord, findings: Findings): void {
   const id = record.id('id');
-  const annotation = {
-    imageId: record.id('image_id'),
-    categoryId: record.id('category_id'),
-    box: record.box(),
-    area: record.number('area'),
-    isCrowd: record.bit('iscrowd'),
-  };
+  const [imageId, categoryId, box] = [record.id('image_id'), record.id('category_id'), record.box()];
+  const hasArea = record.has('area');
+  const area = hasArea ? record.number('area') : box[2] * box[3];
+  const hasCrowd = record.has('iscrowd');
+  const annotation = { imageId, categoryId, box, area, isCrowd: hasCrowd && record.bit('iscrowd') };
   if (!record.isValid) return;
+  if (!hasArea) findings.add('computed-area', record.place);
+  if (!hasCrowd) findings.add('assumed-no-crowd', record.place);
   if (annotations.has(id)) findings.add('duplicate-annotation-id', `${record.place}.id is ${id}`);
   annotations.set(id, annotation);
 }

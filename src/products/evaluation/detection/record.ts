@@ -53,6 +53,10 @@ export class CocoRecord {
     return false;
   }
 
+  has(field: string): boolean {
+    return this.#values[field] !== undefined;
+  }
+
   text(field: string): string | null {
     const value = this.#values[field];
     return typeof value === 'string' ? value : null;
@@ -88,4 +92,6 @@ export class CocoRecord {
 const isCoordinate = (value: unknown): boolean => typeof value === 'number' && Math.abs(value) < 1e100;
 
 const why = (value: unknown, expected: string): string =>
-  value === undefined ? 'is missing' : `is not ${expected}`;
+  value === undefined
+    ? 'is missing'
+    : `is not ${expected}${typeof value === 'string' ? `, but the text "${value.slice(0, 20)}"` : ''}`;

@@ -22,7 +22,7 @@ export interface EmbeddingsRequest extends ImageRequest {
   readonly maxImages?: number | undefined;
 }
 
-const TASK = { id: 'embeddings', revision: 1 } as const;
+const TASK = { id: 'embeddings', revision: 2 } as const;
 /** Below it two networks do not agree at all: rounding never does that. */
 const UNRELATED = 0.5;
 /** Of a length from 1, for a vector that the network normalised. */

@@ -42,8 +42,26 @@ describeWith('toolchain', 'the plan of a bundle', () => {
       'predictor',
       'joint',
     ]);
-    const { components } = resolved as { components: Record<string, { identity: string }> };
+    const { components, profiles } = resolved as Record<
+      'components' | 'profiles',
+      Record<string, { identity: string }>
+    >;
     expect(new Set(Object.values(components).map(({ identity }) => identity)).size).toBe(3);
+    expect(profiles).toEqual({
+      encoder: expect.stringMatching(/:\d+x\d+x\d+\/\d+x\d+x\d+\//),
+      predictor: expect.any(String),
+      joint: expect.any(String),
+    });
+  });
+
+  test('prints the profiles, and what is not checked', async () => {
+    const other = mkdtempSync(join(folder, 'unchecked-'));
+    const unchecked = await writeBundle(other);
+    changeMeta(unchecked, { features: {} });
+    const line = ['bundle', 'build', unchecked, ...options, '--dry-run'];
+    const { out } = await trtforge(line, environment);
+    expect(out).toMatch(/^encoder profiles +\S+:\d/m);
+    expect(out).toMatch(/warning.*mel bins/);
   });
 
   test('and the run warn of a timing cache that tensorrt-rtx does not use', async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
+import { planSchema } from '../../../../src/cli/printed-schemas.js';
 import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
 import { writePictureModel } from '../../../fakes/deepstream.js';
 import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
@@ -54,14 +55,6 @@ describe('trtforge deepstream size rejects before any work', () => {
     ],
     ['a name that leads elsewhere', ['@', '--name', '../../x'], 2, 'TF_USAGE', /"\.\.\/\.\.\/x" cannot be/],
     ['a misspelt option', ['@', '--time-limt', '5'], 2, 'TF_USAGE', /time-limt/],
-    ['a machine without GPU', ['@'], 3, 'TF_GPU_UNAVAILABLE', /needs an NVIDIA GPU/],
-    [
-      'a machine without GPU, trtexec or not',
-      ['@', '--with', 'trtexec'],
-      3,
-      'TF_GPU_UNAVAILABLE',
-      /needs an NVIDIA GPU/,
-    ],
   ])('%s', async (_what, words, exitCode, code, message) => {
     const line = ['size', ...words.map((word) => (word === '@' ? model : word)), '--json'];
     for (const args of [line, [...line, '--dry-run']]) {
@@ -75,6 +68,21 @@ describe('trtforge deepstream size rejects before any work', () => {
     }
     expect(existsSync(join(root, 'models/net/benchmarks'))).toBe(false);
   });
+
+  test.each([[], ['--with', 'trtexec']])(
+    'a machine without GPU, which plans all the same %j',
+    async (...words) => {
+      const line = ['size', model, '--json', '--max-batch', '4', ...words];
+      const { exitCode, json } = await streams(...line);
+      expect([exitCode, json()]).toMatchObject([3, { error: { code: 'TF_GPU_UNAVAILABLE' } }]);
+      const { steps, resolved } = planSchema.loose().parse((await streams(...line, '--dry-run')).json());
+      expect(steps.map(({ does }) => does)).toEqual(['build', 'measure', 'measure', 'build', 'write']);
+      expect(steps.every(({ skipped }) => /GPU/.test(skipped ?? ''))).toBe(true);
+      expect(steps[0]).toMatchObject({ what: expect.stringMatching(/net_dynamic_b4\.engine$/) });
+      expect(resolved).toMatchObject({ name: 'net', input: expect.any(String), height: 64, width: 64 });
+      expect(existsSync(join(root, 'models/net/benchmarks'))).toBe(false);
+    },
+  );
 });
 
 describe('trtforge deepstream repair needs no GPU', () => {

@@ -44,9 +44,13 @@ const withDetection = (change: object) => ({
 
 describe('records that pycocotools crashes on or scores in silence are errors', () => {
   test.each<[string, { readonly instances: unknown; readonly detections: unknown }, string, string]>([
-    ['no iscrowd', withAnnotation({ iscrowd: undefined }), 'bad-record', 'annotations[0].iscrowd is missing'],
     ['iscrowd 2', withAnnotation({ iscrowd: 2 }), 'bad-record', 'annotations[0].iscrowd is not 0 or 1'],
-    ['no area', withAnnotation({ area: undefined }), 'bad-record', 'annotations[0].area is missing'],
+    [
+      'an area of text',
+      withAnnotation({ area: '9' }),
+      'bad-record',
+      'annotations[0].area is not a finite number, but the text "9"',
+    ],
     ['no id', withAnnotation({ id: undefined }), 'bad-record', 'annotations[0].id is missing'],
     [
       'a box of three',
@@ -70,7 +74,7 @@ describe('records that pycocotools crashes on or scores in silence are errors', 
       'an image id of text',
       withDetection({ image_id: '1' }),
       'bad-record',
-      'detections[0].image_id is not a whole number',
+      'detections[0].image_id is not a whole number, but the text "1"',
     ],
     [
       'an image id beyond 2^53',
@@ -83,7 +87,7 @@ describe('records that pycocotools crashes on or scores in silence are errors', 
       'a score of text',
       withDetection({ score: '0.5' }),
       'bad-record',
-      'detections[0].score is not a finite number',
+      'detections[0].score is not a finite number, but the text "0.5"',
     ],
     [
       'an empty box',
@@ -206,6 +210,54 @@ describe('what is odd is scored as pycocotools scores it, and counted', () => {
   test('images with annotations and without detections, where others have some', async () => {
     const data = dataOf([{ bbox: BOX }, { bbox: BOX, image_id: 2 }], [{ bbox: BOX }]);
     expect(warnings(await evaluate(data))).toEqual([['image-without-detections', 1, 'image 2']]);
+  });
+
+  test('annotations without area and iscrowd are scored as with those of their boxes', async () => {
+    const result = await evaluate(withAnnotation({ area: undefined, iscrowd: undefined }));
+    const whole = await evaluate(withAnnotation({ area: BOX[2] * BOX[3], iscrowd: 0 }));
+    expect(warnings(result)).toEqual([
+      ['computed-area', 1, 'annotations[0]'],
+      ['assumed-no-crowd', 1, 'annotations[0]'],
+    ]);
+    expect([result.stats, result.dataDigest]).toEqual([whole.stats, whole.dataDigest]);
+  });
+
+  describe('boxes that look like corners are named', () => {
+    const boxes: (typeof BOX)[] = [
+      [300, 200, 100, 80],
+      [20, 30, 50, 40],
+      [400, 300, 200, 100],
+      [250, 10, 150, 60],
+    ];
+    const corners = boxes.map(([x, y, w, h]): typeof BOX => [x, y, x + w, y + h]);
+    const set = (annotations: typeof boxes, detections: typeof boxes, size: object) => {
+      const data = dataOf(
+        annotations.map((bbox) => ({ bbox })),
+        detections.map((bbox) => ({ bbox })),
+      );
+      const images = data.instances.images.map((image) => ({ ...image, ...size }));
+      return evaluate({ ...data, instances: { ...data.instances, images } });
+    };
+    const listsOf = async (...data: Parameters<typeof set>) =>
+      (await set(...data)).warnings
+        .filter(({ kind }) => kind === 'boxes-like-corners')
+        .map(({ count, examples }) => [count, ...examples.map((example) => example.split(':')[0])]);
+
+    test.each([
+      ['of a stated size', { width: 640, height: 480 }],
+      ['of no stated size', {}],
+    ])('in images %s', async (_, size) => {
+      expect(await listsOf(boxes, corners, size)).toEqual([[1, 'detections']]);
+      expect(await listsOf(corners, boxes, size)).toEqual([[1, 'annotations']]);
+      expect(await listsOf(corners, corners, size)).toEqual([[2, 'annotations', 'detections']]);
+      expect(await listsOf(boxes, boxes, size)).toEqual([]);
+    });
+
+    test('and one large object in the middle is not', async () => {
+      const large: typeof boxes = [[100, 100, 440, 280]];
+      expect(await listsOf(large, large, { width: 640, height: 480 })).toEqual([]);
+      expect(await listsOf(large, large, {})).toEqual([]);
+    });
   });
 
   test('detections beyond 100 of an image and category count in no figure', async () => {

@@ -112,6 +112,7 @@ export const cellSettings = {
   maxDet: 300,
   preNmsTopk: 30_000,
   agnosticNms: false,
+  multiLabel: false,
   warmupRuns: 1,
   skipLatency: 0,
   open: {},

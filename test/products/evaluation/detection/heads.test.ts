@@ -7,7 +7,13 @@ import { type DecodeOptions, recogniseHead } from '../../../../src/products/eval
 import { codeOf } from '../../../support/refusal.js';
 
 const CLASSES = 3;
-const options: DecodeOptions = { classes: CLASSES, width: 64, height: 64, confidence: 0.1 };
+const options: DecodeOptions = {
+  classes: CLASSES,
+  width: 64,
+  height: 64,
+  confidence: 0.1,
+  multiLabel: false,
+};
 /** Anchors of 64x64 at strides 8, 16 and 32. */
 const ANCHORS = 64 + 16 + 4;
 
@@ -55,6 +61,19 @@ describe('[1,4+C,N]', () => {
     const { head, ...found } = decoded(output(7, ANCHORS, boxes(0.75, 0.01), order));
     expect(head).toMatchObject({ kind: 'boxes', scores: 'probabilities', needsNms: true });
     expect(found).toEqual({ boxes: [[16, 28, 24, 32]], scores: [0.75], categories: [2] });
+  });
+
+  it('multi-label has each class above the confidence, by itself', () => {
+    const both = (anchor: number, channel: number) =>
+      anchor === 7 && channel === 5 ? 0.5 : boxes(0.75, 0.01)(anchor, channel);
+    const { found } = decodedAll([output(7, ANCHORS, both)], { ...options, multiLabel: true });
+    expect(found.map(({ score, category }) => [[...score], [...category]])).toEqual([
+      [
+        [0.5, 0.75],
+        [1, 2],
+      ],
+    ]);
+    expect(decoded(output(7, ANCHORS, both)).categories).toEqual([2]);
   });
 
   it('logits get their sigmoid', () => {

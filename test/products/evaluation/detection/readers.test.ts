@@ -108,6 +108,13 @@ describe('damaged files are scored or rejected', () => {
       instances: fileOf({ images, categories: [{ id: 1 }], annotations: many }),
       detections: fileOf(detections),
     });
+    const tooMany = evaluateCoco({
+      instances: fileOf(
+        `{"images":[{"id":1}],"categories":[{"id":1}],"annotations":[${Array.from({ length: 1_000_001 }, (_, id) => `{"id":${id},"image_id":1,"category_id":1,"bbox":[0,0,9,9]}`).join()}]}`,
+      ),
+      detections: fileOf([]),
+    });
+    await expect(tooMany).rejects.toMatchObject({ code: 'TF_EVAL_DATA' });
     expect(stats[8]).toBeCloseTo(100 / 30_000, 9);
     const categories = Array.from({ length: 100_000 }, (_, id) => ({ id }));
     const evaluation = evaluateCoco({
