@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { longName } from '../../src/cli/option.js';
-import { everyVerb, trtforge } from '../support/trtforge.js';
+import { everyVerb, program, trtforge } from '../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const verbs = await everyVerb();
@@ -42,11 +42,10 @@ describe.each(verbs)('trtforge $path', ({ path, command }) => {
     if (first !== undefined) expect(out).toMatch(new RegExp(`^ +${first.name} `, 'm'));
   });
 
-  test('as a process: a wrong option is exit code 2, and one JSON object', () => {
-    const args = [main, ...path.split(' '), '--no-such-option', '--json'];
-    const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
-    expect(status).toBe(2);
-    expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 2, error: { code: 'TF_USAGE' } });
+  test('a wrong option is exit code 2, and one JSON object', async () => {
+    const { exitCode, json } = await trtforge([...path.split(' '), '--no-such-option', '--json']);
+    expect(exitCode).toBe(2);
+    expect(json()).toMatchObject({ ok: false, exitCode: 2, error: { code: 'TF_USAGE' } });
   });
 
   test('shows at most 30 options, each with a name of its own and a description in lower case', () => {
@@ -57,4 +56,11 @@ describe.each(verbs)('trtforge $path', ({ path, command }) => {
     // Names keep their capitals: TensorRT, YAML, MODEL_NAME.
     expect(described.filter((text) => /^(?:\p{Lu}\p{Ll}*|\P{L}*)\s/u.test(text))).toEqual([]);
   });
+});
+
+test.each(program.products)('the process runs the verbs of $name too', ({ verbs: [first] }) => {
+  const args = [main, ...(first?.path ?? '').split(' '), '--no-such-option', '--json'];
+  const { status, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect(status).toBe(2);
+  expect(JSON.parse(stdout)).toMatchObject({ ok: false, exitCode: 2, error: { code: 'TF_USAGE' } });
 });
