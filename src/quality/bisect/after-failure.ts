@@ -21,9 +21,7 @@ import { withNodeNames } from './units.js';
 
 /** A search after a failure tries at most so many conversions, and ends after the limit. */
 const MOST_TRIALS = 16;
-const LIMIT_MS = 60_000;
-/** A verification that took longer leaves no time for trials. */
-const LONGEST_MS = LIMIT_MS / 4;
+const LIMIT_MS = 15_000;
 
 /** A comparison that failed in its numbers. */
 export interface FailedComparison {
@@ -66,7 +64,7 @@ export async function afterFailure(
   const bisect = bisectLine(asked, conversion);
   const { precision, options } = conversion;
   const isModel = precision !== null && !isEngineFile(request.candidate);
-  if (!isModel || ms > LONGEST_MS) return bisect === null ? undefined : { ...noRepair, bisect };
+  if (!isModel || ms > LIMIT_MS) return bisect === null ? undefined : { ...noRepair, bisect };
   const typed = hasTypedInput(candidate) ? convertedTypes(options) : options;
   return { ...(await search(failed, { precision, options: typed }, context)), bisect };
 }
