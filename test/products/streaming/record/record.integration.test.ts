@@ -143,9 +143,7 @@ describe('recording a reference', () => {
       request({ file: await encoderModel({ drop: 10 }), output: join(folder, 'bad') }),
     );
     expect(result.violations).toMatchObject([
-      { tensor: 'cache_last_channel_len_out', chunk: 0, found: '[-6] where at least 0 was promised' },
-      { tensor: 'cache_last_channel_len_out' },
-      { kind: 'bounded-by-capacity' },
+      { tensor: 'cache_last_channel_len_out', chunk: 0, kind: 'bounded-by-capacity' },
     ]);
     const lengths = (await chunksOf(result.output)).map(
       ({ outputs }) => numbersOf(outputs.get('cache_last_channel_len_out')!)[0],
