@@ -214,6 +214,7 @@ describe('what is no command or too much', () => {
     [['export', 'model=m.onnx', 'format=engine', 'half=True'], ['build m.onnx -o m.engine --precision fp16']],
     [['profile', 'm.onnx'], ['bench model m.onnx']],
     [['predict', 'm.engine'], ['run m.engine --inputs random']],
+    [['predict', 'model=m.engine', 'imgsz=640'], ['run m.engine --inputs random']],
   ])('%j is answered with the line', async (args, lines) => {
     const { exitCode, json } = await trtforge([...args, '--json']);
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);

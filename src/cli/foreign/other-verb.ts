@@ -46,7 +46,7 @@ async function linesFor(
   const [first = '', ...rest] = args;
   const [verb, ...more] = (Object.hasOwn(theirs, first) ? theirs[first] : undefined) ?? [];
   const line = [
-    ...(verb !== undefined && rest.some((word) => /^(?:model|source|data)=/.test(word)) ? ['yolo'] : []),
+    ...(first === 'export' && rest.some((word) => word.startsWith('model=')) ? ['yolo'] : []),
     ...(/^--(?:onnx|loadEngine)\b/.test(first) ? ['trtexec'] : []),
     ...args,
   ];
@@ -57,7 +57,11 @@ async function linesFor(
   }
   if (verb === undefined) return [];
   const path = verb === 'bench' && rest.some((word) => word.endsWith('.onnx')) ? 'bench model' : verb;
-  return [await withOwnFlags([...path.split(' '), ...rest, ...more], path, products)];
+  // Of `predict model=m.onnx source=0` the model is what has a place here.
+  const own = rest.flatMap(
+    (word) => /^model=(.+)/.exec(word)?.slice(1) ?? (/^\w+=/.test(word) ? [] : [word]),
+  );
+  return [await withOwnFlags([...path.split(' '), ...own, ...more], path, products)];
 }
 
 /** The line with a profile where its model leaves dimensions open and nothing sets them. */
