@@ -186,6 +186,7 @@ export type { ConvertContext, ConvertOptions } from './formats/precision/convert
 export type { Calibration, ValueRange } from './formats/precision/options.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export { type TypedTensor, tensor } from './formats/tensor/typed-tensor.js';
+export type { ElementArray, ElementArrays } from './formats/tensor/values.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
 export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
 export type { BenchResult } from './quality/bench/result.js';

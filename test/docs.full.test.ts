@@ -20,7 +20,6 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** What the pages take for granted. */
 const GIVEN = `
-declare const tensor: import('trtforge').Tensor;
 declare const pixels: Float32Array;
 declare const chunks: readonly Float32Array[];
 declare function use(result: unknown): void;

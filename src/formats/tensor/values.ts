@@ -12,7 +12,7 @@ import {
 } from './low-precision.js';
 import type { Tensor } from './tensor.js';
 
-interface ElementArrays {
+export interface ElementArrays {
   readonly float32: Float32Array;
   readonly float64: Float64Array;
   readonly int8: Int8Array;

@@ -87,13 +87,16 @@ const topK =
     graph.output('values', 'float32', null);
   };
 
-async function build(path: string, profiles: readonly string[] = []) {
+async function build(path: string, profiles: readonly string[] = [], dims: Record<string, string> = {}) {
   const warnings: string[] = [];
   const emit = (event: WorkEvent) => {
     if (event.type === 'log' && event.source === 'trtforge' && event.severity === 'warning')
       warnings.push(event.message);
   };
-  const prepared = await resolveBuild({ model: path, target: 'tensorrt-rtx:sm_89', profiles }, { emit });
+  const prepared = await resolveBuild(
+    { model: path, target: 'tensorrt-rtx:sm_89', profiles, dims },
+    { emit },
+  );
   const outcome = await buildPlan(
     prepared,
     { modelPath: path, planPath: join(folder, 'plan') },
@@ -122,9 +125,18 @@ describeWith('toolchain', 'a suggested profile builds as it is printed', () => {
     expect(error.code).toBe('TF_PROFILE_MISSING');
     const suggestion = String(error.details?.suggestion);
     for (const part of parts) expect(suggestion).toContain(part);
-    const [, printed] = /--profile '([^']+)'/.exec(error.remedy) ?? [];
-    expect(printed).toBe(suggestion);
     expect((await build(path, [suggestion])).outcome.bytes).toBeGreaterThan(1000);
+    // Dimensions with names are set by them.
+    const named = [...error.remedy.matchAll(/--dim ([^\s=]+)=([\d/]+)/g)].map(([, name, sizes]) => [
+      name,
+      sizes,
+    ]);
+    const [, printed] = /--profile '?([^\s']*[^\s'.])/.exec(error.remedy) ?? [];
+    if (named.length === 0) expect(printed).toBe(suggestion);
+    else {
+      const { profiles } = await build(path, [], Object.fromEntries(named));
+      expect(profiles).toEqual((await build(path, [suggestion])).profiles);
+    }
   });
 
   test('so does the range of values that the refusal of a shape tensor has', async () => {
