@@ -64,7 +64,7 @@ export async function runProgram(
           verb?.path ?? name ?? '',
           program.products,
         );
-    if (verb === undefined && args[0] !== undefined)
+    if (verb === undefined && mayBeForeign(args[0]))
       await (await import('./foreign/other-verb.js')).rejectOtherVerb(args, program.products);
     command = await verb?.load();
     const parser = buildParser({ program, verbs, verb, command, everything, argv, own, signal }, console);
@@ -81,6 +81,10 @@ export async function runProgram(
 /** Whether nothing in the arguments can be of another tool or of an earlier release: a verb without a flag, or no verb. */
 const isAsToday = (verb: Verb | undefined, args: readonly string[]): boolean =>
   verb === undefined ? !isWord(args[0]) : !args.some((arg) => arg.startsWith('-'));
+
+/** Words, and flags of trtexec that begin a line; `--version` and `--help` load no tables. */
+const mayBeForeign = (first: string | undefined): boolean =>
+  isWord(first) || /^--(?:onnx|loadEngine)\b/.test(first ?? '');
 
 /** `help X` is `X --help`; `--help all` shows every option. */
 function helpArgs(argv: readonly string[]): {
