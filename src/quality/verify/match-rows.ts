@@ -11,7 +11,7 @@ const SAME_ROW = 0.1;
 /** Each row is compared with each. */
 const MOST_ROWS = 1024;
 
-/** A candidate's rows in the reference's order; where it has none like a row, the reference's own stands in its place. */
+/** A candidate's rows in the reference's order; where it has none like a row, or a near tie chose that, the reference's own stands in its place. */
 export interface MatchedRows {
   readonly tensors: NamedTensors;
   readonly rows: number;
@@ -46,17 +46,16 @@ export function matchRows(
   for (let first = 0; first < all; first += rows) {
     const free = new Set(Array.from({ length: rows }, (_, row) => first + row));
     for (let row = first; row < first + rows; row++) {
-      const near = nearest(columns, row, free);
-      const isClear = !columns.some((column) => isTie(column, row, first, first + rows - 1, bound));
-      clear += Number(isClear);
-      if (near === undefined) lost += Number(isClear);
-      else free.delete(near);
       // What a near tie chose says nothing about the values of its row.
-      const same = isClear ? near : undefined;
+      const isClear = !columns.some((column) => isTie(column, row, first, first + rows - 1, bound));
+      const near = isClear ? nearest(columns, row, free) : undefined;
+      if (near !== undefined) free.delete(near);
+      clear += Number(isClear);
+      lost += Number(isClear && near === undefined);
       for (const { width, ours, theirs, matched } of columns)
         for (let at = 0; at < width; at++)
           matched[row * width + at] =
-            same === undefined ? theirs[row * width + at]! : ours[same * width + at]!;
+            near === undefined ? theirs[row * width + at]! : ours[near * width + at]!;
     }
   }
   const tensors = new Map(candidate);
