@@ -307,9 +307,7 @@ const parserChecks: readonly ParserCheck[] = [
     operators: 'If',
     by: ALL,
     find: ({ node, inferred }) => {
-      const [then, otherwise] = ['then_branch', 'else_branch'].map((name) =>
-        branchShapes(node, name, inferred),
-      );
+      const [then, otherwise] = branchShapes(node, inferred);
       const index = then?.findIndex((shape, at) => {
         const other = otherwise?.[at];
         return shape !== undefined && other !== undefined && shape.length !== other.length;
@@ -324,9 +322,7 @@ const parserChecks: readonly ParserCheck[] = [
     operators: 'If',
     by: RTX,
     find: ({ node, inferred }) => {
-      const [then, otherwise] = ['then_branch', 'else_branch'].map((name) =>
-        branchShapes(node, name, inferred),
-      );
+      const [then, otherwise] = branchShapes(node, inferred);
       const isOpen = [...(then ?? []), ...(otherwise ?? [])].some((shape) =>
         shape?.some((size) => !isNumber(size)),
       );
@@ -360,19 +356,17 @@ const parserChecks: readonly ParserCheck[] = [
   },
 ];
 
-function branchShapes(
-  node: NodeProto,
-  name: string,
-  { nodes }: ModelShapes,
-): readonly (Shape | undefined)[] | undefined {
-  const graph = attributeOf(node, name)?.g;
-  return graph?.output.map((output) => {
-    const producer = graph.node.find((each) => each.output.includes(output.name));
-    return producer === undefined
-      ? undefined
-      : nodes.get(producer)?.shapes[producer.output.indexOf(output.name)];
+/** Shapes of the outputs of both branches of an If. */
+const branchShapes = (node: NodeProto, { nodes }: ModelShapes) =>
+  ['then_branch', 'else_branch'].map((name): readonly (Shape | undefined)[] | undefined => {
+    const graph = attributeOf(node, name)?.g;
+    return graph?.output.map((output) => {
+      const producer = graph.node.find((each) => each.output.includes(output.name));
+      return producer === undefined
+        ? undefined
+        : nodes.get(producer)?.shapes[producer.output.indexOf(output.name)];
+    });
   });
-}
 
 /** Findings about nodes that a version of TensorRT imports in general and rejects as they are. */
 export function lintParserChecks(types: QuantizedGraph, inferred: ModelShapes, findings: Findings): void {
