@@ -31,7 +31,8 @@ const addedInputs: ReadonlyMap<string, readonly number[]> = new Map(
     RNN: [3],
   }),
 );
-const summing: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Mean', 'Where']);
+export const sums: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Mean']);
+const summing: ReadonlySet<string> = new Set([...sums, 'Where']);
 const limiting: ReadonlySet<string> = new Set(['Max', 'Min', 'Clip']);
 
 /** What an input does to the result: a limit beyond a type's range limits nothing, and an addend below it changes nothing; a factor scales all. */

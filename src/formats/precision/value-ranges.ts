@@ -1,7 +1,8 @@
 import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import type { Masks } from './masks.js';
-import { leavesRange, lookups, movers, weightRole } from './operator-traits.js';
+import { leavesRange, lookups, movers, sums, weightRole } from './operator-traits.js';
+import { comesFromIntegers, isClassOffset, isCounted, isNormOf } from './value-origins.js';
 import type { WeightFacts } from './weight-facts.js';
 
 /**
@@ -114,7 +115,6 @@ function search(flow: Flow, { starts, carries, ends, endsAtOutput, isSource }: S
   return { sizes, found };
 }
 
-const sums = words('Add Sub Sum Mean');
 const averages = words('ReduceMean ReduceSum AveragePool GlobalAveragePool');
 const isSelfProduct = ({ inputs }: Operation): boolean => inputs[0] === inputs[1];
 const least = (read: readonly Reading[]): number => Math.min(...read.map(({ size }) => size));
@@ -281,7 +281,6 @@ function productSearch({ format, weights }: RangeFacts): Search {
 
 /** Bring values of any size back into range, or may. */
 const endings = words('Mul Div Sqrt Log Reciprocal Sigmoid Tanh Softmax LogSoftmax NonMaxSuppression');
-const integers = words('int32 int64 uint32 uint64');
 const integerSums = words('MatMulInteger ConvInteger');
 
 /** Values beyond the format's range: of a constant, of operators that square or add up, of integers, and 1 divided by what is small. */
@@ -358,7 +357,7 @@ const LARGE_STEP = 64;
 /** Sums of products of integers, and integers that are divided or scaled down. */
 function sizeOfCast(operation: Operation, weights: RangeFacts['weights']): number | undefined {
   const [input] = operation.inputs;
-  if (input?.type === undefined || !integers.has(input.type)) return undefined;
+  if (input === undefined || !isCounted(input)) return undefined;
   if (input.producer !== undefined && integerSums.has(operatorName(input.producer))) return 2 ** 31;
   const scales = (operation.outputs[0]?.uses ?? []).some((use) => {
     if (use.kind !== 'input') return false;
@@ -367,60 +366,4 @@ function sizeOfCast(operation: Operation, weights: RangeFacts['weights']): numbe
     return name === 'Div' || (name === 'Mul' && factor !== undefined && factor.facts.maxAbs < 1);
   });
   return scales ? Number.POSITIVE_INFINITY : undefined;
-}
-
-/** Whether a value is made by an operation of a kind, and handed on by others since. */
-function comesFrom(
-  value: Value | undefined,
-  isOrigin: (operation: Operation) => boolean,
-  isStep: (name: string) => boolean,
-): boolean {
-  let level = [value];
-  for (let depth = 0; depth < 8; depth++) {
-    const producers = level.flatMap((one) => one?.producer ?? []);
-    if (producers.some(isOrigin)) return true;
-    const steps = producers.filter((operation) => isStep(operatorName(operation)));
-    level = [...new Set(steps.flatMap(({ inputs }) => inputs.filter((one) => one && !isStored(one))))];
-  }
-  return false;
-}
-
-const isCastOfIntegers = ({ inputs: [input], outputs, node }: Operation): boolean =>
-  node.opType === 'Cast' && isFloat32(outputs[0]) && input?.type !== undefined && integers.has(input.type);
-
-/** Whether a float was cast from integers, perhaps moved since. */
-const comesFromIntegers = (value: Value | undefined): boolean =>
-  comesFrom(value, isCastOfIntegers, (name) => movers.has(name));
-
-const indexSteps = words('Cast Mod Div Sub Add');
-const counting = words('ArgMax ArgMin TopK NonZero NonMaxSuppression');
-const isCount = (operation: Operation): boolean => counting.has(operatorName(operation));
-const isExtent = (operation: Operation): boolean => operatorName(operation) === 'ReduceMax';
-
-/** Classes times a step that is computed, by which the boxes of each are set apart. Integers that nothing counted, times what is no extent, are a mask. */
-function isClassOffset({ inputs }: Operation): boolean {
-  if (inputs.some((value) => value === undefined || isStored(value))) return false;
-  return inputs.some((value, index) => {
-    if (!comesFromIntegers(value)) return false;
-    const isClass = comesFrom(value, isCount, (name) => movers.has(name) || indexSteps.has(name));
-    const step = inputs[1 - index];
-    return (
-      isClass || comesFrom(step, isExtent, (name) => movers.has(name) || sums.has(name) || name === 'Cast')
-    );
-  });
-}
-
-/** Whether a value is a norm of another, reduced from it within a few steps: what is divided by its own norm is at most 1. */
-function isNormOf(value: Value | undefined, origin: Value | undefined): boolean {
-  let level = new Set([value]);
-  let isReduced = false;
-  for (let depth = 0; depth < 10; depth++) {
-    if (isReduced && level.has(origin)) return true;
-    const producers = [...level].flatMap((one) => one?.producer ?? []);
-    isReduced ||= producers.some(({ node }) => node.opType.startsWith('Reduce'));
-    level = new Set(
-      producers.flatMap(({ inputs }) => inputs.filter((one) => one !== undefined && !isStored(one))),
-    );
-  }
-  return false;
 }
