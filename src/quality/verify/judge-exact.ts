@@ -33,12 +33,13 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
   const limits = exactLimitsFor(name, request.precision, request);
   const found = compareSamples(request, limits);
   const { elements, different, largest } = found;
-  const share = (count: number) => (elements === 0 ? 0 : count / elements);
+  const { all: units, off } =
+    limits.asked === null && request.isCount?.() ? countedIn(request) : { all: elements, off: found.outside };
   const statistic = limits.asked === null ? 'share that differs' : 'share outside tolerance';
   const decides = atMost(
     statistic,
-    share(found.outside),
-    mostDiffering(limits, elements) / Math.max(1, elements),
+    off / Math.max(1, units),
+    mostDiffering(limits, units) / Math.max(1, units),
   );
   const planted =
     decides.pass && elements > 0 && all.plant !== false ? acceptedBy(request, limits, found) : [];
@@ -79,6 +80,28 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
       ? []
       : found.failures.map((failure) => ({ ...failure, chunk: chunks[failure.chunk]! })),
   };
+}
+
+/** Of outputs that state how many there are: how many in all, and how many too few or too many. */
+function countedIn({ reference, candidate, name }: JudgeRequest): {
+  readonly all: number;
+  readonly off: number;
+} {
+  const counted = { all: 0, off: 0 };
+  const numbers = (tensor: TensorReader) => {
+    const reader = floatReader(tensor, name);
+    const values = reader.format.make(reader.length);
+    reader.read(0, values);
+    return values;
+  };
+  for (const [at, tensor] of reference.entries()) {
+    const ours = numbers(candidate[at]!);
+    for (const [place, count] of numbers(tensor).entries()) {
+      counted.all += Math.abs(count);
+      counted.off += Math.abs(count - ours[place]!);
+    }
+  }
+  return counted;
 }
 
 /** From this many elements on one may differ where any may: a near tie that falls the other way is no share of few. */

@@ -41,6 +41,7 @@ import {
   WORST_ELEMENTS,
 } from './judged.js';
 import { plantedIn } from './planted.js';
+import { placeOfPeak, probabilitiesOf } from './probabilities.js';
 import { plantedErrors, type VerifiedOutput } from './result.js';
 import { type Limits, limitsFor } from './tolerance.js';
 
@@ -100,7 +101,9 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       }),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    isClose: limits.usual !== null && checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN),
+    isClose:
+      limits.usual !== null &&
+      (criterion.decideAlike() || checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN)),
     failures: bySample.flatMap((own, chunk) => {
       if (own.every(({ pass }) => pass)) return [];
       const isNumber = own.every(({ statistic, pass }) => statistic !== 'non-finite' || pass);
@@ -141,6 +144,7 @@ class Criterion {
   readonly #sums: SliceSums;
   readonly #scales: Float64Array;
   readonly #rms: number;
+  readonly #areShares: boolean;
   /** Of the typical samples, as one. */
   readonly #reference: FloatReader;
 
@@ -157,9 +161,11 @@ class Criterion {
     const typical = this.typical.map((at) => this.samples[at]!);
     const values = typical.map((sample) => ({ shape: sample.shape, values: sample.reference }));
     this.#reference = joinedFloats(values.map((each) => each.values));
-    const { rms, peak, least } = magnitudesOf(this.#reference);
-    this.#rms = rms;
-    const types = { ...request, dtype: candidate[0]?.dtype, areShares: least >= 0 && peak <= 1 };
+    const magnitudes = magnitudesOf(this.#reference);
+    this.#rms = magnitudes.rms;
+    const shares = probabilitiesOf(this.#reference, magnitudes);
+    this.#areShares = shares !== undefined;
+    const types = { ...request, dtype: candidate[0]?.dtype, shares };
     this.limits = limitsFor(name, types, this.#rms, request);
     this.#axis = this.limits.usual === null ? null : slicedAxis(values);
     this.#sums = this.#sumsOf(typical.map((sample) => sample.reference));
@@ -254,6 +260,12 @@ class Criterion {
       const checks = [...this.requested(comparison), ...this.usual(pairs, sums)];
       return checks.every(({ pass }) => pass) ? [{ error, slice: null }] : [];
     });
+  }
+
+  /** Whether all samples have their highest probability in the same place: those of other decisions were not seen. */
+  decideAlike(): boolean {
+    const places = this.typical.map((at) => placeOfPeak(this.samples[at]!.reference));
+    return this.#areShares && places.length > 1 && places.every((place) => place === places[0]);
   }
 
   /** Of the typical samples, with these candidates. */

@@ -62,8 +62,12 @@ export function judgeRuns(
   ) => {
     const { atol = [], rtol = [] } = request;
     const sides = { candidate: ours.map(tensorReader), reference: theirs.map(tensorReader) };
-    const plant = { plant: reaching !== undefined, reachedBy: () => reaching?.(name).inputs ?? [] };
-    return judgeOutput({ name, precision, codes, atol, rtol, ...sides, ...plant, samples });
+    const known = {
+      plant: reaching !== undefined,
+      reachedBy: () => reaching?.(name).inputs ?? [],
+      isCount: () => reaching?.(name).isCount === true,
+    };
+    return judgeOutput({ name, precision, codes, atol, rtol, ...sides, ...known, samples });
   };
   const judged: JudgedOutput[] = [];
   const broken: RunsJudgement['broken'][number][] = [];

@@ -42,6 +42,8 @@ export interface JudgeRequest extends JudgeRules {
   readonly codes?: FormatId;
   /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
   readonly reachedBy?: () => readonly string[];
+  /** Whether an integer states how many of something there are: then each of them counts, not the integer. */
+  readonly isCount?: () => boolean;
   /** False: no planted errors are tried, for callers that only look for failures. */
   readonly plant?: boolean;
 }

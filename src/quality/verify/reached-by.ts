@@ -10,10 +10,14 @@ interface Reached {
   readonly inputs: readonly string[];
   /** Whether its rows are ordered or chosen by values. */
   readonly isOrdered: boolean;
+  /** Whether it states how many values compare as they should. */
+  readonly isCount: boolean;
 }
 
 /** Stands among the inputs for an operator that orders rows. */
 const ORDER = '\0order';
+/** And for a sum of comparisons. */
+const COUNT = '\0count';
 
 /** What reaches each output of a model, looked up when first asked for. Throws what opening the model throws. */
 export function reachingOutputs(path: string): (output: string) => Reached {
@@ -21,12 +25,35 @@ export function reachingOutputs(path: string): (output: string) => Reached {
   return (output) => {
     found ??= read(path);
     const all = found.get(output) ?? [];
-    return { inputs: all.filter((name) => name !== ORDER), isOrdered: all.includes(ORDER) };
+    return {
+      inputs: all.filter((name) => name !== ORDER && name !== COUNT),
+      isOrdered: all.includes(ORDER),
+      isCount: all.includes(COUNT),
+    };
   };
 }
 
 const ordersRows = (name: string): boolean =>
   /(^|::)(TopK|Unique|NonZero|.*(NMS|NonMaxSuppression).*)$/.test(name);
+
+const MOVES = /^(Cast|Identity|Reshape|Squeeze|Unsqueeze|Flatten)$/;
+
+/** What makes a value, what only casts and moves it left out. */
+function originOf(value: Value | undefined): Value | undefined {
+  const { producer } = value ?? {};
+  return producer && MOVES.test(operatorName(producer)) ? originOf(producer.inputs[0]) : value;
+}
+
+/** Whether a value is a sum of booleans, or the first output of a plug-in's NMS. */
+function isCount(value: Value): boolean {
+  const made = originOf(value);
+  const name = made?.producer ? operatorName(made.producer) : '';
+  if (name === 'ReduceSum') {
+    const [summed] = made!.producer!.inputs;
+    return [summed, summed?.producer?.inputs[0]].some((one) => one?.type === 'bool');
+  }
+  return /::.*NMS/.test(name) && made === made!.producer!.outputs[0] && made!.producer!.outputs.length > 3;
+}
 
 function read(path: string): ReadonlyMap<string, readonly string[]> {
   const model = openModel(path);
@@ -50,7 +77,11 @@ function read(path: string): ReadonlyMap<string, readonly string[]> {
       if (union.size > 0) for (const output of operation.outputs) if (output) reached.set(output, union);
     }
     return new Map(
-      root.outputs.flatMap((value) => (value ? [[value.name, [...(reached.get(value) ?? nothing)]]] : [])),
+      root.outputs.flatMap((value) => {
+        if (!value) return [];
+        const all = [...(reached.get(value) ?? nothing)];
+        return [[value.name, isCount(value) ? [...all, COUNT] : all]];
+      }),
     );
   } finally {
     model.close();

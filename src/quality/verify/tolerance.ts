@@ -10,6 +10,7 @@ import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks, USUAL_QUANTILE } from './checks.js';
+import type { Probabilities } from './probabilities.js';
 import type { VerifyPrecision } from './result.js';
 
 /** A tolerance in the units of an output, and where it comes from. */
@@ -71,7 +72,10 @@ const WIDE = 0.1;
 /** The error of non-zeros x 0.7 is 0.3 of the reference's root mean square: no bound is as wide. */
 const MOST_RMS = 0.28;
 
-/** The RMS of errors of which 99 % are within 2 * bound * RMS is 0.78 of the bound; few samples of sharp scores are off by up to 1.1 (measured). */
+/** 99 % of normally distributed errors are within 2.58 times their RMS. */
+const P99_OF_RMS = 2.58;
+
+/** Few samples of sharp scores are off by up to 1.1 of the bound (measured). */
 const RMS_FACTOR = 1.4;
 
 /** A slice is judged to find what is broken, which shows errors of its own size: the far tail of a softmax is off by 5 % in a healthy FP16 model. */
@@ -85,21 +89,25 @@ const ALONE_FACTOR = 3;
 
 /**
  * The usual limits of an output. The bounds are meant as atol = rtol = bound for outputs around 1, so a typical element, of the size of the RMS, may be off by
- * 2 * bound * RMS: 99 % of all elements must be within that; the RMS of the errors of all samples together within 1.4 * bound * RMS, with three standard
+ * 2 * bound * RMS: 99 % of all elements must be within 2.58 * bound * RMS; the RMS of the errors of all samples together within 1.4 * bound * RMS, with three standard
  * errors for few elements; that of a slice within 20 * bound * RMS, and none beyond 0.28 * RMS; that of one sample alone within three times as much; and every error within 4 * bound * peak (the largest magnitude), 2 * peak for quantized formats. Relative to RMS
- * and peak, a bound means the same for probabilities and for pixels. No limit is below what rounding loses near 0.
+ * and peak, a bound means the same for probabilities and for pixels; a probability may be off by what as large an error of its logit does to it. No limit is below what rounding loses near 0.
  */
 export class UsualLimits {
   readonly #bound: number;
   readonly #least: number;
+  readonly #logit: number;
+  readonly #steepness: number;
 
-  constructor(bound: number, least: number) {
+  constructor(bound: number, least: number, { logit, steepness }: Probabilities) {
     this.#bound = bound;
     this.#least = least;
+    this.#logit = logit;
+    this.#steepness = steepness;
   }
 
   p99(rms: number): number {
-    return Math.max(2 * this.#bound * rms, this.#least);
+    return Math.max(P99_OF_RMS * this.#bound * rms, this.#least);
   }
 
   /** Of the errors of so many elements of an output or of a slice of it, whose reference has the given RMS. */
@@ -110,11 +118,19 @@ export class UsualLimits {
     const most = isAlone ? Math.min(ALONE_FACTOR * share, 2 * MOST_RMS) : Math.min(share, MOST_RMS);
     // A score of 0.001 is as good as one of 0.002.
     const least = isSlice && rms <= 1 ? SCORE_SHARE * this.#bound : 0;
-    return Math.max(most * rms, least, this.#least);
+    const ofLogits = isSlice ? 0 : RMS_FACTOR * this.#bound * this.#logit * this.#steepness;
+    return Math.max(
+      most * rms,
+      Math.min((isAlone ? ALONE_FACTOR : 1) * ofLogits, MOST_RMS * rms),
+      least,
+      this.#least,
+    );
   }
 
   max(peak: number): number {
-    return Math.max(outlierShare(this.#bound) * peak, this.#least);
+    // A logit may be off by 8 * bound * the largest one (measured: 7.6 in FP16); around 0 the sigmoid turns an error of e into one of tanh(e / 4).
+    const ofLogits = Math.tanh(2 * this.#bound * this.#logit);
+    return Math.max(outlierShare(this.#bound) * peak, ofLogits, this.#least);
   }
 }
 
@@ -127,8 +143,8 @@ interface ComparedTypes {
   /** The format of the codes that both models have. */
   readonly codes?: FormatId;
   readonly dtype: Dtype | undefined;
-  /** Whether all values of the reference are from 0 to 1. */
-  readonly areShares: boolean;
+  /** Where all values of the reference are from 0 to 1. */
+  readonly shares: Probabilities | undefined;
 }
 
 /**
@@ -137,7 +153,7 @@ interface ComparedTypes {
  */
 export function limitsFor(
   output: string,
-  { precision, codes, dtype, areShares }: ComparedTypes,
+  { precision, codes, dtype, shares }: ComparedTypes,
   rms: number,
   asked: {
     readonly atol: readonly AskedTolerance[];
@@ -163,7 +179,7 @@ export function limitsFor(
   const own = toleranceOf(precision);
   const ofCodes = precision === 'fp32' || codes === undefined ? 0 : CODES_FACTOR * toleranceOf(codes).bound;
   const bound = Math.max(own.bound, ofCodes);
-  const least = Math.max(leastError(precision, dtype), areShares ? LEAST_SHARE * bound : 0);
+  const least = Math.max(leastError(precision, dtype), shares ? LEAST_SHARE * bound : 0);
   const why = [
     `${own.why}; taken relative to the size of this output`,
     ...(bound > own.bound ? [`${bound} as both models have ${codes} codes that fall to a neighbour`] : []),
@@ -172,7 +188,7 @@ export function limitsFor(
   return {
     tolerance: { absolute: Math.max(bound * rms, least), relative: bound, why },
     checks: [],
-    usual: new UsualLimits(bound, least),
+    usual: new UsualLimits(bound, least, shares ?? { logit: 0, steepness: 0 }),
     quantiles: 'all',
   };
 }

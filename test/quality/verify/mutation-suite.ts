@@ -91,7 +91,13 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
         continue;
       }
       await write(candidate);
-      for (const [name, precision] of at.filter(([, of]) => trial.what === 'twin' || effect > visibleAt(of)))
+      // Rows that are never among those kept show no fault on these samples.
+      const isSeen =
+        kind.unordered === undefined ||
+        (await effectOf(await open(reference), await open(candidate), samples, kind)) > 0;
+      const isJudged = ([name, of]: Candidate['at'][number]) =>
+        trial.what === 'twin' || (effect > visibleAt(of) && (isSeen || !isQuantized(name)));
+      for (const [name, precision] of at.filter(isJudged))
         for (const seed of seeds.slice(0, seedsAt(name))) {
           const data = isQuantized(name) ? { files: [heldOut] } : undefined;
           const request = { reference, candidate, precision, seed, data };
