@@ -32,14 +32,19 @@ const options =
   ): string =>
     names;
 
-/** `taken` are its arguments in turn. */
+/** `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
 const lazy = <F extends (...args: never[]) => unknown>(
   load: () => Promise<F>,
   ...taken: readonly Argument[]
 ): Lazy<F> =>
   (async (...args: Parameters<F>) => {
-    const { checkArguments } = await import('./base/text/library-options.js');
+    const [{ checkArguments }, { throwIfCancelled }] = await Promise.all([
+      import('./base/text/library-options.js'),
+      import('./base/process/cancel.js'),
+    ]);
     checkArguments(args, taken, nested);
+    for (const passed of args as readonly { readonly signal?: AbortSignal }[])
+      throwIfCancelled(passed?.signal, 'starting');
     return (await load())(...args);
   }) as Lazy<F>;
 
