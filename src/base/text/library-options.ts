@@ -12,7 +12,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
  */
 const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unknown) => boolean]>> = {
   'a text': [
-    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes contract meta normalizer scores truth labels imagesDir images instances detections imageIds manifest audioRoot data:file packPath profilesFile cacheDir mode:name rule failuresDir decoder referenceDecoder taskOutput',
+    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
   '"automatic"': ['weightBudget', (value) => value === 'automatic'],
@@ -21,24 +21,24 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
     (value) => ['auto', 'always', 'never'].some((when) => when === value),
   ],
   'true or false': [
-    'weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose digest disturb agnosticNms',
+    'weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose',
     (value) => typeof value === 'boolean',
   ],
   false: ['store remote', (value) => value === false],
   null: ['timingCache baseline', (value) => value === null],
   'a list': [
-    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds profileFrom schedule candidates',
+    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds profileFrom',
     Array.isArray,
   ],
   'an object': [
-    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes open openReference',
+    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes',
     isObject,
   ],
   'a Map': ['shapes pluginTypes names', (value) => value instanceof Map],
   'a Set': ['keepOps convertOps', (value) => value instanceof Set],
   'a regular expression': ['nodes weights', (value) => value instanceof RegExp],
   'a function': [
-    'emit build sections now work built knownIssues:load start',
+    'emit build sections now work built knownIssues:load',
     (value) => typeof value === 'function',
   ],
   'an AbortSignal': ['signal', (value) => value instanceof AbortSignal],
@@ -64,13 +64,6 @@ export function checkArguments(
     if (typeof argument === 'string') checkOptions(args[at], argument, { nested, path: '' });
     else checkValue(args[at], readWord(argument.is), { nested, path: '' });
 }
-
-/** The function, which checks its arguments first. */
-export const checked = <F extends (...args: never[]) => unknown>(call: F, ...taken: readonly Argument[]): F =>
-  ((...args: Parameters<F>) => {
-    checkArguments(args, taken);
-    return call(...args);
-  }) as F;
 
 interface Word {
   /** As it stands in the table of kinds: `samples:file`. */

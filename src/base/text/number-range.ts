@@ -72,6 +72,8 @@ export function assertWithin(request: object): void {
   for (const [name, range] of Object.entries(numberRanges)) {
     const value = (request as Readonly<Record<string, unknown>>)[name];
     if (value !== undefined && !isWithin(range, value))
-      throw new TrtforgeError('TF_USAGE', `${name} is ${String(value)}, and must be ${rangeText(range)}.`);
+      throw new TrtforgeError('TF_USAGE', `${name} is ${String(value)}, and must be ${rangeText(range)}.`, {
+        details: { option: name },
+      });
   }
 }
