@@ -125,6 +125,16 @@ test.each<[string, Call, unknown[], string]>([
   await expect(refused()).rejects.toMatchObject({ code: 'TF_USAGE', details: { option } });
 });
 
+test('options inside options are accepted by their names', async () => {
+  const kept = { keepCalls: { count: 1, bytes: 0 }, weightBudget: 'automatic', cudaGraph: 'never' } as const;
+  await expect(openEngineSession('nothing-here.engine', kept)).rejects.not.toMatchObject({
+    code: 'TF_USAGE',
+  });
+  const judged = { ...sides, data: { files: ['x.npz'], imgsz: 64 }, samples: 1 };
+  await expect(verifyModel(judged)).rejects.not.toMatchObject({ code: 'TF_USAGE' });
+  await expect(calibrationOf({ data: ['x.npz'], imgsz: 64 })).resolves.toHaveProperty('digest');
+});
+
 test('what a number may be is the same on the command line and in the library', async () => {
   for (const [line, call] of [
     [['--device', '-1'], () => buildOrLoad({ model, device: -1 } as never, { emit: () => {} })],

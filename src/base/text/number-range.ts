@@ -19,6 +19,7 @@ export const decimal = (from = -Number.MAX_VALUE, to = Number.MAX_VALUE): Number
 export const numberRanges = {
   allowMissing: whole(0),
   batch: whole(1),
+  bytes: whole(0),
   chunks: whole(1, 10_000_000),
   conf: decimal(0, 1),
   contexts: whole(1),
