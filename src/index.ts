@@ -12,6 +12,7 @@
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
+import type { Argument } from './base/text/library-options.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
@@ -19,12 +20,9 @@ export { type ErrorCode, ExitCode, TrtforgeError };
 /** A function whose module is loaded when it is called. */
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
 
-/** The names in a text; `!` is behind those that are needed. */
-type Words<S extends string> = S extends `${infer A} ${infer B}`
-  ? Words<A> | Words<B>
-  : S extends `${infer N}!`
-    ? N
-    : S;
+/** The names in a text; `!` is behind those that are needed, and a kind behind those that are of another in other functions. */
+type Words<S extends string> = S extends `${infer A} ${infer B}` ? Words<A> | Words<B> : Name<S>;
+type Name<S extends string> = S extends `${infer N}!` ? Name<N> : S extends `${infer N}:${string}` ? N : S;
 
 /** All names of the options O, as one text. */
 const options =
@@ -34,27 +32,51 @@ const options =
   ): string =>
     names;
 
-/** With `names`, the argument at `at` has these options; what stands before it is the path of a file. */
+/** `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
 const lazy = <F extends (...args: never[]) => unknown>(
   load: () => Promise<F>,
-  names?: string,
-  at = 0,
+  ...taken: readonly Argument[]
 ): Lazy<F> =>
   (async (...args: Parameters<F>) => {
-    if (names !== undefined) {
-      const { checkLibraryOptions } = await import('./base/text/library-options.js');
-      if (at > 0) checkLibraryOptions({ file: args[0] }, 'file!');
-      checkLibraryOptions(args[at], names);
-    }
+    const [{ checkArguments }, { throwIfCancelled }] = await Promise.all([
+      import('./base/text/library-options.js'),
+      import('./base/process/cancel.js'),
+    ]);
+    checkArguments(args, taken, nested);
+    for (const passed of args as readonly { readonly signal?: AbortSignal }[])
+      throwIfCancelled(passed?.signal, 'starting');
     return (await load())(...args);
   }) as Lazy<F>;
 
 const place = 'provider providerOptions onnxRuntime allowFallback device';
-const load = 'toolchain plugins allowHostCode weightBudget cudaGraph';
+const load = 'toolchain plugins allowHostCode weightBudget';
+const opening = `threads profile ${load} cudaGraph ${place}`;
 const conversion =
   'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
 const build =
   'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild store layers remote maxBytes requireSignature trustKeys signKey';
+const bench =
+  'engine! toolchain device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
+const judging = 'seed samples shapes ranges data atol rtol threads';
+const file = { is: 'file!' };
+const work = 'emit signal';
+const context = `${work} environment`;
+const benchContext = `emit! signal environment trtexecLog`;
+
+/** The names in options that are objects themselves. */
+const nested = {
+  conversion: options<import('./formats/precision/options.js').ConversionOptions>()(conversion),
+  data: options<import('./quality/verify/request.js').SampleData>()('files! preprocess imgsz part profiles'),
+  verify: options<import('./forge/options.js').ComparisonOptions>()(judging),
+  inputs: options<import('./quality/bench/request.js').InputRequest>()('seed! ranges! files!'),
+  mode: options<import('./tensorrt/trtexec/request.js').ModeRequest>()(
+    'transfers! graph! spinWait! streams! warmUpMs! durationMs! iterations! idleMs!',
+  ),
+  'shapes:case': 'kind! batches shapes',
+  'candidate:bench': bench,
+  'reference:bench': bench,
+  keepCalls: 'count bytes',
+};
 
 /** From an ONNX file to a named, checked engine and its report, in a run root. */
 export const forge = lazy(
@@ -62,90 +84,160 @@ export const forge = lazy(
   options<import('./forge/options.js').ForgeOptions>()(
     `${build} runRoot skip verify allowHostCode weightBudget`,
   ),
+  options<import('./forge/options.js').ForgeContext>()(
+    `${context} commandLine profileFrom build machine sections`,
+  ),
 );
 /** Builds an engine, or finds it in the store. */
 export const buildOrLoad = lazy(
   async () => (await import('./engines/store/build-or-load.js')).buildOrLoad,
   options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
+  options<import('./engines/builder/build.js').BuildContext>()(`${context} graceMs build exporter`),
 );
 /** What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings. */
 export const inspectModel = lazy(
   async () => (await import('./formats/onnx/inspect.js')).inspectModel,
+  file,
   options<import('./formats/onnx/inspect.js').InspectOptions>()('shapes nodes weights checkWeights'),
-  1,
+  work,
 );
 /** FP32 ONNX to a strongly typed FP16 or BF16 file. */
 export const convertModel = lazy(
   async () => (await import('./formats/precision/convert.js')).convertModel,
+  file,
+  { is: 'output!' },
   options<import('./formats/precision/convert.js').ConvertOptions>()(`precision! externalData ${conversion}`),
-  2,
+  work,
 );
 /** Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`. */
 export const calibrationOf = lazy(
   async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
   options<import('./engines/calibration/calibration.js').CalibrationRequest>()(
-    `data! method cache part preprocess imgsz ${place}`,
+    `data:files! method cache part preprocess imgsz ${place}`,
   ),
 );
 /** Runs an engine or a model once, on files or random inputs, and keeps its outputs. */
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
   options<import('./engines/run/run-request.js').RunRequest>()(
-    `file! sources! seed output iterations shapes ranges threads profile ${load} ${place}`,
+    `file! sources! seed output iterations shapes ranges ${opening}`,
   ),
+  `${context} backEnds`,
 );
 /** Opens an engine or a model, in a process of its own: what crashes there is an error here. */
 export const openSession = lazy(
   async () => (await import('./engines/runtime/open-session.js')).openSession,
-  options<import('./engines/runtime/back-end.js').OpenOptions>()(`threads profile ${load} ${place}`),
-  1,
+  file,
+  options<import('./engines/runtime/back-end.js').OpenOptions>()(opening),
+  context,
 );
 /** Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. */
 export const openEngineSession = lazy(
   async () => (await import('./engines/runtime/tensorrt/engine-session.js')).openEngineSession,
+  file,
+  options<import('./engines/runtime/tensorrt/engine-interface.js').EngineSessionOptions>()(
+    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph ${context}`,
+  ),
 );
 /** Compares an engine or a model with a model on the same inputs. */
 export const verifyModel = lazy(
   async () => (await import('./quality/verify/verify.js')).verifyModel,
   options<import('./quality/verify/request.js').VerifyRequest>()(
-    `reference! candidate! precision data seed samples atol rtol conversion threads errorMap shapes ranges ${load} ${place}`,
+    `reference! candidate! precision conversion errorMap ${judging} ${load} cudaGraph ${place}`,
   ),
+  `${context} backEnds`,
 );
 /** What differs between two ONNX models: interface, weights, nodes. */
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
   'a! b!',
+  work,
 );
 /** Compares recorded outputs with others. */
-export const compareOutputs = lazy(async () => (await import('./quality/verify/compare.js')).compareOutputs);
+export const compareOutputs = lazy(
+  async () => (await import('./quality/verify/compare.js')).compareOutputs,
+  options<import('./quality/verify/request.js').CompareRequest>()(
+    'candidate! reference! candidateRunner referenceRunner names outputs allowDtypeDifference voidDtype errorMap precision atol rtol checks strictNonFinite allowLoose',
+  ),
+  work,
+);
 /** Measures an engine on the GPU, with trtforge's own meter or with trtexec. */
-export const benchWith = lazy(async () => (await import('./quality/bench/bench-with.js')).benchWith);
+export const benchWith = lazy(
+  async () => (await import('./quality/bench/bench-with.js')).benchWith,
+  { is: 'tool!' },
+  options<import('./quality/bench/request.js').BenchRequest>()(bench),
+  benchContext,
+);
 /** Measures two engines, or one in two modes, in turns. */
-export const benchCompare = lazy(async () => (await import('./quality/bench/compare.js')).benchCompare);
+export const benchCompare = lazy(
+  async () => (await import('./quality/bench/compare.js')).benchCompare,
+  options<import('./quality/bench/request.js').BenchCompareRequest>()(
+    'candidate:bench! reference:bench! rounds! failAbove',
+  ),
+  benchContext,
+);
 /** A measuring request with every default, for one engine. */
-export const defaultRequest = lazy(async () => (await import('./quality/bench/request.js')).defaultRequest);
+export const defaultRequest = lazy(
+  async () => (await import('./quality/bench/request.js')).defaultRequest,
+  file,
+);
 /** Judges results by a policy. */
-export const runGate = lazy(async () => (await import('./quality/gate/gate.js')).runGate);
+export const runGate = lazy(
+  async () => (await import('./quality/gate/gate.js')).runGate,
+  options<import('./quality/gate/gate.js').GateRequest>()('policy! results! baseline updateBaseline day!'),
+);
 /** A policy whose limits are what results measured. */
-export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-policy.js')).draftPolicy);
+export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-policy.js')).draftPolicy, {
+  is: 'results!',
+});
 /** What the log of a build or a run means, by the known issues. */
-export const explainLog = lazy(async () => (await import('./quality/explain/explain.js')).explainLog);
+export const explainLog = lazy(
+  async () => (await import('./quality/explain/explain.js')).explainLog,
+  file,
+  'model:nodes knownIssues',
+);
 /** Does work that calls TensorRT; a failure names the known issues in its log. */
 export const explaining = lazy(
   async () => (await import('./quality/explain/failure.js')).explaining,
+  { is: 'work!' },
+  options<import('./quality/explain/failure.js').ExplainingOptions>()(
+    'emit! model version knownIssues:load built',
+  ),
 ) as typeof import('./quality/explain/failure.js').explaining;
 /** Every TensorRT on this machine. */
-export const findToolchains = lazy(async () => (await import('./tensorrt/toolchain/find.js')).findToolchains);
+export const findToolchains = lazy(
+  async () => (await import('./tensorrt/toolchain/find.js')).findToolchains,
+  { is: 'environment' },
+);
 /** Installs tensorrt-rtx. */
 export const installToolchain = lazy(
   async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
+  options<import('./tensorrt/toolchain/install.js').InstallRequest>()(
+    'version acceptLicense! wheel folder command',
+  ),
+  options<import('./tensorrt/toolchain/install.js').InstallEnvironment>()(
+    `platform architecture wheels now ${work}`,
+  ),
 );
 /** The passport beside an engine. */
-export const readPassport = lazy(async () => (await import('./engines/identity/passport.js')).readPassport);
+export const readPassport = lazy(
+  async () => (await import('./engines/identity/passport.js')).readPassport,
+  file,
+);
 /** The layers of an engine, which its GPU loads, or in a file of trtexec or of `engine layers --json`. */
-export const layersOf = lazy(async () => (await import('./engines/layers/engine-layers.js')).layersOf);
+export const layersOf = lazy(
+  async () => (await import('./engines/layers/engine-layers.js')).layersOf,
+  file,
+  options<import('./engines/layers/engine-layers.js').LayersOptions & { readonly from?: string }>()(
+    `emit! signal environment device from ${load}`,
+  ),
+);
 /** Compares the layers of two engines. */
-export const diffEngines = lazy(async () => (await import('./engines/layers/diff.js')).diffEngines);
+export const diffEngines = lazy(
+  async () => (await import('./engines/layers/diff.js')).diffEngines,
+  { is: 'a:layers!' },
+  { is: 'b:layers!' },
+);
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';
 export type { CalibrationRequest } from './engines/calibration/calibration.js';

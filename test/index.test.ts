@@ -3,13 +3,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import {
+  benchCompare,
+  benchWith,
   buildOrLoad,
+  calibrationOf,
   compareModels,
+  compareOutputs,
   convertModel,
+  defaultRequest,
+  diffEngines,
+  draftPolicy,
+  explaining,
+  explainLog,
+  findToolchains,
   forge,
   inspectModel,
+  installToolchain,
+  layersOf,
+  openEngineSession,
   openSession,
+  readPassport,
   runFile,
+  runGate,
   tensor,
   verifyModel,
 } from '../src/index.js';
@@ -53,6 +68,83 @@ test.each<[string, (options: never) => Promise<unknown>, unknown]>([
   ['no precision', (options) => convertModel(model, 'out.onnx', options), {}],
 ])('%s is TF_USAGE', async (_what, call, passed) => {
   await expect(call(passed as never)).rejects.toMatchObject({ code: 'TF_USAGE' });
+});
+
+type Call = (...args: never[]) => unknown;
+const sides = { candidate: model, reference: model };
+const measured = await defaultRequest('nothing-here.engine');
+
+test.each<[string, Call, unknown[], string]>([
+  ['forge', forge, [{ model, device: -1 }], 'device'],
+  ['forge', forge, [{ model, verify: { samples: 0 } }], 'verify.samples'],
+  ['forge', forge, [{ model }, { sginal: undefined }], 'sginal'],
+  ['buildOrLoad', buildOrLoad, [{ model, conversion: { keepNode: [] } }], 'conversion.keepNode'],
+  ['buildOrLoad', buildOrLoad, [{ model }, { signal: 5 }], 'signal'],
+  ['inspectModel', inspectModel, [model, {}, { emit: 'x' }], 'emit'],
+  ['convertModel', convertModel, [model, 'o.onnx', { precision: 'fp16', initMax: -1 }], 'initMax'],
+  ['calibrationOf', calibrationOf, [{ data: ['x.npz'], imgsz: 3 }], 'imgsz'],
+  ['calibrationOf', calibrationOf, [{ data: 'x.npz' }], 'data'],
+  ['runFile', runFile, [{ file: model, sources: [], iterations: 0 }], 'iterations'],
+  ['openSession', openSession, [model, { threads: Number.NaN }], 'threads'],
+  ['openSession', openSession, [model, { cudaGraph: 'sometimes' }], 'cudaGraph'],
+  ['openEngineSession', openEngineSession, ['x.engine', { contexts: 0 }], 'contexts'],
+  ['openEngineSession', openEngineSession, ['x.engine', { keepCalls: { count: -1 } }], 'keepCalls.count'],
+  ['verifyModel', verifyModel, [{ ...sides, samples: -3 }], 'samples'],
+  ['verifyModel', verifyModel, [{ ...sides, data: { file: [] } }], 'data.file'],
+  ['compareModels', compareModels, [{ a: model, b: model }, { signal: true }], 'signal'],
+  ['compareOutputs', compareOutputs, [{ ...sides, atl: [] }], 'atl'],
+  ['compareOutputs', compareOutputs, [{ ...sides, names: {} }], 'names'],
+  ['benchWith', benchWith, ['trtforge', { ...measured, device: 0.5 }, { emit: () => {} }], 'device'],
+  [
+    'benchWith',
+    benchWith,
+    ['trtforge', { ...measured, mode: { ...measured.mode, streams: 0 } }],
+    'mode.streams',
+  ],
+  ['benchWith', benchWith, ['trtforge', { ...measured, mode: { streams: 1 } }], 'mode.transfers'],
+  [
+    'benchCompare',
+    benchCompare,
+    [{ candidate: measured, reference: { ...measured, engine: '' }, rounds: 3 }],
+    'reference.engine',
+  ],
+  ['benchCompare', benchCompare, [{ candidate: measured, reference: measured, rounds: 1 }], 'rounds'],
+  ['defaultRequest', defaultRequest, [], 'file'],
+  ['runGate', runGate, [{ policy: 'p.yaml', results: 'r.json', day: '2026-01-01' }], 'results'],
+  ['draftPolicy', draftPolicy, ['r.json'], 'results'],
+  ['explainLog', explainLog, ['build.log', { models: model }], 'models'],
+  ['explaining', explaining, [() => Promise.resolve(), {}], 'emit'],
+  ['findToolchains', findToolchains, ['PATH'], 'environment'],
+  ['installToolchain', installToolchain, [{ acceptLicence: true }], 'acceptLicence'],
+  ['installToolchain', installToolchain, [{}], 'acceptLicense'],
+  ['readPassport', readPassport, [7], 'file'],
+  ['layersOf', layersOf, ['x.engine', { emit: () => {}, device: -1 }], 'device'],
+  ['diffEngines', diffEngines, [{ layers: [] }, {}], 'b'],
+])('%s with %j names the option', async (_name, call, args, option) => {
+  const refused = async () => call(...(args as never[]));
+  await expect(refused()).rejects.toMatchObject({ code: 'TF_USAGE', details: { option } });
+});
+
+test('options inside options are accepted by their names', async () => {
+  const kept = { keepCalls: { count: 1, bytes: 0 }, weightBudget: 'automatic', cudaGraph: 'never' } as const;
+  await expect(openEngineSession('nothing-here.engine', kept)).rejects.not.toMatchObject({
+    code: 'TF_USAGE',
+  });
+  const judged = { ...sides, data: { files: ['x.npz'], imgsz: 64 }, samples: 1 };
+  await expect(verifyModel(judged)).rejects.not.toMatchObject({ code: 'TF_USAGE' });
+  await expect(calibrationOf({ data: ['x.npz'], imgsz: 64 })).resolves.toHaveProperty('digest');
+});
+
+test('what a number may be is the same on the command line and in the library', async () => {
+  for (const [line, call] of [
+    [['--device', '-1'], () => buildOrLoad({ model, device: -1 } as never, { emit: () => {} })],
+    [['--batch', '0'], () => buildOrLoad({ model, batch: 0 } as never, { emit: () => {} })],
+  ] as const) {
+    const { error } = (await trtforge(['build', model, ...line, '--json'])).json() as {
+      error: { code: string };
+    };
+    await expect(call()).rejects.toMatchObject({ code: error.code });
+  }
 });
 
 test.each([32, '32', '1/32/32', { min: 1, opt: 32, max: 32 }])('a batch may be %j', async (batch) => {

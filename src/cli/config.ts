@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 import { lstatIfThere } from '../base/files/files.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
-import type { OptionSpec } from './option.js';
+import { longName, type OptionSpec, takesValue } from './option.js';
 
 /** What a config file reports: option name (kebab-case) to value or list of values. */
 export interface Config {
@@ -121,3 +121,26 @@ export async function configText(shown: Readonly<Record<string, unknown>>): Prom
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** For an option on the command line that is a key of the configuration file alone; the remedy has its value. */
+export function onlyInConfig(
+  path: string,
+  spec: OptionSpec<unknown>,
+  args: readonly string[],
+): TrtforgeError {
+  const name = longName(spec);
+  const at = args.findIndex((arg) => arg.split('=')[0] === `--${name}`);
+  const [, inline] = /=(.*)/s.exec(args[at] ?? '') ?? [];
+  const value = takesValue(spec) ? (inline ?? args[at + 1] ?? '…') : true;
+  const where = spec.trust
+    ? 'a file and pass it: --config ./trtforge.config.yaml'
+    : 'trtforge.config.yaml, or into a file that --config names';
+  return new TrtforgeError(
+    'TF_USAGE',
+    `\`${path}\` has no option --${name}: it is a key of the configuration file.`,
+    {
+      remedy: `Write \`${name}: ${value}\` into ${where}${spec.env === undefined ? '' : `; or set ${spec.env}`}.`,
+      details: { option: `--${name}` },
+    },
+  );
+}

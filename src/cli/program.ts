@@ -5,7 +5,7 @@ import { ExitCode, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { explaining } from '../quality/explain/failure.js';
 import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';
-import { configText, type KnownKeys, loadConfig } from './config.js';
+import { configText, type KnownKeys, loadConfig, onlyInConfig } from './config.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
 import { withNearFile } from './near-file.js';
@@ -74,7 +74,11 @@ export async function runProgram(
     if (error instanceof CommanderError && error.exitCode === 0) return ExitCode.pass;
     // A command or subcommand is missing: commander has shown the help on stderr already.
     if (error instanceof CommanderError && error.code === 'commander.help' && !json) return ExitCode.badInput;
-    return reportError(usageError(error, verb?.path, command), { json, command: name ?? null }, console);
+    return reportError(
+      usageError(error, verb?.path, command, args),
+      { json, command: name ?? null },
+      console,
+    );
   }
 }
 
@@ -345,16 +349,13 @@ async function knownKeys(verbs: readonly Verb[]): ReturnType<KnownKeys> {
 }
 
 /** commander's own complaints become TF_USAGE, with its "did you mean" kept; everything else stays what it is. */
-function usageError(error: unknown, path = '', command?: Command): unknown {
+function usageError(error: unknown, path = '', command?: Command, args: readonly string[] = []): unknown {
   if (!(error instanceof CommanderError)) return error;
   const unknown = /unknown option '(--[\w-]+)/.exec(error.message)?.[1];
   const key = Object.values(command?.options ?? {}).find(
     (spec) => spec.configOnly && `--${longName(spec)}` === unknown,
   );
-  if (key !== undefined)
-    return new TrtforgeError('TF_USAGE', `\`${path}\` takes ${unknown} from a configuration file only.`, {
-      remedy: `Write \`${longName(key)}: …\` into ${key.trust ? 'a file and pass it: --config ./trtforge.config.yaml' : 'trtforge.config.yaml, or into a file that --config names'}${key.env === undefined ? '' : `; or set ${key.env}`}.`,
-    });
+  if (key !== undefined) return onlyInConfig(path, key, args);
   if (error.code === 'commander.help')
     return new TrtforgeError('TF_USAGE', 'The command line names no command.');
   const early = error.code === 'commander.unknownOption' ? globalOption(error.message) : undefined;

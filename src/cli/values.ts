@@ -1,3 +1,12 @@
+import {
+  decimal,
+  isWithin,
+  type NumberRange,
+  numberRanges,
+  type RangedName,
+  rangeText,
+  whole,
+} from '../base/text/number-range.js';
 import { parseSize } from '../base/text/quantity.js';
 import { parseDims } from '../engines/identity/profile.js';
 import { TrtforgeError } from '../errors.js';
@@ -29,7 +38,7 @@ export function parseShapes(text: string): readonly NamedShape[] {
 /** Reads a tolerance for all outputs (`1e-3`) or for one (`out:1e-3`, the last colon separates). `name` is null for all. */
 export function parseTolerance(text: string): { readonly name: string | null; readonly value: number } {
   const colon = text.lastIndexOf(':');
-  const value = decimal(text.slice(colon + 1));
+  const value = readDecimal(text.slice(colon + 1));
   if (value === undefined || value < 0 || colon === 0) {
     throw new TrtforgeError('TF_USAGE', `"${text}" is not a tolerance.`, {
       remedy: 'Write 1e-3 for all outputs or out:1e-3 for one.',
@@ -65,8 +74,8 @@ export function parseValueRange(text: string): {
   readonly high: number;
 } {
   const match = /^(?:(.+):)?\[([^,\]]+),([^,\]]+)\]$/.exec(text.trim());
-  const low = decimal(match?.[2] ?? '');
-  const high = decimal(match?.[3] ?? '');
+  const low = readDecimal(match?.[2] ?? '');
+  const high = readDecimal(match?.[3] ?? '');
   if (low === undefined || high === undefined || low > high) {
     throw new TrtforgeError('TF_USAGE', `"${text}" is not a range of values.`, {
       remedy: 'Write [0,1] for all inputs or x:[0,1] for one.',
@@ -76,26 +85,21 @@ export function parseValueRange(text: string): {
 }
 
 /** A reader of whole numbers within bounds, both included. */
-export function integer(minimum: number, maximum = Number.MAX_SAFE_INTEGER): (text: string) => number {
-  return bounded(minimum, maximum, 'a whole number', (text) =>
-    /^[+-]?\d+$/.test(text.trim()) ? Number(text) : undefined,
-  );
-}
+export const integer = (from: number, to?: number): ((text: string) => number) => bounded(whole(from, to));
 
 /** A reader of decimal numbers within bounds, both included. */
-export function number(minimum = -Number.MAX_VALUE, maximum = Number.MAX_VALUE): (text: string) => number {
-  return bounded(minimum, maximum, 'a number', decimal);
-}
+export const number = (from?: number, to?: number): ((text: string) => number) => bounded(decimal(from, to));
 
-function bounded(minimum: number, maximum: number, what: string, read: (text: string) => number | undefined) {
-  return (text: string): number => {
-    const value = read(text);
-    if (value !== undefined && value >= minimum && value <= maximum) return value;
-    const upper = maximum === Number.MAX_SAFE_INTEGER || maximum === Number.MAX_VALUE ? '' : ` to ${maximum}`;
-    const lower = minimum === -Number.MAX_VALUE ? '' : ` from ${minimum}${upper}`;
-    throw new TrtforgeError('TF_USAGE', `"${text}" is not ${what}${lower}.`);
+/** A reader of the numbers that the library accepts under this name. */
+export const numberNamed = (name: RangedName): ((text: string) => number) => bounded(numberRanges[name]);
+
+const bounded =
+  (range: NumberRange) =>
+  (text: string): number => {
+    const value = range.whole && !/^\s*[+-]?\d+\s*$/.test(text) ? undefined : readDecimal(text);
+    if (isWithin(range, value)) return value;
+    throw new TrtforgeError('TF_USAGE', `"${text}" is not ${rangeText(range)}.`);
   };
-}
 
 /** A reader of regular expressions. */
 export function pattern(text: string): RegExp {
@@ -106,7 +110,7 @@ export function pattern(text: string): RegExp {
   }
 }
 
-function decimal(text: string): number | undefined {
+function readDecimal(text: string): number | undefined {
   const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(value) ? value : undefined;
 }

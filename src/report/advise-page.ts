@@ -253,7 +253,7 @@ function latencySection({ latency, precision }: Advice): Section | null {
   return {
     id: 'latency',
     title: 'Latency',
-    lead: `${latency.speedup.toFixed(2)} times as fast as without codes.${latency.isSlower ? ` Before anything was undone, ${precision.toUpperCase()} was slower.` : ''}`,
+    lead: `${latency.speedup.toFixed(2)} times as fast as the model that is not quantized.${latency.isSlower ? ` Before anything was undone, ${precision.toUpperCase()} was slower.` : ''}`,
     blocks: [
       table('Undone: not at least 1.02 times as fast', columns, rows(latency.undone)),
       table('Layers that take longer in the low type', columns, rows(latency.slower)),

@@ -74,14 +74,14 @@ const workaroundSection = (result: BisectResult): Section | null => {
       facts([
         ['model that passes', code(workaround)],
         [
-          'they alone fail',
+          'these nodes alone cause the failure',
           cause !== 'nodes'
             ? null
             : isConfirmed === null
               ? 'not tested'
               : isConfirmed
                 ? 'yes'
-                : 'no: others fail with them',
+                : 'no, others too',
         ],
       ]),
       convert === null ? null : command(convert),

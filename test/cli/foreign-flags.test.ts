@@ -29,6 +29,11 @@ async function answerTo(line: string): Promise<TrtforgeError> {
   throw new Error(`${line} is accepted.`);
 }
 
+interface Refused {
+  readonly code: string;
+  readonly remedy: string;
+}
+
 describe('flags of other tools are accepted', () => {
   test.each([
     ['build --onnx=m.onnx --fp16 --saveEngine=m.plan', 'build m.onnx --precision fp16 -o m.plan'],
@@ -157,6 +162,18 @@ describe('flags without an equivalent are answered', () => {
 
   test('an option that only the configuration file takes is named by its key', async () => {
     expect((await answerTo('build m.onnx --op_types_to_include Conv')).remedy).toContain('`convert-ops: …`');
+  });
+
+  test.each([['--init-max', '5'], ['--init-max=5']])('its remedy has the value of %s', async (...line) => {
+    const { error } = (await trtforge(['forge', 'm.onnx', ...line, '--json'])).json<{ error: Refused }>();
+    expect([error.code, error.remedy]).toEqual(['TF_USAGE', expect.stringContaining('`init-max: 5`')]);
+  });
+
+  test('a flag with several values stands for each', async () => {
+    const asked = await trtforge(['inspect', 'none.onnx', '--show', 'layers', 'attrs', 'weights', '--json']);
+    expect(asked.json<{ error: Refused }>().error.code).toBe('TF_FILE_NOT_FOUND');
+    const unknown = await trtforge(['inspect', 'none.onnx', '--show', 'layers', 'all', '--json']);
+    expect(unknown.json<{ error: Refused }>().error.code).toBe('TF_USAGE');
   });
 
   test('the command line reports it, and exits 2', async () => {

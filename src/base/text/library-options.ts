@@ -1,56 +1,125 @@
+import { inspect } from 'node:util';
 import { TrtforgeError } from '../../errors.js';
+import { isWithin, type NumberRange, numberRanges, rangeText } from './number-range.js';
 import { didYouMean } from './suggest-name.js';
 
-/** What options may be, by their names, which mean the same in every function; a name that is in several lists may be any of them. */
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * What options may be, by their names, which mean the same in every function; a name that is in several lists may be any of them. Where one function has
+ * another meaning its list of names has the kind too: `samples:file`. Numbers are in `numberRanges`.
+ */
 const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unknown) => boolean]>> = {
   'a text': [
-    'model candidate reference file a b target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime weightBudget cudaGraph method cache part preprocess ioTypes rest externalData batch',
+    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
-  'a number': [
-    'device seed samples threads iterations profile maxBytes weightBudget initMax dataMax maxReductionDepth imgsz batch',
-    (value) => typeof value === 'number' && Number.isFinite(value),
+  '"automatic"': ['weightBudget', (value) => value === 'automatic'],
+  '"auto", "always" or "never"': [
+    'cudaGraph',
+    (value) => ['auto', 'always', 'never'].some((when) => when === value),
   ],
   'true or false': [
-    'weaklyTyped verbose forceRebuild requireSignature allowHostCode allowFallback errorMap checkWeights allowUnconverted',
+    'weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose',
     (value) => typeof value === 'boolean',
   ],
   false: ['store remote', (value) => value === false],
-  null: ['timingCache', (value) => value === null],
+  null: ['timingCache baseline', (value) => value === null],
   'a list': [
-    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes',
+    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds profileFrom',
     Array.isArray,
   ],
   'an object': [
-    'target toolchain conversion settings verify dims batch providerOptions data calibration',
-    (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes',
+    isObject,
   ],
-  'a Map': ['shapes pluginTypes', (value) => value instanceof Map],
+  'a Map': ['shapes pluginTypes names', (value) => value instanceof Map],
   'a Set': ['keepOps convertOps', (value) => value instanceof Set],
   'a regular expression': ['nodes weights', (value) => value instanceof RegExp],
+  'a function': [
+    'emit build sections now work built knownIssues:load',
+    (value) => typeof value === 'function',
+  ],
+  'an AbortSignal': ['signal', (value) => value instanceof AbortSignal],
+  'what layersOf returns': ['a:layers b:layers', (value) => isObject(value) && Array.isArray(value.layers)],
 };
 
+/** What a function takes as one argument: the names of its options, with `!` behind those it needs, or the one name of what is no object of options. */
+export type Argument = string | { readonly is: string };
+
+/** The names of the options in objects that are options themselves, by the name of these: `mode`, `candidate:bench`. */
+export type Nested = Readonly<Record<string, string>>;
+
 /**
- * Checks the options of a function of the library, which JavaScript's callers can misspell or mistake. `names` are those that it has, with `!` behind
- * those it needs. Throws TF_USAGE that names the option and its forms.
+ * Checks the arguments of a function of the library, which JavaScript's callers can misspell or mistake. Throws TF_USAGE that names the option, its value and its
+ * forms.
  */
-export function checkLibraryOptions(passed: unknown, names: string): void {
-  const known = names.split(' ').map((name) => name.replace('!', ''));
-  const options = typeof passed === 'object' && passed !== null ? passed : undefined;
-  const unknown = Object.keys(options ?? {}).find((name) => !known.includes(name));
+export function checkArguments(
+  args: readonly unknown[],
+  taken: readonly Argument[],
+  nested: Nested = {},
+): void {
+  for (const [at, argument] of taken.entries())
+    if (typeof argument === 'string') checkOptions(args[at], argument, { nested, path: '' });
+    else checkValue(args[at], readWord(argument.is), { nested, path: '' });
+}
+
+interface Word {
+  /** As it stands in the table of kinds: `samples:file`. */
+  readonly word: string;
+  readonly name: string;
+  readonly isNeeded: boolean;
+}
+
+const readWord = (text: string): Word => {
+  const word = text.replace('!', '');
+  return { word, name: word.replace(/:.*/, ''), isNeeded: text.endsWith('!') };
+};
+
+interface Place {
+  readonly nested: Nested;
+  /** What stands before the names: `mode.`. */
+  readonly path: string;
+}
+
+function checkOptions(passed: unknown, names: string, place: Place): void {
+  const words = names.split(' ').map(readWord);
+  const known = words.map(({ name }) => name);
+  const remedy = `Options are ${known.join(', ')}.`;
+  if (passed !== undefined && !isObject(passed))
+    throw new TrtforgeError('TF_USAGE', `${shown(passed)} is not an object of options.`, { remedy });
+  const unknown = Object.keys(passed ?? {}).find((name) => !known.includes(name));
   if (unknown !== undefined)
-    throw new TrtforgeError('TF_USAGE', `"${unknown}" is not an option.${didYouMean(unknown, known)}`, {
-      remedy: `Options are ${known.join(', ')}.`,
-    });
-  for (const name of known) {
-    const value: unknown = (options as Readonly<Record<string, unknown>> | undefined)?.[name];
-    const forms = Object.entries(kinds).filter(([, [all]]) => all.split(' ').includes(name));
-    const isMissing = value === undefined && names.split(' ').includes(`${name}!`);
-    if (!isMissing && (value === undefined || forms.some(([, [, isOne]]) => isOne(value)))) continue;
     throw new TrtforgeError(
       'TF_USAGE',
-      `The option "${name}" is ${isMissing ? 'missing' : 'of another kind'}: it is ${forms.map(([what]) => what).join(', or ')}.`,
-      { remedy: `Options are ${known.join(', ')}.`, details: { option: name } },
+      `"${place.path}${unknown}" is not an option.${didYouMean(unknown, known)}`,
+      { remedy, details: { option: `${place.path}${unknown}` } },
     );
-  }
+  for (const word of words) checkValue(passed?.[word.name], word, place, remedy);
 }
+
+function checkValue(
+  value: unknown,
+  { word, name, isNeeded }: Word,
+  { nested, path }: Place,
+  remedy?: string,
+): void {
+  if (value === undefined && !isNeeded) return;
+  const range = (numberRanges as Readonly<Record<string, NumberRange>>)[word];
+  const forms = Object.entries(kinds).filter(([, [all]]) => all.split(' ').includes(word));
+  const inside = nested[word];
+  if (forms.some(([, [, isOne]]) => isOne(value)) || (range !== undefined && isWithin(range, value))) {
+    if (inside !== undefined) checkOptions(value, inside, { nested, path: `${path}${name}.` });
+    return;
+  }
+  const accepted = [...(range === undefined ? [] : [rangeText(range)]), ...forms.map(([what]) => what)];
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `The option "${path}${name}" is ${value === undefined ? 'missing' : shown(value)}: it must be ${accepted.join(', or ')}.`,
+    { remedy, details: { option: `${path}${name}` } },
+  );
+}
+
+const shown = (value: unknown): string =>
+  inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY, maxStringLength: 80, maxArrayLength: 3 });

@@ -11,7 +11,7 @@ import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { conversionOptions } from '../options/conversion.js';
 import { step } from '../plan.js';
-import { integer } from '../values.js';
+import { integer, numberNamed } from '../values.js';
 
 const { preprocess, imgsz } = conversionOptions();
 
@@ -48,7 +48,7 @@ const commandOptions = {
     flags: '--threads <count>',
     advanced: true,
     describe: 'threads of ONNX Runtime (default: one a core)',
-    parse: integer(1, 1024),
+    parse: numberNamed('threads'),
   }),
 };
 

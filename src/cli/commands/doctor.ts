@@ -4,21 +4,17 @@ import type { Finding, Topic } from '../../quality/doctor/finding.js';
 import type { SupportRow } from '../../quality/doctor/support.js';
 import { thisMachine } from '../../tensorrt/toolchain/find.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { text } from '../option.js';
+import { cacheDir, remoteOf, storeOptions } from '../options/store.js';
 
 export const command = defineCommand({
-  options: {
-    cacheDir: text({
-      flags: '--cache-dir <folder>',
-      trust: true,
-      describe: 'the store to look at',
-      env: 'TENSORRT_CACHE_DIR',
-    }),
-  },
-  examples: ['trtforge doctor', 'trtforge doctor --json'],
+  options: { cacheDir, remote: storeOptions.remote },
+  examples: ['trtforge doctor', 'trtforge doctor --remote s3://team/engines', 'trtforge doctor --json'],
   schema: async () => (await import('../../quality/doctor/doctor.js')).doctorSchema,
-  run: (_inputs, { cacheDir }, { environment, signal }) =>
-    examine(machineProbes(thisMachine(environment), cacheDir), signal),
+  run: (_inputs, options, { environment, signal }) =>
+    examine(
+      machineProbes(thisMachine(environment), { store: options.cacheDir, remote: remoteOf(options) }),
+      signal,
+    ),
   render: (result: DoctorResult, output) => {
     for (const [topic, title] of Object.entries(titles) as [Topic, string][]) {
       const findings = result.findings.filter((finding) => finding.topic === topic);

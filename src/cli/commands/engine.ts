@@ -6,7 +6,7 @@ import { readPlanHeader, stripForeignHeader } from '../../engines/plan/header.js
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { engineOptions, engineOptionsOf } from '../options/engine.js';
-import { integer } from '../values.js';
+import { numberNamed } from '../values.js';
 import { renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
@@ -61,7 +61,7 @@ const layersOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'which visible GPU loads the engine (default: 0)',
-    parse: integer(0),
+    parse: numberNamed('device'),
   }),
   ...engineOptions,
 };

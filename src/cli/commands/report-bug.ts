@@ -186,7 +186,7 @@ async function environmentText({ environment, signal }: CommandContext): Promise
     import('../../quality/doctor/doctor-probes.js'),
     import('../../tensorrt/toolchain/find.js'),
   ]);
-  const examination = await examine(machineProbes(thisMachine(environment), undefined), signal).catch(
+  const examination = await examine(machineProbes(thisMachine(environment)), signal).catch(
     // What broke the command may break this too.
     (error: unknown) => ({ gpus: [], error: String(error) }),
   );

@@ -9,7 +9,7 @@ import { option, text } from '../option.js';
 import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { shapesOf, shapesOption } from '../options/shapes.js';
-import { integer, parseNamedFile, parseValueRange } from '../values.js';
+import { numberNamed, parseNamedFile, parseValueRange } from '../values.js';
 
 export const command = defineCommand({
   arguments: [
@@ -56,13 +56,13 @@ export const command = defineCommand({
     iterations: option({
       flags: '--iterations <count>',
       describe: 'how many times to run; outputs are of the last',
-      parse: integer(1, 1_000_000),
+      parse: numberNamed('iterations'),
       default: 1,
     }),
     profile: option({
       flags: '--profile <number>',
       describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
-      parse: integer(0),
+      parse: numberNamed('profile'),
     }),
     cudaGraph: cudaGraphOption,
     ...engineOptions,
@@ -70,7 +70,7 @@ export const command = defineCommand({
     threads: option({
       flags: '--threads <count>',
       describe: 'models: threads of ONNX Runtime (default: one a core)',
-      parse: integer(1, 1024),
+      parse: numberNamed('threads'),
     }),
   },
   schema: async () => (await import('../../engines/run/run-result.js')).runResultSchema,

@@ -61,8 +61,9 @@ const isWritten = ({ flag, only }: ForeignFlag, args: readonly string[]): boolea
     return written === flag && (only === undefined || (inline ?? args[at + 1]) === only);
   });
 
-function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {
+function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {
   const { options } = chosen;
+  const args = [...typed];
   const own: string[] = [];
   const defaults: string[] = [];
   const answered: Answered[] = [];
@@ -91,6 +92,12 @@ function rewritten(args: readonly string[], rows: readonly ForeignFlag[], chosen
       continue;
     }
     if (found.row.takesValue !== undefined && inline === undefined) i++;
+    // Of a flag with several values each counts as if it stood behind a flag of its own: `--show layers weights`.
+    if (
+      found.row.only !== undefined &&
+      rows.some((row) => row.flag === flag && row.only === (args[i + 1] ?? ''))
+    )
+      args.splice(i + 1, 0, flag);
     while (found.row.takesValue === 'ranked' && found.row.values?.(args[i + 1] ?? '')) i++;
     if (found.ours === undefined || found.row.isExplained || found.row.of === 'trtforge')
       answered.push(found);

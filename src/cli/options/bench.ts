@@ -9,7 +9,7 @@ import {
 } from '../../quality/bench/request.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { flag, type OptionValues, option } from '../option.js';
-import { integer, number, parseNamedFile, parseValueRange, splitAtCommas } from '../values.js';
+import { number, numberNamed, parseNamedFile, parseValueRange, splitAtCommas } from '../values.js';
 import { placeOf, placeOptions, seedOption } from './comparison.js';
 import { engineOptions } from './engine.js';
 import { shapesOf, shapesOption } from './shapes.js';
@@ -45,7 +45,7 @@ export const benchOptions = {
     group: 'Measuring',
     advanced: true,
     describe: 'inferences at the same time, each with a context of its own',
-    parse: integer(1, 256),
+    parse: numberNamed('streams'),
     default: defaultMode.streams,
   }),
   warmUp: option({
@@ -53,7 +53,7 @@ export const benchOptions = {
     group: 'Measuring',
     advanced: true,
     describe: 'milliseconds of inferences that are not counted',
-    parse: number(0, 3_600_000),
+    parse: numberNamed('warmUpMs'),
     default: defaultMode.warmUpMs,
   }),
   duration: option({
@@ -68,7 +68,7 @@ export const benchOptions = {
     group: 'Measuring',
     advanced: true,
     describe: 'at least so many inferences, however long they take',
-    parse: integer(1, 10_000_000),
+    parse: numberNamed('iterations'),
     default: defaultMode.iterations,
   }),
   idle: option({
@@ -76,7 +76,7 @@ export const benchOptions = {
     group: 'Measuring',
     advanced: true,
     describe: 'pause between inferences of a stream, milliseconds',
-    parse: number(0, 60_000),
+    parse: numberNamed('idleMs'),
     default: 0,
   }),
   percentile: option({
@@ -116,7 +116,7 @@ export const benchOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'which of the visible GPUs measures',
-    parse: integer(0),
+    parse: numberNamed('device'),
     default: 0,
   }),
   ...engineOptions,
@@ -152,13 +152,13 @@ export const compareOptions = {
   rounds: option({
     flags: '--rounds <n>',
     describe: 'how often both sides are measured; the duration is divided among them',
-    parse: integer(3, 1000),
+    parse: numberNamed('rounds'),
     default: 10,
   }),
   failAbove: option({
     flags: '--fail-above <ratio>',
     describe: "exit 1 when the time is above this multiple of the second side's, 4 when it is undecided",
-    parse: number(0.01, 100),
+    parse: numberNamed('failAbove'),
   }),
 };
 
@@ -196,14 +196,14 @@ function modeChange(word: string): ModeChange {
   const known = Object.hasOwn(modeWords, word) ? modeWords[word] : undefined;
   if (known !== undefined) return known;
   const streams = /^streams=(.+)$/.exec(word)?.[1];
-  if (streams !== undefined) return { streams: integer(1, 256)(streams) };
+  if (streams !== undefined) return { streams: numberNamed('streams')(streams) };
   throw new TrtforgeError('TF_USAGE', `"${word}" is not a mode of measuring.`, {
     remedy: MODE_WORDS_REMEDY,
   });
 }
 
 function parseBatches(list: string): readonly number[] {
-  const batches = splitAtCommas(list).map(integer(1));
+  const batches = splitAtCommas(list).map(numberNamed('batch'));
   if (batches.length > 0) return [...new Set(batches)];
   throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of batches.`, { remedy: 'Write 1,8,64.' });
 }

@@ -16,7 +16,7 @@ import {
   option,
   text,
 } from '../option.js';
-import { integer, type NamedShape, parseShapes, parseSize, splitAtCommas } from '../values.js';
+import { type NamedShape, numberNamed, parseShapes, parseSize, splitAtCommas } from '../values.js';
 import { placeOf, preparationOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
 
@@ -52,7 +52,7 @@ const targetOptions = {
     flags: '--device <number>',
     group: 'Target',
     describe: 'which visible GPU builds and runs (default: 0); tensorrt-rtx builds without one',
-    parse: integer(0),
+    parse: numberNamed('device'),
     advanced: true,
   }),
 };

@@ -4,7 +4,7 @@ import { preprocessings } from '../../formats/images/preprocess.js';
 import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
-import { integer, number, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
+import { numberNamed, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
 import { shapesOf } from './shapes.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
@@ -45,7 +45,7 @@ export const placeOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'engines, and models on a GPU: which of the visible GPUs (default: 0)',
-    parse: integer(0),
+    parse: numberNamed('device'),
   }),
   providerOption: option({
     flags: '--provider-option <key=value>',
@@ -87,7 +87,7 @@ export const seedOption = option({
   flags: '--seed <number>',
   group: 'Inputs',
   describe: 'seed of the random inputs',
-  parse: integer(0),
+  parse: numberNamed('seed'),
   default: 0,
 });
 
@@ -107,7 +107,7 @@ export const preparationOptions = {
     flags: '--imgsz <pixels>',
     group: 'Inputs',
     describe: 'width and height of images where the model leaves them open (default: that of --preprocess)',
-    parse: integer(16, 8192),
+    parse: numberNamed('imgsz'),
   }),
 };
 
@@ -117,14 +117,14 @@ export const comparisonOptions = {
     flags: '--seed <number>',
     group: 'Inputs',
     describe: 'seed of the random inputs (default: 0)',
-    parse: integer(0),
+    parse: numberNamed('seed'),
   }),
   samples: option({
     flags: '--samples <count>',
     group: 'Inputs',
     describe:
       'how many samples: the first of the data (default: 32 at most), or drawn ones (default: 3, more where they do not decide)',
-    parse: integer(1, 10_000),
+    parse: numberNamed('samples'),
   }),
   valRange: option({
     flags: '--val-range <range>',
@@ -146,7 +146,7 @@ export const comparisonOptions = {
     flags: '--threads <count>',
     advanced: true,
     describe: 'threads of ONNX Runtime (default: one a core)',
-    parse: integer(1, 1024),
+    parse: numberNamed('threads'),
   }),
 };
 
@@ -193,6 +193,6 @@ export const minAgreementOption = option({
   advanced: true,
   describe:
     'share of tokens, durations or classes that must be the same; below it nothing is decided, and below 0.95 it fails',
-  parse: number(0, 1),
+  parse: numberNamed('minAgreement'),
   default: MIN_AGREEMENT,
 });

@@ -19,7 +19,7 @@ import {
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
-import { integer, number, pattern, splitAtCommas } from '../values.js';
+import { numberNamed, pattern, splitAtCommas } from '../values.js';
 import { placeOptions, preparationOptions, sampleFiles } from './comparison.js';
 
 /** Defaults of --data-max lower than the largest value. */
@@ -65,7 +65,7 @@ export const conversionOptions = (prefix = '') => ({
     flags: '--init-max <number>',
     group: 'What stays FP32',
     describe: `${prefix}a weight with a larger magnitude keeps its nodes FP32 (default: the largest value of the type)`,
-    parse: number(0),
+    parse: numberNamed('initMax'),
   }),
   calibration: text({
     flags: '--calibration <file>',
@@ -90,13 +90,13 @@ export const conversionOptions = (prefix = '') => ({
     flags: '--data-max <number>',
     group: 'What stays FP32',
     describe: `${prefix}an activation beyond this in calibration keeps its nodes FP32 (default: ${dataLimits})`,
-    parse: number(0),
+    parse: numberNamed('dataMax'),
   }),
   maxReductionDepth: option({
     flags: '--max-reduction-depth <terms>',
     group: 'What stays FP32',
     describe: `${prefix}products and sums over more terms stay FP32 (default: no limit)`,
-    parse: integer(1),
+    parse: numberNamed('maxReductionDepth'),
   }),
   rest: choice({
     flags: '--high-precision <type>',

@@ -40,20 +40,38 @@ export async function withProfileFrom<R extends BuildOptions>(
   );
 }
 
-/** Without whole ranges, `--imgsz` is the size of open image axes that have a name and no size. */
+/** Batch, channels, height and width. */
+const IMAGE_RANK = 4;
+
+/**
+ * Without whole ranges, `--imgsz` is the size of open image axes that have a name and no size, and an open batch that has none either gets the range that
+ * errors suggest: whoever names the size of images has said all that exporters of detectors ask for.
+ */
 async function withImageSize<R extends BuildOptions>(
   request: R,
   imgsz: number | undefined,
   context: CommandContext,
 ): Promise<R> {
   if (imgsz === undefined || (request.profiles ?? []).length > 0) return request;
-  const [{ profileInputs }, { imageDimensions }] = await Promise.all([
+  const [{ profileInputs }, { imageDimensions, openDimensions }] = await Promise.all([
     import('../../engines/calibration/sample-profile.js'),
     import('../../formats/onnx/open-dimensions.js'),
   ]);
   const { inputs } = await profileInputs(request.model, context);
   const sized = imageDimensions(inputs).map((symbol) => [symbol, imgsz] as const);
-  return { ...request, dims: { ...Object.fromEntries(sized), ...request.dims } };
+  const dims = { ...Object.fromEntries(sized), ...request.dims };
+  const batch = openDimensions(inputs.filter(({ shape }) => shape?.length === IMAGE_RANK)).find(
+    ({ symbol, places }) => !Object.hasOwn(dims, symbol ?? '') && places.some(({ axis }) => axis === 0),
+  );
+  if (batch === undefined || request.batch !== undefined) return { ...request, dims };
+  const [min, opt, max] = batch.range;
+  context.emit({
+    type: 'log',
+    source: 'trtforge',
+    severity: 'info',
+    message: `The batch is ${min}/${opt}/${max}; --batch sets another.`,
+  });
+  return { ...request, dims, batch: { min, opt, max } };
 }
 
 async function profiled<R extends BuildOptions>(

@@ -86,6 +86,10 @@ export const storeOptions = {
   signKey: inConfig(signKey),
 };
 
+/** The remote store as the library takes it. */
+export const remoteOf = ({ remote }: Pick<StoreOptionValues, 'remote'>): string | false | undefined =>
+  remote === 'none' ? false : remote;
+
 type StoreOptionValues = OptionValues<typeof storeOptions>;
 
 /** The options as the store takes them. Throws TF_USAGE for options that contradict each other. */
@@ -101,7 +105,7 @@ export function storeOptionsOf(
   return {
     store: options.noCache ? false : options.cacheDir,
     layers: listOrNone(options.cacheFrom),
-    remote: options.remote === 'none' ? false : options.remote,
+    remote: remoteOf(options),
     maxBytes: options.maxSize,
     requireSignature: options.requireSignature || undefined,
     trustKeys: listOrNone(options.trustKey),

@@ -1,4 +1,5 @@
 import { canonicalJson } from '../identity/canonical-json.js';
+import { differencesOf, type FieldDifference } from '../identity/differences.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Target } from '../identity/target.js';
 import { loadsIn } from '../plan/loads.js';
@@ -37,7 +38,7 @@ const JETSON: readonly number[] = [53, 62, 72, 87, 110];
 export function mayServe(wanted: IdentityDocument, stored: IdentityDocument): Compatibility {
   if (wanted.model !== stored.model) return no('other-model', 'It is an engine of another model.');
   if (canonicalJson(wanted.recipe) !== canonicalJson(stored.recipe))
-    return no('other-recipe', 'It was built by another recipe.');
+    return no('other-recipe', otherRecipe(wanted.recipe, stored.recipe));
   const [want, have] = [wanted.target, stored.target];
   if (want.product !== have.product)
     return no('other-product', `It is an engine of ${have.product}, ${want.product} is wanted.`);
@@ -52,6 +53,14 @@ export function mayServe(wanted: IdentityDocument, stored: IdentityDocument): Co
       `It was built with the libraries for CUDA ${have.cudaMajor ?? 'unknown'}, those for ${want.cudaMajor ?? 'unknown'} are wanted.`,
     );
   return acrossVersionAndHardware(versionRule(wanted, have), hardwareRule(wanted, have));
+}
+
+/** The field that decides most: `precision` before what follows from it. */
+function otherRecipe(wanted: unknown, stored: unknown): string {
+  const depth = ({ field }: FieldDifference) => field.split('.').length;
+  const [first] = [...differencesOf(wanted, stored)].sort((a, b) => depth(a) - depth(b));
+  const text = (value: unknown) => JSON.stringify(value) ?? 'nothing';
+  return `Its recipe has ${text(first?.b)} as ${first?.field}, ${text(first?.a)} is wanted.`;
 }
 
 /** Whether the recipe or the product lets any identity but the wanted one serve; false saves a search. */

@@ -1,3 +1,4 @@
+import { type SizeRange, sizedProfile } from '../../engines/identity/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
@@ -7,6 +8,8 @@ export interface StreamsInputOptions {
   readonly input?: string;
   readonly height?: number;
   readonly width?: number;
+  /** Sizes of open dimensions besides the batch, by the names that the model gives them. */
+  readonly dims?: Readonly<Record<string, SizeRange>>;
 }
 
 /** One input with everything but the batch decided. */
@@ -37,9 +40,10 @@ const COLOUR = 3;
  * where height or width must be passed.
  */
 export function streamsInputs(
-  { file, inputs }: Pick<ModelFacts, 'file' | 'inputs'>,
+  { file, inputs: declared }: Pick<ModelFacts, 'file' | 'inputs'>,
   requested: StreamsInputOptions,
 ): StreamsInputs {
+  const inputs = sizedInputs(declared, new Map(Object.entries(requested.dims ?? {})));
   const image = imageInput(file, inputs, requested.input);
   const { layout, shape, notes } = imageShape(file, image, requested);
   const others = inputs
@@ -66,6 +70,27 @@ export function streamsInputs(
             `Inputs besides "${image.name}" follow the batch: ${others.map(({ name }) => name).join(', ')}.`,
           ],
   };
+}
+
+/** The inputs with these sizes. Throws TF_PROFILE_INVALID for a name that no dimension has, a range, and the batch, which is what is measured. */
+function sizedInputs(
+  inputs: readonly ValueFacts[],
+  dims: ReadonlyMap<string, SizeRange>,
+): readonly ValueFacts[] {
+  sizedProfile(inputs, { dims });
+  for (const [name, { min, max }] of dims) {
+    if (inputs.some(({ shape }) => shape?.[0] === name))
+      throw new TrtforgeError('TF_PROFILE_INVALID', `"${name}" is the batch, whose sizes are measured.`, {
+        remedy: `Remove --dim ${name}; --max-batch and --max-batch-limit set the largest batch.`,
+      });
+    if (min !== max)
+      throw new TrtforgeError('TF_PROFILE_INVALID', `"${name}" has one size in all engines, not a range.`, {
+        remedy: `Pass the size that the streams have: --dim ${name}=${max}`,
+      });
+  }
+  const sizeOf = (dim: number | string | null) =>
+    typeof dim === 'string' ? (dims.get(dim)?.opt ?? dim) : dim;
+  return inputs.map((input) => ({ ...input, shape: input.shape?.map(sizeOf) ?? null }));
 }
 
 /** Shapes of all inputs at one batch. */
@@ -171,7 +196,7 @@ function sized(
   const size = own ?? asked;
   if (size !== undefined) return size;
   throw new TrtforgeError('TF_PROFILE_MISSING', `Input "${name}" of ${file} leaves its ${what} open.`, {
-    remedy: `Pass the resolution the model is used with: --height H --width W.`,
+    remedy: 'Pass the resolution that the model is used with: --height 640 --width 640',
   });
 }
 

@@ -241,8 +241,9 @@ export class BudgetSearch {
     const all = this.#units.units.length;
     const metric =
       chosen.metric === null ? '' : `, ${this.#context.scorer?.name} ${chosen.metric.toFixed(4)}`;
-    const speed = latency === null ? '' : `, ${latency.speedup.toFixed(2)} times as fast as without`;
-    const slower = latency?.isSlower === true ? ` ${label} is slower here than without codes.` : '';
+    const speed = latency === null ? '' : `, ${latency.speedup.toFixed(2)} times as fast as not quantized`;
+    const slower =
+      latency?.isSlower === true ? ` ${label} is slower here than the model that is not quantized.` : '';
     return `${units.length} of ${plural(all, 'unit')} in ${label}: ${figure(chosen.sqnrDb)} dB${metric}, ${formatBytes(chosen.bytes)}${speed}.${slower}`;
   }
 

@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { assertWithin } from '../../base/text/number-range.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
@@ -18,7 +19,7 @@ import { inPhase } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { checkPace, checkPercentiles } from './check-request.js';
+import { checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
@@ -47,7 +48,7 @@ export async function benchModel(
       remedy: 'Remove it, or pass --provider cuda or tensorrt.',
       details: { option: '--no-data-transfers' },
     });
-  checkPace(request.pace);
+  assertWithin(request.pace);
   checkPercentiles(request.percentiles);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();

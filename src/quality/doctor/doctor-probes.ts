@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { addonPath } from '../../base/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import { storeFolder } from '../../engines/store/local.js';
-import { openRemoteStore } from '../../engines/store/open-stores.js';
+import { openRemoteStore, type StoreOptions } from '../../engines/store/open-stores.js';
 import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
@@ -18,8 +18,11 @@ import { listToolchains } from './toolchain-list.js';
 
 const COMMAND_TIMEOUT_MS = 10_000;
 
-/** The probes that look at the real machine. */
-export function machineProbes(host: Host, cacheDir: string | undefined): DoctorProbes {
+/** The probes that look at the real machine, and at these stores in place of those of the environment. */
+export function machineProbes(
+  host: Host,
+  { store, remote }: Pick<StoreOptions, 'store' | 'remote'> = {},
+): DoctorProbes {
   const { run, environment } = host;
   return {
     machine: async () => lookAtMachine(host),
@@ -36,8 +39,8 @@ export function machineProbes(host: Host, cacheDir: string | undefined): DoctorP
     debianPackages: () => debianPackages(run),
     pythonPackages: async () => pythonPackages(host),
     onnxRuntime: () => lookForOnnxRuntimes(host),
-    store: async () => lookAtStore(storeFolder(cacheDir, environment)),
-    remote: (signal) => lookAtRemote(environment, signal),
+    store: async () => lookAtStore(storeFolder(store || undefined, environment)),
+    remote: (signal) => lookAtRemote(environment, signal, remote),
   };
 }
 
@@ -97,16 +100,17 @@ export function lookAtStore(folder: string): StoreFacts {
 /** An identity that no engine has. */
 const NO_IDENTITY = '0'.repeat(64);
 
-/** The remote store of the environment, and whether it answers a request for an engine. */
+/** The remote store of an address, or of the environment, and whether it answers a request for an engine. */
 export async function lookAtRemote(
   environment: NodeJS.ProcessEnv,
   signal: AbortSignal,
+  address?: string | false,
 ): Promise<RemoteFacts | null> {
-  const unused = unusedEndpoint(environment);
+  const unused = address === undefined ? unusedEndpoint(environment) : null;
   if (unused !== null) return { place: environment.ARTIFACTS_ENDPOINT ?? '', failure: unused, remedy: null };
-  let place = environment.ARTIFACTS_BUCKET ?? '';
+  let place = address || (environment.ARTIFACTS_BUCKET ?? '');
   try {
-    const store = await openRemoteStore(undefined, environment);
+    const store = await openRemoteStore(address, environment);
     if (store === null) return null;
     place = store.place;
     await store.get(NO_IDENTITY, signal).finally(() => store.close());

@@ -127,6 +127,23 @@ async function decided(model: string, ...options: readonly string[]) {
 }
 
 describeWith('toolchain', 'the profile of', () => {
+  test.each<[string, readonly (string | number)[], readonly string[], string?]>([
+    ['an open batch', ['batch', 3, 64, 64], [], 'images:1x3x64x64/8x3x64x64/32x3x64x64'],
+    ['an open size too', ['batch', 3, 'h', 'w'], [], 'images:1x3x64x64/8x3x64x64/32x3x64x64'],
+    ['a batch of its own', ['batch', 3, 'h', 'w'], ['--batch', '2'], 'images:2x3x64x64'],
+    ['a batch by its name', ['batch', 3, 'h', 'w'], ['--dim', 'batch=2'], 'images:2x3x64x64'],
+    ['nothing open', [1, 3, 64, 64], []],
+  ])('images of one size, with %s', async (_what, shape, line, profiles) => {
+    const model = await modelFile((graph) => {
+      graph.input('images', 'float32', shape);
+      graph.node('Relu', { inputs: ['images'], outputs: ['y'] });
+      graph.output('y', 'float32', shape);
+    });
+    const { exitCode, json } = await run('build', model, '--imgsz', '64', ...line, '--dry-run');
+    const { resolved } = json() as { resolved: { profiles?: string } };
+    expect([exitCode, resolved.profiles]).toEqual([0, profiles]);
+  });
+
   test.each<[string, () => string, readonly string[], (number | null)[], readonly string[]]>([
     [
       'a folder of calls: the median of those that are equally common is the optimum',

@@ -97,6 +97,17 @@ describe('whether an engine of another identity may serve', () => {
     expect(mayServe(document(vc, tensorrt), stored)).toMatchObject({ serves: false, rule });
   });
 
+  test('of another recipe the field that differs is named, precision before sizes', () => {
+    const sized = (max: number) => ({
+      ...vc,
+      profiles: [{ x: { min: [1], opt: [1], max: [max], values: false } }],
+    });
+    const wanted = document(sized(8), tensorrt);
+    expect(mayServe(wanted, document(sized(4), tensorrt)).reason).toContain('profiles.0.x.max');
+    const typed = mayServe(wanted, document({ ...sized(4), precision: 'fp16' }, tensorrt));
+    expect(typed.reason).toContain('precision');
+  });
+
   test('the order of a recipe’s fields does not matter', () => {
     const one = document(vc, tensorrt);
     const turned = { ...one, recipe: Object.fromEntries(Object.entries(one.recipe).reverse()) as Recipe };

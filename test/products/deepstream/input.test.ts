@@ -7,6 +7,7 @@ const model = (...inputs: [string, ValueFacts['shape']][]): Pick<ModelFacts, 'fi
   file: 'net.onnx',
   inputs: inputs.map(([name, shape]) => ({ name, dtype: 'float32', shape })),
 });
+const one = (size: number) => ({ min: size, opt: size, max: size });
 const dims = (facts: Pick<ModelFacts, 'file' | 'inputs'>, wishes: StreamsInputOptions, batch: number) =>
   Object.fromEntries(shapesAt(streamsInputs(facts, wishes), batch).map(({ name, dims }) => [name, dims]));
 
@@ -19,6 +20,12 @@ describe('the image input', () => {
     ['a batch of 0, as some exporters write open ones', model(['x', [0, 3, 8, 8]]), {}, { x: [8, 3, 8, 8] }],
     ['a grey picture', model(['x', ['N', 1, 28, 28]]), {}, { x: [8, 1, 28, 28] }],
     ['open height and width', model(['x', ['N', 3, 'h', 'w']]), { height: 5, width: 6 }, { x: [8, 3, 5, 6] }],
+    [
+      'dimensions by their names, of other inputs too',
+      model(['x', ['N', 3, 'h', 'w']], ['mask', ['N', 'h']]),
+      { dims: { h: one(5), w: one(6) } },
+      { x: [8, 3, 5, 6], mask: [8, 5] },
+    ],
     ['only the width open', model(['x', ['N', 3, 32, null]]), { width: 64 }, { x: [8, 3, 32, 64] }],
     ['open channels', model(['x', ['N', 'c', 16, 16]]), {}, { x: [8, 3, 16, 16] }],
     ['NHWC', model(['x', ['N', 224, 192, 3]]), {}, { x: [8, 224, 192, 3] }],
@@ -44,6 +51,15 @@ describe('the image input', () => {
     ],
   ])('%s', (_what, facts, wishes, expected) => {
     expect(dims(facts, wishes, 8)).toEqual(expected);
+  });
+
+  test.each<[string, NonNullable<StreamsInputOptions['dims']>]>([
+    ['a name that no dimension has', { height: one(640) }],
+    ['a range', { h: { min: 320, opt: 640, max: 640 } }],
+    ['the batch', { N: one(8) }],
+  ])('rejects %s', (_what, dims) => {
+    const image = model(['x', ['N', 3, 'h', 32]]);
+    expect(refusal(() => streamsInputs(image, { dims })).code).toBe('TF_PROFILE_INVALID');
   });
 
   test('height, width and layout are told', () => {

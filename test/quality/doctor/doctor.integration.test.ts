@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor.js';
+import { type DoctorResult, doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor.js';
 import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
 import { lookAtRemote, lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
@@ -13,6 +13,7 @@ import { lookForOnnxRuntimes } from '../../../src/quality/doctor/onnxruntime.js'
 import { thisMachine } from '../../../src/tensorrt/toolchain/find.js';
 import type { DebianPackage, PythonPackage } from '../../../src/tensorrt/toolchain/installed-packages.js';
 import { fakeMachine } from '../../fakes/machine.js';
+import { trtforge } from '../../support/trtforge.js';
 import { facts, listed, probesOf, withGpu, withoutGpu } from './fake-facts.js';
 
 const never = new AbortController().signal;
@@ -423,6 +424,15 @@ describe('the remote store of the environment', () => {
     ]);
   });
 
+  it('is that of --remote where it is passed', async () => {
+    const environment = { ...process.env, ...keys, ARTIFACTS_ENDPOINT: url, ARTIFACTS_BUCKET: 'other' };
+    const remoteOf = async (address: string) =>
+      ((await trtforge(['doctor', '--remote', address, '--json'], environment)).json() as DoctorResult)
+        .remote;
+    expect(await remoteOf(`${url}/team/x`)).toMatchObject({ place: `${url}/team/x`, failure: null });
+    expect(await remoteOf('none')).toBeNull();
+  });
+
   it('is none where nothing names one', async () => {
     expect(await lookAtRemote({ AWS_ENDPOINT_URL_S3: url }, never)).toBeNull();
   });
@@ -431,7 +441,7 @@ describe('the remote store of the environment', () => {
 describe('this machine', () => {
   it('is examined whole, whatever it has', async () => {
     const host = fakeMachine();
-    const result = await examine(machineProbes(host, join(host.root, 'engines')), never);
+    const result = await examine(machineProbes(host, { store: join(host.root, 'engines') }), never);
     expect(doctorSchema.parse(result)).toEqual(result);
     expect(result.exitCode).toBe(0);
     expect(result.findings.filter(({ id }) => id.includes('.probe-'))).toEqual([]);

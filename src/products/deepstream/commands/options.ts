@@ -1,9 +1,9 @@
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { graphFlag } from '../../../cli/options/bench.js';
-import { builderOption, buildOptions } from '../../../cli/options/build.js';
+import { builderOption, buildOptions, dimsOf } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { integer, number, splitAtCommas } from '../../../cli/values.js';
+import { integer, number, numberNamed, splitAtCommas } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
@@ -94,6 +94,7 @@ export const sizeOptions = {
     describe: 'where the model leaves it open',
     parse: integer(1),
   }),
+  dim: buildOptions.dim,
   with: choice({
     flags: '--with <tool>',
     describe: 'what measures: trtforge itself, or the trtexec of the toolchain',
@@ -109,7 +110,7 @@ export const sizeOptions = {
     flags: '--warm-up <ms>',
     advanced: true,
     describe: 'milliseconds of inferences that are not counted',
-    parse: number(0, 3_600_000),
+    parse: numberNamed('warmUpMs'),
     default: seedMode.warmUpMs,
   }),
   duration: option({
@@ -121,7 +122,7 @@ export const sizeOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'which of the visible GPUs builds and measures',
-    parse: integer(0),
+    parse: numberNamed('device'),
     default: 0,
   }),
   target: buildOptions.target,
@@ -157,7 +158,7 @@ export function streamsRequest(model: string, options: SizeOptionValues): Stream
   return {
     model,
     names: { name, root },
-    input: { input, height, width },
+    input: { input, height, width, dims: dimsOf(options.dim) },
     limits: {
       fps: options.fps ?? defaultLimits.fps,
       firstMaxBatch: options.maxBatch,

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
@@ -49,6 +50,7 @@ export async function evaluateClassifier(
   request: ClassifierRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<ClassificationResult> {
+  assertWithin(request);
   const { names, images: found, findings } = decideClassifier(request);
   const images: Labelled[] = [];
   const best: Int32Array[] = [];

@@ -238,7 +238,7 @@ function render(result: Advice, output: TextOutput): void {
   const { bold, dim, green, yellow } = output.colors;
   output.line(`${bold(result.model)}  ${dim(`budget: ${budgetText(result)}`)}`);
   output.line(dim(samplesText(result)));
-  const named = { [result.without]: 'without codes', [result.all]: 'all units', [result.chosen]: 'advised' };
+  const named = { [result.without]: 'not quantized', [result.all]: 'all units', [result.chosen]: 'advised' };
   for (const choice of result.choices) {
     const name = choice.role === 'fp32' ? 'FP32' : named[choice.id];
     if (name === undefined) continue;

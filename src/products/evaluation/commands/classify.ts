@@ -2,7 +2,7 @@ import { formatCount, formatMs, formatShare, plural } from '../../../base/text/q
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
 import { step } from '../../../cli/plan.js';
-import { integer } from '../../../cli/values.js';
+import { numberNamed } from '../../../cli/values.js';
 import type { ClassificationResult } from '../classification/classification-result.js';
 import { decideClassifier, evaluateClassifier } from '../classification/evaluate-classifier.js';
 import { renderFindings } from './coco.js';
@@ -29,7 +29,7 @@ export const command = defineCommand({
     allowMissing: option({
       flags: '--allow-missing <n>',
       describe: 'so many images may have no file, or one that cannot be read; they are left out',
-      parse: integer(0),
+      parse: numberNamed('allowMissing'),
       default: 0,
     }),
     preprocess: preprocessOption(['imagenet', 'yolo', 'rt-detr', 'arcface'], 'imagenet'),

@@ -1,7 +1,7 @@
 import { formatCount, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { integer } from '../../../cli/values.js';
+import { numberNamed } from '../../../cli/values.js';
 import { evaluateCoco } from '../detection/coco.js';
 import type { CategoryScore, CocoResult } from '../detection/result.js';
 import type { Finding } from '../findings.js';
@@ -30,7 +30,7 @@ export const command = defineCommand({
       flags: '--allow-missing <n>',
       describe:
         'leave out up to this many images that the detections or --image-ids name and the instances lack',
-      parse: integer(0),
+      parse: numberNamed('allowMissing'),
       default: 0,
     }),
   },

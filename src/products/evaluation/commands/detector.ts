@@ -3,7 +3,7 @@ import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, option, text } from '../../../cli/option.js';
 import { step } from '../../../cli/plan.js';
-import { integer, number } from '../../../cli/values.js';
+import { numberNamed } from '../../../cli/values.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { decideDetector, evaluateDetector } from '../detection/evaluate-detector.js';
 import { renderScores } from './coco.js';
@@ -24,37 +24,37 @@ export const detectionOptions = {
   maxImages: option({
     flags: '--max-images <n>',
     describe: 'run only so many images, those of the lowest ids (default: all)',
-    parse: integer(1),
+    parse: numberNamed('maxImages'),
   }),
   allowMissing: option({
     flags: '--allow-missing <n>',
     describe:
       'so many images may have no file, or one that cannot be read; what is on them counts as not found',
-    parse: integer(0),
+    parse: numberNamed('allowMissing'),
     default: 0,
   }),
   conf: option({
     flags: '--conf <score>',
     describe: 'detections of this score or less are dropped',
-    parse: number(0, 1),
+    parse: numberNamed('conf'),
     default: 0.001,
   }),
   iou: option({
     flags: '--iou <overlap>',
     describe: 'of two boxes of a class that overlap more, the lower score goes',
-    parse: number(0, 1),
+    parse: numberNamed('iou'),
     default: 0.7,
   }),
   maxDet: option({
     flags: '--max-det <n>',
     describe: 'most detections of an image',
-    parse: integer(1, 100_000),
+    parse: numberNamed('maxDet'),
     default: 300,
   }),
   preNmsTopk: option({
     flags: '--pre-nms-topk <n>',
     describe: 'most candidates of an image that are compared with one another',
-    parse: integer(1, 1_000_000),
+    parse: numberNamed('preNmsTopk'),
     default: 30_000,
   }),
   agnosticNms: flag({

@@ -1,7 +1,7 @@
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { integer, number } from '../../../cli/values.js';
+import { numberNamed } from '../../../cli/values.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
 import { embeddedImages, evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
@@ -22,24 +22,24 @@ export const command = defineCommand({
     maxImages: option({
       flags: '--max-images <n>',
       describe: 'run only so many images, the first by name (default: all)',
-      parse: integer(1),
+      parse: numberNamed('maxImages'),
     }),
     minMeanCosine: option({
       flags: '--min-mean-cosine <value>',
       describe: 'the mean cosine similarity must not be lower',
-      parse: number(-1, 1),
+      parse: numberNamed('minMeanCosine'),
       default: 0.995,
     }),
     minCosine: option({
       flags: '--min-cosine <value>',
       describe: 'no cosine similarity may be lower',
-      parse: number(-1, 1),
+      parse: numberNamed('minCosine'),
       default: 0.99,
     }),
     maxMeanL2: option({
       flags: '--max-mean-l2 <value>',
       describe: 'the mean distance of vectors of length 1 must not be higher',
-      parse: number(0, 2),
+      parse: numberNamed('maxMeanL2'),
       default: 0.1,
     }),
   },

@@ -1,7 +1,7 @@
 import { choice, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { integer } from '../../../cli/values.js';
+import { numberNamed } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 
 export const imagesFolder = {
@@ -14,18 +14,18 @@ export const imageRunOptions = {
   imgsz: option({
     flags: '--imgsz <pixels>',
     describe: 'width and height where the model leaves them open (default: those of --preprocess)',
-    parse: integer(16, 8192),
+    parse: numberNamed('imgsz'),
   }),
   warmupRuns: option({
     flags: '--warmup-runs <n>',
     describe: 'untimed runs of the first image before the others',
-    parse: integer(0, 10_000),
+    parse: numberNamed('warmupRuns'),
     default: 1,
   }),
   skipLatency: option({
     flags: '--skip-latency <n>',
     describe: 'leave so many of the first times out of the latency',
-    parse: integer(0),
+    parse: numberNamed('skipLatency'),
     default: 0,
   }),
 };

@@ -1,6 +1,6 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, option, text } from '../../../cli/option.js';
-import { integer } from '../../../cli/values.js';
+import { numberNamed } from '../../../cli/values.js';
 import { normalizers } from '../speech/normalizers.js';
 import { scoreTranscripts } from '../speech/wer.js';
 import type { WerResult } from '../speech/wer-result.js';
@@ -33,7 +33,7 @@ export const command = defineCommand({
     allowMissing: option({
       flags: '--allow-missing <count>',
       describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',
-      parse: integer(0),
+      parse: numberNamed('allowMissing'),
       default: 0,
     }),
     output: text({

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
@@ -44,6 +45,7 @@ export async function compareBackEnds(
   request: CompareBackEndsRequest,
   context: CompareContext = {},
 ): Promise<Comparison> {
+  assertWithin(request);
   const { model, data, candidates } = request;
   return protectingInputs([model, data, ...candidates], () => compare(request, context));
 }

@@ -1,4 +1,5 @@
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
@@ -25,6 +26,7 @@ export async function evaluateCoco(
   { instances, detections, imageIds, allowMissing }: CocoRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<CocoResult> {
+  assertWithin({ allowMissing });
   const findings = new Findings(allowMissing);
   const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
   const truth = await inPhase('read instances', emit, () =>

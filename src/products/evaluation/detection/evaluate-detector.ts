@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { TaskContext } from '../../../quality/tasks/task.js';
 import type { Variant } from '../compare/variant.js';
@@ -51,6 +52,7 @@ export async function evaluateDetector(
   request: EvaluateDetectorRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<DetectorResult> {
+  assertWithin(request);
   const { instances, imagesDir, output } = request;
   const { truth, findings, detecting } = await decideDetector(request, { emit, signal });
   const { detections, ids, run } = await inPhase('run samples', emit, () =>

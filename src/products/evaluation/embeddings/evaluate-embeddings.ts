@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { meanOf } from '../../../base/statistics.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
@@ -36,6 +37,7 @@ export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<EmbeddingsResult> {
+  assertWithin(request);
   const images = embeddedImages(request);
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, emit, () =>

@@ -1,5 +1,6 @@
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
@@ -30,6 +31,7 @@ const WORST = 20;
  * files that cannot be scored (see `readTranscripts`), for more missing hypotheses than allowed, and for utterances too long to align.
  */
 export function scoreTranscripts(request: WerRequest): WerResult {
+  assertWithin(request);
   const { reference, hypothesis, allowMissing = 0 } = request;
   const { form, utterances } = readTranscripts(reference, hypothesis);
   const missing = utterances.filter((each) => each.hypothesis === null);

@@ -4,7 +4,7 @@ import { type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { step } from '../../../cli/plan.js';
-import { integer } from '../../../cli/values.js';
+import { integer, numberNamed } from '../../../cli/values.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { decideRecording, type RecordRequest, recordReference } from '../record/record.js';
@@ -32,13 +32,13 @@ const commandOptions = {
   chunks: option({
     flags: '--chunks <count>',
     describe: 'chunks to record',
-    parse: integer(1, 10_000_000),
+    parse: numberNamed('chunks'),
     default: 50,
   }),
   seed: option({
     flags: '--seed <number>',
     describe: 'seed of the signal; the same seed makes the same signal everywhere',
-    parse: integer(0),
+    parse: numberNamed('seed'),
     default: 0,
   }),
   batch: option({
@@ -50,7 +50,7 @@ const commandOptions = {
   threads: option({
     flags: '--threads <count>',
     describe: 'models: threads of ONNX Runtime (default: one a core)',
-    parse: integer(1, 1024),
+    parse: numberNamed('threads'),
     advanced: true,
   }),
   device: placeOptions.device,

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { medianOf } from '../../../base/statistics.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
@@ -46,6 +47,7 @@ export async function recordReference(
   request: RecordRequest,
   context: ModelContext = {},
 ): Promise<RecordResult> {
+  assertWithin(request);
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 

@@ -1,4 +1,5 @@
 import { runSupervised } from '../../../base/process/supervise.js';
+import { assertWithin } from '../../../base/text/number-range.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
@@ -32,6 +33,7 @@ export async function verifyAgainstReference(
   request: ParityRequest,
   context: ParityFileContext = {},
 ): Promise<ParityResult> {
+  assertWithin(request);
   const { takes } = chooseBackEnd(request.candidate, request);
   return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
 }

@@ -43,6 +43,14 @@ async function chunksOf(path: string): Promise<ReferenceChunk[]> {
 }
 
 describe('recording a reference', () => {
+  test.each([{ chunks: 0 }, { threads: -1 }, { seed: 0.5 }])('rejects %j', async (changes) => {
+    const option = Object.keys(changes)[0];
+    await expect(recordReference(request(changes))).rejects.toMatchObject({
+      code: 'TF_USAGE',
+      details: { option },
+    });
+  });
+
   test('feeds state back, follows the schedule and keeps to the law', async () => {
     const result = await recordReference(request());
     expect(recordResultSchema.parse(result)).toEqual(result);
