@@ -236,7 +236,7 @@ async function migratingPage() {
     '',
     '## What trtforge does differently',
     '',
-    'Differences without a flag. More about single tools: [bundles](bundles.md#names-in-other-build-tools), [stream sizing](streams.md#differences-from-the-script).',
+    'Differences without a flag. More about single tools: [bundles](bundles.md#names-in-other-build-tools), [stream sizing](deepstream.md#differences-from-the-script).',
     '',
     '| in other tools and scripts | in trtforge, and why |',
     '|---|---|',

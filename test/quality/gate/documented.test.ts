@@ -15,7 +15,7 @@ import { folderOf } from './gate-case.js';
 
 const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}`, import.meta.url), 'utf8');
 const page = pageOf('gate.md');
-const guide = pageOf('deploying-streaming.md');
+const guide = pageOf('streaming.md');
 const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
 const [policy = '', github = '', gitlab = ''] = blocks;
 
@@ -102,7 +102,7 @@ describe('docs/gate.md', () => {
   });
 });
 
-describe('docs/deploying-streaming.md', () => {
+describe('docs/streaming.md', () => {
   it('calls only commands and options that exist', () => {
     const fences = [...guide.matchAll(/^ *```\n(.*?)^ *```$/gms)].map((match) => match[1] ?? '').join('\n');
     expect(callsIn(fences).map(({ command }) => command)).toEqual(
