@@ -1,3 +1,4 @@
+import { removal } from '../../behaviour/facts.js';
 /** Whose flags have rows: other tools, scripts that a product replaces, and trtforge's own releases before this one. */
 export const tools = [
   'trtexec',
@@ -35,7 +36,7 @@ export interface ForeignFlag {
   readonly moved?: { readonly from: string; readonly to: string };
   /** The line with the option is printed, not run: the name has another meaning elsewhere. */
   readonly isExplained?: true;
-  /** TensorRT 11 removed it: a conversion of the model replaces it. */
+  /** TensorRT removed it: a conversion of the model replaces it. */
   readonly removed?: true;
   readonly why: string;
 }
@@ -45,8 +46,10 @@ export const QUANTIZED =
   'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';
 
 /** Why a table of TensorRT's calibrators is read by `convert`. */
-export const CALIBRATION_TABLE =
-  'TensorRT 11 removed calibrators: `convert` reads the ranges from the table, `build` by calibration-cache of the configuration file';
+export const CALIBRATION_TABLE = `${removal('calibrators')}: \`convert\` reads the ranges from the table, \`build\` by calibration-cache of the configuration file`;
+
+export const CALIBRATED = `${removal('calibrators')}: ranges are Q/DQ nodes in the graph`;
+export const KEPT_TYPES = `${removal('layer-types')}: the graph has them; \`trtforge convert --keep-nodes REGEX\` keeps nodes FP32`;
 
 type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'>;
 

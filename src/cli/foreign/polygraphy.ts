@@ -1,4 +1,14 @@
-import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
+import { removal } from '../../behaviour/facts.js';
+import {
+  CALIBRATED,
+  CALIBRATION_TABLE,
+  type ForeignFlag,
+  KEPT_TYPES,
+  poolSettings,
+  QUANTIZED,
+  rowsOf,
+  spelled,
+} from './flag.js';
 
 const { bare, valued, listed, ranked, rest } = rowsOf('polygraphy');
 const removed = { removed: true } as const;
@@ -26,13 +36,13 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...bare(
     '--fp16',
     '--precision fp16',
-    'the graph is converted to FP16, since TensorRT 11 removed weak typing',
+    `the graph is converted to FP16, since ${removal('weak-typing')}`,
     removed,
   ),
   ...bare(
     '--bf16',
     '--precision bf16',
-    'the graph is converted to BF16, since TensorRT 11 removed weak typing',
+    `the graph is converted to BF16, since ${removal('weak-typing')}`,
     removed,
   ),
   ...bare('--fp-to-fp16', '--precision fp16', '`trtforge convert` converts the model'),
@@ -44,24 +54,9 @@ export const polygraphyRows: readonly ForeignFlag[] = [
     verbs: ['build', 'forge', 'cache why'],
   }),
   ...valued('--calibration-cache', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
-  ...valued(
-    '--calib-base-cls --quantile --regression-cutoff',
-    null,
-    'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph',
-    removed,
-  ),
-  ...valued(
-    '--precision-constraints',
-    null,
-    'TensorRT 11 removed types of single layers: the graph has them',
-    removed,
-  ),
-  ...listed(
-    '--layer-precisions --tensor-dtypes --tensor-datatypes',
-    null,
-    'TensorRT 11 removed types of single layers: `trtforge convert --keep-nodes REGEX` keeps nodes FP32',
-    removed,
-  ),
+  ...valued('--calib-base-cls --quantile --regression-cutoff', null, CALIBRATED, removed),
+  ...valued('--precision-constraints', null, KEPT_TYPES, removed),
+  ...listed('--layer-precisions --tensor-dtypes --tensor-datatypes', null, KEPT_TYPES, removed),
   ...listed(
     '--trt-min-shapes',
     '--minShapes {value}',

@@ -1,4 +1,16 @@
-import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
+import { removal } from '../../behaviour/facts.js';
+import { trtexecFlags } from '../../behaviour/trtexec.js';
+import { rangeText } from '../../behaviour/versions.js';
+import {
+  CALIBRATED,
+  CALIBRATION_TABLE,
+  type ForeignFlag,
+  KEPT_TYPES,
+  poolSettings,
+  QUANTIZED,
+  rowsOf,
+  spelled,
+} from './flag.js';
 
 const { bare, valued } = rowsOf('trtexec');
 const builder = (key: string) => `--builder-config ${key}={value}`;
@@ -19,9 +31,7 @@ const models = [
 const builds = ['build', 'forge', 'cache why', 'deepstream size', 'bundle build', 'bundle forge'];
 const engines = ['bench', 'run', 'verify', 'engine inspect', 'engine layers'];
 
-const CALIBRATED = 'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph';
-const TYPED =
-  'TensorRT 11 removed types of single layers: the graph has them; `trtforge convert --keep-nodes REGEX` keeps nodes FP32';
+const DEFAULT_NOW = `the same; the default from trtexec ${trtexecFlags.noSpinWait.since} on`;
 const FILES = '`trtforge run ENGINE … -o outputs.npz` writes outputs, with their types and shapes';
 const DEBUG = '`trtforge compare layers` compares the tensors inside, and writes none';
 const TUNING = 'trtforge does not search build routes';
@@ -36,7 +46,7 @@ function keptNodes(value: string): readonly string[] | null {
     : null;
 }
 
-/** Every flag of trtexec that people and scripts write, 8.6 to 11.1. */
+/** Every flag of trtexec that people and scripts write. */
 export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--onnx', '{value}', 'the model is an argument', { verbs: models }),
   ...valued('--saveEngine', '-o {value}', 'the engine goes there; without it, into the store'),
@@ -69,13 +79,13 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare(
     '--fp16',
     '--precision fp16',
-    'the graph is converted to FP16, since TensorRT 11 removed weak typing',
+    `the graph is converted to FP16, since ${removal('weak-typing')}`,
     removed,
   ),
   ...bare(
     '--bf16',
     '--precision bf16',
-    'the graph is converted to BF16, since TensorRT 11 removed weak typing',
+    `the graph is converted to BF16, since ${removal('weak-typing')}`,
     removed,
   ),
   ...bare('--int8 --fp8 --int4', null, QUANTIZED, removed),
@@ -88,8 +98,8 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare('--stronglyTyped', '', "builds are strongly typed: the graph's types decide", { verbs: builds }),
   ...valued('--calib', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
   ...valued('--calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib', null, CALIBRATED, removed),
-  ...valued('--layerPrecisions', '--keep-nodes {value}', TYPED, { ...removed, values: keptNodes }),
-  ...valued('--layerOutputTypes', null, TYPED, removed),
+  ...valued('--layerPrecisions', '--keep-nodes {value}', KEPT_TYPES, { ...removed, values: keptNodes }),
+  ...valued('--layerOutputTypes', null, KEPT_TYPES, removed),
   ...valued('--precisionConstraints', '', 'the types of the graph are obeyed', { verbs: builds }),
   ...valued('--layerDeviceTypes --useDLACore --reportCapabilityDLA --adjustForDLA', null, DLA),
   ...valued(
@@ -112,12 +122,16 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare('--excludeLeanRuntime', builderFlag('exclude-lean-runtime'), 'the builder flag, by its name'),
   ...bare('--allowWeightStreaming', builderFlag('weight-streaming'), 'the builder flag, by its name'),
   ...bare('--directIO', builderFlag('direct-io'), 'the builder flag, by its name'),
-  ...bare('--restricted', builderFlag('safety-scope'), 'the builder flag, by its name; gone in TensorRT 11'),
+  ...bare(
+    '--restricted',
+    builderFlag('safety-scope'),
+    `the builder flag, by its name; trtexec ${rangeText(trtexecFlags.restricted)}`,
+  ),
   ...bare('--allowGPUFallback', builderFlag('gpu-fallback'), 'the builder flag, by its name'),
   ...bare(
     '--heuristic',
     builderFlag('enable-tactic-heuristic'),
-    'the builder flag, by its name; TensorRT 8.6 only',
+    `the builder flag, by its name; trtexec ${rangeText(trtexecFlags.heuristic)}`,
   ),
   ...bare('--monitorMemory', builderFlag('monitor-memory'), 'the builder flag, by its name'),
   ...bare(
@@ -204,9 +218,9 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--device', '--device {value}', 'the same'),
   ...bare('--verbose', '--verbose', 'the same'),
 
-  ...bare('--noDataTransfers', '--no-data-transfers', 'the same; trtexec 11 has it by default'),
-  ...bare('--useSpinWait', '--spin-wait', 'the same; trtexec 11 has it by default'),
-  ...bare('--useCudaGraph', '--graph', 'the same; trtexec 11 has it by default'),
+  ...bare('--noDataTransfers', '--no-data-transfers', DEFAULT_NOW),
+  ...bare('--useSpinWait', '--spin-wait', DEFAULT_NOW),
+  ...bare('--useCudaGraph', '--graph', DEFAULT_NOW),
   ...bare('--includeDataTransfers', '', 'data transfers are measured by default', { verbs: ['bench'] }),
   ...bare('--noSpinWait', '', 'the host waits without spinning by default', { verbs: ['bench'] }),
   ...bare('--noCudaGraph', '', 'inferences are launched one by one by default', { verbs: ['bench'] }),
@@ -279,6 +293,6 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued(
     '--model --deploy --output --uff --uffInput --uffNHWC',
     null,
-    'Caffe and UFF models are gone since TensorRT 9: export ONNX',
+    `${removal('foreign-parsers')}: export ONNX`,
   ),
 ];

@@ -1,14 +1,4 @@
-/** From which version on trtexec takes something, and the first version that no longer does. */
-export interface Availability {
-  readonly since: string;
-  readonly until: string | null;
-}
-
-/** The oldest trtexec that is served at all. */
-const FIRST = '8.6';
-const always: Availability = { since: FIRST, until: null };
-const since = (version: string): Availability => ({ since: version, until: null });
-const before = (version: string, from = FIRST): Availability => ({ since: from, until: version });
+import { always, before, type Range, since } from './versions.js';
 
 /** Flags that permit a type in a weakly typed network. */
 export const trtexecPrecisions = {
@@ -95,7 +85,7 @@ export const trtexecFlags = {
   exportProfile: always,
   exportLayerInfo: always,
   exportOutput: always,
-} as const satisfies Readonly<Record<string, Availability>>;
+} as const satisfies Readonly<Record<string, Range>>;
 
 export type TrtexecFlag = keyof typeof trtexecFlags;
 
@@ -119,12 +109,6 @@ export const trtexecValues = {
   'preview runtimeActivationResize': since('10.10'),
   // 10.0 turns streaming off with it.
   'weightStreamingBudget 0': since('10.1'),
-} as const satisfies Readonly<Record<string, Availability>>;
+} as const satisfies Readonly<Record<string, Range>>;
 
 export type TrtexecValue = keyof typeof trtexecValues;
-
-/** The versions for a sentence: `trtexec 10.4 and newer`, `trtexec 8.6 to 10.x`. */
-export function availabilityText({ since: from, until }: Availability): string {
-  if (until === null) return `trtexec ${from} and newer`;
-  return `trtexec ${from} to ${Number(until.split('.')[0]) - 1}.x`;
-}
