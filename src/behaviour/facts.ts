@@ -17,8 +17,8 @@ const issue = (number: number): string => `https://github.com/NVIDIA/TensorRT/is
 const MIGRATION = "NVIDIA's migration guide from 10.x to 11.x";
 const MATRIX = "NVIDIA's support matrices and release notes";
 const TRTEXEC = "trtexec's source, tag by tag";
+const PACKAGES = "NVIDIA's packages";
 const HEADERS = "NVIDIA's public headers";
-const H100 = 'measured on an H100';
 const PLANS = 'measured: the types in its plans';
 
 const rtx = { 'tensorrt-rtx': since('1') };
@@ -84,18 +84,9 @@ export const behaviour = {
     value: { 8: 10, 10: 11 },
   },
   'plan-version': { tensorrt: always, ...rtx, holds: "the version in a plan's header", source: 'measured' },
-  'builder-resource-per-gpu': {
-    tensorrt: since('9'),
-    holds: 'builder resources in one file per architecture; before, one file has all',
-    source: "NVIDIA's packages",
-  },
+  'split-resources': { tensorrt: since('9'), holds: 'builder resources, a file per GPU', source: PACKAGES },
   'progress-monitor': { tensorrt: since('9'), ...rtx, holds: 'builds that can be stopped', source: HEADERS },
-  'native-instance-norm': {
-    tensorrt: since('9'),
-    ...rtx,
-    holds: 'InstanceNormalization without its plug-in, which compatible engines cannot have',
-    source: HEADERS,
-  },
+  'instance-norm': { tensorrt: since('9'), ...rtx, holds: 'native InstanceNormalization', source: HEADERS },
   'strong-typing': {
     tensorrt: since('9'),
     ...rtx,
@@ -110,11 +101,7 @@ export const behaviour = {
   'foreign-parsers': { tensorrt: before('9', '8'), holds: 'Caffe and UFF models', source: HEADERS },
   int64: { tensorrt: since('9'), ...rtx, holds: '64-bit integers, else made 32-bit', source: HEADERS },
   'int8-inputs': { trtexec: since('10.1'), holds: 'int8 inputs, else made float', source: TRTEXEC },
-  'uint8-numbers': {
-    trtexec: since('10.16'),
-    holds: 'uint8 outputs, else written as bytes',
-    source: TRTEXEC,
-  },
+  'uint8-numbers': { trtexec: since('10.16'), holds: 'uint8 outputs, else as bytes', source: TRTEXEC },
   'shared-profiles': { trtexec: since('10.0'), holds: 'shared profiles without a preview', source: TRTEXEC },
   'onnxruntime-provider': {
     tensorrt: before('11', '10.15'),
@@ -134,11 +121,7 @@ export const behaviour = {
     holds: 'attributes, types and ranks that are rejected although the operator is imported',
     source: 'onnxOpCheckers.cpp of onnx-tensorrt 10.1; with 1.7.1, one model for each row',
   },
-  'contrib-operators': {
-    'tensorrt-rtx': since('1.7'),
-    holds: "ONNX Runtime's operators",
-    source: 'measured',
-  },
+  'contrib-operators': { 'tensorrt-rtx': since('1.7'), holds: 'contrib operators', source: 'measured' },
   'top-k-limit': {
     tensorrt: before('11'),
     holds: 'TopK takes a constant K of at most 3840',
@@ -179,22 +162,11 @@ export const behaviour = {
     holds: 'applies those scales after the sum, so its results are wrong without a warning',
     source: 'measured against the model',
   },
-  'int8-attention': {
-    tensorrt: since('10.6'),
-    holds:
-      'fuses it, it is 6 to 11 dB less exact than its codes in the time of FP16, and slower where it does not',
-    source: H100,
-  },
   'quantized-attention': {
     tensorrt: since('10.6'),
     holds:
       'fused INT8 attention loses 11 dB for 1 % of the time, and pairs of FP8 end the fusion, which takes 1.24 times as long as attention in 16 bits',
-    source: H100,
-  },
-  'fp8-attention': {
-    tensorrt: since('10.6'),
-    holds: 'computes it in parts, in 1.24 times the time',
-    source: H100,
+    source: 'measured on an H100',
   },
 } as const satisfies Readonly<Record<string, Fact>>;
 

@@ -51,7 +51,10 @@ export const CALIBRATION_TABLE = `${removal('calibrators')}: \`convert\` reads t
 export const CALIBRATED = `${removal('calibrators')}: ranges are Q/DQ nodes in the graph`;
 export const KEPT_TYPES = `${removal('layer-types')}: the graph has them; \`trtforge convert --keep-nodes REGEX\` keeps nodes FP32`;
 
-type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'>;
+export const BUILDER_FLAG = 'the builder flag, by its name';
+
+type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'> &
+  Partial<Pick<ForeignFlag, 'why'>>;
 
 /** How one tool's rows are written. */
 export function rowsOf(of: Tool) {
@@ -68,7 +71,36 @@ export function rowsOf(of: Tool) {
           ...facts,
         }),
       );
-  return { bare: row(), valued: row(true), listed: row('many'), ranked: row('ranked'), rest: row('rest') };
+  const rows = {
+    bare: row(),
+    valued: row(true),
+    listed: row('many'),
+    ranked: row('ranked'),
+    rest: row('rest'),
+  };
+  return {
+    ...rows,
+    builderFlag: (flags: string, flag: string, facts?: Facts) =>
+      rows.bare(flags, `--builder-config flags=${flag}`, BUILDER_FLAG, facts),
+    setting: (flags: string, key: string, facts?: Facts) =>
+      rows.valued(flags, `--builder-config ${key}={value}`, 'a builder setting', facts),
+    /** A flag that let the builder choose a type; the same name selects the conversion. */
+    permitted: (flag: string) => {
+      const id = flag.slice('--'.length);
+      const why = `the graph is converted to ${id.toUpperCase()}, since ${removal('weak-typing')}`;
+      return rows.bare(flag, `--precision ${id}`, why, { removed: true });
+    },
+    /** Flags for one end of a profile, by their own names. */
+    shapeFlags: (nameOf: (end: string) => string, takes: 'valued' | 'listed', facts?: Facts) =>
+      ['min', 'opt', 'max'].flatMap((end) =>
+        rows[takes](
+          nameOf(end),
+          `--${end}Shapes {value}`,
+          'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
+          facts,
+        ),
+      ),
+  };
 }
 
 /**

@@ -126,7 +126,7 @@ function networkFlags(recipe: Recipe, version: VersionedCalls): number {
 /** NvOnnxParser.h requires the flag for these engines, and trtexec sets it. */
 function parserFlags({ flags, hardwareCompatibility }: Recipe, version: VersionedCalls): number {
   const isCompatible = flags.includes('version-compatible') || hardwareCompatibility !== 'none';
-  if (!isCompatible || version.has('native-instance-norm')) return 0;
+  if (!isCompatible || version.has('instance-norm')) return 0;
   return 1 << version.number('native InstanceNormalization', 'OnnxParserFlag', 'kNATIVE_INSTANCENORM');
 }
 

@@ -74,7 +74,7 @@ function resourceAbility(
   if (
     builderResources.length === 0 ||
     builderResources.includes('all') ||
-    !holds('builder-resource-per-gpu', { product: 'tensorrt', version })
+    !holds('split-resources', { product: 'tensorrt', version })
   )
     return able;
   const isServed = gpus.some(({ computeCapability }) =>

@@ -383,10 +383,11 @@ export function attentionProblem({ scores, mixed, hasPairOnScores }: AttentionPr
     );
   if (hasPairOnScores)
     return problem(`A pair stands between the scores of the attention and Softmax: ${slower}`);
+  const measured = seenOn('quantized-attention', 'tensorrt');
   return problem(
     queries.dtype === 'int8'
-      ? `The attention is INT8: where ${seenOn('int8-attention', 'tensorrt')} ${behaviour['int8-attention'].holds}.`
-      : `The attention is FP8: ${seenOn('fp8-attention', 'tensorrt')} ${behaviour['fp8-attention'].holds}, and TensorRT-RTX fuses it only where all shapes are fixed.`,
+      ? `The attention is INT8: where ${measured} fuses it, it is 6 to 11 dB less exact than its codes in the time of FP16, and slower where it does not.`
+      : `The attention is FP8: ${measured} computes it in parts, in 1.24 times the time, and TensorRT-RTX fuses it only where all shapes are fixed.`,
   );
 }
 
