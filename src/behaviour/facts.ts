@@ -13,7 +13,9 @@ export interface Fact extends Readonly<Partial<Record<Product, Range>>> {
   readonly value?: unknown;
 }
 
-const issue = (number: number): string => `https://github.com/NVIDIA/TensorRT/issues/${number}`;
+/** A thread of NVIDIA's public TensorRT tracker. */
+export const tensorrtIssue = (number: number): string =>
+  `https://github.com/NVIDIA/TensorRT/issues/${number}`;
 const MIGRATION = "NVIDIA's migration guide from 10.x to 11.x";
 const MATRIX = "NVIDIA's support matrices and release notes";
 const TRTEXEC = "trtexec's source, tag by tag";
@@ -67,15 +69,9 @@ export const behaviour = {
   'rtx-gpus': {
     'tensorrt-rtx': since('1.7'),
     holds:
-      'compute capabilities it builds for: it has no code for data-centre Hopper and Blackwell, nor for Jetson',
+      'compute capabilities it builds for, and its default: every RTX generation since Ampere; it has no code for data-centre Hopper and Blackwell, nor for Jetson',
     source: 'the library, which rejects others',
-    value: [75, 80, 86, 89, 120, 121],
-  },
-  'rtx-default-gpus': {
-    'tensorrt-rtx': since('1.7'),
-    holds: 'compute capabilities it builds for unless asked: every RTX generation since Ampere',
-    source: 'the library',
-    value: [80, 86, 89, 120],
+    value: { served: [75, 80, 86, 89, 120, 121], usual: [80, 86, 89, 120] },
   },
   'forward-compatible': {
     tensorrt: always,
@@ -132,19 +128,23 @@ export const behaviour = {
     tensorrt: since('10.8'),
     holds:
       'Several CumSum nodes differ in their axis, or in exclusive or reverse, and TensorRT is known to compute such nodes as if they were the same. No log line shows it.',
-    source: issue(4551),
+    source: tensorrtIssue(4551),
   },
   'grid-sample-wrong': {
     tensorrt: before('11.2', '10.13'),
     holds:
       'GridSample, above all in the deformable attention of DETR-like models, is known to compute wrong results in engines that build and run without a warning.',
-    source: issue(4813),
+    source: tensorrtIssue(4813),
   },
-  'detr-masks': { tensorrt: since('10.16'), holds: 'no kernel for masks of DETR', source: issue(2035) },
+  'detr-masks': {
+    tensorrt: since('10.16'),
+    holds: 'no kernel for masks of DETR',
+    source: tensorrtIssue(2035),
+  },
   'conv-transpose-kernels': {
     tensorrt: since('11.2'),
     holds: 'Grouped FP16 and every BF16 ConvTranspose lack strongly typed kernels',
-    source: issue(4838),
+    source: tensorrtIssue(4838),
   },
   'kernels-16-bits': {
     'tensorrt-rtx': since('1.7.1'),

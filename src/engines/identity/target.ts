@@ -51,11 +51,8 @@ export interface TargetRequest {
   readonly computeCapabilities: readonly number[] | null;
 }
 
-/** What tensorrt-rtx builds for. */
-const rtxGpus: readonly number[] = behaviour['rtx-gpus'].value;
-
-/** Named one by one, because an identity may not depend on what a later version means by its default. */
-const rtxDefault: readonly number[] = behaviour['rtx-default-gpus'].value;
+/** What tensorrt-rtx builds for. The default names each, because an identity may not depend on what a later version means by its own. */
+const rtxGpus: Readonly<Record<'served' | 'usual', readonly number[]>> = behaviour['rtx-gpus'].value;
 
 /**
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`.
@@ -94,7 +91,7 @@ function sorted(list: readonly number[] | null): readonly number[] | null {
 function checkCapabilities({ product, computeCapabilities }: TargetRequest): void {
   if (computeCapabilities === null) return;
   for (const sm of computeCapabilities) {
-    if (product === 'tensorrt-rtx' && !rtxGpus.includes(sm)) throw notForRtx(sm);
+    if (product === 'tensorrt-rtx' && !rtxGpus.served.includes(sm)) throw notForRtx(sm);
     if (product === 'tensorrt' && !gpuArchitectures.some((known) => known.computeCapability === sm)) {
       throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${sm} is not a known compute capability.`, {
         remedy: `Known are ${gpuArchitectures.map((known) => `sm_${known.computeCapability}`).join(', ')}.`,
@@ -111,7 +108,7 @@ function checkCapabilities({ product, computeCapabilities }: TargetRequest): voi
 }
 
 function notForRtx(sm: number): TrtforgeError {
-  const list = rtxGpus.map((known) => `sm_${known}`).join(', ');
+  const list = rtxGpus.served.map((known) => `sm_${known}`).join(', ');
   return new TrtforgeError(
     'TF_TARGET_UNSUPPORTED',
     `tensorrt-rtx has no kernels for ${describeComputeCapability(sm)}: it serves GeForce, RTX and DGX Spark GPUs, ${list}.`,
@@ -147,7 +144,7 @@ export function resolveTarget(
 }
 
 function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly number[] {
-  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? rtxDefault;
+  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? rtxGpus.usual;
   const wanted = request.computeCapabilities?.[0] ?? gpu;
   if (wanted === null) {
     throw new TrtforgeError(

@@ -18,7 +18,7 @@ export function serves(
   computeCapability: number,
 ): Served {
   const includes = (list: readonly number[]) => list.includes(computeCapability);
-  if (product === 'tensorrt-rtx') return includes(behaviour['rtx-gpus'].value) ? 'yes' : 'no';
+  if (product === 'tensorrt-rtx') return includes(behaviour['rtx-gpus'].value.served) ? 'yes' : 'no';
   const { unclear, oldest, blackwell } = releases.find(({ since }) => compareVersions(version, since) >= 0)!;
   if (computeCapability < oldest) return computeCapability >= unclear ? 'unknown' : 'no';
   if (computeCapability <= 90) return 'yes';
