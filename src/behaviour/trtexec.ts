@@ -1,91 +1,48 @@
 import { always, before, type Range, since } from './versions.js';
 
+type Words<Text extends string, Found = never> = Text extends `${infer Word} ${infer Rest}`
+  ? Words<Rest, Found | Word>
+  : Found | Text;
+
+/** A range for each of the words. */
+const flags = <Text extends string>(range: Range, words: Text) =>
+  Object.fromEntries(words.split(' ').map((word) => [word, range])) as Readonly<
+    Record<Words<Text> & string, Range>
+  >;
+
 /** Flags that permit a type in a weakly typed network. */
 export const trtexecPrecisions = {
-  fp16: before('11.0'),
-  bf16: before('11.0', '9.1'),
-  int8: before('11.0'),
-  fp8: before('11.0'),
-  int4: before('11.0', '10.1'),
-} as const;
+  ...flags(before('11.0', '9.1'), 'bf16'),
+  ...flags(before('11.0', '10.1'), 'int4'),
+  ...flags(before('11.0'), 'fp16 int8 fp8'),
+};
 
 /**
- * Every flag that trtforge passes, with the versions that take it: read from trtexec's own parser in the public source, tag by tag (8.6.1, 9.1 and 9.3,
+ * Every flag that trtforge passes, by the versions that take it: read from trtexec's own parser in the public source, tag by tag (8.6.1, 9.1 and 9.3,
  * every 10.x to 10.16, 11.0, 11.1). A flag that 11 still takes without effect counts as gone, so that nothing is passed in vain.
  */
 export const trtexecFlags = {
-  onnx: always,
-  saveEngine: always,
-  loadEngine: always,
-  skipInference: always,
-  shapes: always,
-  minShapes: always,
-  optShapes: always,
-  maxShapes: always,
-  profile: since('9.1'),
-  useProfile: since('9.1'),
-  memPoolSize: always,
-  stronglyTyped: before('11.0', '9.1'),
   ...trtexecPrecisions,
-  noTF32: always,
-  precisionConstraints: before('11.0'),
-  layerPrecisions: before('11.0'),
-  layerOutputTypes: before('11.0'),
-  sparsity: always,
-  refit: always,
-  stripWeights: since('10.0'),
-  versionCompatible: always,
-  excludeLeanRuntime: always,
-  useRuntime: always,
-  allowWeightStreaming: since('10.0'),
-  weightStreamingBudget: since('10.0'),
-  directIO: always,
-  restricted: before('11.0'),
-  allowGPUFallback: always,
-  heuristic: before('10.0'),
-  monitorMemory: since('10.6'),
-  distributiveIndependence: since('10.12'),
-  builderOptimizationLevel: always,
-  avgTiming: always,
-  maxAuxStreams: always,
-  maxTactics: since('10.4'),
-  tilingOptimizationLevel: since('10.8'),
-  l2LimitForTiling: since('10.8'),
-  profilingVerbosity: always,
-  hardwareCompatibilityLevel: always,
-  runtimePlatform: since('10.2'),
-  tacticSources: always,
-  preview: always,
-  timingCacheFile: always,
-  noBuilderCache: always,
-  errorOnTimingCacheMiss: since('9.1'),
-  noCompilationCache: since('9.1'),
-  staticPlugins: always,
-  dynamicPlugins: always,
-  setPluginsToSerialize: always,
-  device: always,
-  verbose: always,
-  iterations: always,
-  duration: always,
-  warmUp: always,
-  avgRuns: always,
-  percentile: always,
-  infStreams: always,
-  idleTime: always,
-  noDataTransfers: before('11.0'),
-  includeDataTransfers: since('11.0'),
-  useSpinWait: before('11.0'),
-  noSpinWait: since('11.0'),
-  useCudaGraph: before('11.0'),
-  noCudaGraph: since('11.0'),
-  separateProfileRun: before('11.0'),
-  threads: always,
-  loadInputs: always,
-  exportTimes: always,
-  exportProfile: always,
-  exportLayerInfo: always,
-  exportOutput: always,
-} as const satisfies Readonly<Record<string, Range>>;
+  ...flags(always, 'onnx saveEngine loadEngine skipInference shapes minShapes optShapes maxShapes'),
+  ...flags(always, 'memPoolSize noTF32 sparsity refit versionCompatible excludeLeanRuntime useRuntime'),
+  ...flags(always, 'directIO allowGPUFallback builderOptimizationLevel avgTiming maxAuxStreams'),
+  ...flags(always, 'profilingVerbosity hardwareCompatibilityLevel tacticSources preview timingCacheFile'),
+  ...flags(always, 'noBuilderCache staticPlugins dynamicPlugins setPluginsToSerialize device verbose'),
+  ...flags(always, 'iterations duration warmUp avgRuns percentile infStreams idleTime threads loadInputs'),
+  ...flags(always, 'exportTimes exportProfile exportLayerInfo exportOutput'),
+  ...flags(since('9.1'), 'profile useProfile errorOnTimingCacheMiss noCompilationCache'),
+  ...flags(since('10.0'), 'stripWeights allowWeightStreaming weightStreamingBudget'),
+  ...flags(since('10.2'), 'runtimePlatform'),
+  ...flags(since('10.4'), 'maxTactics'),
+  ...flags(since('10.6'), 'monitorMemory'),
+  ...flags(since('10.8'), 'tilingOptimizationLevel l2LimitForTiling'),
+  ...flags(since('10.12'), 'distributiveIndependence'),
+  ...flags(since('11.0'), 'includeDataTransfers noSpinWait noCudaGraph'),
+  ...flags(before('11.0', '9.1'), 'stronglyTyped'),
+  ...flags(before('10.0'), 'heuristic'),
+  ...flags(before('11.0'), 'precisionConstraints layerPrecisions layerOutputTypes restricted'),
+  ...flags(before('11.0'), 'noDataTransfers useSpinWait useCudaGraph separateProfileRun'),
+};
 
 export type TrtexecFlag = keyof typeof trtexecFlags;
 
