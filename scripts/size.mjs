@@ -36,12 +36,13 @@ function measure() {
 
 function shortFiles() {
   const importers = new Map(files.map((path) => [path, []]));
+  // What is loaded when it is used is a file of its own for that.
   for (const [path, text] of texts)
-    for (const [, imported] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)\.js'/g))
-      importers.get(`${join(dirname(path), imported)}.ts`)?.push(path);
+    for (const [how, imported] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)\.js'/g))
+      importers.get(`${join(dirname(path), imported)}.ts`)?.push(how.startsWith('from') ? path : 'later');
   return files.flatMap((path) => {
     const [only, ...others] = new Set(importers.get(path));
-    const isPart = only !== undefined && others.length === 0 && dirname(only) === dirname(path);
+    const isPart = texts.has(only) && others.length === 0 && dirname(only) === dirname(path);
     return isPart && linesOf(path) < SHORT
       ? [`  ${path} (${linesOf(path)}) → ${only} (${linesOf(only)})`]
       : [];
