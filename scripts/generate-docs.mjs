@@ -1,11 +1,13 @@
 // Writes what can be derived from the code: docs/errors.md from the catalogue, docs/command-line.md from the option tables,
-// docs/migrating.md from the tables of other tools' flags,
+// docs/migrating.md from the tables of other tools' flags, docs/versions.md from the table of facts,
 // schemas/*.json from the zod schemas. `npm run docs`; a test compares the committed files with what this writes.
 //   node scripts/generate-docs.mjs [--into FOLDER]
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { behaviour, products as names } from '../dist/behaviour/facts.js';
+import { rangeText } from '../dist/behaviour/versions.js';
 import { tools } from '../dist/cli/foreign/flag.js';
 import { foreignFlags } from '../dist/cli/foreign/tables.js';
 import { catalogue } from '../dist/errors.js';
@@ -255,6 +257,27 @@ async function migratingPage() {
     .trimEnd()}\n`;
 }
 
+function versionsPage() {
+  const driven = behaviour.generations.value.map((row) => `${names[row.product]} ${rangeText(row)}`);
+  const facts = Object.entries(behaviour).map(([id, fact]) => {
+    const where = Object.keys(names)
+      .filter((product) => fact[product])
+      .map((product) => `${names[product]} ${rangeText(fact[product])}`);
+    return `| \`${id}\` | ${where.join(', ')} | ${cell(fact.holds)} | ${cell(fact.source)} |`;
+  });
+  return `${[
+    '# What depends on the version',
+    '',
+    `This page lists the versions that trtforge drives, and every fact that its rules, checks and messages take from a version. Generated from \`src/behaviour/facts.ts\` by \`npm run docs\`.`,
+    '',
+    `Driven: ${driven.join(', ')}. A fact that was measured begins at the version that it was measured with.`,
+    '',
+    '| fact | versions | what holds | source |',
+    '|---|---|---|---|',
+    ...facts,
+  ].join('\n')}\n`;
+}
+
 /** What every command prints around its result with --json; a result that a file holds may lack it. */
 function framed(schema, command = { type: 'string' }) {
   const frame = {
@@ -270,6 +293,7 @@ mkdirSync(join(root, 'schemas'), { recursive: true });
 writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
 writeFileSync(join(root, 'docs', 'migrating.md'), await migratingPage());
+writeFileSync(join(root, 'docs', 'versions.md'), versionsPage());
 const write = (name, schema) =>
   writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
 for (const { verbs, files = {}, printed = {} } of products) {

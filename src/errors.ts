@@ -218,7 +218,7 @@ export const catalogue = {
     exitCode: ExitCode.machineCannot,
     meaning: 'The library is of a version whose virtual functions trtforge has no table for.',
     remedy:
-      'Use TensorRT 8.6, 10.x, 11.x or tensorrt-rtx 1.x; docs/adding-a-tensorrt-version.md describes how to add one.',
+      'Use a version that docs/versions.md lists; docs/adding-a-tensorrt-version.md describes how to add one.',
   },
   TF_LIBRARY_TOO_OLD: {
     exitCode: ExitCode.machineCannot,
@@ -536,7 +536,7 @@ export const catalogue = {
     meaning:
       'The library could not make an execution context of an engine; the message has its last error lines.',
     remedy:
-      'Read the library\'s lines. "Inconsistent setting of NVIDIA_TF32_OVERRIDE": set that variable as it was at the build, where -1 is unset. On 8.6 a profile of an engine serves one context at a time, unless the engine was built with --builder-config preview-features=profile-sharing-0806.',
+      'Read the library\'s lines. "Inconsistent setting of NVIDIA_TF32_OVERRIDE": set that variable as it was at the build, where -1 is unset. Older libraries let one context at a time use a profile of an engine, unless it was built with --builder-config preview-features=profile-sharing-0806.',
   },
   TF_RUN_FAILED: {
     exitCode: ExitCode.machineCannot,

@@ -31,7 +31,7 @@ const anchorsOf = (path: string) =>
   );
 
 describe('the documentation', () => {
-  test.each(['docs/errors.md', 'docs/command-line.md', 'docs/migrating.md'])(
+  test.each(['docs/errors.md', 'docs/command-line.md', 'docs/migrating.md', 'docs/versions.md'])(
     '%s is what `npm run docs` writes',
     (path) => {
       expect(readFileSync(join(root, path), 'utf8')).toBe(readFileSync(join(fresh, path), 'utf8'));

@@ -20,6 +20,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
 }
 const manifest = JSON.parse(read('package.json')) as Manifest;
 
@@ -55,12 +56,30 @@ describe('the package that npm packs', () => {
   const files = packed();
 
   test('asks for nothing that an installation does not bring', () => {
-    const brought = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+    const { dependencies, optionalDependencies, peerDependencies } = manifest;
+    const brought = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
     const asked = new Set(
       files.filter((path) => /\.m?js$/.test(path)).flatMap((path) => packagesOf(read(path))),
     );
     expect([...asked].filter((name) => !brought.includes(name))).toEqual([]);
     expect([...asked]).toContain('node-api-headers');
+  });
+
+  test('works where the interface of telemetry is not installed', () => {
+    const script = `
+      import { register } from 'node:module';
+      register('data:text/javascript,' + encodeURIComponent(\`
+        export function resolve(name, context, next) {
+          if (name !== '@opentelemetry/api') return next(name, context);
+          throw Object.assign(new Error('not installed'), { code: 'ERR_MODULE_NOT_FOUND' });
+        }\`));
+      const { openGuardTelemetry } = await import(${JSON.stringify(join(root, 'dist/products/streaming/index.js'))});
+      const listener = await openGuardTelemetry({ model: 'm' });
+      listener.step(1, false);
+      listener.error('y', 1);
+      console.log(Object.keys(listener).sort().join(' '));`;
+    const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+    expect([child.status, child.stdout]).toEqual([0, 'error step violation\n']);
   });
 
   test('holds every page of the documentation that its README and its messages name', () => {
@@ -98,6 +117,7 @@ describe('a program that emits declarations', () => {
     ['trtforge/deepstream', 'products/deepstream/index.js', 'streams'],
     ['trtforge/evaluation', 'products/evaluation/index.js', 'scoreDetections'],
     ['trtforge/trtexec', 'tensorrt/trtexec/index.js', 'readTrtexecLog'],
+    ['trtforge/onnx', 'formats/onnx/index.js', 'openModel'],
   ])('can name what the functions of %s take and give', async (name, file, known) => {
     const library = (await import(join(root, 'dist', file))) as Readonly<Record<string, unknown>>;
     const functions = Object.entries(library)

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { trtexecFlags } from '../../src/behaviour/trtexec.js';
 import type { Command } from '../../src/cli/command.js';
 import { withOwnFlags } from '../../src/cli/foreign/own-flags.js';
 import { foreignFlags } from '../../src/cli/foreign/tables.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
-import { trtexecFlags } from '../../src/tensorrt/trtexec/flag-table.js';
 import { trtforge } from '../support/trtforge.js';
 
 const verbs = new Map<string, Command>();

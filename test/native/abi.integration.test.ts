@@ -286,7 +286,7 @@ describe('versions', () => {
 
   test('who has a feature is said by product and version', () => {
     expect(versionsWith({ class: 'IBuilderConfig', name: 'setTilingOptimizationLevel' })).toBe(
-      'TensorRT 10.8.0 to 10.x, TensorRT 11.x, tensorrt-rtx 1.7.1 and newer',
+      'TensorRT 10.8.0 to 10.x, TensorRT 11.x, TensorRT-RTX 1.7 to 1.x',
     );
     expect(versionsWith({ enum: 'BuilderFlag', name: 'kFP16' })).toBe('TensorRT 8.6, TensorRT 10.x');
     expect(versionsWith({ enum: 'BuilderFlag', name: 'kNONSENSE' })).toBe('no version of TensorRT');

@@ -1,3 +1,4 @@
+import { behaviour } from '../../behaviour/facts.js';
 import { type DoctorResult, examine } from '../../quality/doctor/doctor.js';
 import { machineProbes } from '../../quality/doctor/doctor-probes.js';
 import type { Finding, Topic } from '../../quality/doctor/finding.js';
@@ -52,10 +53,13 @@ function renderFinding({ severity, what, remedy }: Finding, { line, colors }: Te
 function renderSupport(rows: readonly SupportRow[], { line, colors }: TextOutput): void {
   const cells = (row: SupportRow) => [row.tensorrt8, row.tensorrt10, row.tensorrt11, row.tensorrtRtx];
   const widths = [6, 11, 6, 6];
+  const majors = behaviour.generations.value
+    .filter(({ product }) => product === 'tensorrt')
+    .map(({ since }) => since);
   const padded = (texts: readonly string[]) =>
     texts.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ');
   line(colors.bold('Which TensorRT serves which GPU'));
-  line(colors.dim(`  ${''.padEnd(8)}${padded(['8.6', '10', '11', 'RTX'])}`));
+  line(colors.dim(`  ${''.padEnd(8)}${padded([...majors, 'RTX'])}`));
   for (const row of rows) {
     const name = `sm_${row.computeCapability}`.padEnd(8);
     const text = `${name}${padded(cells(row))}  ${row.architecture}: ${row.examples}`;

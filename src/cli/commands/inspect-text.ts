@@ -3,6 +3,7 @@ import type { Passport } from '../../engines/identity/passport-file.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { targetText } from '../../engines/identity/target.js';
 import type { PlanFacts } from '../../engines/plan/facts.js';
+import { versionText } from '../../engines/plan/header.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import type { TextOutput } from '../command.js';
@@ -88,7 +89,7 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   output.line(`${bold(facts.file)}  ${dim(`${product} plan`)}`);
   output.line();
   const header = facts.foreignHeader;
-  section(output, 'Built by', [[`${product} ${facts.version ?? 'before 8.6'}`]]);
+  section(output, 'Built by', [[`${product} ${versionText(facts.version)}`]]);
   section(output, 'Size', [[formatBytes(facts.planBytes)]]);
   section(output, 'SHA-256', [[facts.sha256]]);
   if (facts.program !== null) section(output, 'Computes', programRows(facts.program));

@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
 import { lookForOnnxRuntimes, type OnnxRuntimeFacts } from '../../quality/doctor/onnxruntime.js';
@@ -14,13 +15,12 @@ import { installToolchain, planInstallation } from '../../tensorrt/toolchain/ins
 import { readManifest, removeToolchain } from '../../tensorrt/toolchain/manifest.js';
 import { pipWheelSource } from '../../tensorrt/toolchain/pip.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
-import { tensorrtRtxLicense } from '../../tensorrt/toolchain/release.js';
+import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/release.js';
 import type {
   ToolchainEnvResult,
   ToolchainInstallResult,
   ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/results.js';
-import { isVersion } from '../../tensorrt/toolchain/version.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
 import { step } from '../plan.js';
@@ -31,6 +31,8 @@ const folderOption = text({
   describe: 'where trtforge keeps toolchains',
   env: 'TRTFORGE_TOOLCHAINS',
 });
+
+const newest = releaseOf(undefined).version;
 
 const nameArgument = { name: 'NAME', describe: 'a name that toolchain list shows, or its folder' };
 
@@ -129,7 +131,7 @@ export const install = defineCommand({
   },
   examples: [
     'trtforge toolchain install tensorrt-rtx --accept-license',
-    'trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-1.7.1.116-….whl',
+    `trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-${newest}-….whl`,
   ],
   schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainInstallSchema,
   run: async ([product = ''], options, context): Promise<ToolchainInstallResult> => {
@@ -205,7 +207,7 @@ export const install = defineCommand({
 function parseFullVersion(written: string): string {
   if (isVersion(written) && written.split('.').length === 4) return written;
   throw new TrtforgeError('TF_USAGE', `"${written}" is not a version.`, {
-    remedy: 'Write all four parts, as 1.7.1.116.',
+    remedy: `Write all four parts, as ${newest}.`,
   });
 }
 
@@ -288,7 +290,7 @@ export const env = defineCommand({
     folder: folderOption,
   },
   examples: [
-    'eval "$(trtforge toolchain env tensorrt-rtx-1.7.1.116)"',
+    `eval "$(trtforge toolchain env tensorrt-rtx-${newest})"`,
     'trtforge toolchain env tensorrt-10.6.0.26 --format pixi >> pixi.toml',
     'trtforge toolchain env tensorrt-10.6.0.26 --format dockerfile',
   ],

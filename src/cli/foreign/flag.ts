@@ -1,3 +1,4 @@
+import { removal } from '../../behaviour/facts.js';
 /** Whose flags have rows: other tools, scripts that a product replaces, and trtforge's own releases before this one. */
 export const tools = [
   'trtexec',
@@ -35,7 +36,7 @@ export interface ForeignFlag {
   readonly moved?: { readonly from: string; readonly to: string };
   /** The line with the option is printed, not run: the name has another meaning elsewhere. */
   readonly isExplained?: true;
-  /** TensorRT 11 removed it: a conversion of the model replaces it. */
+  /** TensorRT removed it: a conversion of the model replaces it. */
   readonly removed?: true;
   readonly why: string;
 }
@@ -45,10 +46,15 @@ export const QUANTIZED =
   'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';
 
 /** Why a table of TensorRT's calibrators is read by `convert`. */
-export const CALIBRATION_TABLE =
-  'TensorRT 11 removed calibrators: `convert` reads the ranges from the table, `build` by calibration-cache of the configuration file';
+export const CALIBRATION_TABLE = `${removal('calibrators')}: \`convert\` reads the ranges from the table, \`build\` by calibration-cache of the configuration file`;
 
-type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'>;
+export const CALIBRATED = `${removal('calibrators')}: ranges are Q/DQ nodes in the graph`;
+export const KEPT_TYPES = `${removal('layer-types')}: the graph has them; \`trtforge convert --keep-nodes REGEX\` keeps nodes FP32`;
+
+export const BUILDER_FLAG = 'the builder flag, by its name';
+
+type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'> &
+  Partial<Pick<ForeignFlag, 'why'>>;
 
 /** How one tool's rows are written. */
 export function rowsOf(of: Tool) {
@@ -65,7 +71,36 @@ export function rowsOf(of: Tool) {
           ...facts,
         }),
       );
-  return { bare: row(), valued: row(true), listed: row('many'), ranked: row('ranked'), rest: row('rest') };
+  const rows = {
+    bare: row(),
+    valued: row(true),
+    listed: row('many'),
+    ranked: row('ranked'),
+    rest: row('rest'),
+  };
+  return {
+    ...rows,
+    builderFlag: (flags: string, flag: string, facts?: Facts) =>
+      rows.bare(flags, `--builder-config flags=${flag}`, BUILDER_FLAG, facts),
+    setting: (flags: string, key: string, facts?: Facts) =>
+      rows.valued(flags, `--builder-config ${key}={value}`, 'a builder setting', facts),
+    /** A flag that let the builder choose a type; the same name selects the conversion. */
+    permitted: (flag: string) => {
+      const id = flag.slice('--'.length);
+      const why = `the graph is converted to ${id.toUpperCase()}, since ${removal('weak-typing')}`;
+      return rows.bare(flag, `--precision ${id}`, why, { removed: true });
+    },
+    /** Flags for one end of a profile, by their own names. */
+    shapeFlags: (nameOf: (end: string) => string, takes: 'valued' | 'listed', facts?: Facts) =>
+      ['min', 'opt', 'max'].flatMap((end) =>
+        rows[takes](
+          nameOf(end),
+          `--${end}Shapes {value}`,
+          'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
+          facts,
+        ),
+      ),
+  };
 }
 
 /**

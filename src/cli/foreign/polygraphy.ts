@@ -1,8 +1,17 @@
-import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
+import {
+  CALIBRATED,
+  CALIBRATION_TABLE,
+  type ForeignFlag,
+  KEPT_TYPES,
+  poolSettings,
+  QUANTIZED,
+  rowsOf,
+  spelled,
+} from './flag.js';
 
-const { bare, valued, listed, ranked, rest } = rowsOf('polygraphy');
+const { bare, valued, listed, ranked, rest, builderFlag, setting, permitted, shapeFlags } =
+  rowsOf('polygraphy');
 const removed = { removed: true } as const;
-const builderFlag = (flag: string) => `--builder-config flags=${flag}`;
 const shape = (value: string) => [
   value.replace(
     /\[([\d,\s]*)\]/g,
@@ -23,18 +32,8 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   }),
   ...valued('--output', '-o {value}', 'the same'),
   ...valued('--save-engine', '-o {value}', 'the engine goes there; without it, into the store'),
-  ...bare(
-    '--fp16',
-    '--precision fp16',
-    'the graph is converted to FP16, since TensorRT 11 removed weak typing',
-    removed,
-  ),
-  ...bare(
-    '--bf16',
-    '--precision bf16',
-    'the graph is converted to BF16, since TensorRT 11 removed weak typing',
-    removed,
-  ),
+  ...permitted('--fp16'),
+  ...permitted('--bf16'),
   ...bare('--fp-to-fp16', '--precision fp16', '`trtforge convert` converts the model'),
   ...bare('--int8 --fp8', null, QUANTIZED, removed),
   ...bare('--tf32', '', 'TF32 is on by default; --builder-config flags=no-tf32 switches it off', {
@@ -44,48 +43,10 @@ export const polygraphyRows: readonly ForeignFlag[] = [
     verbs: ['build', 'forge', 'cache why'],
   }),
   ...valued('--calibration-cache', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
-  ...valued(
-    '--calib-base-cls --quantile --regression-cutoff',
-    null,
-    'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph',
-    removed,
-  ),
-  ...valued(
-    '--precision-constraints',
-    null,
-    'TensorRT 11 removed types of single layers: the graph has them',
-    removed,
-  ),
-  ...listed(
-    '--layer-precisions --tensor-dtypes --tensor-datatypes',
-    null,
-    'TensorRT 11 removed types of single layers: `trtforge convert --keep-nodes REGEX` keeps nodes FP32',
-    removed,
-  ),
-  ...listed(
-    '--trt-min-shapes',
-    '--minShapes {value}',
-    'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
-    {
-      values: shape,
-    },
-  ),
-  ...listed(
-    '--trt-opt-shapes',
-    '--optShapes {value}',
-    'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
-    {
-      values: shape,
-    },
-  ),
-  ...listed(
-    '--trt-max-shapes',
-    '--maxShapes {value}',
-    'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
-    {
-      values: shape,
-    },
-  ),
+  ...valued('--calib-base-cls --quantile --regression-cutoff', null, CALIBRATED, removed),
+  ...valued('--precision-constraints', null, KEPT_TYPES, removed),
+  ...listed('--layer-precisions --tensor-dtypes --tensor-datatypes', null, KEPT_TYPES, removed),
+  ...shapeFlags((end) => `--trt-${end}-shapes`, 'listed', { values: shape }),
   ...listed('--input-shapes --inputs', '--shapes {value}', 'shapes of random inputs', { values: shape }),
   ...listed(
     '--pool-limit --memory-pool-limit',
@@ -96,33 +57,20 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...valued('--workspace', '--workspace {value}', 'Polygraphy counts bytes without a unit, trtforge MiB', {
     values: (value) => [/\d$/.test(value) ? `${value}B` : value],
   }),
-  ...valued(
-    '--builder-optimization-level --builder-opt-level',
-    '--builder-config optimization-level={value}',
-    'a builder setting',
-  ),
-  ...valued('--max-aux-streams', '--builder-config max-aux-streams={value}', 'a builder setting'),
-  ...valued(
-    '--tiling-optimization-level',
-    '--builder-config tiling-optimization-level={value}',
-    'a builder setting',
-  ),
-  ...valued(
-    '--hardware-compatibility-level',
-    '--builder-config hardware-compatibility={value}',
-    'a builder setting',
-    {
-      values: spelled({
-        none: 'none',
-        ampere_plus: 'ampere-plus',
-        same_compute_capability: 'same-compute-capability',
-      }),
-    },
-  ),
-  ...valued('--profiling-verbosity', '--builder-config profiling-verbosity={value}', 'a builder setting', {
+  ...setting('--builder-optimization-level --builder-opt-level', 'optimization-level'),
+  ...setting('--max-aux-streams', 'max-aux-streams'),
+  ...setting('--tiling-optimization-level', 'tiling-optimization-level'),
+  ...setting('--hardware-compatibility-level', 'hardware-compatibility', {
+    values: spelled({
+      none: 'none',
+      ampere_plus: 'ampere-plus',
+      same_compute_capability: 'same-compute-capability',
+    }),
+  }),
+  ...setting('--profiling-verbosity', 'profiling-verbosity', {
     values: spelled({ layer_names_only: 'layer-names-only', none: 'none', detailed: 'detailed' }),
   }),
-  ...valued('--runtime-platform', '--builder-config runtime-platform={value}', 'a builder setting', {
+  ...setting('--runtime-platform', 'runtime-platform', {
     values: spelled({ same_as_build: 'same-as-build', windows_amd64: 'windows-amd64' }),
   }),
   ...listed('--tactic-sources', '--builder-config tactic-sources={value}', 'a builder setting', {
@@ -131,24 +79,16 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...listed('--preview-features', '--builder-config preview-features={value}', 'a builder setting', {
     values: (value) => [value.toLowerCase().replaceAll('_', '-')],
   }),
-  ...bare('--sparse-weights', builderFlag('sparse-weights'), 'the builder flag, by its name'),
-  ...bare('--refittable', builderFlag('refit'), 'the builder flag, by its name'),
-  ...bare('--strip-plan', builderFlag('strip-plan'), 'the builder flag, by its name'),
-  ...bare('--weight-streaming', builderFlag('weight-streaming'), 'the builder flag, by its name'),
-  ...bare('--version-compatible', builderFlag('version-compatible'), 'the builder flag, by its name'),
-  ...bare('--exclude-lean-runtime', builderFlag('exclude-lean-runtime'), 'the builder flag, by its name'),
-  ...bare('--direct-io', builderFlag('direct-io'), 'the builder flag, by its name'),
-  ...bare('--allow-gpu-fallback', builderFlag('gpu-fallback'), 'the builder flag, by its name'),
-  ...bare(
-    '--disable-compilation-cache',
-    builderFlag('disable-compilation-cache'),
-    'the builder flag, by its name',
-  ),
-  ...bare(
-    '--error-on-timing-cache-miss',
-    builderFlag('error-on-timing-cache-miss'),
-    'the builder flag, by its name',
-  ),
+  ...builderFlag('--sparse-weights', 'sparse-weights'),
+  ...builderFlag('--refittable', 'refit'),
+  ...builderFlag('--strip-plan', 'strip-plan'),
+  ...builderFlag('--weight-streaming', 'weight-streaming'),
+  ...builderFlag('--version-compatible', 'version-compatible'),
+  ...builderFlag('--exclude-lean-runtime', 'exclude-lean-runtime'),
+  ...builderFlag('--direct-io', 'direct-io'),
+  ...builderFlag('--allow-gpu-fallback', 'gpu-fallback'),
+  ...builderFlag('--disable-compilation-cache', 'disable-compilation-cache'),
+  ...builderFlag('--error-on-timing-cache-miss', 'error-on-timing-cache-miss'),
   ...bare('--use-dla', null, 'trtforge does not build for DLA'),
   ...valued(
     '--load-timing-cache --save-timing-cache --timing-cache',

@@ -1,3 +1,4 @@
+import { behaviour, removal } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   defaultFormat,
@@ -125,7 +126,7 @@ function trtexecSteps(line: ForeignLine): readonly Step[] {
   const [onnx, load] = [lastValue(line, '--onnx'), lastValue(line, '--loadEngine')];
   const shapes = valuesOf(line, '--shapes');
   if (onnx === undefined && load === undefined && has(line, '--deploy', '--model', '--uff', '--uffInput'))
-    throw noEquivalent(line, 'Caffe and UFF models are gone since TensorRT 9: export the network to ONNX');
+    throw noEquivalent(line, `${removal('foreign-parsers')}: export the network to ONNX`);
   if (onnx === undefined && load === undefined)
     throw noEquivalent(line, 'it names neither a model (--onnx) nor an engine (--loadEngine)');
   if (load !== undefined && has(line, '--getPlanVersionOnly'))
@@ -358,7 +359,7 @@ export function quantizationOf(line: ForeignLine): ForeignQuantization | undefin
 
 export const isTyped = (line: ForeignLine): boolean => has(line, '--stronglyTyped', '--strongly-typed');
 
-/** For what TensorRT 11 removed, the conversion that replaces it; undefined where a step converts. */
+/** For what TensorRT removed, the conversion that replaces it; undefined where a step converts. */
 export function conversionOf(
   line: ForeignLine,
 ): { readonly words: readonly string[]; readonly why: string } | undefined {
@@ -373,6 +374,6 @@ export function conversionOf(
   const { id, words } = codes ?? { id: type, words: ['--precision', type] };
   return {
     words: ['convert', model, '-o', `${stem(model)}.${id}.onnx`, ...words],
-    why: `the conversion alone, for TensorRT 11, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${id} does it by itself`,
+    why: `the conversion alone, for TensorRT ${behaviour['weak-typing'].tensorrt.until}, which removed ${[...new Set(removed)].join(', ')}: build with --precision ${id} does it by itself`,
   };
 }

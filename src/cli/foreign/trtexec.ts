@@ -1,8 +1,19 @@
-import { CALIBRATION_TABLE, type ForeignFlag, poolSettings, QUANTIZED, rowsOf, spelled } from './flag.js';
+import { removal } from '../../behaviour/facts.js';
+import { trtexecFlags } from '../../behaviour/trtexec.js';
+import { rangeText } from '../../behaviour/versions.js';
+import {
+  BUILDER_FLAG,
+  CALIBRATED,
+  CALIBRATION_TABLE,
+  type ForeignFlag,
+  KEPT_TYPES,
+  poolSettings,
+  QUANTIZED,
+  rowsOf,
+  spelled,
+} from './flag.js';
 
-const { bare, valued } = rowsOf('trtexec');
-const builder = (key: string) => `--builder-config ${key}={value}`;
-const builderFlag = (flag: string) => `--builder-config flags=${flag}`;
+const { bare, valued, builderFlag, setting, permitted, shapeFlags } = rowsOf('trtexec');
 const removed = { removed: true } as const;
 
 const models = [
@@ -19,9 +30,7 @@ const models = [
 const builds = ['build', 'forge', 'cache why', 'deepstream size', 'bundle build', 'bundle forge'];
 const engines = ['bench', 'run', 'verify', 'engine inspect', 'engine layers'];
 
-const CALIBRATED = 'TensorRT 11 removed calibrators: ranges are Q/DQ nodes in the graph';
-const TYPED =
-  'TensorRT 11 removed types of single layers: the graph has them; `trtforge convert --keep-nodes REGEX` keeps nodes FP32';
+const DEFAULT_NOW = `the same; the default from trtexec ${trtexecFlags.noSpinWait.since} on`;
 const FILES = '`trtforge run ENGINE … -o outputs.npz` writes outputs, with their types and shapes';
 const DEBUG = '`trtforge compare layers` compares the tensors inside, and writes none';
 const TUNING = 'trtforge does not search build routes';
@@ -36,7 +45,7 @@ function keptNodes(value: string): readonly string[] | null {
     : null;
 }
 
-/** Every flag of trtexec that people and scripts write, 8.6 to 11.1. */
+/** Every flag of trtexec that people and scripts write. */
 export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--onnx', '{value}', 'the model is an argument', { verbs: models }),
   ...valued('--saveEngine', '-o {value}', 'the engine goes there; without it, into the store'),
@@ -49,9 +58,7 @@ export const trtexecRows: readonly ForeignFlag[] = [
     ['--shapes {value}', '--profile {value}'],
     'shapes to measure; a build takes a profile',
   ),
-  ...valued('--minShapes', '--minShapes {value}', 'accepted; `--profile NAME:MIN/OPT/MAX` has all three'),
-  ...valued('--optShapes', '--optShapes {value}', 'accepted; `--profile NAME:MIN/OPT/MAX` has all three'),
-  ...valued('--maxShapes', '--maxShapes {value}', 'accepted; `--profile NAME:MIN/OPT/MAX` has all three'),
+  ...shapeFlags((end) => `--${end}Shapes`, 'valued'),
   ...valued('--profile', null, 'every --profile of trtforge is one profile: NAME:MIN/OPT/MAX'),
   ...valued('--useProfile', '--profile {value}', 'elsewhere the profile that takes the shapes is chosen', {
     verbs: ['run'],
@@ -66,18 +73,8 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ),
   ...valued('--workspace', '--workspace {value}', 'the same, in MiB without a unit'),
 
-  ...bare(
-    '--fp16',
-    '--precision fp16',
-    'the graph is converted to FP16, since TensorRT 11 removed weak typing',
-    removed,
-  ),
-  ...bare(
-    '--bf16',
-    '--precision bf16',
-    'the graph is converted to BF16, since TensorRT 11 removed weak typing',
-    removed,
-  ),
+  ...permitted('--fp16'),
+  ...permitted('--bf16'),
   ...bare('--int8 --fp8 --int4', null, QUANTIZED, removed),
   ...bare(
     '--best',
@@ -88,8 +85,8 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare('--stronglyTyped', '', "builds are strongly typed: the graph's types decide", { verbs: builds }),
   ...valued('--calib', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
   ...valued('--calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib', null, CALIBRATED, removed),
-  ...valued('--layerPrecisions', '--keep-nodes {value}', TYPED, { ...removed, values: keptNodes }),
-  ...valued('--layerOutputTypes', null, TYPED, removed),
+  ...valued('--layerPrecisions', '--keep-nodes {value}', KEPT_TYPES, { ...removed, values: keptNodes }),
+  ...valued('--layerOutputTypes', null, KEPT_TYPES, removed),
   ...valued('--precisionConstraints', '', 'the types of the graph are obeyed', { verbs: builds }),
   ...valued('--layerDeviceTypes --useDLACore --reportCapabilityDLA --adjustForDLA', null, DLA),
   ...valued(
@@ -98,60 +95,45 @@ export const trtexecRows: readonly ForeignFlag[] = [
     "inputs and outputs keep the graph's types; `trtforge convert --io-types convert` changes them",
   ),
 
-  ...bare('--noTF32', builderFlag('no-tf32'), 'the builder flag, by its name'),
+  ...builderFlag('--noTF32', 'no-tf32'),
   ...valued('--sparsity', '--builder-config {value}', 'a builder flag; force would change weights', {
     values: (value) => (value === 'enable' ? ['flags=sparse-weights'] : value === 'disable' ? [] : null),
   }),
-  ...bare('--refit', builderFlag('refit'), 'the builder flag, by its name'),
-  ...bare(
-    '--stripWeights --stripAllWeights --weightless',
-    builderFlag('strip-plan'),
-    'the builder flag, by its name',
-  ),
-  ...bare('--versionCompatible --vc', builderFlag('version-compatible'), 'the builder flag, by its name'),
-  ...bare('--excludeLeanRuntime', builderFlag('exclude-lean-runtime'), 'the builder flag, by its name'),
-  ...bare('--allowWeightStreaming', builderFlag('weight-streaming'), 'the builder flag, by its name'),
-  ...bare('--directIO', builderFlag('direct-io'), 'the builder flag, by its name'),
-  ...bare('--restricted', builderFlag('safety-scope'), 'the builder flag, by its name; gone in TensorRT 11'),
-  ...bare('--allowGPUFallback', builderFlag('gpu-fallback'), 'the builder flag, by its name'),
-  ...bare(
-    '--heuristic',
-    builderFlag('enable-tactic-heuristic'),
-    'the builder flag, by its name; TensorRT 8.6 only',
-  ),
-  ...bare('--monitorMemory', builderFlag('monitor-memory'), 'the builder flag, by its name'),
-  ...bare(
-    '--distributiveIndependence',
-    builderFlag('distributive-independence'),
-    'the builder flag, by its name',
-  ),
-  ...bare('--noCompilationCache', builderFlag('disable-compilation-cache'), 'the builder flag, by its name'),
-  ...bare(
-    '--errorOnTimingCacheMiss',
-    builderFlag('error-on-timing-cache-miss'),
-    'the builder flag, by its name',
-  ),
+  ...builderFlag('--refit', 'refit'),
+  ...builderFlag('--stripWeights --stripAllWeights --weightless', 'strip-plan'),
+  ...builderFlag('--versionCompatible --vc', 'version-compatible'),
+  ...builderFlag('--excludeLeanRuntime', 'exclude-lean-runtime'),
+  ...builderFlag('--allowWeightStreaming', 'weight-streaming'),
+  ...builderFlag('--directIO', 'direct-io'),
+  ...builderFlag('--restricted', 'safety-scope', {
+    why: `${BUILDER_FLAG}; trtexec ${rangeText(trtexecFlags.restricted)}`,
+  }),
+  ...builderFlag('--allowGPUFallback', 'gpu-fallback'),
+  ...builderFlag('--heuristic', 'enable-tactic-heuristic', {
+    why: `${BUILDER_FLAG}; trtexec ${rangeText(trtexecFlags.heuristic)}`,
+  }),
+  ...builderFlag('--monitorMemory', 'monitor-memory'),
+  ...builderFlag('--distributiveIndependence', 'distributive-independence'),
+  ...builderFlag('--noCompilationCache', 'disable-compilation-cache'),
+  ...builderFlag('--errorOnTimingCacheMiss', 'error-on-timing-cache-miss'),
   ...valued(
     '--useRuntime --leanDLLPath',
     null,
     '--allow-host-code loads engines with the runtime that they carry',
   ),
-  ...valued('--builderOptimizationLevel', builder('optimization-level'), 'a builder setting'),
-  ...valued('--avgTiming --minTiming', builder('avg-timing'), 'a builder setting'),
-  ...valued('--maxAuxStreams', builder('max-aux-streams'), 'a builder setting'),
-  ...valued('--maxTactics', builder('max-tactics'), 'a builder setting'),
-  ...valued(
-    '--tilingOptimizationLevel',
-    builder('tiling-optimization-level'),
-    'a builder setting; 0 to 3 have names',
-    {
-      values: spelled({ 0: 'none', 1: 'fast', 2: 'moderate', 3: 'full' }),
-    },
-  ),
-  ...valued('--l2LimitForTiling', builder('l2-limit-for-tiling'), 'a builder setting; trtexec counts bytes', {
+  ...setting('--builderOptimizationLevel', 'optimization-level'),
+  ...setting('--avgTiming --minTiming', 'avg-timing'),
+  ...setting('--maxAuxStreams', 'max-aux-streams'),
+  ...setting('--maxTactics', 'max-tactics'),
+  ...setting('--tilingOptimizationLevel', 'tiling-optimization-level', {
+    why: 'a builder setting; 0 to 3 have names',
+    values: spelled({ 0: 'none', 1: 'fast', 2: 'moderate', 3: 'full' }),
+  }),
+  ...setting('--l2LimitForTiling', 'l2-limit-for-tiling', {
+    why: 'a builder setting; trtexec counts bytes',
     values: (value) => (/^\d+$/.test(value) ? [`${value}B`] : null),
   }),
-  ...valued('--profilingVerbosity --nvtxMode', builder('profiling-verbosity'), 'a builder setting', {
+  ...setting('--profilingVerbosity --nvtxMode', 'profiling-verbosity', {
     values: spelled({
       layer_names_only: 'layer-names-only',
       default: 'layer-names-only',
@@ -160,14 +142,14 @@ export const trtexecRows: readonly ForeignFlag[] = [
       verbose: 'detailed',
     }),
   }),
-  ...valued('--hardwareCompatibilityLevel', builder('hardware-compatibility'), 'a builder setting', {
+  ...setting('--hardwareCompatibilityLevel', 'hardware-compatibility', {
     values: spelled({
       none: 'none',
       'ampere+': 'ampere-plus',
       sameComputeCapability: 'same-compute-capability',
     }),
   }),
-  ...valued('--runtimePlatform', builder('runtime-platform'), 'a builder setting', {
+  ...setting('--runtimePlatform', 'runtime-platform', {
     values: spelled({ SameAsBuild: 'same-as-build', WindowsAMD64: 'windows-amd64' }),
   }),
   ...valued(
@@ -175,7 +157,8 @@ export const trtexecRows: readonly ForeignFlag[] = [
     null,
     'trtexec adds to and removes from a default; trtforge takes the whole list: --builder-config tactic-sources=LIST',
   ),
-  ...valued('--preview', builder('preview-features'), 'a builder setting; features can be switched on only', {
+  ...setting('--preview', 'preview-features', {
+    why: 'a builder setting; features can be switched on only',
     values: spelled({
       '+aliasedPluginIO1003': 'aliased-plugin-io-10-03',
       '+runtimeActivationResize': 'runtime-activation-resize-10-10',
@@ -204,9 +187,9 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--device', '--device {value}', 'the same'),
   ...bare('--verbose', '--verbose', 'the same'),
 
-  ...bare('--noDataTransfers', '--no-data-transfers', 'the same; trtexec 11 has it by default'),
-  ...bare('--useSpinWait', '--spin-wait', 'the same; trtexec 11 has it by default'),
-  ...bare('--useCudaGraph', '--graph', 'the same; trtexec 11 has it by default'),
+  ...bare('--noDataTransfers', '--no-data-transfers', DEFAULT_NOW),
+  ...bare('--useSpinWait', '--spin-wait', DEFAULT_NOW),
+  ...bare('--useCudaGraph', '--graph', DEFAULT_NOW),
   ...bare('--includeDataTransfers', '', 'data transfers are measured by default', { verbs: ['bench'] }),
   ...bare('--noSpinWait', '', 'the host waits without spinning by default', { verbs: ['bench'] }),
   ...bare('--noCudaGraph', '', 'inferences are launched one by one by default', { verbs: ['bench'] }),
@@ -279,6 +262,6 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued(
     '--model --deploy --output --uff --uffInput --uffNHWC',
     null,
-    'Caffe and UFF models are gone since TensorRT 9: export ONNX',
+    `${removal('foreign-parsers')}: export ONNX`,
   ),
 ];

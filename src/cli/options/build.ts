@@ -1,3 +1,4 @@
+import { behaviour } from '../../behaviour/facts.js';
 import { type BuildOptions, builderNames } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
 import { type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
@@ -79,7 +80,7 @@ export const recipeOptions = {
   weaklyTyped: flag({
     flags: '--weakly-typed',
     group: 'Builder',
-    describe: 'TensorRT 10: the builder chooses types up to --precision, and nothing is converted',
+    describe: `before TensorRT ${behaviour['weak-typing'].tensorrt.until}: the builder chooses types up to --precision, and nothing is converted`,
     advanced: true,
   }),
   ...configOnly(conversionOptions('conversion: ')),

@@ -1,5 +1,5 @@
 import { serve } from '../../base/process/supervised-child.js';
-import { generationOf } from '../../tensorrt/toolchain/abi.js';
+import { holds } from '../../behaviour/facts.js';
 import type { BuildFiles, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
 
@@ -8,7 +8,8 @@ const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
 // What a builder holds goes with its process. TensorRT 10.6 takes 1.3 s to take its 4.7 GB of kernels apart first, and libraries crash in their exit handlers.
 serve(async (request, { emit, signal }) => {
   const { build, files } = request as { readonly build: ResolvedBuild; readonly files: BuildFiles };
-  // TensorRT 8.6 cannot be asked to stop: its process ends at once instead.
-  if (generationOf(build.toolchain) === '8') signal.addEventListener('abort', endAtOnce, { once: true });
+  // A library that cannot be asked to stop: its process ends at once instead.
+  if (!holds('progress-monitor', build.toolchain))
+    signal.addEventListener('abort', endAtOnce, { once: true });
   return buildInProcess(build, files, { emit, signal, keepBuilder: true });
 }, endAtOnce);

@@ -1,4 +1,6 @@
 import { didYouMean } from '../../base/text/suggest-name.js';
+import { behaviour, type FactId, holds } from '../../behaviour/facts.js';
+import { rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed, formats } from '../../formats/precision/formats/index.js';
 import type { Generation, NativeSetting } from '../../tensorrt/addon/addon.js';
@@ -67,6 +69,10 @@ class VersionedCalls {
     private readonly toolchain: Toolchain,
   ) {}
 
+  has(id: FactId): boolean {
+    return holds(id, this.toolchain);
+  }
+
   /** A call on IBuilderConfig, rejected where this version has no such function. */
   call(option: string, name: string, ...args: number[]): NativeSetting {
     const feature: Feature = { class: 'IBuilderConfig', name };
@@ -108,26 +114,19 @@ class VersionedCalls {
 function networkFlags(recipe: Recipe, version: VersionedCalls): number {
   const bit = (name: string, option: string) =>
     1 << version.number(option, 'NetworkDefinitionCreationFlag', name);
-  switch (version.generation) {
-    case '8':
-      if (recipe.stronglyTyped) return bit('kSTRONGLY_TYPED', 'strongly typed networks');
-      return bit('kEXPLICIT_BATCH', 'networks with an explicit batch');
-    case '10':
-      return recipe.stronglyTyped ? bit('kSTRONGLY_TYPED', 'strongly typed networks') : 0;
-    default:
-      if (!recipe.stronglyTyped)
-        throw version.unsupportedIn('weakly typed networks', 'TensorRT 8.6, TensorRT 10.x');
-      return 0;
+  if (!version.has('weak-typing')) {
+    if (recipe.stronglyTyped) return 0;
+    const versions = `TensorRT ${rangeText(behaviour['weak-typing'].tensorrt)}`;
+    throw version.unsupportedIn('weakly typed networks', versions);
   }
+  if (recipe.stronglyTyped) return bit('kSTRONGLY_TYPED', 'strongly typed networks');
+  return version.has('implicit-batch') ? bit('kEXPLICIT_BATCH', 'networks with an explicit batch') : 0;
 }
 
-/**
- * Before 10 the parser writes InstanceNormalization as a plug-in, which version- and hardware-compatible engines cannot hold: NvOnnxParser.h requires the
- * flag for them, and trtexec sets it. Later parsers write none.
- */
+/** NvOnnxParser.h requires the flag for these engines, and trtexec sets it. */
 function parserFlags({ flags, hardwareCompatibility }: Recipe, version: VersionedCalls): number {
   const isCompatible = flags.includes('version-compatible') || hardwareCompatibility !== 'none';
-  if (version.generation !== '8' || !isCompatible) return 0;
+  if (!isCompatible || version.has('instance-norm')) return 0;
   return 1 << version.number('native InstanceNormalization', 'OnnxParserFlag', 'kNATIVE_INSTANCENORM');
 }
 

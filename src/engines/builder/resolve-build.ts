@@ -3,6 +3,7 @@ import { sha256OfFile } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
+import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
@@ -17,7 +18,6 @@ import {
   thisMachine,
   toolchainNamed,
 } from '../../tensorrt/toolchain/find.js';
-import { majorOf } from '../../tensorrt/toolchain/version.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
@@ -159,9 +159,8 @@ function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain
   const precision = requested.precision ?? 'as-is';
   const sizes = requestedSizes(requested);
   const settings = checkedRecipe({ ...defaultRecipe, ...requested.settings, precision });
-  // TensorRT 8.6 has no strongly typed networks: there the precision is a permission to the builder, and the graph stays as it is.
-  const stronglyTyped =
-    requested.weaklyTyped !== true && !(toolchain.product === 'tensorrt' && majorOf(toolchain.version) <= 8);
+  // Without strongly typed networks the precision is a permission to the builder, and the graph stays as it is.
+  const stronglyTyped = requested.weaklyTyped !== true && holds('strong-typing', toolchain);
   return {
     ...settings,
     conversion:

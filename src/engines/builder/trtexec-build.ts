@@ -4,19 +4,20 @@ import { openFile } from '../../base/files/byte-source.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
+import { behaviour, holds } from '../../behaviour/facts.js';
+import { agree, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import { gpuBytesFree } from '../../tensorrt/addon/chosen-gpu.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
-import { agree, isWithin } from '../../tensorrt/toolchain/version.js';
 import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
 import type { TrtexecLog } from '../../tensorrt/trtexec/log/result.js';
 import { requireUnderstood } from '../../tensorrt/trtexec/misreading.js';
 import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
-import { planHeaderOf } from '../plan/header.js';
+import { planHeaderOf, versionText } from '../plan/header.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { trtexecOf } from './trtexec-program.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
@@ -76,16 +77,14 @@ export async function buildWithTrtexec(
   }
 }
 
-/** The first trtexec that leaves int8 inputs as they are: earlier ones make them float, so the engine would not take what the model does. */
-const KEEPS_INT8 = '10.1';
-
+/** The engine would not take what the model does. */
 function rejectRetyped(modelPath: string, version: string): void {
-  if (isWithin(version, { since: KEEPS_INT8, until: null })) return;
+  if (holds('int8-inputs', { product: 'trtexec', version })) return;
   const retyped = networkValues(modelPath).inputs.find(({ dtype }) => dtype === 'int8');
   if (retyped === undefined) return;
   throw new TrtforgeError(
     'TF_OPTION_UNSUPPORTED',
-    `trtexec ${version} would make the int8 input "${retyped.name}" of ${modelPath} float; trtexec ${KEEPS_INT8} and newer leave it.`,
+    `trtexec ${version} would make the int8 input "${retyped.name}" of ${modelPath} float; trtexec ${rangeText(behaviour['int8-inputs'].trtexec)} leave it.`,
     { remedy: 'Build with --builder native, which leaves the types of inputs alone.' },
   );
 }
@@ -134,9 +133,7 @@ function checkPlan(
       throw failed(`it printed a plan of ${printed} bytes and wrote ${source.size}`);
     const { version, product } = planHeaderOf(source);
     if (product !== 'tensorrt' || version === null || (log.version !== null && !agree(version, log.version)))
-      throw failed(
-        `the plan's header states ${product} ${version ?? 'before 8.6'}, its banner ${log.version}`,
-      );
+      throw failed(`the plan's header states ${product} ${versionText(version)}, its banner ${log.version}`);
     return { bytes: source.size, version };
   } finally {
     source.close();

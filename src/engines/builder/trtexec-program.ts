@@ -1,9 +1,9 @@
 import { runCommand } from '../../base/process/command.js';
+import { compareVersions, majorOf } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { withLibraries } from '../../tensorrt/toolchain/process-environment.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
-import { compareVersions, majorOf } from '../../tensorrt/toolchain/version.js';
 
 /** The trtexec to run, and the version whose words it takes and whose banner it must print. */
 export interface TrtexecProgram {

@@ -1,6 +1,6 @@
+import { trtexecPrecisions } from '../../behaviour/trtexec.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import { trtexecPrecisions } from '../../tensorrt/trtexec/flag-table.js';
 import { notInTrtexec, trtexecSwitches } from '../../tensorrt/trtexec/flags.js';
 import type {
   TrtexecBuildRequest,

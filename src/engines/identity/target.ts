@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { targetSchema } from './identity-schema.js';
@@ -12,7 +13,7 @@ export interface GpuArchitecture {
   readonly examples: string;
 }
 
-/** Compute capabilities as NVIDIA publishes them (developer.nvidia.com/cuda-gpus), from the oldest that TensorRT 8.6 still serves. */
+/** Compute capabilities as NVIDIA publishes them (developer.nvidia.com/cuda-gpus), from the oldest that TensorRT still serves. */
 export const gpuArchitectures: readonly GpuArchitecture[] = [
   { computeCapability: 60, architecture: 'Pascal', examples: 'P100' },
   { computeCapability: 61, architecture: 'Pascal', examples: 'GTX 1080 Ti, P4, P40' },
@@ -50,14 +51,8 @@ export interface TargetRequest {
   readonly computeCapabilities: readonly number[] | null;
 }
 
-/** What tensorrt-rtx builds for (facts of the library; it has no code for data-centre Hopper and Blackwell, nor for Jetson). */
-export const rtxComputeCapabilities: readonly number[] = [75, 80, 86, 89, 120, 121];
-
-/**
- * The default of tensorrt-rtx: every RTX generation since Ampere, as the library's own default. Named one by one, because an identity
- * may not depend on what a later version means by its default.
- */
-const rtxDefault: readonly number[] = [80, 86, 89, 120];
+/** What tensorrt-rtx builds for. The default names each, because an identity may not depend on what a later version means by its own. */
+const rtxGpus: Readonly<Record<'served' | 'usual', readonly number[]>> = behaviour['rtx-gpus'].value;
 
 /**
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`.
@@ -96,7 +91,7 @@ function sorted(list: readonly number[] | null): readonly number[] | null {
 function checkCapabilities({ product, computeCapabilities }: TargetRequest): void {
   if (computeCapabilities === null) return;
   for (const sm of computeCapabilities) {
-    if (product === 'tensorrt-rtx' && !rtxComputeCapabilities.includes(sm)) throw notForRtx(sm);
+    if (product === 'tensorrt-rtx' && !rtxGpus.served.includes(sm)) throw notForRtx(sm);
     if (product === 'tensorrt' && !gpuArchitectures.some((known) => known.computeCapability === sm)) {
       throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${sm} is not a known compute capability.`, {
         remedy: `Known are ${gpuArchitectures.map((known) => `sm_${known.computeCapability}`).join(', ')}.`,
@@ -113,7 +108,7 @@ function checkCapabilities({ product, computeCapabilities }: TargetRequest): voi
 }
 
 function notForRtx(sm: number): TrtforgeError {
-  const list = rtxComputeCapabilities.map((known) => `sm_${known}`).join(', ');
+  const list = rtxGpus.served.map((known) => `sm_${known}`).join(', ');
   return new TrtforgeError(
     'TF_TARGET_UNSUPPORTED',
     `tensorrt-rtx has no kernels for ${describeComputeCapability(sm)}: it serves GeForce, RTX and DGX Spark GPUs, ${list}.`,
@@ -149,7 +144,7 @@ export function resolveTarget(
 }
 
 function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly number[] {
-  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? rtxDefault;
+  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? rtxGpus.usual;
   const wanted = request.computeCapabilities?.[0] ?? gpu;
   if (wanted === null) {
     throw new TrtforgeError(

@@ -2,6 +2,7 @@ import { type ByteSource, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { publishPart } from '../../base/files/publish.js';
 import { kindOf, protectingInputs } from '../../base/files/user-files.js';
+import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { wrappedPlanIn } from './context-model.js';
 
@@ -16,7 +17,7 @@ export interface PlanHeader {
   readonly product: 'tensorrt' | 'tensorrt-rtx';
   /**
    * `major.minor.patch.build` of the library that built the plan. Each number is one byte, so a build number from 256 on appears modulo 256.
-   * null for plans older than TensorRT 8.6, which do not state it here.
+   * null for plans before `plan-version`, which do not state it here.
    */
   readonly version: string | null;
   /** The size that the plan's own header gives; null where it is not known to give one. */
@@ -189,7 +190,11 @@ function locatePlan(
   return { planOffset: 4 + length, foreignHeader: { kind, bytes: 4 + length, content } };
 }
 
-/** `ftrt` TensorRT from 8.6 on, `ptrt` before, `vtrt` TensorRT-RTX. */
+/** The version that a header states, for a sentence: plans of older ones state none. */
+export const versionText = (version: PlanHeader['version']): string =>
+  version ?? `before ${behaviour['plan-version'].tensorrt.since}`;
+
+/** `ftrt` TensorRT whose plans state their version, `ptrt` before, `vtrt` TensorRT-RTX. */
 function tagOf(head: Uint8Array): 'ftrt' | 'ptrt' | 'vtrt' | undefined {
   const tag = Buffer.from(head.buffer, head.byteOffset, head.length).toString('latin1', 0, 4);
   return tag === 'ftrt' || tag === 'ptrt' || tag === 'vtrt' ? tag : undefined;

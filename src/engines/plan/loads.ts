@@ -1,5 +1,6 @@
+import { behaviour } from '../../behaviour/facts.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
-import type { PlanHeader } from './header.js';
+import { type PlanHeader, versionText } from './header.js';
 
 /** `if-allowed`: the plan carries the runtime that runs it, which is code. `if-version-compatible`: that, where it was built so, which is not known. */
 export type Loads = 'yes' | 'if-allowed' | 'if-version-compatible' | 'no';
@@ -18,7 +19,7 @@ interface Runtime {
 
 /**
  * Whether a runtime can load a plan. A plan loads in the version that built it. Another version loads it only where it was built version-compatible
- * and carries its own lean runtime (support policies of TensorRT: forward within a major version, and from 8 to 10, 10 to 11); a lean runtime runs
+ * and carries its own lean runtime (support policies of TensorRT: forward within a major version, and as `forward-compatible` lists); a lean runtime runs
  * version-compatible plans of its own version (seen with 10.6 plans in the lean runtimes of 10.16 and 11.3: "Version tag does not match"), and
  * a dispatch runtime only those that carry theirs. `flags` are the builder flags of the passport; undefined where they are not known.
  */
@@ -27,7 +28,7 @@ export function loadsIn(
   runtime: Runtime,
   flags?: readonly string[],
 ): PlanLoads {
-  const built = `${header.product} ${header.version ?? 'older than 8.6'}`;
+  const built = `${header.product} ${versionText(header.version)}`;
   const { flavour = 'full' } = runtime;
   const here = `${flavour === 'full' ? '' : `the ${flavour} runtime of `}${runtime.product} ${runtime.version}`;
   if (header.product !== runtime.product)
@@ -70,15 +71,14 @@ export function loadsIn(
       };
 }
 
+const forward: Readonly<Record<number, number>> = behaviour['forward-compatible'].value;
+
 /** How a runtime stands to the version that built a plan. */
 function orderOf(plan: string, library: string): 'same' | 'newer' | 'older' {
   if (sameVersion(plan, library)) return 'same';
   const [builtMajor = 0, builtMinor = 0] = numbers(plan);
   const [major = 0, minor = 0] = numbers(library);
-  const isNewer =
-    major === builtMajor
-      ? minor >= builtMinor
-      : (builtMajor === 8 && major === 10) || (builtMajor === 10 && major === 11);
+  const isNewer = major === builtMajor ? minor >= builtMinor : forward[builtMajor] === major;
   return isNewer ? 'newer' : 'older';
 }
 

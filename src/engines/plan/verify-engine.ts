@@ -3,7 +3,7 @@ import { sha256InPieces, sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Passport, passportPath, readPassport } from '../identity/passport.js';
 import type { Target } from '../identity/target.js';
-import { planHeaderOf } from './header.js';
+import { planHeaderOf, versionText } from './header.js';
 import { loadsIn } from './loads.js';
 
 /**
@@ -83,7 +83,7 @@ export function checkPlanHeader(source: ByteSource, target: Target): void {
   const header = planHeaderOf(source);
   if (loadsIn(header, target).loads === 'yes') return;
   const [expected, actual] = [target, header].map(
-    ({ product, version }) => `${product} ${version ?? 'before 8.6'}`,
+    ({ product, version }) => `${product} ${versionText(version)}`,
   );
   throw new TrtforgeError(
     'TF_ENGINE_HEADER_MISMATCH',

@@ -37,8 +37,9 @@ export {
   visitTensors,
 } from './graph.js';
 export { lintWeights, type WeightCheckOptions } from './lint/weights.js';
-export { type ModelLike, type OnnxModel, openModel } from './model.js';
+export { type ModelLike, type OnnxModel, type OpenOptions, openModel } from './model.js';
 export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';
 export * from './onnx_pb.js';
+export type { ModelShapes } from './shapes/infer.js';
 export type { Weight, WeightPlace, WeightStream } from './weight.js';
 export { type WriteOptions, type WrittenModel, writeModel } from './write.js';

@@ -88,7 +88,7 @@ export interface OnnxModel extends ModelLike {
   close(): void;
 }
 
-interface OpenOptions extends ScanOptions {
+export interface OpenOptions extends ScanOptions {
   /** Where external data is; default: beside the model. */
   readonly weightsFolder?: string;
 }

@@ -1,7 +1,7 @@
+import { agree } from '../../behaviour/versions.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
-import { agree } from '../../tensorrt/toolchain/version.js';
 import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
 import { checkLimits, type StreamsLimits } from './decision.js';
 import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';

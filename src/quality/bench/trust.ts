@@ -1,4 +1,5 @@
 import { meanOf, medianOf } from '../../base/statistics.js';
+import { holds } from '../../behaviour/facts.js';
 import type { Doubt, GpuState } from './result.js';
 import { spreadOf } from './spread.js';
 import type { Times } from './times.js';
@@ -57,12 +58,11 @@ export function roundsDiffer(medians: readonly number[]): Doubt | undefined {
   };
 }
 
-/**
- * Of a measurement after another one in the same process. An engine of 98 small layers took 0.217 ms then and 0.200 ms where another process had used the GPU since,
- * with TensorRT 8.6.1 on an H200; 10.6 shows nothing of it (docs/evidence/h200.md).
- */
+/** Of a measurement after another one in the same process. */
 export function followsAnother(backend: string, { computeMs }: Times): Doubt | undefined {
-  if (!backend.startsWith('TensorRT 8.') || medianOf(computeMs) >= limits.shortMs) return undefined;
+  const [, version] = /^TensorRT ([\d.]+)/.exec(backend) ?? [];
+  const isSlow = version !== undefined && holds('slow-after-another', { product: 'tensorrt', version });
+  if (!isSlow || medianOf(computeMs) >= limits.shortMs) return undefined;
   return {
     rule: 'follows-another',
     why: `another batch was measured before in the same process, and an engine of ${backend} with many small layers is up to a tenth slower then: measure this batch alone (--batch).`,

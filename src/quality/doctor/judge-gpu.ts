@@ -1,4 +1,5 @@
 import { describeComputeCapability } from '../../engines/identity/target.js';
+import { releaseOf } from '../../tensorrt/toolchain/release.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 import { serves } from './support.js';
@@ -54,8 +55,7 @@ function bySmiOnly({ source, reason }: NonNullable<DoctorFacts['gpus']>): readon
 }
 
 function unserved({ gpus }: NonNullable<DoctorFacts['gpus']>): readonly Finding[] {
-  const rtx = { product: 'tensorrt-rtx', version: '1.7.1.116' } as const;
-  const outside = gpus.filter((each) => serves(rtx, each.computeCapability) === 'no');
+  const outside = gpus.filter((each) => serves(releaseOf(undefined), each.computeCapability) === 'no');
   if (outside.length === 0) return [];
   const names = [...new Set(outside.map((each) => describeComputeCapability(each.computeCapability)))];
   return [

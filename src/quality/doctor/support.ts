@@ -1,28 +1,29 @@
 import { z } from 'zod';
-import { gpuArchitectures, rtxComputeCapabilities } from '../../engines/identity/target.js';
-import type { Gpu } from '../../tensorrt/addon/addon.js';
+import { behaviour, holds } from '../../behaviour/facts.js';
+import { compareVersions, isInLine } from '../../behaviour/versions.js';
+import { gpuArchitectures } from '../../engines/identity/target.js';
+import type { Generation, Gpu } from '../../tensorrt/addon/addon.js';
 import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import { compareVersions, isInLine } from '../../tensorrt/toolchain/version.js';
 
 /** Whether TensorRT of a version serves a GPU; `unknown` where NVIDIA's support matrix of that version has to be asked. */
 export type Served = 'yes' | 'no' | 'unknown';
 
-/**
- * Which compute capabilities TensorRT serves, from NVIDIA's support matrices and release notes: Pascal left with 10.0, Volta with 10.5;
- * 8.6 ends at Hopper, Blackwell (10.0 and 12.0) came with 10.8. Later Blackwell members are `unknown`.
- */
+/** Newest first; the last takes every older version. */
+const releases = behaviour['served-gpus'].value;
+
+/** Whether TensorRT of a version has kernels for a compute capability. */
 export function serves(
   { product, version }: Pick<Toolchain, 'product' | 'version'>,
   computeCapability: number,
 ): Served {
-  if (product === 'tensorrt-rtx') return rtxComputeCapabilities.includes(computeCapability) ? 'yes' : 'no';
-  const isFrom = (first: string) => compareVersions(version, first) >= 0;
-  const oldest = isFrom('10.5') ? 75 : isFrom('10.0') ? 70 : 60;
-  if (computeCapability < oldest) return computeCapability >= 50 && !isFrom('9.0') ? 'unknown' : 'no';
+  const includes = (list: readonly number[]) => list.includes(computeCapability);
+  if (product === 'tensorrt-rtx') return includes(behaviour['rtx-gpus'].value.served) ? 'yes' : 'no';
+  const { unclear, oldest, blackwell } = releases.find(({ since }) => compareVersions(version, since) >= 0)!;
+  if (computeCapability < oldest) return computeCapability >= unclear ? 'unknown' : 'no';
   if (computeCapability <= 90) return 'yes';
-  if (!isFrom('10.8')) return 'no';
-  return computeCapability === 100 || computeCapability === 120 ? 'yes' : 'unknown';
+  if (blackwell === null) return 'no';
+  return includes(blackwell) ? 'yes' : 'unknown';
 }
 
 /** What a toolchain can do here; `why` is null when it can. */
@@ -69,8 +70,12 @@ function resourceAbility(
   gpus: readonly Pick<Gpu, 'computeCapability'>[],
 ): Ability {
   const { builderResources, version } = toolchain;
-  // 8.x keeps the resources in one file; a folder without any keeps them elsewhere on the loader path.
-  if (builderResources.length === 0 || builderResources.includes('all') || isInLine(version, '8'))
+  // A folder without any keeps them elsewhere on the loader path.
+  if (
+    builderResources.length === 0 ||
+    builderResources.includes('all') ||
+    !holds('split-resources', { product: 'tensorrt', version })
+  )
     return able;
   const isServed = gpus.some(({ computeCapability }) =>
     builderResources.some((name) => resourceServes(name, computeCapability)),
@@ -105,8 +110,6 @@ export const supportRowSchema = z.object({
 });
 export type SupportRow = z.infer<typeof supportRowSchema>;
 
-/** The releases of 10 between which support changed. */
-const RELEASES_OF_10 = ['10.0', '10.4', '10.5', '10.7', '10.8', '10.16'];
 const OLDEST_SHOWN = 61;
 
 /** Where GPUs stand with TensorRT, from Pascal to Blackwell; with those of this machine marked, and added when older. */
@@ -118,22 +121,29 @@ export function supportTable(here: readonly number[]): readonly SupportRow[] {
       architecture,
       examples,
       here: here.includes(computeCapability),
-      tensorrt8: word(serves({ product: 'tensorrt', version: '8.6.1' }, computeCapability)),
+      tensorrt8: servedBy('8', computeCapability),
       tensorrt10: rangeIn10(computeCapability),
-      tensorrt11: word(serves({ product: 'tensorrt', version: '11.0' }, computeCapability)),
-      tensorrtRtx: word(serves({ product: 'tensorrt-rtx', version: '1.7.1' }, computeCapability)),
+      tensorrt11: servedBy('11', computeCapability),
+      tensorrtRtx: servedBy('rtx1', computeCapability),
     }));
 }
 
-const word = (served: Served): string => (served === 'unknown' ? '?' : served);
+function servedBy(generation: Generation, computeCapability: number): string {
+  const { product, since } = behaviour.generations.value.find((row) => row.generation === generation)!;
+  const served = serves({ product, version: since }, computeCapability);
+  return served === 'unknown' ? '?' : served;
+}
+
+/** The releases of 10 between which support changed, oldest first. */
+const releasesOf10 = releases.filter(({ since }) => isInLine(since, '10')).toReversed();
 
 function rangeIn10(computeCapability: number): string {
-  const answers = RELEASES_OF_10.map((version) =>
-    serves({ product: 'tensorrt', version }, computeCapability),
+  const answers = releasesOf10.map(({ since }) =>
+    serves({ product: 'tensorrt', version: since }, computeCapability),
   );
   const first = answers.indexOf('yes');
   const last = answers.lastIndexOf('yes');
   if (first === -1) return answers.includes('unknown') ? '?' : 'no';
-  if (first > 0) return `from ${RELEASES_OF_10[first]}`;
-  return last === answers.length - 1 ? 'yes' : `to ${RELEASES_OF_10[last]}`;
+  if (first > 0) return `from ${releasesOf10[first]?.since}`;
+  return last === answers.length - 1 ? 'yes' : `to ${releasesOf10[last]?.last}`;
 }

@@ -1,6 +1,6 @@
+import { versionOfCode } from '../../behaviour/versions.js';
 import { regionOf } from '../../engines/layers/names.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
-import { versionOfCode } from '../../tensorrt/toolchain/version.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';

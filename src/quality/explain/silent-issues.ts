@@ -1,52 +1,38 @@
+import { behaviour, holds } from '../../behaviour/facts.js';
+import { rangeText } from '../../behaviour/versions.js';
 import type { GraphView } from '../../formats/onnx/graph.js';
 import { isOnnxDomain } from '../../formats/onnx/graph.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { constantTensor, smallIntegers } from '../../formats/onnx/small-integers.js';
-import { isWithin } from '../../tensorrt/toolchain/version.js';
 import type { ExplainedIssue } from './explained-issue.js';
-import { type KnownIssue, tensorrtIssue } from './known-issues/issue.js';
+import type { KnownIssue } from './known-issues/issue.js';
 import { type ModelNodes, openModelNodes } from './model-nodes.js';
 
 /** Something that TensorRT is known to compute wrongly without a line in any log: only the model and the version show it. */
-interface SilentIssue extends Pick<KnownIssue, 'id' | 'cause' | 'remedy' | 'versions' | 'source'> {
-  /** The first version that has it, and the first that is known not to; null where none is. */
-  readonly since: string;
-  readonly until: string | null;
+interface SilentIssue extends Pick<KnownIssue, 'remedy'> {
+  readonly id: 'cumsum-merged' | 'grid-sample-wrong';
   /** The nodes of one graph that it strikes. */
   readonly find: (view: GraphView) => readonly NodeProto[];
 }
 
-export const silentIssues: readonly SilentIssue[] = [
+const silentIssues: readonly SilentIssue[] = [
   {
     id: 'cumsum-merged',
-    since: '10.8',
-    until: null,
     find: differingSums,
-    cause:
-      'Several CumSum nodes differ in their axis, or in exclusive or reverse, and TensorRT is known to compute such nodes as if they were the same. No log line shows it.',
-    remedy:
-      'Hold the engine against the model (trtforge verify); where it is wrong, write all but one CumSum as a product with a triangular matrix, or build with TensorRT before 10.8.',
-    versions: '10.8 and later',
-    source: tensorrtIssue(4551),
+    remedy: `Hold the engine against the model (trtforge verify); where it is wrong, write all but one CumSum as a product with a triangular matrix, or build with TensorRT before ${behaviour['cumsum-merged'].tensorrt.since}.`,
   },
   {
     id: 'grid-sample-wrong',
-    since: '10.13',
-    until: '11.2',
     find: ofType('GridSample'),
-    cause:
-      'GridSample, above all in the deformable attention of DETR-like models, is known to compute wrong results in engines that build and run without a warning.',
     remedy:
       'Hold the engine against the model (trtforge verify); where it is wrong, export with a Gather form or with MultiscaleDeformableAttnPlugin_TRT.',
-    versions: '10.13 to 11.1',
-    source: tensorrtIssue(4813),
   },
 ];
 
 /** What builds an engine, as far as silent issues depend on it. */
 export interface SilentlyBuilt {
-  readonly product: string;
+  readonly product: 'tensorrt' | 'tensorrt-rtx';
   /** As far as it is known: `10.6.0`. */
   readonly version: string;
 }
@@ -55,16 +41,15 @@ export interface SilentlyBuilt {
  * Known issues that an engine of this model may have without a word in any log, each with the nodes it strikes; none for other products than TensorRT,
  * whose are not known. The model is opened only where the version has any; one that cannot be read has none.
  */
-export function silentIssuesOf(
-  model: string | ModelNodes,
-  { product, version }: SilentlyBuilt,
-): ExplainedIssue[] {
-  const possible = product === 'tensorrt' ? silentIssues.filter((issue) => isWithin(version, issue)) : [];
+export function silentIssuesOf(model: string | ModelNodes, built: SilentlyBuilt): ExplainedIssue[] {
+  const possible = silentIssues.filter(({ id }) => holds(id, built));
   if (possible.length === 0) return [];
   const nodes = typeof model === 'string' ? openModelNodes(model) : model;
-  return possible.flatMap(({ id, cause, remedy, versions, source, find }) => {
+  return possible.flatMap(({ id, remedy, find }) => {
     const place = nodes?.struck(find) ?? null;
     if (place === null) return [];
+    const { holds: cause, tensorrt, source } = behaviour[id];
+    const versions = rangeText(tensorrt, 'and later');
     return [{ id, severity: 'warning', cause, remedy, versions, source, count: 1, lines: [], model: place }];
   });
 }

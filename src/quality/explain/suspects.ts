@@ -1,3 +1,4 @@
+import { behaviour, seenOn } from '../../behaviour/facts.js';
 import { isOnnxDomain, qualifiedOpType } from '../../formats/onnx/graph.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import type { ModelPlace } from './explained-issue.js';
@@ -21,11 +22,11 @@ const ofType =
 const suspicions: readonly Suspicion[] = [
   {
     find: maskOfDetr,
-    why: 'A mask is cast, resized and used again (Cast, Resize, Sigmoid): the shape of DETR models that TensorRT 10.16 finds no kernel for. Export with the dynamo exporter and a batch Dim, or simplify the graph for one batch.',
+    why: `A mask is cast, resized and used again (Cast, Resize, Sigmoid): the shape of DETR models that ${seenOn('detr-masks', 'tensorrt')} finds no kernel for. Export with the dynamo exporter and a batch Dim, or simplify the graph for one batch.`,
   },
   {
     find: ofType('GridSample'),
-    why: 'GridSample of deformable attention has no kernel inside a fused region in several versions from 10.13 on, and wrong results in others: use MultiscaleDeformableAttnPlugin_TRT or a Gather form, and verify.',
+    why: `GridSample of deformable attention has no kernel inside a fused region in several versions from ${behaviour['grid-sample-wrong'].tensorrt.since} on, and wrong results in others: use MultiscaleDeformableAttnPlugin_TRT or a Gather form, and verify.`,
   },
   {
     find: (nodes) => nodes.filter((node) => !isOnnxDomain(node.domain)),
@@ -41,11 +42,11 @@ const suspicions: readonly Suspicion[] = [
   },
   {
     find: ofType('ConvTranspose'),
-    why: 'Grouped FP16 and every BF16 ConvTranspose lack strongly typed kernels in 11.2: keep it in FP32.',
+    why: `${behaviour['conv-transpose-kernels'].holds} in ${behaviour['conv-transpose-kernels'].tensorrt.since}: keep it in FP32.`,
   },
   {
     find: ofType('TopK'),
-    why: 'TopK takes a constant K of at most 3840 before TensorRT 11.',
+    why: `${behaviour['top-k-limit'].holds} before TensorRT ${behaviour['top-k-limit'].tensorrt.until}.`,
   },
   {
     find: ofType('Softmax', 'Attention', 'Einsum'),

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { behaviour, products } from '../../behaviour/facts.js';
+import { isWithin, rangeText } from '../../behaviour/versions.js';
 import type { Generation } from '../addon/addon.js';
 import type { Toolchain } from './toolchain.js';
 
@@ -24,7 +26,9 @@ interface AbiNumber {
   readonly since?: string;
 }
 
-export const generations: readonly Generation[] = ['8', '10', '11', 'rtx1'];
+export const generations: readonly Generation[] = behaviour.generations.value.map(
+  ({ generation }) => generation,
+);
 
 const tables = new Map<Generation, AbiTable>();
 
@@ -38,15 +42,13 @@ export function abiTable(generation: Generation): AbiTable {
   return table;
 }
 
-/** The generation whose table an installation follows; null where there is none (8.5, 9.x, tensorrt-rtx before 1.7, majors to come). */
+/** The generation whose table an installation follows; null where there is none. */
 export function generationOf({
   product,
   version,
 }: Pick<Toolchain, 'product' | 'version'>): Generation | null {
-  const [major, minor = 0] = version.split('.').map(Number);
-  if (product === 'tensorrt-rtx') return major === 1 && minor >= 7 ? 'rtx1' : null;
-  if (major === 8) return minor === 6 ? '8' : null;
-  return major === 10 ? '10' : major === 11 ? '11' : null;
+  const found = behaviour.generations.value.find((row) => row.product === product && isWithin(version, row));
+  return found?.generation ?? null;
 }
 
 /** A function of a class, or a number of an enumeration, that may be missing in a version. */
@@ -75,16 +77,13 @@ export function isAtLeast(version: string, since: string): boolean {
   return true;
 }
 
-/** The versions that have a feature, for an error: `TensorRT 10.8.0 to 10.x, TensorRT 11.x, tensorrt-rtx 1.7.1 and newer`. */
+/** The versions that have a feature, for an error: `TensorRT 10.8.0 to 10.x, TensorRT 11.x, TensorRT-RTX 1.7 to 1.x`. */
 export function versionsWith(feature: Feature): string {
-  const named = generations.flatMap((generation) => {
+  const named = behaviour.generations.value.flatMap(({ generation, product, ...range }) => {
     const since = sinceIn(generation, feature);
     if (since === null) return [];
-    if (generation === '8') return ['TensorRT 8.6'];
-    if (generation === 'rtx1') return [`tensorrt-rtx ${since} and newer`];
-    return since === abiTable(generation).from
-      ? [`TensorRT ${generation}.x`]
-      : [`TensorRT ${since} to ${generation}.x`];
+    const isWhole = since === abiTable(generation).from;
+    return [`${products[product]} ${rangeText(isWhole ? range : { ...range, since })}`];
   });
   return named.length === 0 ? 'no version of TensorRT' : named.join(', ');
 }

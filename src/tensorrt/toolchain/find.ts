@@ -2,13 +2,14 @@ import { existsSync, readdirSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { runCommand } from '../../base/process/command.js';
+import { behaviour, products } from '../../behaviour/facts.js';
+import { isInLine, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { generationOf } from './abi.js';
 import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Host, type Place, places, placesIn } from './places.js';
 import type { Flavour, Toolchain } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
-import { isInLine } from './version.js';
 
 /** A toolchain as it lies on this machine. */
 export interface FoundToolchain extends Toolchain {
@@ -119,7 +120,8 @@ export function chooseToolchain(
 /** Why trtforge cannot drive a version, or null when it can: it needs the version's table of virtual functions. */
 export function unknownVersion({ product, version }: Pick<Toolchain, 'product' | 'version'>): string | null {
   if (generationOf({ product, version }) !== null) return null;
-  return `trtforge drives TensorRT 8.6, 10 and 11 and TensorRT-RTX from 1.7, not ${version}`;
+  const driven = behaviour.generations.value.map((row) => `${products[row.product]} ${rangeText(row)}`);
+  return `trtforge drives ${driven.join(', ')}, not ${version}`;
 }
 
 /** Why a toolchain cannot build engines, or null when it can. */

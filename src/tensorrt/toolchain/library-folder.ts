@@ -1,10 +1,10 @@
 import { readdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
+import { versionOfCode } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { constantReturned, type ElfFacts, readElf } from './elf.js';
 import type { Flavour, Toolchain } from './toolchain.js';
-import { versionOfCode } from './version.js';
 
 /** One inference library with what lies beside it in its folder. */
 export interface LibraryGroup {

@@ -1,3 +1,4 @@
+import { behaviour } from '../../behaviour/facts.js';
 /** A TensorRT-RTX release that trtforge can install, and what its wheel must be. */
 export interface Release {
   readonly product: 'tensorrt-rtx';
@@ -22,18 +23,8 @@ export const tensorrtRtxLicense: License = {
   url: 'https://docs.nvidia.com/deeplearning/tensorrt-rtx/latest/',
 };
 
-/** Newest first: the first is the default. Digests are of the wheels in the public Python package index. */
-const releases: readonly Release[] = [
-  {
-    product: 'tensorrt-rtx',
-    version: '1.7.1.116',
-    packageName: 'tensorrt-rtx-cu13-libs',
-    wheel: {
-      sha256: 'e3fd45fed001240d63304e77a2d4006319b839994237cb294b6e7ad72acaabcd',
-      bytes: 95_153_708,
-    },
-  },
-];
+/** Newest first: the first is the default. */
+const releases: readonly Release[] = behaviour['rtx-wheels'].value;
 
 /** The release of a version, pinned or not; without a version the newest pinned one. */
 export function releaseOf(version: string | undefined): Release {

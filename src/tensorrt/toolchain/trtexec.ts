@@ -2,8 +2,8 @@ import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CommandRunner } from '../../base/process/command.js';
 import { withLoaderPath } from '../../base/process/command.js';
+import { versionOfCode } from '../../behaviour/versions.js';
 import type { Host } from './places.js';
-import { versionOfCode } from './version.js';
 
 /** trtexec of a full TensorRT maps some gigabytes before its first line on a cold disk. */
 const TIMEOUT_MS = 20_000;

@@ -1,7 +1,7 @@
+import { trtexecValues } from '../../behaviour/trtexec.js';
+import { isWithin } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { isWithin } from '../toolchain/version.js';
 import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
-import { trtexecValues } from './flag-table.js';
 import type { TrtexecBenchRequest } from './request.js';
 
 /** How many inferences a line of the trace averages. */

@@ -1,13 +1,6 @@
+import { type TrtexecFlag, type TrtexecValue, trtexecFlags, trtexecValues } from '../../behaviour/trtexec.js';
+import { isWithin, type Range, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { isWithin } from '../toolchain/version.js';
-import {
-  type Availability,
-  availabilityText,
-  type TrtexecFlag,
-  type TrtexecValue,
-  trtexecFlags,
-  trtexecValues,
-} from './flag-table.js';
 import type { TrtexecPlugins } from './request.js';
 
 /** A command line for one version of trtexec; what that version lacks is rejected by name. */
@@ -33,15 +26,13 @@ export class CommandLine {
     this.check(`--${value.replace(' ', '=')}`, trtexecValues[value]);
   }
 
-  check(option: string, available: Availability): void {
-    if (!isWithin(this.version, available)) throw this.unsupported(option, availabilityText(available));
-  }
-
-  unsupported(option: string, versions: string): TrtforgeError {
-    return new TrtforgeError(
+  check(option: string, range: Range): void {
+    if (isWithin(this.version, range)) return;
+    const availableIn = `trtexec ${rangeText(range)}`;
+    throw new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
-      `trtexec ${this.version} has no ${option}; ${versions} has it.`,
-      { details: { option, version: this.version, availableIn: versions } },
+      `trtexec ${this.version} has no ${option}; ${availableIn} has it.`,
+      { details: { option, version: this.version, availableIn } },
     );
   }
 }

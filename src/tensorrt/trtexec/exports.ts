@@ -1,4 +1,5 @@
 import { openFile } from '../../base/files/byte-source.js';
+import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { rawLines } from './log/lines.js';
 
@@ -142,7 +143,7 @@ function layerOf(line: string, path: string): ExportedProfile['layers'][number] 
   return { name, timeMs, averageMs, medianMs: optional(median), percentage: optional(percentage) };
 }
 
-/** Reads what `--exportOutput` wrote: text, so not exact, and before 10.16 no numbers for uint8, whose bytes it writes as they are. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_TRTEXEC_EXPORT_INVALID. */
+/** Reads what `--exportOutput` wrote: text, so not exact, and for uint8 the bytes as they are before `uint8-numbers`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_TRTEXEC_EXPORT_INVALID. */
 export function readExportedOutput(path: string): readonly ExportedOutput[] {
   const source = openFile(path);
   let text: string;
@@ -175,7 +176,7 @@ function tensorOf(name: string, dimensions: string, list: string, path: string):
   if (texts.some((each, index) => Number.isNaN(values[index]) && !/^-?nan(?:\(.*\))?$/i.test(each)))
     throw invalid(
       path,
-      `tensor "${name}" has a value that is not a number; before 10.16 trtexec writes uint8 as characters`,
+      `tensor "${name}" has a value that is not a number; before ${behaviour['uint8-numbers'].trtexec.since} trtexec writes uint8 as characters`,
     );
   return { name, shape, values };
 }

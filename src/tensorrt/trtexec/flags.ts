@@ -1,7 +1,7 @@
+import { behaviour, holds } from '../../behaviour/facts.js';
+import type { TrtexecFlag, TrtexecValue } from '../../behaviour/trtexec.js';
 import { TrtforgeError } from '../../errors.js';
-import { isWithin } from '../toolchain/version.js';
 import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
-import type { TrtexecFlag, TrtexecValue } from './flag-table.js';
 import type { TrtexecBuildRequest, TrtexecPool, TrtexecSwitch } from './request.js';
 
 const MIB = 1 << 20;
@@ -57,7 +57,7 @@ export function buildArguments(request: TrtexecBuildRequest, version: string): r
   line.add('onnx', request.onnx);
   line.add('saveEngine', request.saveEngine);
   line.add('skipInference');
-  addTypes(line, request, version);
+  addTypes(line, request);
   for (const name of new Set(request.switches)) line.add(...SWITCHES[name]);
   addProfiles(line, request);
   addPools(line, request.memoryPools);
@@ -70,7 +70,7 @@ export function buildArguments(request: TrtexecBuildRequest, version: string): r
   return line.arguments;
 }
 
-function addTypes(line: CommandLine, request: TrtexecBuildRequest, version: string): void {
+function addTypes(line: CommandLine, request: TrtexecBuildRequest): void {
   const { stronglyTyped, precisions, layerPrecisions, layerOutputTypes } = request;
   if (stronglyTyped) {
     if (precisions.length > 0) {
@@ -79,11 +79,9 @@ function addTypes(line: CommandLine, request: TrtexecBuildRequest, version: stri
         `A strongly typed build takes its types from the graph, so ${precisions.join(', ')} cannot be allowed besides.`,
       );
     }
+    line.check('strongly typed networks', behaviour['strong-typing'].trtexec);
     if (line.takes('stronglyTyped')) line.add('stronglyTyped');
-    else if (!isWithin(version, { since: '11.0', until: null }))
-      throw line.unsupported('strongly typed networks', 'trtexec 9.1 and newer');
-  } else if (isWithin(version, { since: '11.0', until: null }))
-    throw line.unsupported('weakly typed networks', 'trtexec 8.6 to 10.x');
+  } else line.check('weakly typed networks', behaviour['weak-typing'].trtexec);
   for (const precision of precisions) {
     if (precision === 'int8') {
       throw new TrtforgeError(
@@ -166,9 +164,9 @@ function addTactics(
   if (features.length > 0) line.add('preview', features.join(','));
 }
 
-/** Whether trtexec of a version takes a flag for a preview feature: from 10.0 on every engine shares its profiles, and it takes the word for that, warns, and does nothing. */
+/** Whether trtexec of a version acts on the flag for a preview feature. */
 export const isPassed = (feature: string, version: string): boolean =>
-  feature !== 'profile-sharing-0806' || !isWithin(version, { since: '10.0', until: null });
+  feature !== 'profile-sharing-0806' || !holds('shared-profiles', { product: 'trtexec', version });
 
 /** trtexec adds to and removes from the default, so the exact list names every source there is. */
 function tacticText(line: CommandLine, wanted: readonly string[]): string {

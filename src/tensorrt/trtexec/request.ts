@@ -1,4 +1,4 @@
-import type { trtexecPrecisions } from './flag-table.js';
+import type { trtexecPrecisions } from '../../behaviour/trtexec.js';
 /** A range of one input: dimensions, or the values of a shape tensor; trtexec writes both alike. */
 export interface TrtexecRange {
   readonly min: readonly number[];

@@ -40,11 +40,7 @@ describe('typing of the network', () => {
 
   test.each([
     ['8.6.1.6', {}, 'TensorRT 8.6.1.6 has no strongly typed networks; TensorRT 10.x, TensorRT 11.x'],
-    [
-      '11.1.0.106',
-      weak,
-      'TensorRT 11.1.0.106 has no weakly typed networks; TensorRT 8.6, TensorRT 10.x have it.',
-    ],
+    ['11.1.0.106', weak, 'TensorRT 11.1.0.106 has no weakly typed networks; TensorRT 8.6 to 10.x have it.'],
   ])('on %s %j is refused', (version, recipe, text) => {
     const error = refusal(() => resolve(version, recipe));
     expect(error.code).toBe('TF_OPTION_UNSUPPORTED');

@@ -81,12 +81,12 @@ describe('what a toolchain can do here', () => {
       null,
     ],
     ['one resource for all', { builderResources: ['all'] }, [h200], null, null],
-    ['TensorRT 9', { version: '9.3.0.1' }, [h200], /drives TensorRT 8\.6, 10 and 11/, /drives TensorRT/],
+    ['TensorRT 9', { version: '9.3.0.1' }, [h200], /drives TensorRT 8\.6, TensorRT 10\.x/, /drives TensorRT/],
     [
       'tensorrt-rtx 1.4',
       { ...rtx, version: '1.4.0.76' },
       [l4],
-      /TensorRT-RTX from 1\.7, not 1\.4\.0\.76/,
+      /TensorRT-RTX 1\.7 to 1\.x, not 1\.4\.0\.76/,
       /1\.4/,
     ],
   ];

@@ -149,7 +149,7 @@ describe('installing tensorrt-rtx', () => {
   it('refuses a version that trtforge cannot drive, before any download', async () => {
     await expect(install({ version: '1.4.0.76' })).rejects.toMatchObject({
       code: 'TF_USAGE',
-      message: expect.stringMatching(/1\.4\.0\.76 is not installed: trtforge drives .* from 1\.7/),
+      message: expect.stringMatching(/1\.4\.0\.76 is not installed: trtforge drives .* TensorRT-RTX 1\.7/),
     });
   });
 

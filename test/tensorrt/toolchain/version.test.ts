@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { debianPackages } from '../../../src/tensorrt/toolchain/installed-packages.js';
-import { trtexecVersion, trtexecVersionIn } from '../../../src/tensorrt/toolchain/trtexec.js';
 import {
   agree,
   compareVersions,
   isInLine,
   isVersion,
   versionOfCode,
-} from '../../../src/tensorrt/toolchain/version.js';
+} from '../../../src/behaviour/versions.js';
+import { debianPackages } from '../../../src/tensorrt/toolchain/installed-packages.js';
+import { trtexecVersion, trtexecVersionIn } from '../../../src/tensorrt/toolchain/trtexec.js';
 import { fakeRunner } from '../../fakes/machine.js';
 
 describe('versions', () => {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { trtexecFlags } from '../../../src/behaviour/trtexec.js';
 import { benchArguments } from '../../../src/tensorrt/trtexec/bench-flags.js';
-import { trtexecFlags } from '../../../src/tensorrt/trtexec/flag-table.js';
 import { buildArguments } from '../../../src/tensorrt/trtexec/flags.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/request.js';
 import { recordedLogs } from '../../fakes/trtexec.js';

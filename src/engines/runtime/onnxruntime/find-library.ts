@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { behaviour } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { thisMachine } from '../../../tensorrt/toolchain/find.js';
 import { type Host, sitePackages } from '../../../tensorrt/toolchain/places.js';
@@ -84,7 +85,7 @@ export const providerNames = { cpu: 'CPU', cuda: 'CUDA', tensorrt: 'TensorRT' } 
 
 /** How to get a provider and what it needs. */
 export const howToInstall = (provider: 'cuda' | 'tensorrt'): string =>
-  `Run pip install "onnxruntime-gpu[cuda,cudnn]"${provider === 'tensorrt' ? ' and pip install tensorrt-cu13==10.15.*' : ''} in the active Python environment, or set ORT_HOME to a build with --use_${provider} (docs/onnxruntime.md). Without it: --provider cpu.`;
+  `Run pip install "onnxruntime-gpu[cuda,cudnn]"${provider === 'tensorrt' ? ` and pip install ${behaviour['onnxruntime-provider'].value}` : ''} in the active Python environment, or set ORT_HOME to a build with --use_${provider} (docs/onnxruntime.md). Without it: --provider cpu.`;
 
 /**
  * The folders that the loader needs besides the library's own: pip puts CUDA, cuDNN and TensorRT into packages beside onnxruntime's, where nothing finds

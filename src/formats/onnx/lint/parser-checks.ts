@@ -1,3 +1,6 @@
+import { behaviour, seenOn } from '../../../behaviour/facts.js';
+import { operatorsSince } from '../../../behaviour/operators.js';
+import { rangeText } from '../../../behaviour/versions.js';
 import { isOnnxDomain, nodeLabel } from '../graph.js';
 import { attributeOf, textAttribute } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
@@ -20,9 +23,9 @@ import {
 } from './checked-node.js';
 import type { Findings } from './findings.js';
 
-const ALL = 'TensorRT (8.6 to 11.1)';
-const RTX = 'TensorRT-RTX 1.7';
-const MOST_OF_TOP_K = 3840;
+const ALL = `TensorRT (${rangeText(behaviour['parser-checks'].tensorrt)})`;
+const RTX = seenOn('parser-checks', 'tensorrt-rtx');
+const MOST_OF_TOP_K = behaviour['top-k-limit'].value;
 
 const always = (what: string) => (): string => what;
 
@@ -30,10 +33,7 @@ const INTEGERS = ['int32', 'int64'] as const;
 const CAST = 'Cast to a floating-point type in front, and back behind.';
 const MODES = 'Export with half_pixel, pytorch_half_pixel, asymmetric or align_corners.';
 
-/**
- * Attributes, types and ranks that TensorRT rejects although it imports the operator: the static checks of onnx-tensorrt (onnxOpCheckers.cpp of 10.1) and what
- * the builder of TensorRT-RTX 1.7.1 rejected of one model for each row.
- */
+/** Attributes, types and ranks that TensorRT rejects although it imports the operator (`parser-checks`). */
 const parserChecks: readonly ParserCheck[] = [
   {
     operators: 'BatchNormalization',
@@ -153,7 +153,7 @@ const parserChecks: readonly ParserCheck[] = [
     operators: 'NonZero',
     by: RTX,
     find: always('that library does not have it'),
-    cure: 'Use TensorRT (10 or later), or masks of fixed size (Where, TopK).',
+    cure: 'Use TensorRT, or masks of fixed size (Where, TopK).',
   },
   {
     operators: 'NonMaxSuppression',
@@ -165,7 +165,7 @@ const parserChecks: readonly ParserCheck[] = [
     operators: 'DeformConv',
     by: RTX,
     find: always('that library lacks its plug-in'),
-    cure: 'Use TensorRT (10.1 or later).',
+    cure: `Use TensorRT (${operatorsSince.get('DeformConv')} or later).`,
   },
   {
     operators: 'RoiAlign',

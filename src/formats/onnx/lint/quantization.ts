@@ -1,3 +1,4 @@
+import { behaviour, seenOn } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes, typeLabel } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/values.js';
@@ -61,7 +62,7 @@ const FP16_LARGEST = 65_504;
 /** Half of the smallest subnormal number rounds to zero. */
 const FP16_SMALLEST = 2 ** -25;
 
-/** Findings about quantized parts of a model, by what TensorRT-RTX 1.7.1 accepted and by what its plans ran. */
+/** Findings about quantized parts of a model, by what TensorRT-RTX accepted and by what its plans ran. */
 export function lintQuantization(model: OnnxModel, quantized: QuantizedGraph, findings: Findings): void {
   const pairs = quantized.views.flatMap((view) =>
     view.nodes.filter(isPairPart).map((node) => ({ node, view })),
@@ -321,7 +322,7 @@ function bothProblem(
   if (weights.scales === 'blocks' && !isPacked(activations.dtype))
     return {
       code: 'quantized-blocks',
-      message: `Its activations are ${labelOf(activations.dtype)} and its weights have a scale per block: TensorRT-RTX 1.7.1 applies those scales after the sum, so its results are wrong without a warning. Quantize the weights alone, or per channel.`,
+      message: `Its activations are ${labelOf(activations.dtype)} and its weights have a scale per block: ${seenOn('block-scales-late', 'tensorrt-rtx')} ${behaviour['block-scales-late'].holds}. Quantize the weights alone, or per channel.`,
     };
   if (activations.scales === 'computed' || weights.scales === 'computed')
     return {
@@ -382,10 +383,11 @@ export function attentionProblem({ scores, mixed, hasPairOnScores }: AttentionPr
     );
   if (hasPairOnScores)
     return problem(`A pair stands between the scores of the attention and Softmax: ${slower}`);
+  const measured = seenOn('quantized-attention', 'tensorrt');
   return problem(
     queries.dtype === 'int8'
-      ? 'The attention is INT8: where TensorRT 10.6 fuses it, it is 6 to 11 dB less exact than its codes in the time of FP16, and slower where it does not.'
-      : 'The attention is FP8: TensorRT 10.6 computes it in parts, in 1.24 times the time, and TensorRT-RTX fuses it only where all shapes are fixed.',
+      ? `The attention is INT8: where ${measured} fuses it, it is 6 to 11 dB less exact than its codes in the time of FP16, and slower where it does not.`
+      : `The attention is FP8: ${measured} computes it in parts, in 1.24 times the time, and TensorRT-RTX fuses it only where all shapes are fixed.`,
   );
 }
 

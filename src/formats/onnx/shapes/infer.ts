@@ -1,9 +1,17 @@
+import { clone } from '@bufbuild/protobuf';
 import { functionKey, opsetsOf } from '../dtype-inference.js';
 import { nodeLabel, qualifiedOpType, usedNames } from '../graph.js';
 import type { ModelLike } from '../model.js';
 import { inOrder } from '../node-order.js';
 import { nodeOutputTypes } from '../node-types.js';
-import type { FunctionProto, GraphProto, NodeProto, ValueInfoProto } from '../onnx_pb.js';
+import {
+  AttributeProtoSchema,
+  type FunctionProto,
+  type GraphProto,
+  type NodeProto,
+  NodeProtoSchema,
+  type ValueInfoProto,
+} from '../onnx_pb.js';
 import { isPlaceholder } from '../open-dimensions.js';
 import { operatorSignature, plainDomain } from '../operators.js';
 import { feedInputs, valueFacts } from '../value-facts.js';
@@ -22,7 +30,6 @@ import { bodyRules, type MaybeValue, type Result } from './control-flow.js';
 import { addFlops, type Cost, noCost, peaksOf, type Step, totalFlops } from './cost.js';
 import { elementRules } from './element-rules.js';
 import { flopRules } from './flops.js';
-import { withArguments } from './function-arguments.js';
 import { shapeRules } from './shape-rules.js';
 import { isNumber, type MaybeSize, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';
@@ -360,4 +367,19 @@ function outputTypes({ node, opset, inputs }: Call): readonly (ValueType | undef
   const signature = operatorSignature(node.domain, node.opType, opset);
   const types = inputs.map((value) => value?.type);
   return signature === undefined ? [] : nodeOutputTypes(node, types, signature);
+}
+
+/** A node of a function with the attributes that the call passes. */
+function withArguments(node: NodeProto, call: NodeProto, fn: FunctionProto): NodeProto {
+  if (node.attribute.every(({ refAttrName }) => refAttrName === '')) return node;
+  const passed = [...call.attribute, ...fn.attributeProto];
+  const copy = clone(NodeProtoSchema, node);
+  copy.attribute = copy.attribute.flatMap((each) => {
+    if (each.refAttrName === '') return [each];
+    const value = passed.find(({ name }) => name === each.refAttrName);
+    return value === undefined
+      ? []
+      : [Object.assign(clone(AttributeProtoSchema, value), { name: each.name })];
+  });
+  return copy;
 }

@@ -1,3 +1,4 @@
+import { behaviour, seenOn } from '../../../behaviour/facts.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import { isFloat32, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -51,8 +52,7 @@ export const placementRules: readonly PlacementRule[] = [
   {
     id: 'no-kernel',
     title: 'TensorRT computes the operator in 16 bits whatever its operands',
-    reason:
-      'Tried on TensorRT-RTX 1.7.1, by the types in its plans: ConvTranspose with quantized operands and convolutions with 4-bit weights run in 16 bits, with kernels that dequantize in front.',
+    reason: `Tried on ${seenOn('kernels-16-bits', 'tensorrt-rtx')}, by the types in its plans: ${behaviour['kernels-16-bits'].holds}.`,
     decide: ({ node }, { format }) =>
       format.operators.has(node.opType)
         ? undefined
@@ -70,8 +70,7 @@ export const placementRules: readonly PlacementRule[] = [
   {
     id: 'activations',
     title: 'A product of two activations: an attention',
-    reason:
-      'Seen on TensorRT 10.6 (H100): fused INT8 attention loses 11 dB for 1 % of the time, and pairs of FP8 end the fusion, which takes 1.24 times as long as attention in 16 bits.',
+    reason: `Seen on ${seenOn('quantized-attention', 'tensorrt')} (H100): ${behaviour['quantized-attention'].holds}.`,
     decide: (operation) =>
       isStoredOperand(operation)
         ? undefined
@@ -156,8 +155,7 @@ export const placementRules: readonly PlacementRule[] = [
   {
     id: 'blocks',
     title: 'Its weight does not divide into blocks',
-    reason:
-      'A scale is for a whole block along the axis that is summed over, and TensorRT-RTX 1.7.1 dequantizes INT4 within the product only where the sum has two blocks or more; one is a scale per channel.',
+    reason: `A scale is for a whole block along the axis that is summed over, and ${seenOn('int4-blocks', 'tensorrt-rtx')} ${behaviour['int4-blocks'].holds}; one is a scale per channel.`,
     decide: (operation, { format }) => {
       const weight = weightOperand(operation);
       if (format.blocks.length === 0 || weight?.sumAxis === undefined) return undefined;

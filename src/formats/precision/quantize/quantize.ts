@@ -11,7 +11,7 @@ import { inferShapes, type ModelShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { ChannelMoments } from '../calibrate/channels.js';
 import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
-import { type Operation, readFlow, type Value } from '../flow.js';
+import { type Flow, type Operation, readFlow, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { fp8 } from '../formats/fp8.js';
 import { fp16 } from '../formats/fp16.js';
@@ -24,7 +24,6 @@ import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.j
 import { isConstant, type WeightOperand } from './operands.js';
 import { type Obstacles, type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
 import type { InputMoments } from './rounding-errors.js';
-import { scaleGroups } from './scale-groups.js';
 import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
@@ -48,6 +47,11 @@ const ofQuantizedModels: ReadonlySet<string> = new Set(
   'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(
     ' ',
   ),
+);
+
+/** Operators through which TensorRT moves a QuantizeLinear: their results hold the values of their inputs. */
+const copies: ReadonlySet<string> = new Set(
+  'Concat MaxPool Reshape Transpose Flatten Squeeze Unsqueeze Slice Split Identity Dropout'.split(' '),
 );
 
 /**
@@ -343,4 +347,28 @@ function valuesOf(source: WeightStream): Float32Array {
     position += chunk.byteLength / 4;
   }
   return values;
+}
+
+/**
+ * The magnitudes of activations with pairs, where all that are copies of each other have the largest among them. With two scales a QuantizeLinear cannot move
+ * through a Concat or a pooling, and codes are computed again in between.
+ */
+function scaleGroups(flow: Flow, magnitudes: ReadonlyMap<Value, number>): ReadonlyMap<Value, number> {
+  const leaders = new Map([...magnitudes.keys()].map((value) => [value, value]));
+  const leader = (value: Value): Value => {
+    const next = leaders.get(value) ?? value;
+    return next === value ? value : leader(next);
+  };
+  for (const { node, inputs, outputs } of flow.operations) {
+    if (!copies.has(node.opType)) continue;
+    const paired = [...inputs, ...outputs].flatMap((value) =>
+      value !== undefined && leaders.has(value) ? [value] : [],
+    );
+    const [first, ...others] = paired;
+    if (first !== undefined) for (const value of others) leaders.set(leader(value), leader(first));
+  }
+  const largest = new Map<Value, number>();
+  for (const [value, magnitude] of magnitudes)
+    largest.set(leader(value), Math.max(largest.get(leader(value)) ?? 0, magnitude));
+  return new Map([...magnitudes.keys()].map((value) => [value, largest.get(leader(value))!]));
 }

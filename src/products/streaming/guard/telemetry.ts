@@ -1,13 +1,19 @@
-import type { Attributes } from '@opentelemetry/api';
 import type { GuardListener } from './violation.js';
 
 /**
  * A listener that reports through the OpenTelemetry API: `trtforge.guard.steps`, `.failed_steps`, `.violations` (rule, kind, tensor),
- * `.step.duration` in seconds, `.max_abs_error` (tensor). The API is loaded here and nowhere else; where the process has set up no SDK, every call is one
- * of its no-ops. `attributes` go with everything that is reported.
+ * `.step.duration` in seconds, `.max_abs_error` (tensor). The API is loaded here and nowhere else. Where it is not installed, or the process has set up
+ * no SDK, nothing is reported. `attributes` go with everything that is reported.
  */
-export async function openGuardTelemetry(attributes: Attributes = {}): Promise<GuardListener> {
-  const { metrics } = await import('@opentelemetry/api');
+export async function openGuardTelemetry(
+  attributes: Readonly<Record<string, string | number | boolean>> = {},
+): Promise<GuardListener> {
+  const api = await import('@opentelemetry/api').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined;
+    throw error;
+  });
+  if (api === undefined) return { step: () => {}, violation: () => {}, error: () => {} };
+  const { metrics } = api;
   const meter = metrics.getMeter('trtforge');
   const steps = meter.createCounter('trtforge.guard.steps', { description: 'Steps of guarded sessions.' });
   const failed = meter.createCounter('trtforge.guard.failed_steps', {

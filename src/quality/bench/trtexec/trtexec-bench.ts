@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { removeIfThere } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import { makeScratch } from '../../../base/files/scratch.js';
+import { holds } from '../../../behaviour/facts.js';
 import { type TrtexecProgram, trtexecToMeasure } from '../../../engines/builder/trtexec-program.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';
@@ -15,7 +16,6 @@ import { openTrust } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { majorOf } from '../../../tensorrt/toolchain/version.js';
 import { benchArguments } from '../../../tensorrt/trtexec/bench-flags.js';
 import { benchMisreadings } from '../../../tensorrt/trtexec/bench-misreadings.js';
 import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';
@@ -196,8 +196,8 @@ function inputFiles(
     // Values of shape tensors travel with --shapes.
     if (input === undefined || input.hostValues) return [];
     const path = join(scratch, `input-${index}.bin`);
-    // 8.6 has no 64-bit integers: its parser makes such inputs 32-bit, and trtexec would take every second half of the file.
-    const is32bit = tensor.dtype === 'int64' && majorOf(toolchain.version) <= 8;
+    // Where the parser makes such inputs 32-bit, trtexec would take every second half of the file.
+    const is32bit = tensor.dtype === 'int64' && !holds('int64', toolchain);
     writeFileSync(path, (is32bit ? inDtype({ ...input, dtype: 'int32' }, tensor, from) : tensor).bytes);
     return [[name, path] as const];
   });

@@ -1,3 +1,5 @@
+export { tensorrtIssue } from '../../../behaviour/facts.js';
+
 /** One thing that goes wrong with TensorRT and is known: how it looks in a log, why it happens, what helps. */
 export interface KnownIssue {
   /** Stable, kebab-case; scripts match on it. */
@@ -26,7 +28,3 @@ export interface KnownIssue {
   /** Where it is reported: a public thread or document, or `measured` for what trtforge's own fixtures show. */
   readonly source: string;
 }
-
-/** A thread of NVIDIA's public TensorRT tracker. */
-export const tensorrtIssue = (number: number): string =>
-  `https://github.com/NVIDIA/TensorRT/issues/${number}`;

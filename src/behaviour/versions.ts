@@ -17,11 +17,28 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Whether `version` is `since` or newer, and older than `until`; null for no end. */
-export const isWithin = (
-  version: string,
-  { since, until }: { readonly since: string; readonly until: string | null },
-): boolean => compareVersions(version, since) >= 0 && (until === null || compareVersions(version, until) < 0);
+/** From which version on something holds, and the first version where it no longer does; null for no end. */
+export interface Range {
+  readonly since: string;
+  readonly until: string | null;
+}
+
+/** The oldest TensorRT, and the oldest trtexec, that is served at all. */
+const FIRST = '8.6';
+export const always: Range = { since: FIRST, until: null };
+export const since = (version: string): Range => ({ since: version, until: null });
+export const before = (version: string, from = FIRST): Range => ({ since: from, until: version });
+
+export const isWithin = (version: string, { since: first, until }: Range): boolean =>
+  compareVersions(version, first) >= 0 && (until === null || compareVersions(version, until) < 0);
+
+/** A range for a sentence: `10.4 and newer`, `8.6 to 10.x`, `10.13 to 11.1`, `10.x`. */
+export function rangeText({ since: first, until }: Range, open = 'and newer'): string {
+  if (until === null) return `${first} ${open}`;
+  const [major = 0, minor = 0] = parts(until);
+  const last = minor === 0 ? `${major - 1}.x` : `${major}.${minor - 1}`;
+  return last === first || last === `${first}.x` ? last : `${first} to ${last}`;
+}
 
 /** Whether `version` is `wanted` or one of its line: 10.6.0.26 is in 10, 10.6 and 10.6.0, not in 10.60. */
 export function isInLine(version: string, wanted: string): boolean {

@@ -1,0 +1,196 @@
+import { always, before, isWithin, majorOf, type Range, since } from './versions.js';
+
+export const products = { tensorrt: 'TensorRT', 'tensorrt-rtx': 'TensorRT-RTX', trtexec: 'trtexec' } as const;
+type Product = keyof typeof products;
+
+/** Something that holds in some versions only. Where it was measured in one version, its range begins there. */
+export interface Fact extends Readonly<Partial<Record<Product, Range>>> {
+  /** What holds, as the sentences of those who read the row need it. */
+  readonly holds: string;
+  /** A public document, or how it was measured. */
+  readonly source: string;
+  /** What code computes with. */
+  readonly value?: unknown;
+}
+
+/** A thread of NVIDIA's public TensorRT tracker. */
+export const tensorrtIssue = (number: number): string =>
+  `https://github.com/NVIDIA/TensorRT/issues/${number}`;
+const MIGRATION = "NVIDIA's migration guide from 10.x to 11.x";
+const MATRIX = "NVIDIA's support matrices and release notes";
+const TRTEXEC = "trtexec's source, tag by tag";
+const PACKAGES = "NVIDIA's packages";
+const HEADERS = "NVIDIA's public headers";
+const PLANS = 'measured: the types in its plans';
+
+const rtx = { 'tensorrt-rtx': since('1') };
+
+/** Every fact that depends on a version of TensorRT, TensorRT-RTX or trtexec. Flags of trtexec and operators of the parser are tables beside this one. */
+export const behaviour = {
+  generations: {
+    holds: 'tables of virtual functions, one for each range',
+    source: 'native/abi, derived from the public headers',
+    value: [
+      { generation: '8', product: 'tensorrt', since: '8.6', until: '8.7' },
+      { generation: '10', product: 'tensorrt', since: '10', until: '11' },
+      { generation: '11', product: 'tensorrt', since: '11', until: '12' },
+      { generation: 'rtx1', product: 'tensorrt-rtx', since: '1.7', until: '2' },
+    ],
+  },
+  'rtx-wheels': {
+    'tensorrt-rtx': since('1.7'),
+    holds: 'wheels for x86-64 Linux, newest first: the first is the default of an installation',
+    source: 'the public Python package index',
+    value: [
+      {
+        product: 'tensorrt-rtx',
+        version: '1.7.1.116',
+        packageName: 'tensorrt-rtx-cu13-libs',
+        wheel: {
+          sha256: 'e3fd45fed001240d63304e77a2d4006319b839994237cb294b6e7ad72acaabcd',
+          bytes: 95_153_708,
+        },
+      },
+    ],
+  },
+  'served-gpus': {
+    tensorrt: always,
+    holds:
+      'compute capabilities that are served: `oldest` to 90, and `blackwell`; below `oldest`, from `unclear` on, and for other Blackwell GPUs the support matrix of the exact version decides',
+    source: MATRIX,
+    value: [
+      { since: '10.8', last: '10.16', unclear: 75, oldest: 75, blackwell: [100, 120] },
+      { since: '10.5', last: '10.7', unclear: 75, oldest: 75, blackwell: null },
+      { since: '10.0', last: '10.4', unclear: 70, oldest: 70, blackwell: null },
+      { since: '9.0', last: '9.3', unclear: 60, oldest: 60, blackwell: null },
+      { since: '0', last: '8.6', unclear: 50, oldest: 60, blackwell: null },
+    ],
+  },
+  'rtx-gpus': {
+    'tensorrt-rtx': since('1.7'),
+    holds:
+      'compute capabilities it builds for, and its default: every RTX generation since Ampere; it has no code for data-centre Hopper and Blackwell, nor for Jetson',
+    source: 'the library, which rejects others',
+    value: { served: [75, 80, 86, 89, 120, 121], usual: [80, 86, 89, 120] },
+  },
+  'forward-compatible': {
+    tensorrt: always,
+    holds: 'majors whose version-compatible plans load in another major, besides newer minors of their own',
+    source: `${MATRIX} (11.4)`,
+    value: { 8: 10, 10: 11 },
+  },
+  'plan-version': { tensorrt: always, ...rtx, holds: "the version in a plan's header", source: 'measured' },
+  'split-resources': { tensorrt: since('9'), holds: 'builder resources, a file per GPU', source: PACKAGES },
+  'progress-monitor': { tensorrt: since('9'), ...rtx, holds: 'builds that can be stopped', source: HEADERS },
+  'instance-norm': { tensorrt: since('9'), ...rtx, holds: 'native InstanceNormalization', source: HEADERS },
+  'strong-typing': {
+    tensorrt: since('9'),
+    ...rtx,
+    trtexec: since('9.1'),
+    holds: 'strong typing',
+    source: HEADERS,
+  },
+  'weak-typing': { tensorrt: before('11'), trtexec: before('11'), holds: 'weak typing', source: MIGRATION },
+  'implicit-batch': { tensorrt: before('10'), holds: 'networks without a batch axis', source: HEADERS },
+  calibrators: { tensorrt: before('11'), holds: 'calibrators', source: MIGRATION },
+  'layer-types': { tensorrt: before('11'), holds: 'types of single layers', source: MIGRATION },
+  'foreign-parsers': { tensorrt: before('9', '8'), holds: 'Caffe and UFF models', source: HEADERS },
+  int64: { tensorrt: since('9'), ...rtx, holds: '64-bit integers, else made 32-bit', source: HEADERS },
+  'int8-inputs': { trtexec: since('10.1'), holds: 'int8 inputs, else made float', source: TRTEXEC },
+  'uint8-numbers': { trtexec: since('10.16'), holds: 'uint8 outputs, else as bytes', source: TRTEXEC },
+  'shared-profiles': { trtexec: since('10.0'), holds: 'shared profiles without a preview', source: TRTEXEC },
+  'onnxruntime-provider': {
+    tensorrt: before('11', '10.15'),
+    holds: "what onnxruntime-gpu's provider loads: libnvinfer.so.10",
+    source: 'measured (docs/onnxruntime.md)',
+    value: 'tensorrt-cu13==10.15.*',
+  },
+  'slow-after-another': {
+    tensorrt: before('9', '8'),
+    holds: 'an engine of many small layers is up to a tenth slower after another one in the same process',
+    source:
+      'measured: 0.217 ms, and 0.200 ms where another process had used the GPU since, 98 layers, 8.6.1 on an H200; 10.6 shows nothing of it (docs/evidence/h200.md)',
+  },
+  'parser-checks': {
+    tensorrt: before('11.2'),
+    'tensorrt-rtx': since('1.7'),
+    holds: 'attributes, types and ranks that are rejected although the operator is imported',
+    source: 'onnxOpCheckers.cpp of onnx-tensorrt 10.1; with 1.7.1, one model for each row',
+  },
+  'contrib-operators': { 'tensorrt-rtx': since('1.7'), holds: 'contrib operators', source: 'measured' },
+  'top-k-limit': {
+    tensorrt: before('11'),
+    holds: 'TopK takes a constant K of at most 3840',
+    source: 'onnxOpCheckers.cpp of onnx-tensorrt 10.1',
+    value: 3840,
+  },
+  'cumsum-merged': {
+    tensorrt: since('10.8'),
+    holds:
+      'Several CumSum nodes differ in their axis, or in exclusive or reverse, and TensorRT is known to compute such nodes as if they were the same. No log line shows it.',
+    source: tensorrtIssue(4551),
+  },
+  'grid-sample-wrong': {
+    tensorrt: before('11.2', '10.13'),
+    holds:
+      'GridSample, above all in the deformable attention of DETR-like models, is known to compute wrong results in engines that build and run without a warning.',
+    source: tensorrtIssue(4813),
+  },
+  'detr-masks': {
+    tensorrt: since('10.16'),
+    holds: 'no kernel for masks of DETR',
+    source: tensorrtIssue(2035),
+  },
+  'conv-transpose-kernels': {
+    tensorrt: since('11.2'),
+    holds: 'Grouped FP16 and every BF16 ConvTranspose lack strongly typed kernels',
+    source: tensorrtIssue(4838),
+  },
+  'kernels-16-bits': {
+    'tensorrt-rtx': since('1.7.1'),
+    holds:
+      'ConvTranspose with quantized operands and convolutions with 4-bit weights run in 16 bits, with kernels that dequantize in front',
+    source: PLANS,
+  },
+  'int4-blocks': {
+    'tensorrt-rtx': since('1.7.1'),
+    holds: 'dequantizes INT4 within the product only where the sum has two blocks or more',
+    source: PLANS,
+  },
+  'block-scales-late': {
+    'tensorrt-rtx': since('1.7.1'),
+    holds: 'applies those scales after the sum, so its results are wrong without a warning',
+    source: 'measured against the model',
+  },
+  'quantized-attention': {
+    tensorrt: since('10.6'),
+    holds:
+      'fused INT8 attention loses 11 dB for 1 % of the time, and pairs of FP8 end the fusion, which takes 1.24 times as long as attention in 16 bits',
+    source: 'measured on an H100',
+  },
+} as const satisfies Readonly<Record<string, Fact>>;
+
+export type FactId = keyof typeof behaviour;
+/** Facts that have a range of a product. */
+type FactOf<P extends Product> = {
+  [Id in FactId]: P extends keyof (typeof behaviour)[Id] ? Id : never;
+}[FactId];
+
+const rangeOf = (id: FactId, product: Product): Range | undefined => (behaviour[id] as Fact)[product];
+
+/** Whether a fact holds in a version; false for a product that the row does not name. */
+export function holds(
+  id: FactId,
+  { product, version }: { readonly product: Product; readonly version: string },
+): boolean {
+  const range = rangeOf(id, product);
+  return range !== undefined && isWithin(version, range);
+}
+
+/** Where it was seen first, for a sentence: `TensorRT-RTX 1.7.1`. */
+export const seenOn = <P extends Product>(id: FactOf<P>, product: P): string =>
+  `${products[product]} ${rangeOf(id, product)?.since}`;
+
+/** What a release no longer has: `TensorRT 11 removed calibrators`. */
+export const removal = (id: FactOf<'tensorrt'>): string =>
+  `TensorRT ${majorOf(rangeOf(id, 'tensorrt')?.until ?? '')} removed ${behaviour[id].holds}`;
