@@ -12,8 +12,8 @@ const flags = <Text extends string>(range: Range, words: Text) =>
 
 /** Flags that permit a type in a weakly typed network. */
 export const trtexecPrecisions = {
-  ...flags(before('11.0', '9.1'), 'bf16'),
-  ...flags(before('11.0', '10.1'), 'int4'),
+  bf16: before('11.0', '9.1'),
+  int4: before('11.0', '10.1'),
   ...flags(before('11.0'), 'fp16 int8 fp8'),
 };
 
