@@ -28,7 +28,7 @@ import { convertLine } from '../bisect/lines.js';
 import { withNodeNames } from '../bisect/units.js';
 import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
-import { Fp32Judge } from './fp32-judge.js';
+import { openFp32Judge } from './fp32-judge.js';
 import { type JudgedTensors, judgedTensors } from './judged-tensors.js';
 import type { AdviseContext, AdviseRequest, Budget } from './request.js';
 import type { Advice } from './result.js';
@@ -101,7 +101,7 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
     };
     const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
     const units = unitsOf(model, precision, options, new Map(sizes));
-    const judge = await Fp32Judge.open(model, judged, samples.tensors, { work, threads, context });
+    const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
     const question = sha256(
       canonicalJson({
         version: packageVersion(),

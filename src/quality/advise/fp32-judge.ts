@@ -1,109 +1,67 @@
 import { join } from 'node:path';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
-import { openSession } from '../../engines/runtime/open-session.js';
-import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
-import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import { openModel } from '../../formats/onnx/model.js';
-import type { Dtype } from '../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
-import { writeMarked } from '../layers/common-tensors.js';
-import { judgeRuns } from '../verify/judge-runs.js';
-import { unrepeatable } from '../verify/repeatable.js';
-import { inTypesOf } from '../verify/sample-runs.js';
+import { assertRepeats } from '../bisect/judge.js';
+import { writeMarked } from '../study/marked-model.js';
+import { runSamples, type StudyPlace } from '../study/run-samples.js';
+import { knownSamples } from '../verify/sample-plan.js';
+import { SampleRuns } from '../verify/sample-runs.js';
 import { type Accuracy, AccuracySums } from './accuracy.js';
 import type { JudgedTensors } from './judged-tensors.js';
 
-interface Place {
+interface Place extends StudyPlace {
   /** A folder for copies. */
   readonly work: string;
-  readonly threads: number | undefined;
-  readonly context: OpenContext;
 }
 
 /** Judges models by how close they are to FP32 on samples. */
-export class Fp32Judge {
+export interface Fp32Judge {
   readonly samples: readonly NamedTensors[];
-  readonly tensors: JudgedTensors;
-  readonly #place: Place;
-  readonly #expected: NamedTensors[] = [];
+  judge(path: string): Promise<Accuracy>;
+}
 
-  private constructor(samples: readonly NamedTensors[], tensors: JudgedTensors, place: Place) {
-    this.samples = samples;
-    this.tensors = tensors;
-    this.#place = place;
-  }
-
-  /**
-   * Runs the FP32 model on the samples. Throws TF_CALIBRATION_INVALID where it computes NaN, TF_BISECT_REFERENCE where a second run of the first sample differs,
-   * what opening and running it throw.
-   */
-  static async open(
-    model: string,
-    tensors: JudgedTensors,
-    samples: readonly NamedTensors[],
-    place: Place,
-  ): Promise<Fp32Judge> {
-    const judge = new Fp32Judge(samples, tensors, place);
-    const expected = judge.#expected;
-    const marked = await judge.#marked(model);
-    await judge.#run(marked, samples, (_, outputs) => expected.push(outputs));
-    assertNumbers(model, expected);
-    const again: NamedTensors[] = [];
-    const opened = await judge.#run(marked, samples.slice(0, 1), (_, outputs) => again.push(outputs));
-    await assertRepeats(model, opened, expected.slice(0, 1), again);
-    return judge;
-  }
-
-  async judge(path: string): Promise<Accuracy> {
-    const sums = new AccuracySums(this.tensors.names);
-    const marked = await this.#marked(path);
-    await this.#run(marked, this.samples, (sample, outputs) => sums.add(this.#expected[sample]!, outputs));
-    return sums.result();
-  }
-
+/**
+ * Runs the FP32 model on the samples. Throws TF_CALIBRATION_INVALID where it computes NaN, TF_BISECT_REFERENCE where a second run of the first sample differs,
+ * what opening and running it throw.
+ */
+export async function openFp32Judge(
+  model: string,
+  { names, areInside }: JudgedTensors,
+  samples: readonly NamedTensors[],
+  place: Place,
+): Promise<Fp32Judge> {
+  const { context, work, threads } = place;
   /** The model with the judged tensors as outputs: itself, or a copy that the next one replaces. */
-  async #marked(path: string): Promise<string> {
-    const { context, work } = this.#place;
-    const { names, areInside } = this.tensors;
-    return areInside ? markedCopy(path, join(work, 'marked.onnx'), names, context.signal) : path;
-  }
-
-  async #run(
-    marked: string,
-    samples: readonly NamedTensors[],
-    take: (sample: number, outputs: NamedTensors) => void,
-  ): Promise<Opened> {
-    const { threads, context } = this.#place;
-    const { names } = this.tensors;
-    await using session = await openSession(marked, { threads }, context);
-    for (const [sample, inputs] of samples.entries()) {
-      const outputs = await session.run(inTypesOf(session.inputs, inputs), { signal: context.signal });
-      // Tensors of a run may be overwritten by the next one.
-      take(
-        sample,
-        new Map(
-          names.map((name) => [name, { ...outputs.get(name)!, bytes: outputs.get(name)!.bytes.slice() }]),
-        ),
+  const marked = async (path: string): Promise<string> => {
+    if (!areInside) return path;
+    const copy = join(work, 'marked.onnx');
+    await writeMarked(path, copy, names, 'dropped', context.signal);
+    return copy;
+  };
+  const reference = await marked(model);
+  const request = { reference, candidate: reference, threads };
+  const runs = new SampleRuns(request, context, knownSamples(samples, 'held-out sample'));
+  const run = await runs.reference(() => {});
+  const expected = { ...run, bindings: run.bindings.filter(({ name }) => names.includes(name)) };
+  assertNumbers(model, names, expected.outputs);
+  await assertRepeats(request, 'fp32', runs, expected, 1, model);
+  return {
+    samples,
+    judge: async (path) => {
+      const sums = new AccuracySums(names);
+      await runSamples([await marked(path)], samples, place, ([outputs], sample) =>
+        sums.add(expected.outputs[sample]!, outputs!),
       );
-    }
-    const bindings = session.outputs.filter(({ name }) => names.includes(name));
-    return { path: marked, bindings, seedsRepeat: session.seedsRepeat };
-  }
+      return sums.result();
+    },
+  };
 }
 
-/** A model as it ran: its tensors are outputs of the file. */
-interface Opened {
-  readonly path: string;
-  readonly bindings: readonly Binding[];
-  readonly seedsRepeat: boolean;
-}
-
-function assertNumbers(model: string, expected: readonly NamedTensors[]): void {
+function assertNumbers(model: string, names: readonly string[], expected: readonly NamedTensors[]): void {
   for (const [sample, outputs] of expected.entries())
-    for (const [name, tensor] of outputs)
-      if (numbersOf(tensor).some(Number.isNaN))
+    for (const name of names)
+      if (numbersOf(outputs.get(name)!).some(Number.isNaN))
         throw new TrtforgeError(
           'TF_CALIBRATION_INVALID',
           `${model} in FP32 computes NaN: its ${name} has NaN in held-out sample ${sample + 1} of ${expected.length}.`,
@@ -112,41 +70,4 @@ function assertNumbers(model: string, expected: readonly NamedTensors[]): void {
             details: { tensor: name, sample },
           },
         );
-}
-
-async function assertRepeats(
-  model: string,
-  { path, bindings, seedsRepeat }: Opened,
-  first: readonly NamedTensors[],
-  again: readonly NamedTensors[],
-): Promise<void> {
-  const request = { reference: path, candidate: path };
-  const reference = { bindings, outputs: first };
-  const judgement = judgeRuns(request, 'fp32', reference, { bindings, outputs: again });
-  const doubts = await unrepeatable(request, 'fp32', judgement, reference, seedsRepeat, async () => again);
-  const [doubted] = doubts;
-  if (doubted === undefined) return;
-  const [tensor, doubt] = doubted;
-  throw new TrtforgeError('TF_BISECT_REFERENCE', `${model} cannot judge a candidate: ${doubt}`, {
-    remedy: 'Pass a model that repeats: replace nodes that draw random numbers by constants.',
-    details: { tensor },
-  });
-}
-
-async function markedCopy(
-  path: string,
-  copy: string,
-  names: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<string> {
-  const model = openModel(path);
-  let types: ReadonlyMap<string, unknown>;
-  try {
-    types = inferDtypes(model.proto).graph.types;
-  } finally {
-    model.close();
-  }
-  const typed = names.map((name) => ({ name, dtype: (types.get(name) ?? 'float32') as Dtype }));
-  await writeMarked(path, copy, typed, signal);
-  return copy;
 }

@@ -11,9 +11,9 @@ import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { exactly } from '../../formats/precision/requested.js';
+import { writeMarked } from '../study/marked-model.js';
 import { type CandidateEngines, type Freedom, programKey, programOf } from './engines.js';
 import type { Judge, Judgement } from './judge.js';
-import { copyWithOutputs } from './marked-model.js';
 import type { BisectContext } from './request.js';
 import type { Outcome } from './search.js';
 import type { Trial, Trials } from './trials.js';
@@ -176,7 +176,7 @@ export async function writeChange(
       { emit: ignoreEvents, signal },
     );
   if (precision === null || outputs.length > 0)
-    await copyWithOutputs(precision === null ? model : path, path, outputs, signal);
+    await writeMarked(precision === null ? model : path, path, outputs, 'kept', signal);
 }
 
 const keyOf = ({ keep = [], outputs = [], ...freedom }: Change): string =>

@@ -13,9 +13,9 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
+import { writeMarked } from '../study/marked-model.js';
 import type { ReferenceRun } from '../verify/sample-runs.js';
 import type { CandidateEngines } from './engines.js';
-import { copyWithOutputs } from './marked-model.js';
 import type { BisectContext, BisectRequest } from './request.js';
 
 /** What parts are cut for: the FP32 model that computes the values at their borders, and on what. */
@@ -179,7 +179,7 @@ async function valuesOf(
 ): Promise<NamedTensors> {
   const marked = join(work, 'marked.onnx');
   const made = names.filter((name) => !inputs.has(name));
-  await copyWithOutputs(path, marked, made, context.signal);
+  await writeMarked(path, marked, made, 'kept', context.signal);
   await using session = await openSession(marked, { threads }, context, context.backEnds);
   return new Map([...inputs, ...(await session.run(inputs, { signal: context.signal }))]);
 }

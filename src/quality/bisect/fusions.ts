@@ -1,16 +1,8 @@
 import type { PlanProgram, ProgramKernel } from '../../engines/plan/program.js';
-import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import { usedNames } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
-import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
+import { type MadeTensor, madeTensors } from '../study/made-tensors.js';
 
-/** A floating-point tensor that nodes pass on to nodes. */
-export interface InnerTensor {
-  readonly name: string;
-  /** Names of nodes. A cast is none of them: its readers read the tensor. */
-  readonly maker: string;
-  readonly readers: readonly string[];
-}
+/** A value that a kernel may leave out: nodes pass it on to nodes. */
+export type InnerTensor = Pick<MadeTensor, 'name' | 'node' | 'readers'>;
 
 /** Nodes that one kernel computes, and the tensors that it need not store for that. */
 export interface FusionGroup {
@@ -20,35 +12,12 @@ export interface FusionGroup {
   readonly tensors: readonly string[];
 }
 
-const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32']);
-
 /** The inner tensors of a model's graph, in its order. Throws what opening a model throws. */
-export function innerTensors(path: string): readonly InnerTensor[] {
-  const model = openModel(path);
-  try {
-    const { graph } = model.proto;
-    if (graph === undefined) return [];
-    const { types } = inferDtypes(model.proto).graph;
-    const outputs = new Set(graph.output.map(({ name }) => name));
-    const readers = new Map<string, NodeProto[]>();
-    for (const node of graph.node)
-      for (const name of usedNames(node)) readers.set(name, [...(readers.get(name) ?? []), node]);
-    const readersOf = (name: string): readonly string[] =>
-      (readers.get(name) ?? []).flatMap((node) =>
-        node.opType === 'Cast' ? node.output.flatMap(readersOf) : [node.name],
-      );
-    return graph.node
-      .filter(({ opType }) => opType !== 'Cast' && opType !== 'Constant')
-      .flatMap((node) =>
-        node.output
-          .filter((name) => floats.has(types.get(name) ?? '') && !outputs.has(name))
-          .map((name) => ({ name, maker: node.name, readers: readersOf(name) }))
-          .filter((tensor) => tensor.readers.length > 0),
-      );
-  } finally {
-    model.close();
-  }
-}
+export const innerTensors = (path: string): readonly InnerTensor[] =>
+  madeTensors(path).filter(
+    ({ op, dtype, readers, isOutput }) =>
+      op !== 'Cast' && dtype !== 'float64' && readers.length > 0 && !isOutput,
+  );
 
 /** What the kernels of a program span; without a program each tensor may lie inside of one. */
 export function fusionGroups(
@@ -56,9 +25,9 @@ export function fusionGroups(
   program: PlanProgram | null,
 ): readonly FusionGroup[] {
   if (program === null)
-    return tensors.map(({ name, maker, readers }) => ({
+    return tensors.map(({ name, node, readers }) => ({
       kernel: null,
-      nodes: [maker, ...readers],
+      nodes: [node, ...readers],
       tensors: [name],
     }));
   const taken = new Set<string>();
@@ -109,5 +78,5 @@ const natureOf = ({ kind, name, nodes }: ProgramKernel): string =>
 
 function insideOf({ nodes }: ProgramKernel, tensors: readonly InnerTensor[]): readonly InnerTensor[] {
   const own = new Set(nodes);
-  return tensors.filter(({ maker, readers }) => own.has(maker) && readers.some((reader) => own.has(reader)));
+  return tensors.filter(({ node, readers }) => own.has(node) && readers.some((reader) => own.has(reader)));
 }

@@ -15,7 +15,7 @@ import { codesOfBoth } from '../verify/precision-between.js';
 import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyRequest } from '../verify/request.js';
 import type { VerifyPrecision } from '../verify/result.js';
-import type { SamplePlan } from '../verify/sample-plan.js';
+import { knownSamples } from '../verify/sample-plan.js';
 import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';
@@ -65,8 +65,8 @@ export async function openJudge(
       ? await runs.reference(() => {})
       : await recordedReference(request, recording, context);
   const samples = reference.outputs.length;
-  const again = await runs.referenceAgain(reference, samples);
-  assertAgrees(request, judgeRuns(request, precision, reference, { ...reference, outputs: again }));
+  if (recording === undefined) await assertRepeats(request, precision, runs, reference, samples);
+  else await assertReproduces(request, recording, precision, runs, reference);
   return {
     kind: recording === undefined ? 'model' : 'recording',
     reference,
@@ -96,7 +96,7 @@ export function comparing(
       known = await unrepeatable(request, precision, judged, reference, candidate.seedsRepeat, (count) =>
         runs.referenceAgain(reference, count),
       );
-    assertDecides(request, failed, known ?? noDoubts);
+    assertDecides(request.reference, failed, known ?? noDoubts);
     const { contract, numeric } = outcomesOf(judged, known ?? noDoubts);
     return {
       outcome: contract === 'fail' || numeric === 'fail' ? 'fail' : 'pass',
@@ -150,40 +150,77 @@ const reasonsOf = ({ judged, broken }: RunsJudgement): readonly string[] => [
   ...judged.filter(({ output }) => output.outcome === 'fail').flatMap(({ output }) => output.reasons),
 ];
 
-/** The reference judges others only where it passes itself. */
-function assertAgrees({ reference, recording }: BisectRequest, judgement: RunsJudgement): void {
+/** A reference judges others only where it passes itself: the first samples run once more. Throws TF_BISECT_REFERENCE, with `model` as its name, and what running throws. */
+export async function assertRepeats(
+  request: VerifyRequest,
+  precision: VerifyPrecision,
+  runs: SampleRuns,
+  reference: ReferenceRun,
+  samples: number,
+  model = request.reference,
+): Promise<void> {
+  const again = await runs.referenceAgain(reference, samples);
+  const first = { ...reference, outputs: reference.outputs.slice(0, samples) };
+  const judgement = judgeRuns(request, precision, first, { ...reference, outputs: again });
+  const [failed] = failedOutputs(judgement);
+  if (failed === undefined) return;
+  const doubts = await unrepeatable(
+    request,
+    precision,
+    judgement,
+    first,
+    first.seedsRepeat,
+    async () => again,
+  );
+  const [why = ''] = reasonsOf(judgement);
+  throw cannotJudge(
+    model,
+    failed.name,
+    doubts.get(failed.name) ?? `its output ${failed.name} differs in a second run. ${why}`,
+  );
+}
+
+/** The FP32 model gives what was recorded. */
+async function assertReproduces(
+  request: BisectRequest,
+  recording: string,
+  precision: VerifyPrecision,
+  runs: SampleRuns,
+  recorded: ReferenceRun,
+): Promise<void> {
+  const { reference } = request;
+  const outputs = await runs.referenceAgain(recorded, 1);
+  const judgement = judgeRuns(request, precision, recorded, { ...recorded, outputs });
   const [first] = failedOutputs(judgement);
   if (first === undefined) return;
   const [why = ''] = reasonsOf(judgement);
-  throw recording === undefined
-    ? new TrtforgeError(
-        'TF_BISECT_REFERENCE',
-        `${reference} fails against itself: in a second run on the same inputs its output ${first.name} differs. ${why}`,
-        { details: { tensor: first.name } },
-      )
-    : new TrtforgeError(
-        'TF_BISECT_REFERENCE',
-        `${reference} in FP32 fails against ${recording}: its output ${first.name} differs. ${why}`,
-        {
-          remedy: `Record the outputs of ${reference} again, with the same weights and inputs, or pass wider limits: --atol ${first.name}:1e-2.`,
-          details: { tensor: first.name },
-        },
-      );
+  throw new TrtforgeError(
+    'TF_BISECT_REFERENCE',
+    `${reference} in FP32 fails against ${recording}: its output ${first.name} differs. ${why}`,
+    {
+      remedy: `Record the outputs of ${reference} again, with the same weights and inputs, or pass wider limits: --atol ${first.name}:1e-2.`,
+      details: { tensor: first.name },
+    },
+  );
 }
 
 /** Where every output that failed depends on random numbers, no candidate can pass or fail. */
 function assertDecides(
-  { reference }: VerifyRequest,
+  reference: string,
   failed: readonly { readonly name: string }[],
   doubts: ReadonlyMap<string, string>,
 ): void {
   const [first] = failed;
   const doubt = first && doubts.get(first.name);
   if (doubt === undefined || failed.some(({ name }) => !doubts.has(name))) return;
-  throw new TrtforgeError('TF_BISECT_REFERENCE', `${reference} cannot judge a candidate: ${doubt}`, {
-    details: { tensor: first?.name },
-  });
+  throw cannotJudge(reference, first?.name, doubt);
 }
+
+const cannotJudge = (reference: string, tensor: string | undefined, doubt: string) =>
+  new TrtforgeError('TF_BISECT_REFERENCE', `${reference} cannot judge a candidate: ${doubt}`, {
+    remedy: 'Pass a model that repeats: replace nodes that draw random numbers by constants.',
+    details: { tensor },
+  });
 
 /** Inputs and outputs as an npz file has them, in the types of the model. */
 async function recordedReference(
@@ -209,17 +246,12 @@ async function recordedReference(
     const values = session.inputs.map(
       (input) => [input.name, inDtype(input, tensor(input.name), recording)] as const,
     );
-    const plan: SamplePlan = {
-      inputs: values.map(([name, { dtype, shape }]) => ({ name, dtype, shape, from: recording })),
-      ...{ firstRound: 1, most: 1, available: 1 },
-      info: () => ({ origin: recording, kind: 'data' }),
-      tensors: () => new Map(values),
-    };
+    const plan = knownSamples([new Map(values)], recording);
     const outputs: NamedTensors = new Map(session.outputs.map(({ name }) => [name, tensor(name)]));
     const side: Outputs = { bindings: session.outputs, outputs: [outputs] };
     return {
       ...side,
-      samples: [{ origin: recording, kind: 'data' }],
+      samples: [plan.info(0)],
       plan,
       inputs: session.inputs,
       backend: session.backend,

@@ -1,7 +1,6 @@
-import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { usedNames } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
 import type { GraphProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
+import { madeTensors } from '../study/made-tensors.js';
 
 /** Nodes at fault in a model that fails. */
 export interface Suspected {
@@ -41,17 +40,10 @@ export const partOf = (graph: GraphProto, names: ReadonlySet<string>): ReadonlyS
   new Neighbourhood(graph).closed(new Set(graph.node.filter(({ name }) => names.has(name))));
 
 /** Nodes that multiply FP32 tensors, in the order of the graph: what TF32 shortens. Throws what opening a model throws. */
-export function float32Products(path: string): readonly string[] {
-  const model = openModel(path);
-  try {
-    const { types } = inferDtypes(model.proto).graph;
-    return (model.proto.graph?.node ?? [])
-      .filter(({ opType, output: [made = ''] }) => products.has(opType) && types.get(made) === 'float32')
-      .map(({ name }) => name);
-  } finally {
-    model.close();
-  }
-}
+export const float32Products = (path: string): readonly string[] =>
+  madeTensors(path)
+    .filter(({ op, dtype }) => products.has(op) && dtype === 'float32')
+    .map(({ node }) => node);
 
 const products: ReadonlySet<string> = new Set(['MatMul', 'Gemm', 'Conv', 'ConvTranspose']);
 

@@ -5,9 +5,11 @@ import { plural } from '../../base/text/quantity.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { describedInput } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { packageVersion } from '../../version.js';
+import { inGroups } from '../study/groups.js';
+import type { MadeTensor } from '../study/made-tensors.js';
+import { writeMarked } from '../study/marked-model.js';
 import { errorMap } from '../verify/error-map.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
 import { checkRules } from '../verify/judged.js';
@@ -16,16 +18,10 @@ import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
-import { type CommonTensors, commonTensors, type MadeTensor, writeMarked } from './common-tensors.js';
+import { type CommonTensors, commonTensors } from './common-tensors.js';
 import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
 import { lossOf } from './loss.js';
 import type { ComparedTensor, LayerComparison } from './result.js';
-
-/** Nothing is known of sizes before the first group has run. */
-const FIRST_GROUP = 8;
-const LARGEST_GROUP = 128;
-/** Bytes of the tensors of a group, both sides and all samples together. */
-const GROUP_BYTES = 256 * 2 ** 20;
 
 /**
  * Compares the values inside two models on the same seeded inputs: every floating-point tensor that both have under one name, in graph order, by the limits
@@ -50,29 +46,26 @@ export async function compareLayers(
     let builds = 0;
     let outputsFail = true;
     let sides: { readonly reference: ReferenceRun; readonly candidate: SideRun } | undefined;
-    for (let [start, size] = [0, FIRST_GROUP]; start < total; ) {
-      context.emit?.({ type: 'progress', phase: 'compare layers', done: start, total, detail: 'tensors' });
-      const group = tensors.slice(start, start + size);
-      const typed = group.map(({ name }) => ({ name, dtype: common.candidateDtypes.get(name)! }));
-      const isEngine = engine !== null;
-      await writeMarked(request.reference, marked.reference, group, context.signal, isEngine);
-      await writeMarked(model, marked.candidate, typed, context.signal, isEngine);
-      if (isEngine) builds++;
+    const kept = () => [...(sides?.reference.outputs ?? []), ...(sides?.candidate.outputs ?? [])];
+    for (const { group, done } of inGroups(tensors, kept)) {
+      context.emit?.({ type: 'progress', phase: 'compare layers', done, total, detail: 'tensors' });
+      const names = group.map(({ name }) => name);
+      const own = engine === null ? 'dropped' : 'kept';
+      await writeMarked(request.reference, marked.reference, names, own, context.signal);
+      await writeMarked(model, marked.candidate, names, own, context.signal);
+      if (engine !== null) builds++;
       const candidatePath = (await engine?.build(marked.candidate)) ?? marked.candidate;
-      const own = ownRequest(request, { ...marked, candidate: candidatePath }, group);
-      const runs = new SampleRuns(own, { ...context, emit: undefined }, sides?.reference.plan);
+      const asked = ownRequest(request, { ...marked, candidate: candidatePath }, group);
+      const runs = new SampleRuns(asked, { ...context, emit: undefined }, sides?.reference.plan);
       const reference = await runs.reference(() => {});
       const candidate = await runs.candidate(candidatePath, reference, () => {});
-      const judgement = judgeRuns(own, precision, reference, candidate);
+      const judgement = judgeRuns(asked, precision, reference, candidate);
       const { seedsRepeat } = candidate;
-      const doubts = await unrepeatable(own, precision, judgement, reference, seedsRepeat, (count) =>
+      const doubts = await unrepeatable(asked, precision, judgement, reference, seedsRepeat, (count) =>
         runs.referenceAgain(reference, count),
       );
       found.add(group, judgement, doubts, { reference, candidate });
       outputsFail &&= failedOutputs(judgement).some(({ name }) => engine?.outputs.has(name) === true);
-      start += group.length;
-      const bytes = bytesOf([...reference.outputs, ...candidate.outputs]) / group.length;
-      size = Math.max(1, Math.min(LARGEST_GROUP, Math.floor(GROUP_BYTES / Math.max(1, bytes))));
       sides = { reference, candidate };
     }
     if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
@@ -146,9 +139,6 @@ function checkNames({ reference, atol = [], rtol = [] }: VerifyRequest, { tensor
     remedy: 'Pass tolerances by the names of tensors that both models have, as --json lists them.',
   });
 }
-
-const bytesOf = (samples: readonly NamedTensors[]): number =>
-  samples.flatMap((tensors) => [...tensors.values()]).reduce((sum, { bytes }) => sum + bytes.length, 0);
 
 type Sides = { readonly reference: SideRun; readonly candidate: SideRun };
 

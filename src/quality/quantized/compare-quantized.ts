@@ -14,9 +14,10 @@ import { writeNpy } from '../../formats/tensor/npy.js';
 import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
 import { AccuracySums, type SampleError } from '../advise/accuracy.js';
-import { writeMarked } from '../layers/common-tensors.js';
+import { inGroups } from '../study/groups.js';
+import { writeMarked } from '../study/marked-model.js';
+import { runSamples } from '../study/run-samples.js';
 import { type Measure, measure } from '../verify/result.js';
-import { inTypesOf } from '../verify/sample-runs.js';
 import type { Errors, QuantizedComparison } from './result.js';
 import { type QuantizedModel, readQuantized } from './scheme.js';
 
@@ -32,11 +33,6 @@ export interface CompareQuantizedRequest {
   /** The folder for metrics.json, precision-scheme.json, io.json and calibration.npy. */
   readonly output: string;
 }
-
-/** Nothing is known of sizes before the first group has run. */
-const FIRST_GROUP = 8;
-/** Bytes of the tensors of a group, of one sample and both models. */
-const GROUP_BYTES = 512 * 2 ** 20;
 
 /**
  * Compares a quantized model with its original on real samples, outputs and node by node, and writes what auto-quantize-model's scripts write: `metrics.json`,
@@ -81,7 +77,7 @@ export async function decideQuantized(
 
 async function compare(request: CompareQuantizedRequest, context: OpenContext): Promise<QuantizedComparison> {
   const { baseline, quantized, data, threads, output } = request;
-  const { fp, qt, layers, shared, samples } = await decideQuantized(request, context);
+  const { qt, layers, shared, samples } = await decideQuantized(request, context);
   const compared = [
     ...shared.map((name) => ({ key: `output ${name}`, fp: name, qt: name })),
     ...layers.map(({ tensors }) => ({ key: `node ${tensors.qt}`, ...tensors })),
@@ -90,38 +86,24 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
   const folder = makeScratch('quantized');
   try {
     const marked = { fp: join(folder, 'fp.onnx'), qt: join(folder, 'qt.onnx') };
-    for (let [start, size] = [0, FIRST_GROUP]; start < compared.length; ) {
+    let last: readonly NamedTensors[] = [];
+    for (const { group, done } of inGroups(compared, () => last)) {
       throwIfCancelled(context.signal, 'comparing');
-      context.emit?.({
-        type: 'progress',
-        phase: 'compare',
-        done: start,
-        total: compared.length,
-        detail: 'tensors',
-      });
-      const group = compared.slice(start, start + size);
-      const typed = (side: 'fp' | 'qt', { floats }: QuantizedModel) =>
-        [...new Set(group.map((each) => each[side]))].map((name) => ({ name, dtype: floats.get(name)! }));
-      await writeMarked(baseline, marked.fp, typed('fp', fp), context.signal);
-      await writeMarked(quantized, marked.qt, typed('qt', qt), context.signal);
+      const { length: total } = compared;
+      context.emit?.({ type: 'progress', phase: 'compare', done, total, detail: 'tensors' });
+      const names = (side: 'fp' | 'qt') => group.map((each) => each[side]);
+      await writeMarked(baseline, marked.fp, names('fp'), 'dropped', context.signal);
+      await writeMarked(quantized, marked.qt, names('qt'), 'dropped', context.signal);
       const sums = new AccuracySums(group.map(({ key }) => key));
-      await using left = await openSession(marked.fp, { threads }, context);
-      await using right = await openSession(marked.qt, { threads }, context);
-      let bytes = 0;
-      for (const sample of samples) {
-        const [a, b] = [
-          await left.run(inTypesOf(left.inputs, sample), { signal: context.signal }),
-          await right.run(inTypesOf(right.inputs, sample), { signal: context.signal }),
-        ];
+      await runSamples([marked.fp, marked.qt], samples, { threads, context }, (outputs) => {
+        const [a, b] = [outputs[0]!, outputs[1]!];
         assertSameShapes(request, shared, a, b);
-        bytes = [...a.values(), ...b.values()].reduce((sum, tensor) => sum + tensor.bytes.length, 0);
-        const keyed = (outputs: NamedTensors, side: 'fp' | 'qt') =>
-          new Map(group.map((each) => [each.key, outputs.get(each[side])!]));
+        last = outputs;
+        const keyed = (tensors: NamedTensors, side: 'fp' | 'qt') =>
+          new Map(group.map((each) => [each.key, tensors.get(each[side])!]));
         sums.add(keyed(a, 'fp'), keyed(b, 'qt'));
-      }
+      });
       for (const { name, samples: errors } of sums.result().tensors) found.set(name, errors);
-      start += group.length;
-      size = Math.max(1, Math.floor((GROUP_BYTES * group.length) / Math.max(1, bytes)));
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -9,8 +9,8 @@ import type { IoContract, PrecisionScheme } from './result.js';
 export interface QuantizedModel {
   readonly scheme: PrecisionScheme;
   readonly io: IoContract;
-  /** Types of floating-point values, by name. */
-  readonly floats: ReadonlyMap<string, 'float16' | 'bfloat16' | 'float32'>;
+  /** Names of floating-point values. */
+  readonly floats: ReadonlySet<string>;
 }
 
 const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e2m1fn: 'fp4' };
@@ -53,7 +53,7 @@ export function readQuantized(path: string): QuantizedModel {
         return { name, dtype: known?.onnx ?? 0, shape: [...(shape ?? [])] };
       });
     const floats = [...types].flatMap(([name, type]) =>
-      type === 'float16' || type === 'bfloat16' || type === 'float32' ? [[name, type] as const] : [],
+      type === 'float16' || type === 'bfloat16' || type === 'float32' ? [name] : [],
     );
     return {
       scheme: { model_path: path, num_nodes: nodes.length, counts, nodes: described },
@@ -61,7 +61,7 @@ export function readQuantized(path: string): QuantizedModel {
         inputs: graph === undefined ? [] : bindings(feedInputs(graph)),
         outputs: bindings([...(graph?.output ?? [])]),
       },
-      floats: new Map(floats),
+      floats: new Set(floats),
     };
   } finally {
     model.close();

@@ -48,6 +48,16 @@ export interface SamplePlan {
   readonly tensors: (sample: number) => NamedTensors;
 }
 
+/** Samples that are known, of `origin`. */
+export const knownSamples = (samples: readonly NamedTensors[], origin: string): SamplePlan => ({
+  inputs: [...samples[0]!].map(([name, { dtype, shape }]) => ({ name, dtype, shape, from: origin })),
+  firstRound: samples.length,
+  most: samples.length,
+  available: samples.length,
+  info: () => ({ origin, kind: 'data' }),
+  tensors: (sample) => samples[sample]!,
+});
+
 const sourcesOf = (
   { files, part, preprocess, imgsz }: SampleData,
   counted?: (samples: number) => void,

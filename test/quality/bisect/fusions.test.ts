@@ -16,7 +16,7 @@ const program = (...kernels: readonly (readonly [string, ...string[]])[]): PlanP
   ],
 });
 
-const tensor = (name: string, maker: string, ...readers: string[]) => ({ name, maker, readers });
+const tensor = (name: string, node: string, ...readers: string[]) => ({ name, node, readers });
 const chain = [tensor('a', 'A', 'B'), tensor('b', 'B', 'C'), tensor('c', 'C', 'D')];
 
 test('inner tensors are floats between nodes; casts are looked through', async () => {
@@ -30,7 +30,9 @@ test('inner tensors are floats between nodes; casts are looked through', async (
     graph.output('y', 'float16', [4]);
     graph.output('z', 'int64', []);
   });
-  expect(innerTensors(path)).toEqual([{ name: 'e', maker: 'exp', readers: ['neg', 'shape'] }]);
+  expect(innerTensors(path)).toEqual([
+    { name: 'e', node: 'exp', op: 'Exp', dtype: 'float32', readers: ['neg', 'shape'], isOutput: false },
+  ]);
 });
 
 test('a group is what one kernel spans; without a program each tensor is one', () => {
