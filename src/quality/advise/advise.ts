@@ -24,8 +24,8 @@ import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/for
 import type { Calibration, ConversionOptions } from '../../formats/precision/options.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
-import { convertLine } from '../bisect/lines.js';
 import { withNodeNames } from '../bisect/units.js';
+import { convertLine } from '../study/lines.js';
 import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
 import { openFp32Judge } from './fp32-judge.js';
@@ -102,15 +102,12 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
     const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
     const units = unitsOf(model, precision, options, new Map(sizes));
     const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
-    const question = sha256(
-      canonicalJson({
-        version: packageVersion(),
-        model: await digestModelFile(model),
-        conversion: conversionRecipe(precision, options),
-        heldOut: digestOf(samples.tensors),
-        task: taskDigest,
-      }),
-    );
+    const question = {
+      model: await digestModelFile(model),
+      conversion: conversionRecipe(precision, options),
+      heldOut: digestOf(samples.tensors),
+      task: taskDigest,
+    };
     const place = { folder: output, question, path: join(work, 'candidate.onnx') };
     const choices = new Choices({ model, precision, options }, units, judge, place, context);
     const search = new BudgetSearch(units, choices, budget, context);
@@ -118,7 +115,6 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
     const chosenPath = join(output, 'chosen.onnx');
     await choices.write(found.units, chosenPath);
     const rest = request.conversion.rest ?? defaultFormat.id;
-    const [pattern] = choices.pattern(found.units).unquantizedNodes;
     return {
       schema: 'trtforge.convert-advise/1',
       version: packageVersion(),
@@ -140,12 +136,8 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
       output: chosenPath,
       calibration: ranges,
       convert: convertLine(
-        {
-          model,
-          precision,
-          options: { ...request.conversion, rest, unquantizedNodes: pattern && [pattern] },
-        },
-        {},
+        { model, precision, options: { ...request.conversion, rest } },
+        choices.change(found.units),
         chosenPath,
         ['--calibration-cache', ranges],
       )!,

@@ -1,48 +1,38 @@
 import { statSync } from 'node:fs';
 import { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
-import { throwIfCancelled } from '../../base/process/cancel.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
-import { convertModel } from '../../formats/precision/convert.js';
-import type { FormatId } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
-import { exactly } from '../../formats/precision/requested.js';
-import { KeptTrials } from '../bisect/kept-trials.js';
+import { type Change, type Conversion, writeChange } from '../study/conversion.js';
+import { Trials } from '../study/trials.js';
 import { measure } from '../verify/result.js';
 import type { Fp32Judge } from './fp32-judge.js';
 import type { AdviseContext, EngineTimes } from './request.js';
 import { type Choice, choiceSchema } from './result.js';
 import type { Unit, Units } from './units.js';
 
-interface Conversion {
-  /** The FP32 model, whose nodes have names of their own. */
-  readonly model: string;
-  readonly precision: FormatId;
-  readonly options: ConversionOptions;
-}
-
 interface Place {
   /** Where what was tried is kept. */
   readonly folder: string;
-  /** Digest of all that decides a choice besides its units. */
-  readonly question: string;
+  /** All that decides a choice besides its units. */
+  readonly question: Readonly<Record<string, unknown>>;
   /** Where candidates are written, one after the other. */
   readonly path: string;
 }
 
-const keptSchema = choiceSchema.extend({ key: z.string() });
+const form = {
+  file: 'choices.json',
+  schema: 'trtforge.advised-choices/1',
+  trial: choiceSchema.extend({ key: z.string() }),
+};
 
 /** Converts a model with some of its units quantized, judges the result, and keeps what came of it: what was tried before is not tried again. */
 export class Choices {
-  /** How many this run tried. */
-  tried = 0;
   readonly #conversion: Conversion;
   readonly #units: Units;
   readonly #judge: Fp32Judge;
-  readonly #kept: KeptTrials<z.infer<typeof keptSchema>>;
+  readonly #trials: Trials<z.infer<typeof form.trial>>;
   readonly #path: string;
   readonly #context: AdviseContext;
 
@@ -50,17 +40,18 @@ export class Choices {
     this.#conversion = conversion;
     this.#units = units;
     this.#judge = judge;
-    this.#kept = new KeptTrials(place.folder, place.question, {
-      file: 'choices.json',
-      schema: 'trtforge.advised-choices/1',
-      trial: keptSchema,
-    });
+    this.#trials = new Trials(place.folder, place.question, form);
     this.#path = place.path;
     this.#context = context;
   }
 
   get all(): readonly Choice[] {
-    return this.#kept.all.map(({ key, ...choice }) => choice);
+    return this.#trials.all.map(withoutKey);
+  }
+
+  /** How many this run tried. */
+  get tried(): number {
+    return this.#trials.made;
   }
 
   /** The model as it is: what the metric of the task is compared with. */
@@ -117,15 +108,8 @@ export class Choices {
 
   /** Writes the model with these units quantized, and returns its bytes. */
   async write(units: readonly Unit[], path: string): Promise<number> {
-    const { model, precision, options } = this.#conversion;
-    const { unquantizedNodes } = this.pattern(units);
-    const { bytes } = await convertModel(
-      model,
-      path,
-      { ...options, precision, unquantizedNodes, allowUnconverted: true },
-      { emit: ignoreEvents, signal: this.#context.signal },
-    );
-    return bytes.after;
+    await writeChange(this.#conversion, this.change(units), path, this.#context.signal);
+    return bytesOf(path);
   }
 
   /** Times of the engine of a choice. */
@@ -136,23 +120,14 @@ export class Choices {
     return timeEngine(this.#path, this.#judge.samples[0]!);
   }
 
-  /** What keeps the nodes of all other units out: one pattern, or none where there are no others. */
-  pattern(units: readonly Unit[]): { readonly unquantizedNodes: readonly RegExp[] } {
-    const others = this.#units.units.filter((unit) => !units.includes(unit)).flatMap(({ nodes }) => nodes);
-    const [only, ...more] = others;
-    if (only === undefined) return { unquantizedNodes: [] };
-    if (more.length === 0) return { unquantizedNodes: [exactly(only)] };
-    const names = others.map((name) => exactly(name).source.slice(1, -1));
-    return { unquantizedNodes: [new RegExp(`^(?:${names.join('|')})$`)] };
+  /** The nodes of all other units have no codes. */
+  change(units: readonly Unit[]): Change {
+    const others = this.#units.units.filter((unit) => !units.includes(unit));
+    return { unquantized: others.flatMap(({ nodes }) => nodes) };
   }
 
   async #once(key: string, make: () => Promise<Omit<Choice, 'id'>>): Promise<Choice> {
-    const known = this.#kept.find(key);
-    if (known !== undefined) return withoutKey(known);
-    throwIfCancelled(this.#context.signal, 'advising');
-    const choice = await make();
-    this.tried++;
-    return withoutKey(this.#kept.add({ ...choice, key }));
+    return withoutKey(await this.#trials.once(key, this.#context.signal, make));
   }
 
   /** The metric and the milliseconds that it took. */
@@ -173,7 +148,7 @@ export class Choices {
   }
 }
 
-const withoutKey = ({ key: _, ...choice }: z.infer<typeof keptSchema>): Choice => choice;
+const withoutKey = ({ key: _, ...choice }: z.infer<typeof form.trial>): Choice => choice;
 
 function bytesOf(path: string): number {
   const model = openModel(path);

@@ -7,16 +7,16 @@ import { TrtforgeError } from '../../errors.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { resolveConversion } from '../../formats/precision/options.js';
 import { exactly } from '../../formats/precision/requested.js';
+import type { Conversion } from '../study/conversion.js';
+import { bisectLine, convertLine } from '../study/lines.js';
 import { computesInFp32, hasTypedInput, precisionBetween } from '../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import type { VerifyPrecision, VerifyResult } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
 import { conversionOf, convertedTypes, decideBisect, suspects } from './bisect.js';
-import { Candidates, type Conversion } from './candidates.js';
+import { Candidates, candidateTrials } from './candidates.js';
 import { comparing, type Judge } from './judge.js';
 import { searchLevels } from './levels.js';
-import { bisectLine, convertLine } from './lines.js';
-import { Trials } from './trials.js';
 import { withNodeNames } from './units.js';
 
 /** A search after a failure tries at most so many conversions, and ends after the limit. */
@@ -102,7 +102,7 @@ async function search(
     emit: (event) => event.type === 'progress' && context.emit?.({ ...event, phase: 'verify' }),
   };
   const work = makeScratch('search');
-  const trials = new Trials(work, '');
+  const trials = candidateTrials(work, {});
   try {
     const model = await withNodeNames(request.reference, join(work, 'named.onnx'), signal);
     const conversion: Conversion = { model, precision, options };
@@ -129,13 +129,13 @@ async function search(
     return {
       ...noRepair,
       passes,
-      tried: candidates.tried,
+      tried: trials.made,
       keepNodes: passes && hasNames ? found.units.map(({ name }) => exactly(name).source) : [],
       command:
         passes && hasNames && request.conversion === undefined
           ? convertLine(conversion, found.change, request.candidate)
           : null,
-      message: [headline, ...found.reasons, `Conversions tried: ${candidates.tried}.`].join(' '),
+      message: [headline, ...found.reasons, `Conversions tried: ${trials.made}.`].join(' '),
     };
   } catch (error) {
     throwIfCancelled(context.signal, 'searching');

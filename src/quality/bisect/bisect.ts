@@ -1,9 +1,8 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { sha256OfFile } from '../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { plural } from '../../base/text/quantity.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { isEngineFile } from '../../engines/plan/header.js';
@@ -16,23 +15,23 @@ import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/pr
 import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
 import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../../version.js';
+import { type Change, type Conversion, writeChange } from '../study/conversion.js';
+import { convertLine } from '../study/lines.js';
 import { checkRules } from '../verify/judged.js';
 import { hasTypedInput, precisionBetween } from '../verify/precision-between.js';
 import { measure } from '../verify/result.js';
 import { digestsOf } from '../verify/sample-plan.js';
 import { type OpenedSide, SampleRuns } from '../verify/sample-runs.js';
-import { Candidates, type Change, type Conversion, writeChange } from './candidates.js';
+import { Candidates, candidateTrials } from './candidates.js';
 import { checkFacts } from './check-line.js';
 import { CandidateEngines } from './engines.js';
 import { innerTensors } from './fusions.js';
 import { type Judge, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
-import { convertLine } from './lines.js';
 import { float32Products, type Suspected } from './parts.js';
 import { type Failing, type Reduction, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
-import { Trials } from './trials.js';
 import { type Unit, unitsOf, withNodeNames } from './units.js';
 
 const DEFAULT_BUDGET = 40;
@@ -92,7 +91,7 @@ export function triedBefore(
 ): number {
   const isTyped = engines === null && hasTypedInput(candidate);
   const conversion = { precision, options: isTyped ? convertedTypes(options) : options };
-  return new Trials(request.output, questionOf(request, digest, conversion, engines)).all.length;
+  return candidateTrials(request.output, questionOf(request, digest, conversion, engines)).all.length;
 }
 
 async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {
@@ -120,7 +119,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     const isTyped = engines === null && hasTypedInput(first);
     const conversion = isTyped ? { ...passed, options: convertedTypes(options) } : passed;
     if (engines === null) await writeChange(conversion, {}, typed, context.signal);
-    const trials = new Trials(output, questionOf(request, digest, conversion, engines));
+    const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
     const earlier = trials.all.length;
     const candidates = new Candidates(
       { conversion, judge, trials, engines, failing: first, work, budget },
@@ -174,7 +173,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
         ],
       }),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
-      tried: candidates.tried,
+      tried: trials.made,
       builds: trials.all.filter(({ ms }) => ms.build !== null).length,
       budget,
       workaround,
@@ -309,22 +308,19 @@ function questionOf(
   digest: string,
   { precision, options }: Omit<Conversion, 'model'>,
   engines: CandidateEngines | null,
-): string {
+): Readonly<Record<string, unknown>> {
   const { recording, check, seed, samples, atol, rtol, ranges, shapes, data } = request;
-  return sha256(
-    canonicalJson({
-      version: packageVersion(),
-      reference: digest,
-      conversion: precision === null ? null : conversionRecipe(precision, options),
-      engine: engines?.question() ?? null,
-      recording: recording === undefined ? null : sha256OfFile(recording),
-      check: check === undefined ? null : checkFacts(check),
-      seed: seed ?? 0,
-      samples: samples ?? null,
-      limits: [atol ?? [], rtol ?? []],
-      ranges: ranges ?? [],
-      shapes: [...(shapes ?? [])],
-      data: data === undefined ? [] : digestsOf(data),
-    }),
-  );
+  return {
+    reference: digest,
+    conversion: precision === null ? null : conversionRecipe(precision, options),
+    engine: engines?.question() ?? null,
+    recording: recording === undefined ? null : sha256OfFile(recording),
+    check: check === undefined ? null : checkFacts(check),
+    seed: seed ?? 0,
+    samples: samples ?? null,
+    limits: [atol ?? [], rtol ?? []],
+    ranges: ranges ?? [],
+    shapes: [...(shapes ?? [])],
+    data: data === undefined ? [] : digestsOf(data),
+  };
 }

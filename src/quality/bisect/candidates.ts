@@ -1,43 +1,42 @@
 import { join } from 'node:path';
+import { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
-import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
-import { convertModel } from '../../formats/precision/convert.js';
-import type { FormatId } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
-import { exactly } from '../../formats/precision/requested.js';
-import { writeMarked } from '../study/marked-model.js';
+import { type Change, type Conversion, writeChange } from '../study/conversion.js';
+import { Trials } from '../study/trials.js';
 import { type CandidateEngines, type Freedom, programKey, programOf } from './engines.js';
 import type { Judge, Judgement } from './judge.js';
 import type { BisectContext } from './request.js';
+import { candidateSchema } from './result.js';
 import type { Outcome } from './search.js';
-import type { Trial, Trials } from './trials.js';
 
-/** What a candidate changes. */
-export interface Change extends Freedom {
-  /** Nodes that stay FP32, by name. */
-  readonly keep?: readonly string[];
-  /** Tensors that become outputs too: no kernel can leave them out. */
-  readonly outputs?: readonly string[];
-}
+/** Where a search keeps what it tried. */
+const form = {
+  file: 'candidates.json',
+  schema: 'trtforge.bisect-candidates/1',
+  trial: candidateSchema.extend({
+    /** Digest of its changes. */
+    key: z.string(),
+    /** Digest of the model that the changes make, and of how an engine is built from it; null where there is none. */
+    model: z.string().nullable(),
+    /** Digest of the compiled program of the engine; null for a model, and where the program cannot be read. */
+    program: z.string().nullable(),
+  }),
+};
+/** A candidate with what names it, so that no run tries it twice. */
+type Trial = z.infer<typeof form.trial>;
 
-export interface Conversion {
-  /** The model that is converted; its nodes have names of their own. */
-  readonly model: string;
-  /** null: it is built as it is. */
-  readonly precision: FormatId | null;
-  readonly options: ConversionOptions;
-}
+export const candidateTrials = (folder: string, question: Readonly<Record<string, unknown>>): Trials<Trial> =>
+  new Trials(folder, question, form);
 
 export interface Searched {
   readonly conversion: Conversion;
   readonly judge: Pick<Judge, 'judge'>;
-  readonly trials: Trials;
+  readonly trials: Trials<Trial>;
   /** null where candidates are models. */
   readonly engines: CandidateEngines | null;
   /** The candidate that fails. */
@@ -52,8 +51,6 @@ const FAILING = 0;
 
 /** Tries changes: converts the reference with them, builds an engine of it where engines are searched, judges it, and keeps what came of it. What was tried before is not tried again. */
 export class Candidates {
-  /** How many of the trials this run made. */
-  tried = 0;
   readonly searched: Searched;
   readonly #context: BisectContext;
   /** Programs of what this run built. */
@@ -80,13 +77,10 @@ export class Candidates {
     const known = trials.find(key);
     if (known !== undefined) return known;
     if (this.isSpent) return null;
-    throwIfCancelled(signal, 'searching');
-    emit?.({ type: 'progress', phase: 'bisect', done: this.#spent(), total: budget, detail: what });
-    const made = await this.#try(change);
-    // A Ctrl-C ends children too: what they came to shows nothing of the candidate.
-    throwIfCancelled(signal, 'searching');
-    this.tried++;
-    return trials.add({ ...made, what, key, kept: change.keep?.length ?? 0 });
+    return trials.once(key, signal, async () => {
+      emit?.({ type: 'progress', phase: 'bisect', done: this.#spent(), total: budget, detail: what });
+      return { ...(await this.#try(change)), what, kept: change.keep?.length ?? 0 };
+    });
   }
 
   /** The compiled program of a change that was tried; null where it cannot be read. Where an earlier run tried it, it is built once more. */
@@ -158,25 +152,6 @@ export class Candidates {
   get #model(): string {
     return join(this.searched.work, 'candidate.onnx');
   }
-}
-
-/** Writes the model that a change makes. Throws what converting, opening and writing a model throw. */
-export async function writeChange(
-  { model, precision, options }: Conversion,
-  { keep = [], outputs = [] }: Change,
-  path: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const keepNodes = [...(options.keepNodes ?? []), ...keep.map(exactly)];
-  if (precision !== null)
-    await convertModel(
-      model,
-      path,
-      { ...options, precision, keepNodes, allowUnconverted: true },
-      { emit: ignoreEvents, signal },
-    );
-  if (precision === null || outputs.length > 0)
-    await writeMarked(precision === null ? model : path, path, outputs, 'kept', signal);
 }
 
 const keyOf = ({ keep = [], outputs = [], ...freedom }: Change): string =>

@@ -1,6 +1,7 @@
 import { plural } from '../../base/text/quantity.js';
 import type { ProgramKernel } from '../../engines/plan/program.js';
-import type { Candidates, Change } from './candidates.js';
+import type { Change } from '../study/conversion.js';
+import type { Candidates } from './candidates.js';
 import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from './fusions.js';
 import type { BisectResult } from './result.js';
 import { type Found, smallestPassing } from './search.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { Trials } from '../../../src/quality/bisect/trials.js';
+import { candidateTrials } from '../../../src/quality/bisect/candidates.js';
 import { mutations } from '../../support/mutations.js';
 import { runs } from '../../support/runs.js';
 
@@ -10,35 +10,35 @@ const folder = mkdtempSync(join(tmpdir(), 'trtforge-trials-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const file = join(folder, 'candidates.json');
 
-const trial = (key: string) => ({
+const trial = () => ({
   what: '2 nodes in FP32',
   outcome: 'fail' as const,
   reasons: ['y: one element is NaN.'],
   kept: 2,
   same: null,
   ms: { convert: 1, build: null, run: 2.5 },
-  key,
   model: 'digest',
   program: null,
 });
 
-test('what was tried is found again for the same question, and for no other', () => {
-  const trials = new Trials(folder, 'question');
-  for (const key of ['a', 'b']) trials.add(trial(key));
-  const again = new Trials(folder, 'question').all;
+test('what was tried is found again for the same question, and for no other', async () => {
+  const trials = candidateTrials(folder, { question: 'question' });
+  for (const key of ['a', 'b', 'a']) await trials.once(key, undefined, async () => trial());
+  expect(trials.made).toBe(2);
+  const again = candidateTrials(folder, { question: 'question' }).all;
   expect(again).toEqual(trials.all);
   expect(again.map(({ id, key }) => [id, key])).toEqual([
     [1, 'a'],
     [2, 'b'],
   ]);
-  expect(new Trials(folder, 'another').all).toEqual([]);
+  expect(candidateTrials(folder, { question: 'another' }).all).toEqual([]);
 });
 
 test('of a damaged file nothing is taken, or trials of the right form', () => {
   const whole = readFileSync(file);
   for (const bytes of mutations(whole, runs(3000))) {
     writeFileSync(file, bytes);
-    const { all } = new Trials(folder, 'question');
+    const { all } = candidateTrials(folder, { question: 'question' });
     for (const { outcome, kept } of all) {
       expect(['pass', 'fail', 'unresolved']).toContain(outcome);
       expect(Number.isInteger(kept)).toBe(true);

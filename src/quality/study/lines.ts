@@ -3,27 +3,28 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { defaultFormat } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
-import { exactly } from '../../formats/precision/requested.js';
 import { quotedName, shapeText } from '../../formats/tensor/shape-text.js';
 import type { VerifyRequest } from '../verify/request.js';
-import type { Change, Conversion } from './candidates.js';
+import { type Change, type Conversion, changedOptions } from './conversion.js';
 
 type Words = readonly string[];
 
 /** The command line that writes the model of a change; null where none adds its outputs, or states its calibration. */
 export function convertLine(
   { model, precision, options }: Conversion,
-  { keep = [], outputs = [] }: Change,
+  change: Change,
   output: string,
   calibration = calibrationWords(options),
 ): string | null {
-  if (precision === null || outputs.length > 0 || calibration === null) return null;
+  const adds = (change.outputs ?? []).length > 0;
+  if (precision === null || adds || calibration === null) return null;
+  const changed = changedOptions(options, change);
   return shellLine([
     ...['trtforge', 'convert', model, '--precision', precision],
     ...words('--io-types', options.ioTypes === 'convert' ? 'convert' : null),
     ...words('--plugin-types', pluginTypesText(options.pluginTypes ?? new Map())),
-    ...conversionWords({ ...options, keepNodes: [...(options.keepNodes ?? []), ...keep.map(exactly)] }),
-    ...(options.unquantizedNodes ?? []).flatMap(({ source }) => words('--high-precision-nodes', source)),
+    ...conversionWords(changed),
+    ...(changed.unquantizedNodes ?? []).flatMap(({ source }) => words('--high-precision-nodes', source)),
     ...calibration,
     ...preparationWords(options.calibration?.judging),
     ...['-o', output],
