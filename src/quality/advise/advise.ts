@@ -4,13 +4,11 @@ import { sha256 } from '../../base/files/digest.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { plural } from '../../base/text/quantity.js';
 import { calibrationOf } from '../../engines/calibration/calibration.js';
-import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, MOST_HELD_OUT, PART_RULE, partOf } from '../../engines/calibration/sample-part.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
-import { openSession } from '../../engines/runtime/open-session.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import {
@@ -24,8 +22,9 @@ import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/for
 import type { Calibration, ConversionOptions } from '../../formats/precision/options.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { packageVersion } from '../../version.js';
-import { withNodeNames } from '../bisect/units.js';
 import { convertLine } from '../study/lines.js';
+import { withNodeNames } from '../study/model-nodes.js';
+import { firstSamples } from '../study/run-samples.js';
 import { BudgetSearch } from './budget-search.js';
 import { Choices } from './choices.js';
 import { openFp32Judge } from './fp32-judge.js';
@@ -72,7 +71,7 @@ export async function decideAdvice(request: AdviseRequest, context: AdviseContex
     );
   const budget = budgetOf(request, context);
   const samples = await heldOutSamples(request, context);
-  const judged = judgedTensors(model);
+  const judged = await judgedTensors(model);
   if (judged.names.length === 0)
     throw new TrtforgeError('TF_USAGE', `${model} has no floating-point output to compare.`);
   return { format, budget, samples, judged, taskDigest: (await context.scorer?.digest()) ?? null };
@@ -100,7 +99,7 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
       calibration: rememberedRanges(observed, ranges),
     };
     const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
-    const units = unitsOf(model, precision, options, new Map(sizes));
+    const units = await unitsOf(model, precision, options, new Map(sizes));
     const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
     const question = {
       model: await digestModelFile(model),
@@ -178,12 +177,7 @@ async function heldOutSamples(
   let total: number | null = null;
   const sources = readSamples(isDivided ? data : heldOut, preparation);
   const parts = isDivided ? [partOf(sources, 'held-out', (samples) => (total = samples))] : sources;
-  const tensors: NamedTensors[] = [];
-  await using session = await openSession(model, { threads }, context);
-  for await (const sample of preparedSamples(parts, session.inputs, context.signal)) {
-    if (tensors.length < MOST_HELD_OUT) tensors.push(sample);
-    else break;
-  }
+  const tensors = await firstSamples(model, parts, MOST_HELD_OUT, { threads, context });
   if (tensors.length === 0 || (total ?? FEWEST_SAMPLES) < FEWEST_SAMPLES)
     throw new TrtforgeError(
       'TF_CALIBRATION_INVALID',

@@ -1,7 +1,5 @@
-import { openModel } from '../../formats/onnx/model.js';
 import { isFloat32, isStored, type Operation, readFlow } from '../../formats/precision/flow.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { normalise } from '../../formats/precision/normalise.js';
+import { asConverted } from '../study/model-nodes.js';
 
 /** Operators whose result is a choice: a small error moves whole rows of it. */
 const choosing: ReadonlySet<string> = new Set(
@@ -19,12 +17,9 @@ export interface JudgedTensors {
  * The floating-point outputs of a model; where a choice decides one (a sorted list of boxes), the values that go into the choice and past it, because two lists
  * in another order are far apart although they hold the same.
  */
-export function judgedTensors(path: string): JudgedTensors {
-  const model = openModel(path);
-  try {
-    inlineFunctions(model.proto);
-    normalise(model.proto);
-    const { root, operations } = readFlow(model.proto);
+export const judgedTensors = (path: string): Promise<JudgedTensors> =>
+  asConverted(path, ({ proto }) => {
+    const { root, operations } = readFlow(proto);
     const chosen = new Set<Operation>();
     for (const operation of operations) {
       const isAfter = operation.inputs.some(
@@ -41,7 +36,4 @@ export function judgedTensors(path: string): JudgedTensors {
       .filter((value) => isFloat32(value) && !isStored(value) && value.origin !== 'input' && isBefore(value));
     const names = [...new Set([...outputs.filter(isBefore), ...border].map(({ name }) => name))];
     return { names, areInside: border.length > 0 };
-  } finally {
-    model.close();
-  }
-}
+  });

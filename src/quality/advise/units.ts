@@ -1,15 +1,13 @@
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { isNumber } from '../../formats/onnx/shapes/size.js';
 import { type Operation, operatorName, readFlow } from '../../formats/precision/flow.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { normalise } from '../../formats/precision/normalise.js';
 import { type ConversionOptions, resolveConversion } from '../../formats/precision/options.js';
 import { weightOperand } from '../../formats/precision/quantize/operands.js';
 import { placeQuantizers } from '../../formats/precision/quantize/placement.js';
 import { assertFloat } from '../../formats/precision/quantize/quantize.js';
+import { asConverted } from '../study/model-nodes.js';
 
 /** What is quantized or left as one: a node, or a repeated block of a large model. */
 export interface Unit {
@@ -47,17 +45,14 @@ const MOST_UNITS = 64;
  * The nodes of a model that a format may quantize, in graph order, with what each would save for inputs of these shapes. The nodes have names of their own.
  * Throws TF_NOT_QUANTIZABLE for a model that is quantized already and for one without such a node, and what opening a model throws.
  */
-export function unitsOf(
+export const unitsOf = (
   path: string,
   precision: FormatId,
   options: ConversionOptions,
   inputs: ReadonlyMap<string, readonly number[]>,
-): Units {
-  const model = openModel(path);
-  try {
+): Promise<Units> =>
+  asConverted(path, (model) => {
     assertFloat(model.proto, path);
-    inlineFunctions(model.proto);
-    normalise(model.proto);
     const flow = readFlow(model.proto);
     const resolved = resolveConversion(precision, options);
     const { format } = resolved.quantization ?? {};
@@ -105,10 +100,7 @@ export function unitsOf(
       weights: sum((operation) => elementsOf(weightOperand(operation)?.dims)),
       macs: sum(macsOf),
     };
-  } finally {
-    model.close();
-  }
-}
+  });
 
 const products: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'Gemm', 'MatMul']);
 const isProduct = ({ node }: Operation): boolean => products.has(node.opType);

@@ -9,15 +9,16 @@ import { resolveConversion } from '../../formats/precision/options.js';
 import { exactly } from '../../formats/precision/requested.js';
 import type { Conversion } from '../study/conversion.js';
 import { bisectLine, convertLine } from '../study/lines.js';
+import { withNodeNames } from '../study/model-nodes.js';
 import { computesInFp32, hasTypedInput, precisionBetween } from '../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import type { VerifyPrecision, VerifyResult } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
-import { conversionOf, convertedTypes, decideBisect, suspects } from './bisect.js';
+import { conversionOf, convertedTypes, decideBisect } from './bisect.js';
 import { Candidates, candidateTrials } from './candidates.js';
 import { comparing, type Judge } from './judge.js';
 import { searchLevels } from './levels.js';
-import { withNodeNames } from './units.js';
+import { suspectsOf } from './suspects.js';
 
 /** A search after a failure tries at most so many conversions, and ends after the limit. */
 const MOST_TRIALS = 16;
@@ -117,7 +118,7 @@ async function search(
     );
     const observed = { reference, samples: reference.outputs.length };
     const found = await searchLevels(candidates, {
-      units: () => suspects(model, precision, options, observed, request, own),
+      units: () => suspectsOf(model, precision, options, observed, request, own),
       tensors: () => [],
     });
     const [first] = trials.all.filter(({ outcome }) => outcome === 'pass');

@@ -6,17 +6,15 @@ import { plural } from '../../base/text/quantity.js';
 import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
-import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
-import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions, ValueRange } from '../../formats/precision/options.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
 import { chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../../version.js';
 import { type Change, type Conversion, writeChange } from '../study/conversion.js';
 import { convertLine } from '../study/lines.js';
+import { withNodeNames } from '../study/model-nodes.js';
 import { checkRules } from '../verify/judged.js';
 import { hasTypedInput, precisionBetween } from '../verify/precision-between.js';
 import { measure } from '../verify/result.js';
@@ -32,7 +30,7 @@ import { float32Products, type Suspected } from './parts.js';
 import { type Failing, type Reduction, reduceFailure } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
-import { type Unit, unitsOf, withNodeNames } from './units.js';
+import { suspectsOf } from './suspects.js';
 
 const DEFAULT_BUDGET = 40;
 
@@ -131,7 +129,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
             units:
               precision === null
                 ? null
-                : () => suspects(named, precision, conversion.options, judge, request, context),
+                : () => suspectsOf(named, precision, conversion.options, judge, request, context),
             tensors: () => innerTensors(typed),
           })
         : unsearched(candidate, first.outcome, first.reasons);
@@ -281,25 +279,6 @@ function recordOf({ outcome, cause, headline, reasons, units, fusion, isMinimal,
     overflows,
   }));
   return { outcome, cause, headline, reasons: [...reasons], nodes, fusion, isMinimal, isConfirmed };
-}
-
-/** The nodes that the conversion computes in 16 bits, those first at which the reference leaves the range of the format. */
-export async function suspects(
-  model: string,
-  precision: FormatId,
-  options: ConversionOptions,
-  { reference, samples }: Pick<Judge, 'reference' | 'samples'>,
-  { threads }: Pick<BisectRequest, 'threads'>,
-  context: BisectContext,
-): Promise<readonly Unit[]> {
-  const { emit, signal } = context;
-  const open = ({ path, weightsFolder }: ObservedFile) =>
-    openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
-  const inputs =
-    reference === null ? [] : Array.from({ length: samples }, (_, sample) => reference.plan.tensors(sample));
-  const ranges: ReadonlyMap<string, ValueRange> =
-    inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
-  return unitsOf(model, precision, options, ranges);
 }
 
 /** Everything besides its changes that decides what becomes of a candidate. */

@@ -7,12 +7,12 @@ import { digestModelFile } from '../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { type Change, type Conversion, writeChange } from '../study/conversion.js';
+import type { Outcome } from '../study/search.js';
 import { Trials } from '../study/trials.js';
 import { type CandidateEngines, type Freedom, programKey, programOf } from './engines.js';
 import type { Judge, Judgement } from './judge.js';
 import type { BisectContext } from './request.js';
 import { candidateSchema } from './result.js';
-import type { Outcome } from './search.js';
 
 /** Where a search keeps what it tried. */
 const form = {

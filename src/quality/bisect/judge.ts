@@ -1,26 +1,15 @@
 import { runShellLine } from '../../base/process/group.js';
-import { inDtype } from '../../engines/run/inputs.js';
-import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
-import { readNpz } from '../../formats/tensor/npz.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import {
-  failedOutputs,
-  judgeRuns,
-  type Outputs,
-  outcomesOf,
-  type RunsJudgement,
-} from '../verify/judge-runs.js';
+import { unrepeatable } from '../study/repeatable.js';
+import type { Outcome } from '../study/search.js';
+import { failedOutputs, judgeRuns, outcomesOf, type RunsJudgement } from '../verify/judge-runs.js';
 import { codesOfBoth } from '../verify/precision-between.js';
-import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyRequest } from '../verify/request.js';
 import type { VerifyPrecision } from '../verify/result.js';
-import { knownSamples } from '../verify/sample-plan.js';
 import { type OpenedSide, type ReferenceRun, SampleRuns } from '../verify/sample-runs.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
-import type { Outcome } from './search.js';
 
 /** A check may run a whole evaluation. */
 const CHECK_LIMIT_MS = 6 * 3_600_000;
@@ -61,9 +50,7 @@ export async function openJudge(
   const { seed } = runs;
   const { recording } = request;
   const reference =
-    recording === undefined
-      ? await runs.reference(() => {})
-      : await recordedReference(request, recording, context);
+    recording === undefined ? await runs.reference(() => {}) : await runs.recordedReference(recording);
   const samples = reference.outputs.length;
   if (recording === undefined) await assertRepeats(request, precision, runs, reference, samples);
   else await assertReproduces(request, recording, precision, runs, reference);
@@ -93,9 +80,7 @@ export function comparing(
     const failed = failedOutputs(judged);
     // The reference repeats, so what was found of it for the first failure holds for all.
     if (known === undefined && failed.length > 0)
-      known = await unrepeatable(request, precision, judged, reference, candidate.seedsRepeat, (count) =>
-        runs.referenceAgain(reference, count),
-      );
+      known = await unrepeatable(request, precision, judged, runs, { reference, candidate });
     assertDecides(request.reference, failed, known ?? noDoubts);
     const { contract, numeric } = outcomesOf(judged, known ?? noDoubts);
     return {
@@ -131,9 +116,7 @@ export async function lookAtJudge(
   }
   const runs = new SampleRuns(request, context);
   const reference =
-    recording === undefined
-      ? await runs.lookAtReference()
-      : await recordedReference(request, recording, context);
+    recording === undefined ? await runs.lookAtReference() : await runs.recordedReference(recording);
   return {
     kind: recording === undefined ? 'model' : 'recording',
     reference,
@@ -164,14 +147,10 @@ export async function assertRepeats(
   const judgement = judgeRuns(request, precision, first, { ...reference, outputs: again });
   const [failed] = failedOutputs(judgement);
   if (failed === undefined) return;
-  const doubts = await unrepeatable(
-    request,
-    precision,
-    judgement,
-    first,
-    first.seedsRepeat,
-    async () => again,
-  );
+  const doubts = await unrepeatable(request, precision, judgement, runs, {
+    reference: first,
+    candidate: first,
+  });
   const [why = ''] = reasonsOf(judgement);
   throw cannotJudge(
     model,
@@ -221,48 +200,6 @@ const cannotJudge = (reference: string, tensor: string | undefined, doubt: strin
     remedy: 'Pass a model that repeats: replace nodes that draw random numbers by constants.',
     details: { tensor },
   });
-
-/** Inputs and outputs as an npz file has them, in the types of the model. */
-async function recordedReference(
-  { reference, threads }: BisectRequest,
-  recording: string,
-  context: BisectContext,
-): Promise<ReferenceRun> {
-  const recorded = readNpz(recording);
-  const session = await openSession(reference, { threads }, context, context.backEnds);
-  try {
-    const tensor = (name: string) => {
-      const found = recorded.get(name);
-      if (found !== undefined) return found;
-      throw new TrtforgeError(
-        'TF_BISECT_REFERENCE',
-        `${recording} has no tensor ${name}, which ${reference} has; it has ${[...recorded.keys()].join(', ') || 'none'}.`,
-        {
-          remedy: 'Write an npz file with every input and output of the model, under their names.',
-          details: { tensor: name },
-        },
-      );
-    };
-    const values = session.inputs.map(
-      (input) => [input.name, inDtype(input, tensor(input.name), recording)] as const,
-    );
-    const plan = knownSamples([new Map(values)], recording);
-    const outputs: NamedTensors = new Map(session.outputs.map(({ name }) => [name, tensor(name)]));
-    const side: Outputs = { bindings: session.outputs, outputs: [outputs] };
-    return {
-      ...side,
-      samples: [plan.info(0)],
-      plan,
-      inputs: session.inputs,
-      backend: session.backend,
-      seedsRepeat: session.seedsRepeat,
-      arithmetic: session.arithmetic,
-      roundedValues: 0,
-    };
-  } finally {
-    await session.close();
-  }
-}
 
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
   if (!hasPlace(check))

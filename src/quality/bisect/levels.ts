@@ -1,18 +1,18 @@
 import { plural } from '../../base/text/quantity.js';
 import type { ProgramKernel } from '../../engines/plan/program.js';
 import type { Change } from '../study/conversion.js';
+import { border, type Found, smallestPassing } from '../study/search.js';
 import type { Candidates } from './candidates.js';
 import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from './fusions.js';
 import type { BisectResult } from './result.js';
-import { type Found, smallestPassing } from './search.js';
-import type { Unit } from './units.js';
+import type { Suspect } from './suspects.js';
 
 /** What a search came to, before it is written down. */
 export interface Finding
   extends Pick<BisectResult, 'outcome' | 'cause' | 'headline' | 'isMinimal' | 'isConfirmed' | 'fusion'> {
   readonly reasons: readonly string[];
   /** Nodes that must stay FP32. */
-  readonly units: readonly Unit[];
+  readonly units: readonly Suspect[];
   /** What makes it pass. */
   readonly change: Change;
 }
@@ -20,7 +20,7 @@ export interface Finding
 /** What a level looks at; nothing is read before it is needed. */
 export interface Suspects {
   /** What the conversion computes in 16 bits, likeliest first; null where nothing is converted. */
-  readonly units: (() => Promise<readonly Unit[]>) | null;
+  readonly units: (() => Promise<readonly Suspect[]>) | null;
   /** Of the model as the conversion writes it. */
   readonly tensors: () => readonly InnerTensor[];
 }
@@ -142,18 +142,16 @@ async function mostFusions(candidates: Candidates): Promise<number | null> {
   const program = await candidates.program({ fuel: 0 });
   // A fusion makes one kernel of two. Without any limit it fails, so more than there are kernels are not tried unless all of them pass.
   let most = program?.graphs.reduce((sum, { kernels }) => sum + kernels.length, 0) ?? 256;
-  let passing = 0;
-  for (; most < MOST_FUEL; most *= 2) {
-    let failing = most;
-    while (failing - passing > 1) {
-      const middle = (passing + failing) >> 1;
-      const outcome = await candidates.outcome({ fuel: middle });
-      if (outcome === null) return null;
-      if (outcome === 'pass') passing = middle;
-      else failing = middle;
-    }
-    const outcome = failing < most ? 'fail' : await candidates.outcome({ fuel: most });
-    if (outcome !== 'pass') return outcome === null ? null : passing;
+  let isSpent = false;
+  const fails = async (fuel: number) => {
+    const outcome = await candidates.outcome({ fuel });
+    isSpent ||= outcome === null;
+    return outcome !== 'pass';
+  };
+  for (let passing = 0; most < MOST_FUEL; most *= 2) {
+    passing = await border(passing, most, fails);
+    if (isSpent) return null;
+    if (passing < most - 1 || (await fails(most))) return isSpent ? null : passing;
     passing = most;
   }
   return null;
@@ -217,13 +215,13 @@ function described({ nodes }: FusionGroup): string {
  */
 async function searchNodes(
   candidates: Candidates,
-  suspects: () => Promise<readonly Unit[]>,
+  suspects: () => Promise<readonly Suspect[]>,
 ): Promise<Finding> {
   const units = await suspects();
   const all = await candidates.trial({ keep: namesOf(units) }, `all ${plural(units.length, 'node')} in FP32`);
   if (all?.outcome !== 'pass')
     return unknown(all?.reasons ?? [], all === null ? BUDGET_ENDED : withoutAnyNode[all.outcome]);
-  const test = (group: readonly Unit[]) => candidates.outcome({ keep: namesOf(group) });
+  const test = (group: readonly Suspect[]) => candidates.outcome({ keep: namesOf(group) });
   const groups = inGroups(units, kernelsOf(await candidates.program({})));
   const byRole = await smallestPassing(byRoles(groups), (some) => test(some.flat(2)));
   const byGroup = await smallestPassing(byRole.changes.flat(), (some) => test(some.flat()));
@@ -271,7 +269,10 @@ const doubtsOf = ({ isMinimal }: Found<unknown>, { isSpent }: Candidates): reado
 };
 
 /** Units of one kernel together, in the order of the first of each; a unit that no kernel has is a group of its own. */
-function inGroups(units: readonly Unit[], kernels: readonly ProgramKernel[]): readonly (readonly Unit[])[] {
+function inGroups(
+  units: readonly Suspect[],
+  kernels: readonly ProgramKernel[],
+): readonly (readonly Suspect[])[] {
   const kernelOf = new Map<string, number>();
   for (const [index, { nodes }] of kernels.entries())
     for (const name of nodes) if (!kernelOf.has(name)) kernelOf.set(name, index);
@@ -279,7 +280,7 @@ function inGroups(units: readonly Unit[], kernels: readonly ProgramKernel[]): re
 }
 
 /** Groups by the roles of their units, in the order of the first of each. */
-const byRoles = (groups: readonly (readonly Unit[])[]) => [
+const byRoles = (groups: readonly (readonly Suspect[])[]) => [
   ...groupBy(groups, (group) =>
     group
       .map(({ role }) => role)
@@ -298,9 +299,9 @@ function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): ReadonlyMap<
   return groups;
 }
 
-const namesOf = (units: readonly Unit[]) => units.map(({ name }) => name);
+const namesOf = (units: readonly Suspect[]) => units.map(({ name }) => name);
 
-function headlineOf(units: readonly Unit[], isMinimal: boolean): string {
+function headlineOf(units: readonly Suspect[], isMinimal: boolean): string {
   const [only] = units;
   if (!isMinimal) return `It passes with ${plural(units.length, 'node')} in FP32.`;
   return units.length === 1
@@ -308,7 +309,7 @@ function headlineOf(units: readonly Unit[], isMinimal: boolean): string {
     : `It passes with ${plural(units.length, 'node')} in FP32, and with none of them left out.`;
 }
 
-const reasonsFor = (units: readonly Unit[]): readonly string[] =>
+const reasonsFor = (units: readonly Suspect[]): readonly string[] =>
   units
     .filter(({ overflows }) => overflows)
     .map(({ name, op, peak }) => `${op} "${name}" reads or makes ${peak?.toPrecision(4)}, which overflows.`);

@@ -10,11 +10,11 @@ import { packageVersion } from '../../version.js';
 import { inGroups } from '../study/groups.js';
 import type { MadeTensor } from '../study/made-tensors.js';
 import { writeMarked } from '../study/marked-model.js';
+import { unrepeatable } from '../study/repeatable.js';
 import { errorMap } from '../verify/error-map.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
 import { checkRules } from '../verify/judged.js';
 import { precisionBetween } from '../verify/precision-between.js';
-import { unrepeatable } from '../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
@@ -60,13 +60,9 @@ export async function compareLayers(
       const reference = await runs.reference(() => {});
       const candidate = await runs.candidate(candidatePath, reference, () => {});
       const judgement = judgeRuns(asked, precision, reference, candidate);
-      const { seedsRepeat } = candidate;
-      const doubts = await unrepeatable(asked, precision, judgement, reference, seedsRepeat, (count) =>
-        runs.referenceAgain(reference, count),
-      );
-      found.add(group, judgement, doubts, { reference, candidate });
-      outputsFail &&= failedOutputs(judgement).some(({ name }) => engine?.outputs.has(name) === true);
       sides = { reference, candidate };
+      found.add(group, judgement, await unrepeatable(asked, precision, judgement, runs, sides), sides);
+      outputsFail &&= failedOutputs(judgement).some(({ name }) => engine?.outputs.has(name) === true);
     }
     if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
     return {

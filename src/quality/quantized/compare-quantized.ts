@@ -5,10 +5,8 @@ import { makeScratch } from '../../base/files/scratch.js';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { meanOf } from '../../base/statistics.js';
-import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
 import { type Preparation, readSamples } from '../../engines/calibration/read-samples.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
-import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { writeNpy } from '../../formats/tensor/npy.js';
 import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
@@ -16,7 +14,7 @@ import { packageVersion } from '../../version.js';
 import { AccuracySums, type SampleError } from '../advise/accuracy.js';
 import { inGroups } from '../study/groups.js';
 import { writeMarked } from '../study/marked-model.js';
-import { runSamples } from '../study/run-samples.js';
+import { firstSamples, runSamples } from '../study/run-samples.js';
 import { type Measure, measure } from '../verify/result.js';
 import type { Errors, QuantizedComparison } from './result.js';
 import { type QuantizedModel, readQuantized } from './scheme.js';
@@ -47,7 +45,6 @@ export const compareQuantized = (
 
 /** A comparison with models and samples read, before anything is run. */
 export interface DecidedQuantized {
-  readonly fp: QuantizedModel;
   readonly qt: QuantizedModel;
   readonly layers: readonly Layer[];
   /** The outputs of both that are compared. */
@@ -60,7 +57,7 @@ export async function decideQuantized(
   request: CompareQuantizedRequest,
   context: OpenContext,
 ): Promise<DecidedQuantized> {
-  const { baseline, quantized } = request;
+  const { baseline, quantized, data, threads } = request;
   const [fp, qt] = [readQuantized(baseline), readQuantized(quantized)];
   const layers = matchedLayers(fp, qt);
   const shared = fp.io.outputs
@@ -72,7 +69,11 @@ export async function decideQuantized(
       `${quantized} and ${baseline} have no floating-point output of one name.`,
       { remedy: 'Compare a model with the one that it was quantized from.' },
     );
-  return { fp, qt, layers, shared, samples: await firstSamples(request, context) };
+  const sources = readSamples(data, request.preparation);
+  const samples = await firstSamples(baseline, sources, request.samples, { threads, context });
+  if (samples.length === 0)
+    throw new TrtforgeError('TF_CALIBRATION_INVALID', `${data.join(', ')} has no sample.`);
+  return { qt, layers, shared, samples };
 }
 
 async function compare(request: CompareQuantizedRequest, context: OpenContext): Promise<QuantizedComparison> {
@@ -164,24 +165,6 @@ function matchedLayers(fp: QuantizedModel, qt: QuantizedModel): readonly Layer[]
     if (!isSame || !fp.floats.has(from) || !qt.floats.has(made)) return [];
     return [{ name: name === '' ? made : name, op: op_type, precision, tensors: { fp: from, qt: made } }];
   });
-}
-
-async function firstSamples(
-  { baseline, data, preparation, samples: most, threads }: CompareQuantizedRequest,
-  context: OpenContext,
-): Promise<readonly NamedTensors[]> {
-  const samples: NamedTensors[] = [];
-  await using session = await openSession(baseline, { threads }, context);
-  for await (const sample of preparedSamples(
-    readSamples(data, preparation),
-    session.inputs,
-    context.signal,
-  )) {
-    if (samples.length === most) break;
-    samples.push(sample);
-  }
-  if (samples.length > 0) return samples;
-  throw new TrtforgeError('TF_CALIBRATION_INVALID', `${data.join(', ')} has no sample.`);
 }
 
 function assertSameShapes(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { mostThatFits } from '../../../src/quality/advise/budget-search.js';
+import { mostThatFits } from '../../../src/quality/study/search.js';
 
 /** Items whose errors add up. */
 function searched(noises: readonly number[], limit: number, guess = 0) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Outcome, smallestPassing } from '../../../src/quality/bisect/search.js';
+import { type Outcome, smallestPassing } from '../../../src/quality/study/search.js';
 
 const units = (count: number) => Array.from({ length: count }, (_, index) => index);
 

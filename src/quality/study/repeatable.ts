@@ -10,9 +10,10 @@ import {
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { failedOutputs, judgeRuns, type Outputs, type RunsJudgement } from './judge-runs.js';
-import type { VerifyRequest } from './request.js';
-import type { VerifyPrecision } from './result.js';
+import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
+import type { VerifyRequest } from '../verify/request.js';
+import type { VerifyPrecision } from '../verify/result.js';
+import type { ReferenceRun, SampleRuns, SideRun } from '../verify/sample-runs.js';
 
 /**
  * The outputs of a model that depend on random numbers, each with a node that draws them. With `seedsRepeat` a node with a seed of its own is not random:
@@ -51,22 +52,18 @@ function randomOutputs(path: string, seedsRepeat: boolean): ReadonlyMap<string, 
   }
 }
 
-/**
- * Why a failure of an output shows nothing, by output: it depends on random numbers (`seedsRepeat` is the candidate's session's), or `runAgain`, the reference's second run over the samples up to
- * the first that failed, does not agree with the first run.
- */
+/** Why a failure of an output shows nothing, by output: it depends on random numbers, or the reference does not agree with itself in a second run over the samples up to the first that failed. */
 export async function unrepeatable(
   request: VerifyRequest,
   precision: VerifyPrecision,
   judgement: RunsJudgement,
-  reference: Outputs,
-  seedsRepeat: boolean,
-  runAgain: (samples: number) => Promise<readonly NamedTensors[]>,
+  runs: SampleRuns,
+  { reference, candidate }: { readonly reference: ReferenceRun; readonly candidate: SideRun },
 ): Promise<ReadonlyMap<string, string>> {
   const failed = failedOutputs(judgement);
   const doubts = new Map<string, string>();
   if (failed.length === 0) return doubts;
-  const random = randomOutputs(request.reference, seedsRepeat);
+  const random = randomOutputs(request.reference, candidate.seedsRepeat);
   const unexplained = failed.filter(({ name }) => {
     const node = random.get(name);
     if (node !== undefined) doubts.set(name, `${name} depends on the random numbers that ${node} draws.`);
@@ -75,7 +72,7 @@ export async function unrepeatable(
   if (unexplained.length === 0) return doubts;
   const last = Math.max(...unexplained.map(({ sample }) => sample));
   // All samples before it too: a generator with a seed goes on from run to run.
-  const again = await runAgain(last + 1);
+  const again = await runs.referenceAgain(reference, last + 1);
   for (const { name, sample } of unexplained) {
     const bindings = reference.bindings.filter((binding) => binding.name === name);
     const run = (outputs: readonly NamedTensors[]) => ({

@@ -87,12 +87,23 @@ async function shortestPrefix(
     if (await passes(at)) passing = at;
     else failing = at;
   }
-  while (passing - failing > 1) {
-    const middle = (failing + passing) >> 1;
-    if (await passes(middle)) passing = middle;
-    else failing = middle;
+  return (await border(failing, passing, passes)) + 1;
+}
+
+/** The last number before an answer changes, by halving: that of `low` is no, that of `high` is yes. `guess` is asked first. */
+export async function border(
+  low: number,
+  high: number,
+  ask: (at: number) => Promise<boolean>,
+  guess = (low + high) >> 1,
+): Promise<number> {
+  let [no, yes] = [low, high];
+  for (let next = guess; yes - no > 1; next = (no + yes) >> 1) {
+    const at = Math.min(yes - 1, Math.max(no + 1, next));
+    if (await ask(at)) yes = at;
+    else no = at;
   }
-  return passing;
+  return no;
 }
 
 /** Whether more changes failed where fewer of them passed. */
@@ -104,3 +115,36 @@ const contradict = <T>(answers: readonly Answer<T>[]): boolean =>
         ({ changes, passes }) => passes && [...changes].every((change) => more.changes.has(change)),
       ),
   );
+
+/** After the longest prefix, so many single additions are tried. */
+const MOST_ADDITIONS = 8;
+
+interface Fit<T> {
+  /** Whether a set keeps the budget. */
+  readonly fits: (items: readonly T[]) => Promise<boolean>;
+  /** How long the prefix that keeps it is likely to be. */
+  readonly guess: number;
+  /** Whether an addition to a set that fits is worth a trial. */
+  readonly mayFit: (chosen: readonly T[], item: T) => boolean;
+}
+
+/**
+ * As much of an order as fits, the most worth first: where nothing fits and everything does not, the longest prefix by halving (from the guess on), then what
+ * stands behind it, one by one. What is returned has been tried, unless it is empty: answers need not agree with one another.
+ */
+export async function mostThatFits<T>(
+  order: readonly T[],
+  { fits, guess, mayFit }: Fit<T>,
+): Promise<readonly T[]> {
+  const isBeyond = async (length: number) => !(await fits(order.slice(0, length)));
+  const fitting = await border(0, order.length, isBeyond, guess);
+  let chosen = order.slice(0, fitting);
+  let additions = 0;
+  for (const item of order.slice(fitting + 1)) {
+    if (additions === MOST_ADDITIONS) break;
+    if (!mayFit(chosen, item)) continue;
+    additions++;
+    if (await fits([...chosen, item])) chosen = [...chosen, item];
+  }
+  return chosen;
+}

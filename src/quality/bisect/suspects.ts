@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { visitMainGraphs } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
-import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
-import { writeModel } from '../../formats/onnx/write.js';
+import { openOrtSession } from '../../engines/runtime/onnxruntime/ort-session.js';
+import { observeRanges } from '../../formats/precision/calibrate/observe-ranges.js';
+import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import {
   type Flow,
   isFloat32,
@@ -11,8 +10,6 @@ import {
   operatorName,
 } from '../../formats/precision/flow.js';
 import { type FormatId, floatFormatNamed } from '../../formats/precision/formats/index.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { normalise } from '../../formats/precision/normalise.js';
 import { movers, sources } from '../../formats/precision/operator-traits.js';
 import {
   type ConversionOptions,
@@ -20,9 +17,12 @@ import {
   type ValueRange,
 } from '../../formats/precision/options.js';
 import { planConversion } from '../../formats/precision/plan.js';
+import { asConverted } from '../study/model-nodes.js';
+import type { Judge } from './judge.js';
+import type { BisectContext, BisectRequest } from './request.js';
 
 /** A node that may stay FP32: the conversion computes it in 16 bits. */
-export interface Unit {
+export interface Suspect {
   readonly name: string;
   readonly op: string;
   /** Nodes that do the same in repeated blocks have the same role. */
@@ -51,36 +51,41 @@ function innocence(op: string): number {
 /**
  * The nodes of a model that a conversion computes in 16 bits, likeliest culprits first: those at a value beyond the format's range, then by what their
  * operator does, then in the order of the graph. Operators that only move values are none: they stay FP32 with their neighbours.
- * Throws what opening and planning a conversion throw.
+ * The reference shows the values, where it has run.
+ * Throws what opening, planning a conversion and running throw.
  */
-export async function unitsOf(
-  path: string,
+export async function suspectsOf(
+  model: string,
   precision: FormatId,
   options: ConversionOptions,
-  ranges: ReadonlyMap<string, ValueRange>,
-): Promise<readonly Unit[]> {
-  const model = openModel(path);
-  try {
-    const limit = floatFormatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
-    inlineFunctions(model.proto);
-    normalise(model.proto);
-    const { flow, decisions } = await planConversion(model, resolveConversion(precision, options), {});
-    const roles = rolesOf(flow);
-    const units = flow.operations.flatMap((operation) => {
-      const op = operatorName(operation);
-      const isConverted = decisions.of(operation).kind === 'convert';
-      if (!isConverted || movers.has(op) || sources.has(op)) return [];
-      const peak = peakAt(operation, ranges);
-      // NaN is beyond every range.
-      const overflows = peak !== null && !(peak <= limit);
-      return [{ name: operation.node.name, op, role: roles.get(operation) ?? op, peak, overflows }];
-    });
-    return units.sort(
-      (a, b) => Number(b.overflows) - Number(a.overflows) || innocence(a.op) - innocence(b.op),
-    );
-  } finally {
-    model.close();
-  }
+  { reference, samples }: Pick<Judge, 'reference' | 'samples'>,
+  { threads }: Pick<BisectRequest, 'threads'>,
+  context: BisectContext,
+): Promise<readonly Suspect[]> {
+  const { emit, signal } = context;
+  const open = ({ path, weightsFolder }: ObservedFile) =>
+    openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
+  const inputs =
+    reference === null ? [] : Array.from({ length: samples }, (_, sample) => reference.plan.tensors(sample));
+  const ranges: ReadonlyMap<string, ValueRange> =
+    inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
+  const limit = floatFormatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
+  const { flow, decisions } = await asConverted(model, (opened) =>
+    planConversion(opened, resolveConversion(precision, options), {}),
+  );
+  const roles = rolesOf(flow);
+  const suspects = flow.operations.flatMap((operation) => {
+    const op = operatorName(operation);
+    const isConverted = decisions.of(operation).kind === 'convert';
+    if (!isConverted || movers.has(op) || sources.has(op)) return [];
+    const peak = peakAt(operation, ranges);
+    // NaN is beyond every range.
+    const overflows = peak !== null && !(peak <= limit);
+    return [{ name: operation.node.name, op, role: roles.get(operation) ?? op, peak, overflows }];
+  });
+  return suspects.sort(
+    (a, b) => Number(b.overflows) - Number(a.overflows) || innocence(a.op) - innocence(b.op),
+  );
 }
 
 function peakAt({ inputs, outputs }: Operation, ranges: ReadonlyMap<string, ValueRange>): number | null {
@@ -123,34 +128,3 @@ const nature = (operation: Operation): unknown => [
 
 const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 12);
-
-/**
- * The model where each of its nodes has a name of its own, else a copy at `copy` whose nodes have: by their first output, numbered where that is taken.
- * Throws what opening and writing models throw.
- */
-export async function withNodeNames(path: string, copy: string, signal?: AbortSignal): Promise<string> {
-  const model = openModel(path);
-  try {
-    if (!nameNodes(model.proto)) return path;
-    await writeModel(model, copy, { signal });
-    return copy;
-  } finally {
-    model.close();
-  }
-}
-
-/** Whether names were missing, or several nodes had the same. */
-function nameNodes(proto: ModelProto): boolean {
-  let isChanged = inlineFunctions(proto) > 0;
-  const taken = new Set<string>();
-  for (const { nodes } of visitMainGraphs(proto))
-    for (const node of nodes) {
-      const wanted = node.name === '' ? `${node.opType}:${node.output[0] ?? ''}` : node.name;
-      let name = wanted;
-      for (let number = 2; taken.has(name); number++) name = `${wanted}:${number}`;
-      taken.add(name);
-      isChanged ||= name !== node.name;
-      node.name = name;
-    }
-  return isChanged;
-}
