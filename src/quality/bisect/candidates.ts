@@ -154,8 +154,15 @@ export class Candidates {
   }
 }
 
-const keyOf = ({ keep = [], outputs = [], ...freedom }: Change): string =>
-  sha256(canonicalJson({ keep: [...keep].sort(), outputs: [...outputs].sort(), ...freedomOf(freedom) }));
+const keyOf = ({ keep = [], outputs = [], unquantized, ...freedom }: Change): string =>
+  sha256(
+    canonicalJson({
+      keep: [...keep].sort(),
+      outputs: [...outputs].sort(),
+      unquantized: unquantized?.toSorted(),
+      ...freedomOf(freedom),
+    }),
+  );
 
 const freedomOf = ({ tf32, fuel }: Freedom) => ({ tf32: tf32 ?? true, fuel: fuel ?? null });
 

@@ -1,8 +1,8 @@
 import { runShellLine } from '../../base/process/group.js';
 import { TrtforgeError } from '../../errors.js';
-import { unrepeatable } from '../study/repeatable.js';
+import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../study/repeatable.js';
 import type { Outcome } from '../study/search.js';
-import { failedOutputs, judgeRuns, outcomesOf, type RunsJudgement } from '../verify/judge-runs.js';
+import { failedOutputs, judgeRuns, outcomesOf } from '../verify/judge-runs.js';
 import { codesOfBoth } from '../verify/precision-between.js';
 import type { VerifyRequest } from '../verify/request.js';
 import type { VerifyPrecision } from '../verify/result.js';
@@ -128,37 +128,6 @@ export async function lookAtJudge(
 
 const noDoubts: ReadonlyMap<string, string> = new Map();
 
-const reasonsOf = ({ judged, broken }: RunsJudgement): readonly string[] => [
-  ...broken.map(({ reason }) => reason),
-  ...judged.filter(({ output }) => output.outcome === 'fail').flatMap(({ output }) => output.reasons),
-];
-
-/** A reference judges others only where it passes itself: the first samples run once more. Throws TF_BISECT_REFERENCE, with `model` as its name, and what running throws. */
-export async function assertRepeats(
-  request: VerifyRequest,
-  precision: VerifyPrecision,
-  runs: SampleRuns,
-  reference: ReferenceRun,
-  samples: number,
-  model = request.reference,
-): Promise<void> {
-  const again = await runs.referenceAgain(reference, samples);
-  const first = { ...reference, outputs: reference.outputs.slice(0, samples) };
-  const judgement = judgeRuns(request, precision, first, { ...reference, outputs: again });
-  const [failed] = failedOutputs(judgement);
-  if (failed === undefined) return;
-  const doubts = await unrepeatable(request, precision, judgement, runs, {
-    reference: first,
-    candidate: first,
-  });
-  const [why = ''] = reasonsOf(judgement);
-  throw cannotJudge(
-    model,
-    failed.name,
-    doubts.get(failed.name) ?? `its output ${failed.name} differs in a second run. ${why}`,
-  );
-}
-
 /** The FP32 model gives what was recorded. */
 async function assertReproduces(
   request: BisectRequest,
@@ -182,24 +151,6 @@ async function assertReproduces(
     },
   );
 }
-
-/** Where every output that failed depends on random numbers, no candidate can pass or fail. */
-function assertDecides(
-  reference: string,
-  failed: readonly { readonly name: string }[],
-  doubts: ReadonlyMap<string, string>,
-): void {
-  const [first] = failed;
-  const doubt = first && doubts.get(first.name);
-  if (doubt === undefined || failed.some(({ name }) => !doubts.has(name))) return;
-  throw cannotJudge(reference, first?.name, doubt);
-}
-
-const cannotJudge = (reference: string, tensor: string | undefined, doubt: string) =>
-  new TrtforgeError('TF_BISECT_REFERENCE', `${reference} cannot judge a candidate: ${doubt}`, {
-    remedy: 'Pass a model that repeats: replace nodes that draw random numbers by constants.',
-    details: { tensor },
-  });
 
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
   if (!hasPlace(check))

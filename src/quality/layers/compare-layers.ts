@@ -20,8 +20,7 @@ import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../verify/result
 import { type ReferenceRun, SampleRuns, type SideRun } from '../verify/sample-runs.js';
 import { type CommonTensors, commonTensors } from './common-tensors.js';
 import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
-import { lossOf } from './loss.js';
-import type { ComparedTensor, LayerComparison } from './result.js';
+import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
 /**
  * Compares the values inside two models on the same seeded inputs: every floating-point tensor that both have under one name, in graph order, by the limits

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
-import { convertModel } from '../../formats/precision/convert.js';
 import { CandidateEngines, programOf } from '../bisect/engines.js';
 import { fusionGroups, innerTensors } from '../bisect/fusions.js';
+import { writeChange } from '../study/conversion.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import { rejectEngine } from './common-tensors.js';
 
@@ -61,15 +60,7 @@ export async function engineLayers(
   context: VerifyContext,
 ): Promise<EngineLayers> {
   const model = conversion === null ? reference : join(folder, 'typed.onnx');
-  if (conversion !== null) {
-    const { precision, options } = conversion;
-    await convertModel(
-      reference,
-      model,
-      { ...options, precision },
-      { emit: ignoreEvents, signal: context.signal },
-    );
-  }
+  if (conversion !== null) await writeChange({ model: reference, ...conversion }, {}, model, context.signal);
   const program = programOf(engines.engine);
   const groups = program === null ? [] : fusionGroups(innerTensors(model), program);
   return {

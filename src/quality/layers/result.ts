@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
+import { errorShare } from '../verify/error-map.js';
 import { errorMapSchema, measureSchema, outcomeSchema, verifyPrecisions } from '../verify/result.js';
 
 const count = z.number().int().nonnegative();
@@ -31,6 +32,10 @@ const comparedTensorSchema = z.object({
   reasons: z.array(z.string()),
 });
 export type ComparedTensor = z.infer<typeof comparedTensorSchema>;
+
+/** How much of a tensor is error: the RMS of the error over that of the reference; infinite where values are not finite on one side only, 0 where nothing was compared. */
+export const lossOf = ({ error, nonFinite }: Pick<ComparedTensor, 'error' | 'nonFinite'>): number =>
+  errorShare(error?.sqnr, nonFinite.mismatching);
 
 /** What `compare layers` finds: the values inside one model compared with those of another. */
 export const layerComparisonSchema = z.object({

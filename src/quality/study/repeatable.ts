@@ -1,3 +1,4 @@
+import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import {
@@ -88,3 +89,53 @@ export async function unrepeatable(
   }
   return doubts;
 }
+
+/** A reference judges others only where it passes itself: the first samples run once more. Throws TF_BISECT_REFERENCE, with `model` as its name, and what running throws. */
+export async function assertRepeats(
+  request: VerifyRequest,
+  precision: VerifyPrecision,
+  runs: SampleRuns,
+  reference: ReferenceRun,
+  samples: number,
+  model = request.reference,
+): Promise<void> {
+  const again = await runs.referenceAgain(reference, samples);
+  const first = { ...reference, outputs: reference.outputs.slice(0, samples) };
+  const judgement = judgeRuns(request, precision, first, { ...reference, outputs: again });
+  const [failed] = failedOutputs(judgement);
+  if (failed === undefined) return;
+  const doubts = await unrepeatable(request, precision, judgement, runs, {
+    reference: first,
+    candidate: first,
+  });
+  const [why = ''] = reasonsOf(judgement);
+  throw cannotJudge(
+    model,
+    failed.name,
+    doubts.get(failed.name) ?? `its output ${failed.name} differs in a second run. ${why}`,
+  );
+}
+
+/** Where every output that failed depends on random numbers, no candidate can pass or fail. */
+export function assertDecides(
+  reference: string,
+  failed: readonly { readonly name: string }[],
+  doubts: ReadonlyMap<string, string>,
+): void {
+  const [first] = failed;
+  const doubt = first && doubts.get(first.name);
+  if (doubt === undefined || failed.some(({ name }) => !doubts.has(name))) return;
+  throw cannotJudge(reference, first?.name, doubt);
+}
+
+const cannotJudge = (reference: string, tensor: string | undefined, doubt: string) =>
+  new TrtforgeError('TF_BISECT_REFERENCE', `${reference} cannot judge a candidate: ${doubt}`, {
+    remedy: 'Pass a model that repeats: replace nodes that draw random numbers by constants.',
+    details: { tensor },
+  });
+
+/** Why outputs failed. */
+export const reasonsOf = ({ judged, broken }: RunsJudgement): readonly string[] => [
+  ...broken.map(({ reason }) => reason),
+  ...judged.filter(({ output }) => output.outcome === 'fail').flatMap(({ output }) => output.reasons),
+];
