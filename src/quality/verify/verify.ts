@@ -2,7 +2,7 @@ import { describedInput } from '../../engines/run/inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { afterFailure } from '../bisect/after-failure.js';
+import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
 import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
