@@ -13,6 +13,7 @@ import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes, elementCount } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
+import { fits } from '../../verify/sample-plan.js';
 import type { ReferenceRun } from '../../verify/sample-runs.js';
 import type { CandidateEngines } from '../engines.js';
 import { writeMarked } from '../marked-model.js';
@@ -142,13 +143,6 @@ async function declaredAs(
     profiles: open.length === 0 ? [] : [Object.fromEntries(open)],
   };
 }
-
-/** Whether the shapes of inputs lie in a profile. */
-const fits = (profile: Profile, inputs: NamedTensors): boolean =>
-  Object.entries(profile).every(([name, { min, max, values }]) => {
-    const shape = inputs.get(name)?.shape;
-    return !values && shape?.every((size, axis) => min[axis]! <= size && size <= max[axis]!) === true;
-  });
 
 /** The rank alone: a part with open inputs has open outputs. */
 const withOpenShape = (value: BorderValue): BorderValue => ({

@@ -15,10 +15,9 @@ import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
 import { inGroups } from '../groups.js';
-import type { MadeTensor } from '../made-tensors.js';
+import { type MadeTensor, madeTensors } from '../made-tensors.js';
 import { writeMarked } from '../marked-model.js';
 import { unrepeatable } from '../repeatable.js';
-import { type CommonTensors, commonTensors } from './common-tensors.js';
 import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
@@ -38,7 +37,7 @@ export async function compareLayers(
     const { precision } = decided;
     const engine = decided.engine && (await engineLayers(decided.engine, request, folder, context));
     const model = engine?.model ?? request.candidate;
-    const common = decided.common ?? namedTensors(request, model);
+    const common = decided.common ?? commonTensors(request, model);
     const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
     const tensors = common.tensors.filter(({ name }) => engine?.inside.has(name) !== true);
     const total = tensors.length;
@@ -61,7 +60,8 @@ export async function compareLayers(
       const judgement = judgeRuns(asked, precision, reference, candidate);
       sides = { reference, candidate };
       found.add(group, judgement, await unrepeatable(asked, precision, judgement, runs, sides), sides);
-      outputsFail &&= failedOutputs(judgement).some(({ name }) => engine?.outputs.has(name) === true);
+      const added = new Set(group.flatMap(({ name, isOutput }) => (isOutput ? [] : [name])));
+      outputsFail &&= failedOutputs(judgement).some(({ name }) => !added.has(name));
     }
     if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
     return {
@@ -86,6 +86,13 @@ export async function compareLayers(
   }
 }
 
+/** Tensors of two models under one name, in the order of the reference's graph. */
+interface CommonTensors {
+  readonly tensors: readonly MadeTensor[];
+  readonly onlyReference: number;
+  readonly onlyCandidate: number;
+}
+
 /** A comparison before anything is converted, built or run. */
 export interface DecidedLayers {
   readonly precision: VerifyPrecision;
@@ -102,16 +109,46 @@ export async function decideLayers(
   context: VerifyContext = {},
 ): Promise<DecidedLayers> {
   checkRules(request);
+  const { reference } = request;
+  if (isEngineFile(reference))
+    throw new TrtforgeError('TF_USAGE', `${reference} is an engine, which returns its outputs only.`, {
+      remedy: 'Pass the ONNX model that it was built from.',
+    });
   const precision = request.precision ?? precisionBetween(request);
   return isEngineFile(request.candidate)
     ? { precision, engine: await decideEngineLayers(request, folder, context), common: null }
-    : { precision, engine: null, common: namedTensors(request, request.candidate) };
+    : { precision, engine: null, common: commonTensors(request, request.candidate) };
 }
 
-function namedTensors(request: VerifyRequest, model: string): CommonTensors {
-  const common = commonTensors(request.reference, model);
-  checkNames(request, common);
-  return common;
+/** Throws TF_VERIFY_MISMATCH where the models have no tensor in common, TF_USAGE for a tolerance of none of them. */
+function commonTensors(
+  { reference, candidate, atol = [], rtol = [] }: VerifyRequest,
+  model: string,
+): CommonTensors {
+  const [theirs, ours] = [madeTensors(reference), madeTensors(model)];
+  const own = new Set(ours.map(({ name }) => name));
+  const tensors = theirs.filter(({ name }) => own.has(name));
+  if (tensors.length === 0)
+    throw new TrtforgeError(
+      'TF_VERIFY_MISMATCH',
+      `${candidate} and ${reference} have no floating-point tensor of one name, so no layer can be compared.`,
+      {
+        remedy:
+          'Compare a model with the one that it was converted from: a conversion keeps the names of tensors, a new export may not.',
+      },
+    );
+  // A misspelt name would silently leave its tensor to the usual limits.
+  const known = new Set<string | null>([null, ...tensors.map(({ name }) => name)]);
+  const wrong = [...atol, ...rtol].find(({ name }) => !known.has(name));
+  if (wrong !== undefined)
+    throw new TrtforgeError('TF_USAGE', `${reference} has no tensor ${wrong.name} that is compared.`, {
+      remedy: 'Pass tolerances by the names of tensors that both models have, as --json lists them.',
+    });
+  return {
+    tensors,
+    onlyReference: theirs.length - tensors.length,
+    onlyCandidate: ours.length - tensors.length,
+  };
 }
 
 /** The request for a group of tensors: tolerances by the names of others are left out. */
@@ -123,16 +160,6 @@ function ownRequest(
   const names = new Set<string | null>([null, ...group.map(({ name }) => name)]);
   const own = (asked: VerifyRequest['atol']) => asked?.filter(({ name }) => names.has(name));
   return { ...request, ...marked, atol: own(request.atol), rtol: own(request.rtol) };
-}
-
-/** A misspelt name would silently leave its tensor to the usual limits. */
-function checkNames({ reference, atol = [], rtol = [] }: VerifyRequest, { tensors }: CommonTensors): void {
-  const known = new Set<string | null>([null, ...tensors.map(({ name }) => name)]);
-  const wrong = [...atol, ...rtol].find(({ name }) => !known.has(name));
-  if (wrong === undefined) return;
-  throw new TrtforgeError('TF_USAGE', `${reference} has no tensor ${wrong.name} that is compared.`, {
-    remedy: 'Pass tolerances by the names of tensors that both models have, as --json lists them.',
-  });
 }
 
 type Sides = { readonly reference: SideRun; readonly candidate: SideRun };

@@ -1,19 +1,15 @@
 import { join } from 'node:path';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { TrtforgeError } from '../../../errors.js';
-import { openModel } from '../../../formats/onnx/model.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import { writeChange } from '../conversion.js';
 import { CandidateEngines, programOf } from '../engines.js';
 import { fusionGroups, innerTensors } from '../fusions.js';
-import { rejectEngine } from './common-tensors.js';
 
 /** An engine whose layers are compared: engines of its model are built with some of its tensors as outputs too. */
 export interface EngineLayers {
   /** The model that it was built from, as its recipe converts the reference. */
   readonly model: string;
-  /** Outputs of the model. */
-  readonly outputs: ReadonlySet<string>;
   /** Tensors that lie inside of its kernels: as outputs they would make other kernels of them. Empty where its program cannot be read. */
   readonly inside: ReadonlySet<string>;
   /** Builds the engine of a model. */
@@ -40,7 +36,6 @@ export async function decideEngineLayers(
     plugins,
     store: false,
   } as const;
-  rejectEngine(reference);
   const engines = await CandidateEngines.decide({ ...request, output: folder, build }, context);
   if (engines === null) throw new TrtforgeError('TF_INTERNAL', `${candidate} is not an engine.`);
   const digest = await digestModelFile(reference, { signal: context.signal });
@@ -65,14 +60,7 @@ export async function engineLayers(
   const groups = program === null ? [] : fusionGroups(innerTensors(model), program);
   return {
     model,
-    outputs: outputsOf(model),
     inside: new Set(groups.flatMap(({ tensors }) => tensors)),
     build: async (marked) => (await engines.build(marked, join(folder, 'candidate.engine'))).path,
   };
-}
-
-function outputsOf(path: string): ReadonlySet<string> {
-  const model = openModel(path);
-  model.close();
-  return new Set(model.proto.graph?.output.map(({ name }) => name));
 }
