@@ -44,6 +44,6 @@ export async function runSamples(
       take(outputs, sample);
     }
   } finally {
-    for (const session of sessions) await session.close();
+    await Promise.all(sessions.map((session) => session.close()));
   }
 }

@@ -7,14 +7,14 @@ import { TrtforgeError } from '../../../errors.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { resolveConversion } from '../../../formats/precision/options.js';
 import { exactly } from '../../../formats/precision/requested.js';
-import { computesInFp32, hasTypedInput, precisionBetween } from '../../verify/precision-between.js';
+import { computesInFp32, precisionBetween } from '../../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision, VerifyResult } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
 import type { Conversion } from '../conversion.js';
 import { bisectLine, convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
-import { conversionOf, convertedTypes, decideBisect } from './bisect.js';
+import { conversionOf, decideBisect, typedAs } from './bisect.js';
 import { Candidates, candidateTrials } from './candidates.js';
 import { comparing, type Judge } from './judge.js';
 import { searchLevels } from './levels.js';
@@ -66,8 +66,8 @@ export async function afterFailure(
   const { precision, options } = conversion;
   const isModel = precision !== null && !isEngineFile(request.candidate);
   if (!isModel || ms > LIMIT_MS) return bisect === null ? undefined : { ...noRepair, bisect };
-  const typed = hasTypedInput(candidate) ? convertedTypes(options) : options;
-  return { ...(await search(failed, { precision, options: typed }, context)), bisect };
+  const typed = { precision, options: typedAs(candidate, options) };
+  return { ...(await search(failed, typed, context)), bisect };
 }
 
 /** How `bisect` would convert; null where it takes no such candidate, or would judge it by other limits. */

@@ -87,8 +87,7 @@ export function triedBefore(
   { request, engines, digest, precision, options }: DecidedBisect,
   candidate: Pick<OpenedSide, 'inputs'>,
 ): number {
-  const isTyped = engines === null && hasTypedInput(candidate);
-  const conversion = { precision, options: isTyped ? convertedTypes(options) : options };
+  const conversion = { precision, options: engines === null ? typedAs(candidate, options) : options };
   return candidateTrials(request.output, questionOf(request, digest, conversion, engines)).all.length;
 }
 
@@ -114,8 +113,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       engine: engines?.engine ?? null,
     });
     // Of an engine the passport states it.
-    const isTyped = engines === null && hasTypedInput(first);
-    const conversion = isTyped ? { ...passed, options: convertedTypes(options) } : passed;
+    const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
     if (engines === null) await writeChange(conversion, {}, typed, context.signal);
     const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
     const earlier = trials.all.length;
@@ -199,10 +197,11 @@ function removeResults(output: string): void {
 const countedSentence = (earlier: number, path: string): string =>
   `${plural(earlier, 'result')} of an earlier run ${earlier === 1 ? 'counts' : 'count'}; remove ${path} to try everything again.`;
 
-export const convertedTypes = (options: ConversionOptions): ConversionOptions => ({
-  ...options,
-  ioTypes: 'convert',
-});
+/** Options that give the inputs of a model the types that a candidate's have. */
+export const typedAs = (
+  candidate: Pick<OpenedSide, 'inputs'>,
+  options: ConversionOptions,
+): ConversionOptions => (hasTypedInput(candidate) ? { ...options, ioTypes: 'convert' } : options);
 
 /** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
 export function conversionOf(
