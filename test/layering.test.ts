@@ -73,6 +73,13 @@ describe('the layers', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('what the searches and comparisons of a study share knows none of them', () => {
+    const wrong = files
+      .filter((path) => /^quality\/study\/[\w-]+\.ts$/.test(path))
+      .flatMap((path) => imports(path).filter((to) => /^quality\/study\/\w+\//.test(to)));
+    expect(wrong).toEqual([]);
+  });
+
   test('no file imports itself by way of others, not even a type', () => {
     expect(circlesIn(new Map(files.map((path) => [path, imports(path)])))).toEqual([]);
     const circle = new Map([

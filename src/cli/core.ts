@@ -172,8 +172,9 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
-    'io-contract': async () => (await import('../quality/quantized/result.js')).ioContractSchema,
-    'precision-scheme': async () => (await import('../quality/quantized/result.js')).precisionSchemeSchema,
+    'io-contract': async () => (await import('../quality/study/quantized/result.js')).ioContractSchema,
+    'precision-scheme': async () =>
+      (await import('../quality/study/quantized/result.js')).precisionSchemeSchema,
     passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
     'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,

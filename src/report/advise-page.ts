@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
-import { type Advice, adviceSchema, type Choice } from '../quality/advise/result.js';
+import { type Advice, adviceSchema, type Choice } from '../quality/study/advise/result.js';
 import type { Chart } from './chart/frame.js';
 import { plotChart } from './chart/plot.js';
 import { linearScale } from './chart/scale.js';

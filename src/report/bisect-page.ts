@@ -1,5 +1,9 @@
 import { formatMs, plural } from '../base/text/quantity.js';
-import { type BisectCandidate, type BisectResult, bisectResultSchema } from '../quality/bisect/result.js';
+import {
+  type BisectCandidate,
+  type BisectResult,
+  bisectResultSchema,
+} from '../quality/study/bisect/result.js';
 import { defineReport } from './kind.js';
 import { type Block, badge, code, command, facts, list, numbers, type Section, table } from './section.js';
 import { nameOfFile } from './sentences.js';

@@ -1,6 +1,5 @@
 import { plural } from '../base/text/quantity.js';
-import { lossOf } from '../quality/layers/loss.js';
-import { type LayerComparison, layerComparisonSchema } from '../quality/layers/result.js';
+import { type LayerComparison, layerComparisonSchema, lossOf } from '../quality/study/layers/result.js';
 import { errorMapChart } from './chart/error-map.js';
 import { plotChart } from './chart/plot.js';
 import { linearScale, logScale } from './chart/scale.js';

@@ -6,10 +6,11 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
-import { bisectModel, decideBisect, triedBefore } from '../../quality/bisect/bisect.js';
-import { lookAtJudge } from '../../quality/bisect/judge.js';
-import type { BisectRequest, CandidateBuild } from '../../quality/bisect/request.js';
-import type { BisectResult } from '../../quality/bisect/result.js';
+import { bisectModel, decideBisect, triedBefore } from '../../quality/study/bisect/bisect.js';
+import { lookAtJudge } from '../../quality/study/bisect/judge.js';
+import type { BisectRequest } from '../../quality/study/bisect/request.js';
+import type { BisectResult } from '../../quality/study/bisect/result.js';
+import type { CandidateBuild } from '../../quality/study/engines.js';
 import { bisectReport } from '../../report/bisect-page.js';
 import { renderReport } from '../../report/read.js';
 import { decidedBuild, engineSteps } from '../build-plan.js';
@@ -106,7 +107,7 @@ export const command = defineCommand({
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
   options: commandOptions,
-  schema: async () => (await import('../../quality/bisect/result.js')).bisectResultSchema,
+  schema: async () => (await import('../../quality/study/bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
     const { output } = options;
     const { emit, signal, environment, commandLine } = context;

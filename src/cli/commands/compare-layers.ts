@@ -4,9 +4,8 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { compareLayers, decideLayers } from '../../quality/layers/compare-layers.js';
-import { lossOf } from '../../quality/layers/loss.js';
-import type { LayerComparison } from '../../quality/layers/result.js';
+import { compareLayers, decideLayers } from '../../quality/study/layers/compare-layers.js';
+import { type LayerComparison, lossOf } from '../../quality/study/layers/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
 import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { layersReport } from '../../report/layers-page.js';
@@ -55,7 +54,7 @@ export const command = defineCommand({
     'trtforge compare layers model.onnx --against model.onnx --provider tensorrt --provider-option trt_fp16_enable=1 --precision fp16',
   ],
   options: commandOptions,
-  schema: async () => (await import('../../quality/layers/result.js')).layerComparisonSchema,
+  schema: async () => (await import('../../quality/study/layers/result.js')).layerComparisonSchema,
   run: async ([candidate = ''], options, context): Promise<LayerComparison & { exitCode: ExitCode }> => {
     const { against, report } = options;
     const { emit, signal, environment, commandLine } = context;

@@ -4,8 +4,8 @@ import {
   type CompareQuantizedRequest,
   compareQuantized,
   decideQuantized,
-} from '../../quality/quantized/compare-quantized.js';
-import type { QuantizedComparison } from '../../quality/quantized/result.js';
+} from '../../quality/study/quantized/compare-quantized.js';
+import type { QuantizedComparison } from '../../quality/study/quantized/result.js';
 import type { Measure } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
@@ -59,7 +59,7 @@ export const command = defineCommand({
     'trtforge compare quantized yolo.int8.onnx --against yolo.onnx --calibration quant100.txt --preprocess yolo -o compare',
   ],
   options: commandOptions,
-  schema: async () => (await import('../../quality/quantized/result.js')).quantizedComparisonSchema,
+  schema: async () => (await import('../../quality/study/quantized/result.js')).quantizedComparisonSchema,
   run: async ([quantized = ''], options, { emit, signal, environment }): Promise<QuantizedComparison> => {
     return inPhase('compare', emit, () =>
       compareQuantized(requestOf(quantized, options), { emit, signal, environment }),

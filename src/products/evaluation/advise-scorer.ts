@@ -4,7 +4,7 @@ import { listFolder } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Scorer } from '../../quality/advise/request.js';
+import type { Scorer } from '../../quality/study/advise/request.js';
 import type { Recogniser } from '../../quality/tasks/recogniser.js';
 import { type TaskRequest, taskFor } from './compare/task.js';
 

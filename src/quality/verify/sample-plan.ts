@@ -48,6 +48,16 @@ export interface SamplePlan {
   readonly tensors: (sample: number) => NamedTensors;
 }
 
+/** Samples that are known, of `origin`. */
+export const knownSamples = (samples: readonly NamedTensors[], origin: string): SamplePlan => ({
+  inputs: [...samples[0]!].map(([name, { dtype, shape }]) => ({ name, dtype, shape, from: origin })),
+  firstRound: samples.length,
+  most: samples.length,
+  available: samples.length,
+  info: () => ({ origin, kind: 'data' }),
+  tensors: (sample) => samples[sample]!,
+});
+
 const sourcesOf = (
   { files, part, preprocess, imgsz }: SampleData,
   counted?: (samples: number) => void,
@@ -109,15 +119,16 @@ export async function readData(
 
 /** Whether the shapes of inputs lie in one of some profiles; there is none for an engine of fixed shapes. */
 const fitsAny = (profiles: readonly Profile[], inputs: NamedTensors): boolean =>
-  profiles.length === 0 ||
-  profiles.some((profile) =>
-    Object.entries(profile).every(([name, { min, max, values }]) => {
-      const shape = inputs.get(name)?.shape;
-      return (
-        values || shape === undefined || shape.every((size, axis) => min[axis]! <= size && size <= max[axis]!)
-      );
-    }),
-  );
+  profiles.length === 0 || profiles.some((profile) => fits(profile, inputs));
+
+/** Whether the shapes of inputs lie in a profile. */
+export const fits = (profile: Profile, inputs: NamedTensors): boolean =>
+  Object.entries(profile).every(([name, { min, max, values }]) => {
+    const shape = inputs.get(name)?.shape;
+    return (
+      values || shape === undefined || shape.every((size, axis) => min[axis]! <= size && size <= max[axis]!)
+    );
+  });
 
 /** Samples of one row together where a batch is requested; the last one begins again with the first sample. */
 function batched(

@@ -2,13 +2,13 @@ import { describedInput } from '../../engines/run/inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { afterFailure } from '../bisect/after-failure.js';
+import { afterFailure } from '../study/bisect/after-failure.js';
+import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
 import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
-import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import { measure, type VerifyResult, worst } from './result.js';
@@ -74,10 +74,7 @@ export async function verifyModel(
   }
   const { reference, candidate } = sides;
   const samples = reference.outputs.length;
-  const { seedsRepeat } = candidate;
-  const doubts = await unrepeatable(request, precision, judgement, reference, seedsRepeat, (count) =>
-    runs.referenceAgain(reference, count),
-  );
+  const doubts = await unrepeatable(request, precision, judgement, runs, sides);
   const verdicts = outcomesOf(judgement, doubts);
   const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && doubts.size === 0;
   const ms = performance.now() - started;

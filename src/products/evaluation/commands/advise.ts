@@ -18,10 +18,10 @@ import { inPhase } from '../../../events.js';
 import { DEFAULT_METHOD } from '../../../formats/precision/calibrate/method.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
-import { advise, decideAdvice } from '../../../quality/advise/advise.js';
-import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/advise/request.js';
-import type { Advice } from '../../../quality/advise/result.js';
-import { engineTimer } from '../../../quality/advise/time-engine.js';
+import { advise, decideAdvice } from '../../../quality/study/advise/advise.js';
+import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/study/advise/request.js';
+import type { Advice } from '../../../quality/study/advise/result.js';
+import { engineTimer } from '../../../quality/study/advise/time-engine.js';
 import { adviseReport, budgetText, samplesText } from '../../../report/advise-page.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
@@ -120,7 +120,7 @@ export const command = defineCommand({
     'trtforge convert advise model.onnx --precision fp8 --calibration samples.npz --latency -o advice',
   ],
   options: commandOptions,
-  schema: async () => (await import('../../../quality/advise/result.js')).adviceSchema,
+  schema: async () => (await import('../../../quality/study/advise/result.js')).adviceSchema,
   run: async ([model = ''], options, context): Promise<Advice> => {
     const { emit, commandLine } = context;
     const { output } = options;

@@ -1,13 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { modelFamilies } from '../../../../examples/models/catalogue.js';
-import { inferDtypes } from '../../../../src/formats/onnx/dtype-inference.js';
 import { openModel } from '../../../../src/formats/onnx/index.js';
 import type { Shape } from '../../../../src/formats/onnx/shapes/call.js';
 import { inferShapes, type ModelShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import { isNumber, type MaybeSize, type Size } from '../../../../src/formats/onnx/shapes/size.js';
-import type { Dtype } from '../../../../src/formats/tensor/dtype.js';
-import { writeMarked } from '../../../../src/quality/layers/common-tensors.js';
+import { writeMarked } from '../../../../src/quality/study/marked-model.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { scratchFolder } from '../support/models.js';
 
@@ -57,12 +55,10 @@ function inferred(path: string, sizes: Readonly<Record<string, number>>): Shapes
 /** What ONNX Runtime gives for every tensor that a node of the graph makes. */
 async function measured(path: string, shapes: string): Promise<ReadonlyMap<string, readonly number[]>> {
   const model = openModel(path);
-  const { types } = inferDtypes(model.proto).graph;
   const made = model.proto.graph?.node.flatMap(({ output }) => output) ?? [];
   model.close();
   const marked = join(folder, 'marked.onnx');
-  const tensors = made.map((name) => ({ name, dtype: types.get(name) as Dtype }));
-  await writeMarked(path, marked, tensors, undefined);
+  await writeMarked(path, marked, made, 'dropped', undefined);
   const { json } = await trtforge(['run', marked, '--inputs', 'random', '--shapes', shapes, '--json']);
   const { outputs } = json() as unknown as { outputs: { name: string; shape: number[] }[] };
   return new Map(outputs.map(({ name, shape }) => [name, shape]));

@@ -1,0 +1,149 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeScratch } from '../../../base/files/scratch.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { FormatId } from '../../../formats/precision/formats/index.js';
+import { resolveConversion } from '../../../formats/precision/options.js';
+import { exactly } from '../../../formats/precision/requested.js';
+import { computesInFp32, precisionBetween } from '../../verify/precision-between.js';
+import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
+import type { VerifyPrecision, VerifyResult } from '../../verify/result.js';
+import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
+import type { Conversion } from '../conversion.js';
+import { bisectLine, convertLine } from '../lines.js';
+import { withNodeNames } from '../model-nodes.js';
+import { conversionOf, decideBisect, typedAs } from './bisect.js';
+import { Candidates, candidateTrials } from './candidates.js';
+import { comparing, type Judge } from './judge.js';
+import { searchLevels } from './levels.js';
+import { suspectsOf } from './suspects.js';
+
+/** A search after a failure tries at most so many conversions, and ends after the limit. */
+const MOST_TRIALS = 16;
+const LIMIT_MS = 15_000;
+
+/** A comparison that failed in its numbers. */
+export interface FailedComparison {
+  readonly request: VerifyRequest;
+  /** Whose tolerances it failed. */
+  readonly precision: VerifyPrecision;
+  readonly reference: ReferenceRun;
+  readonly candidate: SideRun;
+  /** What it took. */
+  readonly ms: number;
+  /** What judges conversions; default: the same comparison. */
+  readonly judge?: Judge['judge'];
+}
+
+type Next = NonNullable<VerifyResult['next']>;
+
+const noRepair: Next = {
+  passes: false,
+  tried: 0,
+  keepNodes: [],
+  command: null,
+  message: 'bisect searches for the smallest change that passes.',
+  bisect: null,
+};
+
+/**
+ * The command line of `bisect` for a failed comparison, and, of a model that is converted and compared within seconds, what its search finds until the limit.
+ * Undefined where `bisect` could search nothing. Throws TF_CANCELLED.
+ */
+export async function afterFailure(
+  failed: FailedComparison,
+  context: VerifyContext,
+): Promise<Next | undefined> {
+  const { request, reference, candidate, ms } = failed;
+  const { plan, outputs, samples } = reference;
+  const conversion = await decided(failed, context);
+  if (conversion === null) return undefined;
+  const drawn = samples.filter(({ kind }) => kind !== 'edge').length;
+  const asked = outputs.length > plan.firstRound ? { ...request, samples: drawn } : request;
+  const bisect = bisectLine(asked, conversion);
+  const { precision, options } = conversion;
+  const isModel = precision !== null && !isEngineFile(request.candidate);
+  if (!isModel || ms > LIMIT_MS) return bisect === null ? undefined : { ...noRepair, bisect };
+  const typed = { precision, options: typedAs(candidate, options) };
+  return { ...(await search(failed, typed, context)), bisect };
+}
+
+/** How `bisect` would convert; null where it takes no such candidate, or would judge it by other limits. */
+async function decided(
+  { request, precision }: FailedComparison,
+  context: VerifyContext,
+): Promise<Omit<Conversion, 'model'> | null> {
+  try {
+    // Codes are made again only where it is known how.
+    const known = request.conversion === undefined ? undefined : precisionBetween(request);
+    const asked = { ...request, output: 'bisect', precision: known };
+    const isEngine = isEngineFile(request.candidate);
+    if (!isEngine && !computesInFp32(request)) return null;
+    const found = isEngine ? await decideBisect(asked, context) : conversionOf(asked, null, '');
+    if (found.precision !== null) resolveConversion(found.precision, found.options);
+    return found.precision === null || found.precision === precision ? found : null;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    return null;
+  }
+}
+
+async function search(
+  { request, reference, judge }: FailedComparison,
+  { precision, options }: { readonly precision: FormatId } & Pick<Conversion, 'options'>,
+  context: VerifyContext,
+): Promise<Next> {
+  const limit = AbortSignal.timeout(LIMIT_MS);
+  const signal = AbortSignal.any([limit, ...(context.signal === undefined ? [] : [context.signal])]);
+  const own: VerifyContext = {
+    ...context,
+    signal,
+    emit: (event) => event.type === 'progress' && context.emit?.({ ...event, phase: 'verify' }),
+  };
+  const work = makeScratch('search');
+  const trials = candidateTrials(work, {});
+  try {
+    const model = await withNodeNames(request.reference, join(work, 'named.onnx'), signal);
+    const conversion: Conversion = { model, precision, options };
+    const runs = new SampleRuns(request, { ...own, emit: undefined }, reference.plan);
+    const same = judge ?? comparing(request, precision, runs, reference, new Map());
+    const candidates = new Candidates(
+      {
+        ...{ conversion, judge: { judge: same }, trials, engines: null, work, budget: MOST_TRIALS },
+        failing: { outcome: 'fail', reasons: [] },
+      },
+      own,
+    );
+    const observed = { reference, samples: reference.outputs.length };
+    const found = await searchLevels(candidates, {
+      units: () => suspectsOf(model, precision, options, observed, request, own),
+      tensors: () => [],
+    });
+    const [first] = trials.all.filter(({ outcome }) => outcome === 'pass');
+    // The first that passes has every node in FP32: what is the same model repairs nothing.
+    const isWhole = found.cause === 'nodes' && (await candidates.trial(found.change))?.model === first?.model;
+    const passes = found.outcome === 'pass' && found.isMinimal && !isWhole;
+    const hasNames = model === request.reference;
+    const headline = isWhole ? 'It passes only with every node in FP32.' : found.headline;
+    return {
+      ...noRepair,
+      passes,
+      tried: trials.made,
+      keepNodes: passes && hasNames ? found.units.map(({ name }) => exactly(name).source) : [],
+      command:
+        passes && hasNames && request.conversion === undefined
+          ? convertLine(conversion, found.change, request.candidate)
+          : null,
+      message: [headline, ...found.reasons, `Conversions tried: ${trials.made}.`].join(' '),
+    };
+  } catch (error) {
+    throwIfCancelled(context.signal, 'searching');
+    if (!limit.aborted && !(error instanceof TrtforgeError)) throw error;
+    const why = limit.aborted ? ` after ${LIMIT_MS / 1000} s.` : `: ${(error as TrtforgeError).message}`;
+    return { ...noRepair, tried: trials.all.length, message: `The search for what fails ended${why}` };
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
+import { observeRanges } from '../../../formats/precision/calibrate/observe-ranges.js';
+import type { ObservedFile } from '../../../formats/precision/calibrate/observed-model.js';
+import {
+  type Flow,
+  isFloat32,
+  isStored,
+  type Operation,
+  operatorName,
+} from '../../../formats/precision/flow.js';
+import { type FormatId, floatFormatNamed } from '../../../formats/precision/formats/index.js';
+import { movers, sources } from '../../../formats/precision/operator-traits.js';
+import {
+  type ConversionOptions,
+  resolveConversion,
+  type ValueRange,
+} from '../../../formats/precision/options.js';
+import { planConversion } from '../../../formats/precision/plan.js';
+import { asConverted } from '../model-nodes.js';
+import type { Judge } from './judge.js';
+import type { BisectContext, BisectRequest } from './request.js';
+
+/** A node that may stay FP32: the conversion computes it in 16 bits. */
+export interface Suspect {
+  readonly name: string;
+  readonly op: string;
+  /** Nodes that do the same in repeated blocks have the same role. */
+  readonly role: string;
+  /** The largest magnitude among what it reads and makes, where that was observed. */
+  readonly peak: number | null;
+  /** Whether that is beyond what the format holds. */
+  readonly overflows: boolean;
+}
+
+/** How many steps around a node decide its role: enough to tell a block's nodes apart, too few to tell one block from the next. */
+const ROLE_RADIUS = 3;
+
+/** Suspected first: what divides, normalises or averages. Last, what 16 bits are for. All others lie between. */
+const FIRST =
+  `ReduceSum ReduceMean Div Sqrt Reciprocal Log Softmax LogSoftmax LayerNormalization RMSNormalization InstanceNormalization
+  GroupNormalization BatchNormalization GlobalAveragePool AveragePool Sub Mul Add`.split(/\s+/);
+const LAST = 'Attention LSTM GRU RNN Einsum Gemm MatMul ConvTranspose Conv'.split(' ');
+
+/** How little an operator is suspected of failing in 16 bits: the least suspected has the highest rank. */
+function innocence(op: string): number {
+  const first = FIRST.indexOf(op);
+  return first >= 0 ? first : FIRST.length + 1 + LAST.indexOf(op);
+}
+
+/**
+ * The nodes of a model that a conversion computes in 16 bits, likeliest culprits first: those at a value beyond the format's range, then by what their
+ * operator does, then in the order of the graph. Operators that only move values are none: they stay FP32 with their neighbours.
+ * The reference shows the values, where it has run.
+ * Throws what opening, planning a conversion and running throw.
+ */
+export async function suspectsOf(
+  model: string,
+  precision: FormatId,
+  options: ConversionOptions,
+  { reference, samples }: Pick<Judge, 'reference' | 'samples'>,
+  { threads }: Pick<BisectRequest, 'threads'>,
+  context: BisectContext,
+): Promise<readonly Suspect[]> {
+  const { emit, signal } = context;
+  const open = ({ path, weightsFolder }: ObservedFile) =>
+    openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
+  const inputs =
+    reference === null ? [] : Array.from({ length: samples }, (_, sample) => reference.plan.tensors(sample));
+  const ranges: ReadonlyMap<string, ValueRange> =
+    inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
+  const limit = floatFormatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
+  const { flow, decisions } = await asConverted(model, (opened) =>
+    planConversion(opened, resolveConversion(precision, options), {}),
+  );
+  const roles = rolesOf(flow);
+  const suspects = flow.operations.flatMap((operation) => {
+    const op = operatorName(operation);
+    const isConverted = decisions.of(operation).kind === 'convert';
+    if (!isConverted || movers.has(op) || sources.has(op)) return [];
+    const peak = peakAt(operation, ranges);
+    // NaN is beyond every range.
+    const overflows = peak !== null && !(peak <= limit);
+    return [{ name: operation.node.name, op, role: roles.get(operation) ?? op, peak, overflows }];
+  });
+  return suspects.sort(
+    (a, b) => Number(b.overflows) - Number(a.overflows) || innocence(a.op) - innocence(b.op),
+  );
+}
+
+function peakAt({ inputs, outputs }: Operation, ranges: ReadonlyMap<string, ValueRange>): number | null {
+  const peaks = [...inputs, ...outputs].flatMap((value) => {
+    const range = value === undefined ? undefined : ranges.get(value.name);
+    return range === undefined ? [] : [Math.max(-range.min, range.max)];
+  });
+  return peaks.length === 0 ? null : Math.max(...peaks);
+}
+
+/** Digests of what an operation is and of what stands around it, refined step by step as in the Weisfeiler-Lehman test of isomorphism. */
+function rolesOf({ operations }: Flow): ReadonlyMap<Operation, string> {
+  let roles = new Map(operations.map((operation) => [operation, digest(nature(operation))]));
+  for (let step = 0; step < ROLE_RADIUS; step++) {
+    const before = roles;
+    const roleOf = (operation: Operation | undefined) =>
+      operation === undefined ? '' : (before.get(operation) ?? '');
+    roles = new Map(
+      operations.map((operation) => {
+        const makers = operation.inputs.map((value) => roleOf(value?.producer));
+        const readers = operation.outputs.map((value) =>
+          (value?.uses ?? [])
+            .map((use) => (use.kind === 'input' ? `${roleOf(use.operation)}${use.index}` : 'output'))
+            .sort(),
+        );
+        return [operation, digest([roleOf(operation), makers, readers])];
+      }),
+    );
+  }
+  return roles;
+}
+
+/** The operator and the shapes of its weights. */
+const nature = (operation: Operation): unknown => [
+  operatorName(operation),
+  operation.inputs.map((value) =>
+    value !== undefined && isStored(value) && isFloat32(value) ? value.tensor?.dims.map(Number) : null,
+  ),
+];
+
+const digest = (value: unknown): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 12);

@@ -1,0 +1,82 @@
+import type { PlanProgram, ProgramKernel } from '../../engines/plan/program.js';
+import { type MadeTensor, madeTensors } from './made-tensors.js';
+
+/** A value that a kernel may leave out: nodes pass it on to nodes. */
+export type InnerTensor = Pick<MadeTensor, 'name' | 'node' | 'readers'>;
+
+/** Nodes that one kernel computes, and the tensors that it need not store for that. */
+export interface FusionGroup {
+  /** null where the compiled program cannot be read. */
+  readonly kernel: string | null;
+  readonly nodes: readonly string[];
+  readonly tensors: readonly string[];
+}
+
+/** The inner tensors of a model's graph, in its order. Throws what opening a model throws. */
+export const innerTensors = (path: string): readonly InnerTensor[] =>
+  madeTensors(path).filter(
+    ({ op, dtype, readers, isOutput }) =>
+      op !== 'Cast' && dtype !== 'float64' && readers.length > 0 && !isOutput,
+  );
+
+/** What the kernels of a program span; without a program each tensor may lie inside of one. */
+export function fusionGroups(
+  tensors: readonly InnerTensor[],
+  program: PlanProgram | null,
+): readonly FusionGroup[] {
+  if (program === null)
+    return tensors.map(({ name, node, readers }) => ({
+      kernel: null,
+      nodes: [node, ...readers],
+      tensors: [name],
+    }));
+  const taken = new Set<string>();
+  return kernelsOf(program).flatMap((kernel) => {
+    const inside = insideOf(kernel, tensors).filter(({ name }) => !taken.has(name));
+    for (const { name } of inside) taken.add(name);
+    if (inside.length === 0) return [];
+    return [{ kernel: kernel.name, nodes: kernel.nodes, tensors: inside.map(({ name }) => name) }];
+  });
+}
+
+/** What a program spans that another does not: the tensors that this alone leaves out come first. */
+export function addedFusion(
+  tensors: readonly InnerTensor[],
+  before: PlanProgram,
+  after: PlanProgram,
+): FusionGroup | null {
+  const earlier = new Map<string, number>();
+  for (const kernel of kernelsOf(before))
+    earlier.set(natureOf(kernel), (earlier.get(natureOf(kernel)) ?? 0) + 1);
+  const added = kernelsOf(after).filter((kernel) => {
+    const left = earlier.get(natureOf(kernel)) ?? 0;
+    earlier.set(natureOf(kernel), left - 1);
+    return left <= 0;
+  });
+  const [first] = added.toSorted((a, b) => b.nodes.length - a.nodes.length);
+  if (first === undefined) return null;
+  const inside = added.flatMap((kernel) => insideOf(kernel, tensors));
+  const earlierInside = new Set(kernelsOf(before).flatMap((kernel) => insideOf(kernel, tensors)));
+  const ordered = [
+    ...inside.filter((tensor) => !earlierInside.has(tensor)),
+    ...inside.filter((tensor) => earlierInside.has(tensor)),
+  ];
+  return {
+    kernel: first.name,
+    nodes: [...new Set(added.flatMap(({ nodes }) => nodes))],
+    tensors: [...new Set(ordered.map(({ name }) => name))],
+  };
+}
+
+/** The kernels of every graph of a program; none where there is no program. */
+export const kernelsOf = (program: PlanProgram | null): readonly ProgramKernel[] =>
+  program?.graphs.flatMap(({ kernels }) => kernels) ?? [];
+
+/** What generated kernels compute is in their names; names of others are numbered. */
+const natureOf = ({ kind, name, nodes }: ProgramKernel): string =>
+  JSON.stringify([kind, /^_/.test(name) ? name : '', [...nodes].sort()]);
+
+function insideOf({ nodes }: ProgramKernel, tensors: readonly InnerTensor[]): readonly InnerTensor[] {
+  const own = new Set(nodes);
+  return tensors.filter(({ node, readers }) => own.has(node) && readers.some((reader) => own.has(reader)));
+}

@@ -1,0 +1,49 @@
+import { visitMainGraphs } from '../../formats/onnx/graph.js';
+import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
+import { writeModel } from '../../formats/onnx/write.js';
+import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { normalise } from '../../formats/precision/normalise.js';
+
+/** Reads a model as conversions decide on it: functions inlined and normalised. Throws what opening a model and `read` throw. */
+export async function asConverted<T>(path: string, read: (model: OnnxModel) => T | Promise<T>): Promise<T> {
+  const model = openModel(path);
+  try {
+    inlineFunctions(model.proto);
+    normalise(model.proto);
+    return await read(model);
+  } finally {
+    model.close();
+  }
+}
+
+/**
+ * The model where each of its nodes has a name of its own, else a copy at `copy` whose nodes have: by their first output, numbered where that is taken.
+ * Throws what opening and writing models throw.
+ */
+export async function withNodeNames(path: string, copy: string, signal?: AbortSignal): Promise<string> {
+  const model = openModel(path);
+  try {
+    if (!nameNodes(model.proto)) return path;
+    await writeModel(model, copy, { signal });
+    return copy;
+  } finally {
+    model.close();
+  }
+}
+
+/** Whether names were missing, or several nodes had the same. */
+function nameNodes(proto: ModelProto): boolean {
+  let isChanged = inlineFunctions(proto) > 0;
+  const taken = new Set<string>();
+  for (const { nodes } of visitMainGraphs(proto))
+    for (const node of nodes) {
+      const wanted = node.name === '' ? `${node.opType}:${node.output[0] ?? ''}` : node.name;
+      let name = wanted;
+      for (let number = 2; taken.has(name); number++) name = `${wanted}:${number}`;
+      taken.add(name);
+      isChanged ||= name !== node.name;
+      node.name = name;
+    }
+  return isChanged;
+}

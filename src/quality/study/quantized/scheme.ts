@@ -1,0 +1,69 @@
+import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
+import { openModel } from '../../../formats/onnx/model.js';
+import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
+import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { dtypes } from '../../../formats/tensor/dtype.js';
+import type { IoContract, PrecisionScheme } from './result.js';
+
+/** What is known of a model without running it. */
+export interface QuantizedModel {
+  readonly scheme: PrecisionScheme;
+  readonly io: IoContract;
+  /** Names of floating-point values. */
+  readonly floats: ReadonlySet<string>;
+}
+
+const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e2m1fn: 'fp4' };
+
+/** Reads what each node of a model computes in. Throws what opening a model throws. */
+export function readQuantized(path: string): QuantizedModel {
+  const model = openModel(path);
+  try {
+    const { graph } = model.proto;
+    const nodes = graph?.node ?? [];
+    const { types } = inferDtypes(model.proto).graph;
+    const isPair = ({ opType }: NodeProto) => opType === 'QuantizeLinear' || opType === 'DequantizeLinear';
+    const codes = new Map<string, string>();
+    for (const node of nodes.filter(isPair)) {
+      const [input = '', , zeroPoint = ''] = node.input;
+      const dtype = String(
+        types.get(node.opType === 'QuantizeLinear' ? (node.output[0] ?? '') : input) ?? types.get(zeroPoint),
+      );
+      const value = node.opType === 'QuantizeLinear' ? input : (node.output[0] ?? '');
+      codes.set(value, names[dtype] ?? dtype);
+    }
+    const precisionOf = (node: NodeProto): string =>
+      [...node.input, ...node.output].map((name) => codes.get(name)).find((code) => code !== undefined) ??
+      'fp32_fp16';
+    const described = nodes
+      .filter((node) => !isPair(node))
+      .map((node) => ({
+        name: node.name,
+        op_type: node.opType,
+        precision: precisionOf(node),
+        inputs: node.input.filter((name) => name !== ''),
+        outputs: node.output.filter((name) => name !== ''),
+      }));
+    const counts: Record<string, number> = {};
+    for (const { precision } of described) counts[precision] = (counts[precision] ?? 0) + 1;
+    const bindings = (values: Parameters<typeof valueFacts>[0][]): IoContract['inputs'] =>
+      values.map((value) => {
+        const { name, dtype, shape } = valueFacts(value);
+        const known = Object.entries(dtypes).find(([id]) => id === dtype)?.[1];
+        return { name, dtype: known?.onnx ?? 0, shape: [...(shape ?? [])] };
+      });
+    const floats = [...types].flatMap(([name, type]) =>
+      type === 'float16' || type === 'bfloat16' || type === 'float32' ? [name] : [],
+    );
+    return {
+      scheme: { model_path: path, num_nodes: nodes.length, counts, nodes: described },
+      io: {
+        inputs: graph === undefined ? [] : bindings(feedInputs(graph)),
+        outputs: bindings([...(graph?.output ?? [])]),
+      },
+      floats: new Set(floats),
+    };
+  } finally {
+    model.close();
+  }
+}
