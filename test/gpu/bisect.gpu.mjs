@@ -66,12 +66,12 @@ function build(name, model, ...words) {
   return engine;
 }
 
-const verify = (engine, model) =>
-  trtforge(['verify', engine, '--against', model, ...shapes], { codes: [0, 1] }).outcome;
+const verify = (engine, model, ...words) =>
+  trtforge(['verify', engine, '--against', model, ...shapes, ...words], { codes: [0, 1] }).outcome;
 
-function bisect(name, engine, model) {
+function bisect(name, engine, model, ...words) {
   const { exitCode, schema, ...result } = trtforge(
-    ['bisect', engine, '--against', model, '-o', at(name), ...shapes],
+    ['bisect', engine, '--against', model, '-o', at(name), ...shapes, ...words],
     { codes: [0, 4] },
   );
   assert.equal(schema, 'trtforge.bisect/1');
@@ -112,14 +112,19 @@ await check('an engine without TF32 passes: there is nothing to search', () => {
   assert.deepEqual([cause, builds], ['none', 0]);
 });
 
-await check('TF32 is found, and the engine without it passes', () => {
-  const engine = build('tf32', plain);
-  assert.equal(verify(engine, plain), 'fail');
-  const result = bisect('tf32', engine, plain);
-  assert.equal(result.cause, 'tf32');
-  assertHandedOut(result, 'tf32', plain);
-  return { builds: result.builds, reduced: result.reduced.nodes };
-});
+await check(
+  'TF32 passes by its own bound; by a tolerance that it misses it is found, and the engine without it passes',
+  () => {
+    const engine = build('tf32', plain);
+    assert.equal(verify(engine, plain), 'pass');
+    const strict = ['--atol', '1e-4', '--rtol', '1e-4'];
+    assert.equal(verify(engine, plain, ...strict), 'fail');
+    const result = bisect('tf32', engine, plain, ...strict);
+    assert.equal(result.cause, 'tf32');
+    assertHandedOut(result, 'tf32', plain);
+    return { builds: result.builds, reduced: result.reduced.nodes };
+  },
+);
 
 await check('an overflow of FP16: the nodes at it are found', () => {
   const engine = build('overflow', overflowing, '--precision', 'fp16', '--builder-config', 'flags=no-tf32');
