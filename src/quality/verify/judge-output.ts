@@ -163,7 +163,7 @@ class Criterion {
     this.#reference = joinedFloats(values.map((each) => each.values));
     const magnitudes = magnitudesOf(this.#reference);
     this.#rms = magnitudes.rms;
-    const shares = probabilitiesOf(this.#reference, magnitudes);
+    const shares = probabilitiesOf(this.#reference, reference[0]?.shape.at(-1) ?? 1, magnitudes);
     this.#areShares = shares !== undefined;
     const types = { ...request, dtype: candidate[0]?.dtype, shares };
     this.limits = limitsFor(name, types, this.#rms, request);

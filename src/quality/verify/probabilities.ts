@@ -3,8 +3,8 @@ import { type FloatReader, PIECE } from '../../formats/tensor/float-reader.js';
 
 /** An output whose values are all from 0 to 1. */
 export interface Probabilities {
-  /** The largest logit that its values stand for; 0 where some are exactly 0 or 1, as in masks. */
-  readonly logit: number;
+  /** Of a softmax, the logits that its values stand for, log(p / (1 - p)): the largest, and their root mean square. 0 of anything else: scores are steep nowhere. */
+  readonly logits: { readonly peak: number; readonly rms: number };
   /** Root mean square of p * (1 - p), by which an error of a logit moves its probability. */
   readonly steepness: number;
 }
@@ -12,19 +12,44 @@ export interface Probabilities {
 /** Nearer to 0 or 1 FP32 rounds. */
 const LEAST_PROBABILITY = 2 ** -24;
 
-/** Undefined where values are no probabilities. */
-export function probabilitiesOf(values: FloatReader, { least, peak }: Magnitudes): Probabilities | undefined {
+/** Of rows of so many values. Undefined where values are no probabilities. */
+export function probabilitiesOf(
+  values: FloatReader,
+  width: number,
+  { least, peak }: Magnitudes,
+): Probabilities | undefined {
   if (!(least >= 0 && peak <= 1)) return undefined;
-  if (least === 0) return { logit: 0, steepness: 0 };
-  let squares = 0;
-  forEachPiece(values, (piece) => {
-    for (let i = 0; i < piece.length; i++) squares += (piece[i]! * (1 - piece[i]!)) ** 2;
+  let [steep, squares, sum] = [0, 0, 0];
+  let isSoftmax = least > 0 && width > 1;
+  forEachPiece(values, (piece, start) => {
+    for (let i = 0; isSoftmax && i < piece.length; i++) {
+      const p = piece[i]!;
+      steep += (p * (1 - p)) ** 2;
+      squares += logitOf(p) ** 2;
+      sum += p;
+      if ((start + i + 1) % width > 0) continue;
+      isSoftmax = Math.abs(sum - 1) < SUM_ERROR;
+      sum = 0;
+    }
   });
+  if (!isSoftmax) return NO_LOGITS;
+  const rms = Math.sqrt(squares / values.length);
   return {
-    logit: -Math.log(Math.max(Math.min(least, 1 - peak), LEAST_PROBABILITY)),
-    steepness: Math.sqrt(squares / values.length),
+    logits: { peak: Math.max(Math.abs(logitOf(least)), Math.abs(logitOf(peak))), rms },
+    steepness: Math.sqrt(steep / values.length),
   };
 }
+
+/** How far from 1 the rows of a softmax add up. */
+const SUM_ERROR = 1e-3;
+
+/** What has no logits. */
+export const NO_LOGITS: Probabilities = { logits: { peak: 0, rms: 0 }, steepness: 0 };
+
+const logitOf = (p: number): number => {
+  const kept = Math.min(Math.max(p, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY);
+  return Math.log(kept / (1 - kept));
+};
 
 /** The index of the largest value. */
 export function placeOfPeak(values: FloatReader): number {

@@ -10,7 +10,7 @@ import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks, USUAL_QUANTILE } from './checks.js';
-import type { Probabilities } from './probabilities.js';
+import { NO_LOGITS, type Probabilities } from './probabilities.js';
 import type { VerifyPrecision } from './result.js';
 
 /** A tolerance in the units of an output, and where it comes from. */
@@ -96,13 +96,13 @@ const ALONE_FACTOR = 3;
 export class UsualLimits {
   readonly #bound: number;
   readonly #least: number;
-  readonly #logit: number;
+  readonly #logits: Probabilities['logits'];
   readonly #steepness: number;
 
-  constructor(bound: number, least: number, { logit, steepness }: Probabilities) {
+  constructor(bound: number, least: number, { logits, steepness }: Probabilities) {
     this.#bound = bound;
     this.#least = least;
-    this.#logit = logit;
+    this.#logits = logits;
     this.#steepness = steepness;
   }
 
@@ -118,7 +118,7 @@ export class UsualLimits {
     const most = isAlone ? Math.min(ALONE_FACTOR * share, 2 * MOST_RMS) : Math.min(share, MOST_RMS);
     // A score of 0.001 is as good as one of 0.002.
     const least = isSlice && rms <= 1 ? SCORE_SHARE * this.#bound : 0;
-    const ofLogits = isSlice ? 0 : RMS_FACTOR * this.#bound * this.#logit * this.#steepness;
+    const ofLogits = isSlice ? 0 : RMS_FACTOR * this.#bound * this.#logits.rms * this.#steepness;
     return Math.max(
       most * rms,
       Math.min((isAlone ? ALONE_FACTOR : 1) * ofLogits, MOST_RMS * rms),
@@ -129,7 +129,7 @@ export class UsualLimits {
 
   max(peak: number): number {
     // A logit may be off by 8 * bound * the largest one (measured: 7.6 in FP16); around 0 the sigmoid turns an error of e into one of tanh(e / 4).
-    const ofLogits = Math.tanh(2 * this.#bound * this.#logit);
+    const ofLogits = Math.tanh(2 * this.#bound * this.#logits.peak);
     return Math.max(outlierShare(this.#bound) * peak, ofLogits, this.#least);
   }
 }
@@ -188,7 +188,7 @@ export function limitsFor(
   return {
     tolerance: { absolute: Math.max(bound * rms, least), relative: bound, why },
     checks: [],
-    usual: new UsualLimits(bound, least, shares ?? { logit: 0, steepness: 0 }),
+    usual: new UsualLimits(bound, least, shares ?? NO_LOGITS),
     quantiles: 'all',
   };
 }
