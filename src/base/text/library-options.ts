@@ -45,7 +45,7 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
   'what layersOf returns': ['a:layers b:layers', (value) => isObject(value) && Array.isArray(value.layers)],
 };
 
-/** What a function takes as one argument: the names of its options, with `!` behind those it needs, or the one name of what is no object of options. */
+/** What a function takes as one argument: the names of its options, with `!` behind those it needs, or the one name of a plain value. */
 export type Argument = string | { readonly is: string };
 
 /** The names of the options in objects that are options themselves, by the name of these: `mode`, `candidate:bench`. */

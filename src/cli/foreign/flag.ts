@@ -41,6 +41,9 @@ export interface ForeignFlag {
   readonly why: string;
 }
 
+/** A flag that TensorRT removed: a conversion of the model replaces it. */
+export const REMOVED = { removed: true } as const;
+
 /** Why types of 8 and 4 bits are no flag of a build. */
 export const QUANTIZED =
   'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';
@@ -88,7 +91,7 @@ export function rowsOf(of: Tool) {
     permitted: (flag: string) => {
       const id = flag.slice('--'.length);
       const why = `the graph is converted to ${id.toUpperCase()}, since ${removal('weak-typing')}`;
-      return rows.bare(flag, `--precision ${id}`, why, { removed: true });
+      return rows.bare(flag, `--precision ${id}`, why, REMOVED);
     },
     /** Flags for one end of a profile, by their own names. */
     shapeFlags: (nameOf: (end: string) => string, takes: 'valued' | 'listed', facts?: Facts) =>

@@ -5,13 +5,13 @@ import {
   KEPT_TYPES,
   poolSettings,
   QUANTIZED,
+  REMOVED,
   rowsOf,
   spelled,
 } from './flag.js';
 
 const { bare, valued, listed, ranked, rest, builderFlag, setting, permitted, shapeFlags } =
   rowsOf('polygraphy');
-const removed = { removed: true } as const;
 const shape = (value: string) => [
   value.replace(
     /\[([\d,\s]*)\]/g,
@@ -35,17 +35,17 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...permitted('--fp16'),
   ...permitted('--bf16'),
   ...bare('--fp-to-fp16', '--precision fp16', '`trtforge convert` converts the model'),
-  ...bare('--int8 --fp8', null, QUANTIZED, removed),
+  ...bare('--int8 --fp8', null, QUANTIZED, REMOVED),
   ...bare('--tf32', '', 'TF32 is on by default; --builder-config flags=no-tf32 switches it off', {
     verbs: ['build', 'forge', 'cache why'],
   }),
   ...bare('--strongly-typed', '', "builds are strongly typed: the graph's types decide", {
     verbs: ['build', 'forge', 'cache why'],
   }),
-  ...valued('--calibration-cache', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
-  ...valued('--calib-base-cls --quantile --regression-cutoff', null, CALIBRATED, removed),
-  ...valued('--precision-constraints', null, KEPT_TYPES, removed),
-  ...listed('--layer-precisions --tensor-dtypes --tensor-datatypes', null, KEPT_TYPES, removed),
+  ...valued('--calibration-cache', '--calibration-cache {value}', CALIBRATION_TABLE, REMOVED),
+  ...valued('--calib-base-cls --quantile --regression-cutoff', null, CALIBRATED, REMOVED),
+  ...valued('--precision-constraints', null, KEPT_TYPES, REMOVED),
+  ...listed('--layer-precisions --tensor-dtypes --tensor-datatypes', null, KEPT_TYPES, REMOVED),
   ...shapeFlags((end) => `--trt-${end}-shapes`, 'listed', { values: shape }),
   ...listed('--input-shapes --inputs', '--shapes {value}', 'shapes of random inputs', { values: shape }),
   ...listed(

@@ -9,12 +9,12 @@ import {
   KEPT_TYPES,
   poolSettings,
   QUANTIZED,
+  REMOVED,
   rowsOf,
   spelled,
 } from './flag.js';
 
 const { bare, valued, builderFlag, setting, permitted, shapeFlags } = rowsOf('trtexec');
-const removed = { removed: true } as const;
 
 const models = [
   'build',
@@ -75,18 +75,18 @@ export const trtexecRows: readonly ForeignFlag[] = [
 
   ...permitted('--fp16'),
   ...permitted('--bf16'),
-  ...bare('--int8 --fp8 --int4', null, QUANTIZED, removed),
+  ...bare('--int8 --fp8 --int4', null, QUANTIZED, REMOVED),
   ...bare(
     '--best',
     '--precision fp16',
     'the fastest types without samples; with them: --precision int8 --calibration SAMPLES',
-    removed,
+    REMOVED,
   ),
   ...bare('--stronglyTyped', '', "builds are strongly typed: the graph's types decide", { verbs: builds }),
-  ...valued('--calib', '--calibration-cache {value}', CALIBRATION_TABLE, removed),
-  ...valued('--calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib', null, CALIBRATED, removed),
-  ...valued('--layerPrecisions', '--keep-nodes {value}', KEPT_TYPES, { ...removed, values: keptNodes }),
-  ...valued('--layerOutputTypes', null, KEPT_TYPES, removed),
+  ...valued('--calib', '--calibration-cache {value}', CALIBRATION_TABLE, REMOVED),
+  ...valued('--calibProfile --minShapesCalib --optShapesCalib --maxShapesCalib', null, CALIBRATED, REMOVED),
+  ...valued('--layerPrecisions', '--keep-nodes {value}', KEPT_TYPES, { ...REMOVED, values: keptNodes }),
+  ...valued('--layerOutputTypes', null, KEPT_TYPES, REMOVED),
   ...valued('--precisionConstraints', '', 'the types of the graph are obeyed', { verbs: builds }),
   ...valued('--layerDeviceTypes --useDLACore --reportCapabilityDLA --adjustForDLA', null, DLA),
   ...valued(

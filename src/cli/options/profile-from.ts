@@ -45,7 +45,7 @@ const IMAGE_RANK = 4;
 
 /**
  * Without whole ranges, `--imgsz` is the size of open image axes that have a name and no size, and an open batch that has none either gets the range that
- * errors suggest: whoever names the size of images has said all that exporters of detectors ask for.
+ * errors suggest: exporters of detectors ask for the size of images alone.
  */
 async function withImageSize<R extends BuildOptions>(
   request: R,

@@ -38,7 +38,7 @@ const counting = words('ArgMax ArgMin TopK NonZero NonMaxSuppression');
 const isCount = (operation: Operation): boolean => counting.has(operatorName(operation));
 const isExtent = (operation: Operation): boolean => operatorName(operation) === 'ReduceMax';
 
-/** Classes times a step that is computed, by which the boxes of each are set apart. Integers that nothing counted, times what is no extent, are a mask. */
+/** Classes times a step that is computed, by which the boxes of each are set apart. Integers that nothing counted, times anything but an extent, are a mask. */
 export function isClassOffset({ inputs }: Operation): boolean {
   if (inputs.some((value) => value === undefined || isStored(value))) return false;
   return inputs.some((value, index) => {

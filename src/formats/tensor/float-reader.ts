@@ -116,3 +116,13 @@ export function eachPiece(
     take(c, r, start);
   }
 }
+
+/** Reads numbers from front to back, so many at once that memory stays small. The piece is the same array each time. */
+export function eachPieceOf(values: FloatReader, visit: (piece: FloatArray, start: number) => void): void {
+  const room = values.format.make(Math.min(PIECE, values.length));
+  for (let start = 0; start < values.length; start += PIECE) {
+    const piece = room.subarray(0, values.length - start);
+    values.read(start, piece);
+    visit(piece, start);
+  }
+}

@@ -2,7 +2,7 @@ import { comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { compareExactly, zerosOutside } from '../../formats/tensor/compare/exact-comparison.js';
 import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import { floatReader, joinedFloats } from '../../formats/tensor/float-reader.js';
+import { eachPiece, floatReader, joinedFloats } from '../../formats/tensor/float-reader.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { atMost, checkText } from './checks.js';
@@ -88,19 +88,13 @@ function countedIn({ reference, candidate, name }: JudgeRequest): {
   readonly off: number;
 } {
   const counted = { all: 0, off: 0 };
-  const numbers = (tensor: TensorReader) => {
-    const reader = floatReader(tensor, name);
-    const values = reader.format.make(reader.length);
-    reader.read(0, values);
-    return values;
-  };
-  for (const [at, tensor] of reference.entries()) {
-    const ours = numbers(candidate[at]!);
-    for (const [place, count] of numbers(tensor).entries()) {
+  const joined = (side: readonly TensorReader[]) => joinedFloats(side.map((one) => floatReader(one, name)));
+  eachPiece({ candidate: joined(candidate), reference: joined(reference) }, (ours, theirs) => {
+    for (const [at, count] of theirs.entries()) {
       counted.all += Math.abs(count);
-      counted.off += Math.abs(count - ours[place]!);
+      counted.off += Math.abs(count - ours[at]!);
     }
-  }
+  });
   return counted;
 }
 

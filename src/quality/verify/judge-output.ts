@@ -103,7 +103,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     },
     isClose:
       limits.usual !== null &&
-      (criterion.decideAlike() || checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN)),
+      (checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN) || criterion.decideAlike()),
     failures: bySample.flatMap((own, chunk) => {
       if (own.every(({ pass }) => pass)) return [];
       const isNumber = own.every(({ statistic, pass }) => statistic !== 'non-finite' || pass);
@@ -264,8 +264,8 @@ class Criterion {
 
   /** Whether all samples have their highest probability in the same place: those of other decisions were not seen. */
   decideAlike(): boolean {
-    const places = this.typical.map((at) => placeOfPeak(this.samples[at]!.reference));
-    return this.#areShares && places.length > 1 && places.every((place) => place === places[0]);
+    if (!this.#areShares || this.typical.length < 2) return false;
+    return new Set(this.typical.map((at) => placeOfPeak(this.samples[at]!.reference))).size === 1;
   }
 
   /** Of the typical samples, with these candidates. */

@@ -1,5 +1,5 @@
 import type { Magnitudes } from '../../formats/tensor/compare/magnitudes.js';
-import { type FloatReader, PIECE } from '../../formats/tensor/float-reader.js';
+import { eachPieceOf, type FloatReader } from '../../formats/tensor/float-reader.js';
 
 /** An output whose values are all from 0 to 1. */
 export interface Probabilities {
@@ -21,7 +21,7 @@ export function probabilitiesOf(
   if (!(least >= 0 && peak <= 1)) return undefined;
   let [steep, squares, sum] = [0, 0, 0];
   let isSoftmax = least > 0 && width > 1;
-  forEachPiece(values, (piece, start) => {
+  eachPieceOf(values, (piece, start) => {
     for (let i = 0; isSoftmax && i < piece.length; i++) {
       const p = piece[i]!;
       steep += (p * (1 - p)) ** 2;
@@ -54,17 +54,8 @@ const logitOf = (p: number): number => {
 /** The index of the largest value. */
 export function placeOfPeak(values: FloatReader): number {
   let [place, peak] = [0, Number.NEGATIVE_INFINITY];
-  forEachPiece(values, (piece, start) => {
+  eachPieceOf(values, (piece, start) => {
     for (let i = 0; i < piece.length; i++) if (piece[i]! > peak) [place, peak] = [start + i, piece[i]!];
   });
   return place;
-}
-
-function forEachPiece(values: FloatReader, visit: (piece: ArrayLike<number>, start: number) => void): void {
-  const piece = values.format.make(Math.min(PIECE, values.length));
-  for (let start = 0; start < values.length; start += PIECE) {
-    const read = piece.subarray(0, values.length - start);
-    values.read(start, read);
-    visit(read, start);
-  }
 }

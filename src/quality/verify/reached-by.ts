@@ -16,20 +16,13 @@ interface Reached {
 
 /** Stands among the inputs for an operator that orders rows. */
 const ORDER = '\0order';
-/** And for a sum of comparisons. */
-const COUNT = '\0count';
 
 /** What reaches each output of a model, looked up when first asked for. Throws what opening the model throws. */
 export function reachingOutputs(path: string): (output: string) => Reached {
-  let found: ReadonlyMap<string, readonly string[]> | undefined;
+  let found: ReadonlyMap<string, Reached> | undefined;
   return (output) => {
     found ??= read(path);
-    const all = found.get(output) ?? [];
-    return {
-      inputs: all.filter((name) => name !== ORDER && name !== COUNT),
-      isOrdered: all.includes(ORDER),
-      isCount: all.includes(COUNT),
-    };
+    return found.get(output) ?? { inputs: [], isOrdered: false, isCount: false };
   };
 }
 
@@ -55,7 +48,7 @@ function isCount(value: Value): boolean {
   return /::.*NMS/.test(name) && made === made!.producer!.outputs[0] && made!.producer!.outputs.length > 3;
 }
 
-function read(path: string): ReadonlyMap<string, readonly string[]> {
+function read(path: string): ReadonlyMap<string, Reached> {
   const model = openModel(path);
   try {
     inlineFunctions(model.proto);
@@ -80,7 +73,8 @@ function read(path: string): ReadonlyMap<string, readonly string[]> {
       root.outputs.flatMap((value) => {
         if (!value) return [];
         const all = [...(reached.get(value) ?? nothing)];
-        return [[value.name, isCount(value) ? [...all, COUNT] : all]];
+        const inputs = all.filter((name) => name !== ORDER);
+        return [[value.name, { inputs, isOrdered: all.includes(ORDER), isCount: isCount(value) }]];
       }),
     );
   } finally {

@@ -1,4 +1,4 @@
-import { type FloatReader, PIECE } from '../float-reader.js';
+import { eachPieceOf, type FloatReader } from '../float-reader.js';
 
 /** How large numbers are; those that are not finite are left out. */
 export interface Magnitudes {
@@ -16,10 +16,7 @@ const SHRUNK = 2 ** -600;
 /** Looks at every number once, in constant memory. */
 export function magnitudesOf(numbers: FloatReader): Magnitudes {
   let [squares, shrunkSquares, peak, count, least] = [0, 0, 0, 0, Number.POSITIVE_INFINITY];
-  const piece = numbers.format.make(Math.min(PIECE, numbers.length));
-  for (let start = 0; start < numbers.length; start += PIECE) {
-    const values = piece.subarray(0, numbers.length - start);
-    numbers.read(start, values);
+  eachPieceOf(numbers, (values) => {
     // By index: an iterator over a typed array takes five times as long.
     for (let i = 0; i < values.length; i++) {
       const value = values[i]!;
@@ -31,7 +28,7 @@ export function magnitudesOf(numbers: FloatReader): Magnitudes {
       if (value < least) least = value;
       count++;
     }
-  }
+  });
   const rms =
     squares === Number.POSITIVE_INFINITY
       ? Math.sqrt(shrunkSquares / count) / SHRUNK
