@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { layerPrecisionsSchema } from '../layers/precisions-schema.js';
 import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
+import { knownAnswerSchema } from './known-answer-schema.js';
 
 const networkTensorSchema = z.object({
   name: z.string(),
@@ -58,5 +59,7 @@ export const passportSchema = z.object({
     gpu: z.string().nullable(),
     driver: z.string().nullable(),
   }),
+  /** Absent where no reference could be run, or none within its time. */
+  knownAnswer: knownAnswerSchema.optional(),
   warnings: z.array(z.string()),
 });

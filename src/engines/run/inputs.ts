@@ -94,7 +94,7 @@ export function planInputs(
       from: range.reason,
       guessedAxes: guessedAxes.get(name),
       range,
-      tensor: (seed, sample) => draw(input, shape, range, seed, sample),
+      tensor: (seed, sample) => drawInput(input, shape, range, seed, sample),
     };
   });
 }
@@ -217,9 +217,9 @@ function checkIntegerRange(name: string, dtype: IntegerDtype, low: number, high:
   );
 }
 
-/** A mistyped shape needs more memory than there can be. */
-function draw(
-  input: Binding,
+/** Draws one input, the same on every machine. A mistyped shape needs more memory than there can be: TF_SHAPE_INVALID. */
+export function drawInput(
+  input: Omit<Binding, 'shape'>,
   shape: readonly number[],
   range: InputRange,
   seed: number,
@@ -238,7 +238,7 @@ function draw(
 }
 
 function drawn(
-  { name, dtype }: Binding,
+  { name, dtype }: Omit<Binding, 'shape'>,
   shape: readonly number[],
   range: InputRange,
   seed: number,

@@ -1,3 +1,4 @@
+import { isLength, type NamedPair, pairByName } from '../../../engines/run/state-names.js';
 import { lengthNameOf } from '../fastconformer.js';
 import type {
   Assertion,
@@ -8,15 +9,7 @@ import type {
   DimensionRange,
   StatePair,
 } from './contract.js';
-import {
-  isLength,
-  lengthsAmong,
-  type NamedPair,
-  openAxis,
-  pairByName,
-  signalAmong,
-  withRoles,
-} from './roles.js';
+import { lengthsAmong, openAxis, signalAmong, withRoles } from './roles.js';
 
 /** What the forms of contract have in common, before anything is concluded. Absent is null or empty. */
 export interface StatedContract {

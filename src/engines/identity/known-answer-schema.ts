@@ -1,0 +1,87 @@
+import { z } from 'zod';
+
+/** How the elements of an input are made: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (the values of a shape tensor). */
+const spreadSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('normal'), mean: z.number(), deviation: z.number() }),
+  z.object({
+    kind: z.literal('uniform'),
+    low: z.number(),
+    high: z.number(),
+    first: z.array(z.number()).optional(),
+  }),
+  z.object({ kind: z.literal('mask') }),
+  z.object({ kind: z.literal('values'), values: z.array(z.number()) }),
+]);
+
+export const madeInputSchema = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  shape: z.array(z.int().nonnegative()),
+  spread: spreadSchema,
+});
+
+/** Non-finite numbers have no place in JSON: null stands for them. */
+const number = z.number().nullable();
+
+/** What is kept of a tensor instead of its elements (`quality/known-answer/sketch.ts`). */
+export const sketchSchema = z.object({
+  name: z.string(),
+  shape: z.array(z.int().nonnegative()),
+  /** `set`: rows that an operator orders or chooses by value; what is kept is of the sorted elements. */
+  as: z.enum(['values', 'exact', 'set']),
+  nan: z.int().nonnegative(),
+  infinite: z.int().nonnegative(),
+  /** Of the finite elements: the root of the sum of squares, and the largest magnitude. */
+  l2: z.number().nonnegative(),
+  max: z.number().nonnegative(),
+  /** Elements at places that are spread over the tensor; 64 at most. */
+  values: z.array(number),
+  /** Sums of all finite elements with random signs, in as many groups. */
+  sums: z.array(z.number()),
+  /** Of the elements' bytes. */
+  sha256: z.string(),
+});
+
+const limitSchema = z.object({
+  /** What the errors' root mean square and the largest error may be, in the units of the output; of `exact` the share of elements that may differ is `rms`. */
+  rms: z.number().nonnegative(),
+  max: z.number().nonnegative(),
+});
+
+const answeredOutputSchema = sketchSchema.extend({
+  limit: limitSchema,
+  /** What the engine was off where it was built; null where it did not run there. */
+  measured: limitSchema.nullable(),
+});
+
+/** By what an engine proves itself where it is loaded: recipes of inputs, and what the FP32 reference makes of them. */
+export const knownAnswerSchema = z.object({
+  schema: z.literal('trtforge.known-answer/1'),
+  /** What ran the reference: `ONNX Runtime 1.30.0 (CPU)`. */
+  reference: z.string(),
+  /** What the limits are for, as `verify` has it. */
+  precision: z.string(),
+  seed: z.int(),
+  /** How inputs are made from seed and recipe. */
+  generator: z.literal(1),
+  cases: z.array(
+    z.object({
+      /** `profile 0, opt` */
+      name: z.string(),
+      /** null for an engine of fixed shapes. */
+      profile: z.int().nonnegative().nullable(),
+      /** Runs one after the other, states fed back; 1 for a model without. */
+      steps: z.int().positive(),
+      inputs: z.array(madeInputSchema),
+      outputs: z.array(answeredOutputSchema),
+    }),
+  ),
+  /** The case whose first axis is a batch: the reference gives rows that are the same the same outputs. null: none is known to be one. */
+  rows: z.int().nonnegative().nullable(),
+  /** States, input to output, of cases of several steps. */
+  state: z.record(z.string(), z.string()),
+  /** What has no answer, and why. */
+  left: z.array(z.string()),
+  /** Where `measured` was measured. */
+  builtOn: z.object({ gpu: z.string(), driver: z.string().nullable(), library: z.string() }).nullable(),
+});

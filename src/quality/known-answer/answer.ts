@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { readText } from '../../base/files/files.js';
+import { publishFile } from '../../base/files/publish.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { knownAnswerSchema } from '../../engines/identity/known-answer-schema.js';
+import type { Passport } from '../../engines/identity/passport-file.js';
+import { sha256Schema } from '../../engines/identity/identity-schema.js';
+import { TrtforgeError } from '../../errors.js';
+
+export type KnownAnswer = z.infer<typeof knownAnswerSchema>;
+export type AnswerCase = KnownAnswer['cases'][number];
+export type AnsweredOutput = AnswerCase['outputs'][number];
+
+/** Of an engine without passport, or whose passport has none: a file beside the plan, which states whose answer it is. */
+const answerFileSchema = z.object({ plan: z.object({ sha256: sha256Schema }), knownAnswer: knownAnswerSchema });
+
+export const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
+
+/** Answers have 20 KB. */
+const LARGEST_FILE = 1 << 20;
+
+/**
+ * The known answer of a plan with this digest: its passport's, else that of the file beside it. Undefined where there is none.
+ * Throws TF_KNOWN_ANSWER_INVALID for a file that is none, or of another plan.
+ */
+export function readAnswer(
+  planPath: string,
+  passport: Pick<Passport, 'knownAnswer'> | null,
+  planSha256: () => string,
+): KnownAnswer | undefined {
+  if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
+  const path = answerPath(planPath);
+  if (!existsSync(path)) return undefined;
+  const parsed = answerFileSchema.safeParse(json(readText(path, LARGEST_FILE, 'TF_KNOWN_ANSWER_INVALID')));
+  if (!parsed.success) throw invalid(path, faultText(parsed.error));
+  const { plan, knownAnswer } = parsed.data;
+  if (plan.sha256 !== planSha256()) throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
+  return knownAnswer;
+}
+
+/** Writes the file beside a plan. Throws TF_WRITE_FAILED. */
+export function writeAnswer(planPath: string, planSha256: string, knownAnswer: KnownAnswer): string {
+  const path = answerPath(planPath);
+  publishFile(path, `${JSON.stringify({ plan: { sha256: planSha256 }, knownAnswer }, null, 1)}\n`);
+  return path;
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const invalid = (path: string, why: string) =>
+  new TrtforgeError('TF_KNOWN_ANSWER_INVALID', `${path} is no known answer of this engine: ${why}.`);

@@ -1,0 +1,73 @@
+import type { z } from 'zod';
+import type { madeInputSchema } from '../../engines/identity/known-answer-schema.js';
+import { drawInput, inDtype } from '../../engines/run/inputs.js';
+import type { Binding } from '../../engines/runtime/session.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { type IntegerDtype, integerTensor } from '../../formats/tensor/values.js';
+import type { KnownAnswer } from './answer.js';
+
+export type MadeInput = z.infer<typeof madeInputSchema>;
+
+/** So many floats are drawn, and repeat: drawing a batch of images would take longer than running it. A prime, so that no two rows are the same. */
+const DRAWN = 262_139;
+
+/** An input by its recipe, in the reference's type. The same on every machine. */
+function madeInput({ name, dtype: type, shape, spread }: MadeInput, seed: number, sample: number): Tensor {
+  const dtype = type as Dtype;
+  if (spread.kind === 'values') return integerTensor(dtype as IntegerDtype, shape, spread.values);
+  const range = { spread, reason: '' };
+  const isLong = elementCount(shape) > DRAWN && dtypes[dtype].kind === 'float' && spread.kind !== 'mask';
+  if (!isLong) return drawInput({ name, dtype }, shape, range, seed, sample);
+  const { bytes: block } = drawInput({ name, dtype }, [DRAWN], range, seed, sample);
+  const bytes = Buffer.allocUnsafe(packedBytes(dtype, elementCount(shape)));
+  for (let at = 0; at < bytes.length; at += block.length) bytes.set(block.subarray(0, bytes.length - at), at);
+  return { dtype, shape, bytes };
+}
+
+/** All inputs of a case; samples other than 0 have other values. */
+export const madeInputs = (
+  { seed }: Pick<KnownAnswer, 'seed'>,
+  inputs: readonly MadeInput[],
+  sample = 0,
+): NamedTensors => new Map(inputs.map((input) => [input.name, madeInput(input, seed, sample)]));
+
+/** The same in the types of an engine, which may have narrower ones. Throws TF_SESSION_INPUT. */
+export const inTypesOf = (bindings: readonly Binding[], tensors: NamedTensors): NamedTensors =>
+  new Map(
+    bindings.flatMap((binding) => {
+      const tensor = tensors.get(binding.name);
+      return tensor === undefined ? [] : [[binding.name, inDtype(binding, tensor, 'the known answer')]];
+    }),
+  );
+
+/** How many rows the inputs of a case have; undefined where they have no first axis of one size, of two at least. */
+export function rowsOf(inputs: readonly MadeInput[]): number | undefined {
+  const [rows, ...others] = new Set(
+    inputs.flatMap(({ shape, spread }) => (spread.kind === 'values' ? [] : [shape[0] ?? 0])),
+  );
+  return rows !== undefined && rows > 1 && others.length === 0 ? rows : undefined;
+}
+
+/** Every row of each input is its first one. */
+export const sameRows = (tensors: NamedTensors, inputs: readonly MadeInput[]): NamedTensors =>
+  new Map(
+    inputs.map(({ name, spread }) => {
+      const tensor = tensors.get(name)!;
+      if (spread.kind === 'values') return [name, tensor];
+      const [rows = 1] = tensor.shape;
+      const row = tensor.bytes.subarray(0, tensor.bytes.length / rows);
+      return [name, { ...tensor, bytes: Buffer.concat(Array.from({ length: rows }, () => row)) }];
+    }),
+  );
+
+/** The rows of an output of so many; undefined where it has another first axis. */
+export function outputRows({ dtype, shape, bytes }: Tensor, rows: number): readonly Tensor[] | undefined {
+  if (shape[0] !== rows || bytes.length % rows !== 0) return undefined;
+  const width = bytes.length / rows;
+  return Array.from({ length: rows }, (_, row) => ({
+    dtype,
+    shape: shape.slice(1),
+    bytes: bytes.subarray(row * width, (row + 1) * width),
+  }));
+}

@@ -1,0 +1,314 @@
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import type { Profile } from '../../engines/identity/profile.js';
+import type { PlannedInput } from '../../engines/run/inputs.js';
+import { planInputs } from '../../engines/run/inputs.js';
+import { openSession } from '../../engines/runtime/open-session.js';
+import type { Session } from '../../engines/runtime/session.js';
+import { TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { openModel } from '../../formats/onnx/model.js';
+import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { floatReader } from '../../formats/tensor/float-reader.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { tensorReader } from '../../formats/tensor/tensor-reader.js';
+import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { probabilitiesOf } from '../verify/probabilities.js';
+import { reachingOutputs } from '../verify/reached-by.js';
+import type { VerifyPrecision } from '../verify/result.js';
+import { limitsFor, toleranceOf } from '../verify/tolerance.js';
+import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
+import { judgeAnswer } from './judge.js';
+import { inTypesOf, type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
+import { coarser, comparedAs, type Sketch, sketchOf } from './sketch.js';
+import { pairStates, runSteps } from './states.js';
+
+/** What is recorded of. */
+export interface AnswerRequest {
+  /** The FP32 model. */
+  readonly reference: string;
+  /** What the limits are for. */
+  readonly precision: VerifyPrecision;
+  /** Of the engine; none for fixed shapes. */
+  readonly profiles: readonly Profile[];
+  readonly threads?: number;
+}
+
+export interface AnswerContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  /** When no further case is begun; the first one ends the work by `signal`. */
+  readonly until?: number;
+}
+
+/** In a passport, as JSON. */
+export const MOST_BYTES = 20_000;
+
+const SEED = 0;
+/** Runs one after the other of a model with states. */
+const STEPS = 3;
+const ENDS = ['opt', 'min', 'max'] as const;
+
+/** Rows of the reference that differ by no more than this share of an output's root mean square are the same. */
+const SAME_ROWS = 1e-4;
+
+/**
+ * Runs the reference on inputs that are made by recipe, at every end of every profile, and keeps a sketch of what it gives. What cannot be kept, or is no matter
+ * of the model but of rounding, is listed in `left`. Throws what opening and running the reference throw for the first case; TF_CANCELLED.
+ */
+export async function recordAnswer(request: AnswerRequest, context: AnswerContext = {}): Promise<KnownAnswer> {
+  const { reference, threads } = request;
+  const { emit, signal, until = Number.POSITIVE_INFINITY } = context;
+  await using session = await openSession(reference, { threads }, { emit, signal });
+  const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
+  const recorder = new Recorder(request, session, run);
+  const model = openModel(reference);
+  try {
+    for (const wanted of casesOf(request.profiles)) {
+      throwIfCancelled(signal, `recording what ${reference} gives`);
+      const planned = planInputs(model, session.inputs, { shapes: wanted.shapes });
+      const inputs = planned.map((input) => madeBy(input, wanted.values));
+      if (performance.now() > until) recorder.left.push(`${wanted.name}: no time was left for the reference`);
+      else await recorder.add(wanted, inputs);
+    }
+  } finally {
+    model.close();
+  }
+  if (performance.now() < until) await recorder.findRows();
+  return fitted(recorder.answer());
+}
+
+interface WantedCase extends Pick<AnswerCase, 'name' | 'profile'> {
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Of shape tensors. */
+  readonly values: ReadonlyMap<string, readonly number[]>;
+}
+
+/** Every end of every profile, the optimum first; none twice. */
+function casesOf(profiles: readonly Profile[]): readonly WantedCase[] {
+  if (profiles.length === 0)
+    return [{ name: 'fixed shapes', profile: null, shapes: new Map(), values: new Map() }];
+  return profiles.flatMap((profile, index) => {
+    const seen = new Set<string>();
+    return ENDS.flatMap((end): WantedCase[] => {
+      const ranges = Object.entries(profile);
+      const key = JSON.stringify(ranges.map(([, range]) => range[end]));
+      if (seen.has(key)) return [];
+      seen.add(key);
+      const some = (values: boolean) =>
+        new Map(ranges.flatMap(([name, range]) => (range.values === values ? [[name, range[end]]] : [])));
+      return [{ name: `profile ${index}, ${end}`, profile: index, shapes: some(false), values: some(true) }];
+    });
+  });
+}
+
+function madeBy({ name, dtype, shape, range }: PlannedInput, values: WantedCase['values']): MadeInput {
+  const listed = values.get(name);
+  const spread: MadeInput['spread'] =
+    listed !== undefined
+      ? { kind: 'values', values: [...listed] }
+      : range!.spread.kind === 'uniform'
+        ? { ...range!.spread, first: range!.spread.first && [...range!.spread.first] }
+        : range!.spread;
+  return { name, dtype, shape: [...shape], spread: JSON.parse(JSON.stringify(spread)) };
+}
+
+class Recorder {
+  readonly left: string[] = [];
+  readonly #request: AnswerRequest;
+  readonly #session: Session;
+  readonly #run: (inputs: NamedTensors) => Promise<NamedTensors>;
+  readonly #isOrdered: (output: string) => boolean;
+  readonly #cases: AnswerCase[] = [];
+  #rows: number | null = null;
+  #state: Readonly<Record<string, string>> = {};
+
+  constructor(request: AnswerRequest, session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) {
+    this.#request = request;
+    this.#session = session;
+    this.#run = run;
+    const reaching = reachingOutputs(request.reference);
+    this.#isOrdered = (output) => reaching(output).isOrdered || reaching(output).isCount;
+  }
+
+  /** A case that the reference cannot run is left out, but for the first: without that there is nothing to keep. */
+  async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
+    try {
+      const made = madeInputs({ seed: SEED }, inputs);
+      const outputs = await this.#run(made);
+      if (this.#cases.length === 0) this.#state = pairStates(inputs, outputs);
+      const kept = await this.#keep(name, outputs, () => this.#run(rounded(made)));
+      this.#cases.push({ name, profile, steps: 1, inputs: [...inputs], outputs: [...kept] });
+      if (this.#cases.length === 1 && Object.keys(this.#state).length > 0)
+        await this.#addSteps({ name, profile }, inputs);
+    } catch (error) {
+      const isOurs = error instanceof TrtforgeError && error.code !== 'TF_CANCELLED';
+      if (this.#cases.length === 0 || !isOurs) throw error;
+      this.left.push(`${name}: ${error.message}`);
+    }
+  }
+
+  async #addSteps(from: Pick<AnswerCase, 'name' | 'profile'>, all: readonly MadeInput[]): Promise<void> {
+    const inputs = all.map((input) =>
+      input.name in this.#state ? { ...input, spread: { kind: 'uniform' as const, low: 0, high: 0 } } : input,
+    );
+    const name = `${from.name}, ${STEPS} steps`;
+    const last = (make: (tensors: NamedTensors) => NamedTensors) =>
+      runSteps((tensors) => this.#run(tensors), { seed: SEED, inputs, steps: STEPS, state: this.#state }, make);
+    const kept = await this.#keep(name, await last((tensors) => tensors), () => last(rounded));
+    this.#cases.push({ ...from, name, steps: STEPS, inputs, outputs: [...kept] });
+  }
+
+  /** Sketches of outputs with their limits; of those that are sets, only what is the same with inputs that are rounded to FP16. */
+  async #keep(
+    name: string,
+    outputs: NamedTensors,
+    again: () => Promise<NamedTensors>,
+  ): Promise<readonly AnsweredOutput[]> {
+    const kept: AnsweredOutput[] = [];
+    let other: NamedTensors | undefined;
+    for (const { name: output } of this.#session.outputs) {
+      const tensor = outputs.get(output);
+      if (tensor === undefined) continue;
+      const sketch = sketchOf(output, tensor, comparedAs(tensor, this.#isOrdered(output)));
+      const elements = elementCount(tensor.shape);
+      if (elements === 0 || sketch.nan + sketch.infinite === elements) {
+        this.left.push(`${name}, ${output}: the reference gives nothing that is finite`);
+        continue;
+      }
+      const answered = { ...sketch, limit: this.#limitOf(sketch, tensor), measured: null };
+      if (sketch.as === 'set') {
+        other ??= await again();
+        const found = sketchOf(output, other.get(output)!, 'set');
+        if (judgeAnswer(answered, found).outcome !== 'pass') {
+          this.left.push(`${name}, ${output}: rounding alone chooses other rows`);
+          continue;
+        }
+      }
+      kept.push(answered);
+    }
+    return kept;
+  }
+
+  /** As `verify` has it for one sample. */
+  #limitOf({ name, as, l2, max }: Sketch, tensor: Tensor): AnsweredOutput['limit'] {
+    const { precision } = this.#request;
+    if (as === 'exact') return { rms: toleranceOf(precision).differing, max: 0 };
+    if (!['float', 'complex'].includes(dtypes[tensor.dtype].kind)) return { rms: 0, max: 0 };
+    const reader = floatReader(tensorReader(tensor), name);
+    const elements = Math.max(1, elementCount(tensor.shape));
+    const rms = l2 / Math.sqrt(elements);
+    const shares = probabilitiesOf(reader, tensor.shape.at(-1) ?? 1, magnitudesOf(reader));
+    const types = { precision, dtype: tensor.dtype, shares };
+    const usual = limitsFor(name, types, rms, { atol: [], rtol: [] }).usual!;
+    return { rms: usual.rms(elements, rms, false, true), max: usual.max(max) };
+  }
+
+  /** Looks for the smallest case whose rows do not depend on each other, by running the reference on rows that are all the same. */
+  async findRows(): Promise<void> {
+    const sized = this.#cases.flatMap(({ inputs, steps }, at) => {
+      const rows = rowsOf(inputs);
+      return rows === undefined || steps > 1 ? [] : [{ at, inputs, rows }];
+    });
+    const [smallest] = sized.toSorted((a, b) => a.rows - b.rows);
+    if (smallest === undefined) return;
+    const { at, inputs, rows } = smallest;
+    const outputs = await this.#run(sameRows(madeInputs({ seed: SEED }, inputs), inputs));
+    const isSame = [...outputs].every(([name, tensor]) => {
+      const [first, ...others] = outputRows(tensor, rows) ?? [];
+      return first !== undefined && others.every((row) => areNear(name, first, row, SAME_ROWS));
+    });
+    if (isSame) this.#rows = at;
+  }
+
+  answer(): KnownAnswer {
+    const { precision } = this.#request;
+    return {
+      schema: 'trtforge.known-answer/1',
+      reference: this.#session.backend,
+      precision,
+      seed: SEED,
+      generator: 1,
+      cases: this.#cases,
+      rows: this.#rows,
+      state: { ...this.#state },
+      left: this.left,
+      builtOn: null,
+    };
+  }
+}
+
+/** Whether the distance of two tensors is at most a share of the first one's length. */
+export function areNear(name: string, one: Tensor, other: Tensor, share: number): boolean {
+  if (Buffer.compare(one.bytes, other.bytes) === 0) return true;
+  const [a, b] = [sketchOf(name, one, 'values'), sketchOf(name, other, 'values')];
+  const apart = Math.sqrt(a.sums.reduce((sum, each, at) => sum + (each - b.sums[at]!) ** 2, 0));
+  return a.nan === b.nan && a.infinite === b.infinite && apart <= share * a.l2;
+}
+
+/** FP32 inputs with the digits of FP16. */
+const rounded = (tensors: NamedTensors): NamedTensors =>
+  new Map(
+    [...tensors].map(([name, tensor]) => [
+      name,
+      tensor.dtype === 'float32'
+        ? floatTensor(
+            'float32',
+            tensor.shape,
+            float32Values(floatTensor('float16', tensor.shape, float32Values(tensor))),
+          )
+        : tensor,
+    ]),
+  );
+
+/** Codes are made for real inputs: on drawn ones a healthy engine may be off by up to four limits, as `verify` has it. */
+const DRAWN_CODES = 4;
+
+/** The answer with what an engine was off where it was built; of codes that is half the limit from then on, within reason. */
+export function withMeasured(
+  answer: KnownAnswer,
+  builtOn: KnownAnswer['builtOn'],
+  found: readonly (readonly Sketch[])[],
+): KnownAnswer {
+  const isCoded = quantizedFormatNamed(answer.precision) !== undefined;
+  const widened = (limit: number, measured: number) =>
+    isCoded ? Math.min(DRAWN_CODES * limit, Math.max(limit, 2 * measured)) : limit;
+  const cases = answer.cases.map((each, at) => ({
+    ...each,
+    outputs: each.outputs.map((output) => {
+      const own = found[at]?.find(({ name }) => name === output.name);
+      const { measured } = judgeAnswer(output, own);
+      if (own === undefined || measured === null || output.as !== 'values') return output;
+      const { limit } = output;
+      const wide = { rms: widened(limit.rms, measured.rms), max: widened(limit.max, measured.max) };
+      return { ...output, limit: wide, measured };
+    }),
+  }));
+  return { ...answer, cases, builtOn };
+}
+
+/** Places, then cases, then outputs go until a passport can carry the answer. */
+function fitted(answer: KnownAnswer): KnownAnswer {
+  const size = ({ cases }: KnownAnswer) => Buffer.byteLength(JSON.stringify(cases));
+  const places = answer.cases[0]?.outputs[0]?.sums.length ?? 0;
+  if (size(answer) <= MOST_BYTES) return answer;
+  if (places > 4) {
+    const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map(coarser) }));
+    return fitted({ ...answer, cases });
+  }
+  const last = answer.cases.at(-1);
+  if (last === undefined) return answer;
+  const at = answer.cases.length - 1;
+  if (at > 0)
+    return fitted({
+      ...answer,
+      cases: answer.cases.slice(0, at),
+      rows: answer.rows === at ? null : answer.rows,
+      left: [...answer.left, `${last.name}: a passport has no room for it`],
+    });
+  if (last.outputs.length < 2) return { ...answer, cases: [], rows: null };
+  const outputs = last.outputs.slice(0, Math.ceil(last.outputs.length / 2));
+  const left = `${last.outputs.length - outputs.length} outputs of ${last.name}: a passport has no room for them`;
+  return fitted({ ...answer, cases: [{ ...last, outputs }], left: [...answer.left, left] });
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { outcomeSchema } from '../verify/result.js';
+
+export type OutcomeOf = z.infer<typeof outcomeSchema>;
+
+/** What is checked, in this order. */
+export const checkIds = ['answer', 'repeat', 'rows', 'graph', 'contexts', 'rebuild'] as const;
+
+const wrongElementSchema = z.object({
+  output: z.string(),
+  /** Index of the element, of a set among the sorted ones. */
+  place: z.int().nonnegative(),
+  /** null: not finite, or not there. */
+  expected: z.number().nullable(),
+  actual: z.number().nullable(),
+});
+export type WrongElement = z.infer<typeof wrongElementSchema>;
+
+export const answerCheckSchema = z.object({
+  id: z.enum(checkIds),
+  /** Of which inputs: `profile 0, opt`; null where they are none of the answer's. */
+  case: z.string().nullable(),
+  /** null: it did not run, which counts neither way. */
+  outcome: outcomeSchema.nullable(),
+  ms: z.number().nonnegative(),
+  /** Whether everything that was compared is the same to the last bit; null where bits do not matter. */
+  bitwise: z.boolean().nullable(),
+  reasons: z.array(z.string()),
+  wrong: wrongElementSchema.nullable(),
+});
+export type AnswerCheck = z.infer<typeof answerCheckSchema>;
+
+/** What `engine check` finds. */
+export const engineCheckSchema = z.object({
+  schema: z.literal('trtforge.engine-check/1'),
+  engine: z.string(),
+  planSha256: z.string(),
+  /** Where the known answer is: in the passport or in the file beside the plan; null where there is none. */
+  answer: z.enum(['passport', 'file']).nullable(),
+  reference: z.string().nullable(),
+  gpu: z.object({ name: z.string(), uuid: z.string() }),
+  driver: z.string().nullable(),
+  library: z.string(),
+  checks: z.array(answerCheckSchema),
+  outcome: outcomeSchema,
+  reasons: z.array(z.string()),
+  /** What was built elsewhere: there its measured errors are from. */
+  builtOn: z.object({ gpu: z.string(), driver: z.string().nullable(), library: z.string() }).nullable(),
+  /** Of the checks, without loading the engine. */
+  ms: z.number().nonnegative(),
+  /** When this was found on this GPU with this driver and library. */
+  at: z.string(),
+  /** The command line that searches the cause of a failure; null for others. */
+  next: z.string().nullable(),
+});
+export type EngineCheck = z.infer<typeof engineCheckSchema>;

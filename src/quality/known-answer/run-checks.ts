@@ -1,0 +1,173 @@
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { toleranceOf } from '../verify/tolerance.js';
+import type { VerifyPrecision } from '../verify/result.js';
+import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
+import { type JudgedAnswer, judgeAnswer, judgeCase } from './judge.js';
+import { madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
+import type { AnswerCheck, OutcomeOf } from './result.js';
+import type { Runner } from './runner.js';
+import { comparedAs, MOST_PLACES, type Sketch, sketchOf } from './sketch.js';
+import { runSteps } from './states.js';
+
+/** What the checks found, and what the engine gives in every case. */
+export interface Checked {
+  readonly checks: readonly AnswerCheck[];
+  readonly found: readonly (readonly Sketch[])[];
+}
+
+/** Turns of two contexts at once. */
+const TURNS = 4;
+
+/**
+ * Checks an engine: every case of its known answer; the same inputs `repeat` times; rows of a batch that are the same; a CUDA graph beside none; two contexts at
+ * once. A check that fails to run is inconclusive, and fails where the engine itself reports an error. Throws TF_CANCELLED.
+ */
+export async function runChecks(runner: Runner, answer: KnownAnswer, repeat = 3): Promise<Checked> {
+  const { cases } = answer;
+  const found: Sketch[][] = [];
+  const checks: AnswerCheck[] = [];
+  for (const each of cases) {
+    const own: Sketch[] = [];
+    found.push(own);
+    checks.push(
+      await timed('answer', each.name, async () => {
+        own.push(...sketchesOf(each, await runCase(runner, answer, each)));
+        return judgeCase(each, own);
+      }),
+    );
+  }
+  const [first] = cases;
+  if (first === undefined) return { checks, found };
+  const { profile } = first;
+  const make = (sample: number) => madeInputs(answer, first.inputs, sample);
+  const plain: NamedTensors[] = [];
+  const beside = (own: NamedTensors, sample: number) => compared(first, answer, plain[sample]!, own);
+  checks.push(
+    await timed('repeat', first.name, async () => {
+      for (const sample of [0, 1]) plain.push(await runner.run(make(sample), { profile }));
+      const all: JudgedAnswer[] = [];
+      for (let run = 1; run < repeat; run++) all.push(...beside(await runner.run(make(0), { profile }), 0));
+      return all;
+    }),
+  );
+  if (plain.length < 2) return { checks, found };
+  if (answer.rows !== null && cases[answer.rows] !== undefined)
+    checks.push(await checkRows(runner, answer, cases[answer.rows]!));
+  if (!runner.isEngine) return { checks, found };
+  checks.push(
+    await timed('graph', first.name, async () => {
+      const all: JudgedAnswer[] = [];
+      // A graph that is stale gives what it gave before: so with other inputs, and with the first ones again.
+      for (const sample of [0, 1, 0])
+        all.push(...beside(await runner.run(make(sample), { profile, graph: true }), sample));
+      return runner.graphFallback ?? all;
+    }),
+    await timed('contexts', first.name, async () => {
+      const all: JudgedAnswer[] = [];
+      for (let turn = 0; turn < TURNS; turn++) {
+        const both = ([0, 1] as const).map((context) => runner.run(make(context), { profile, context }));
+        const outputs = await Promise.all(both);
+        for (const [sample, own] of outputs.entries()) all.push(...beside(own, sample));
+      }
+      return all;
+    }),
+  );
+  return { checks, found };
+}
+
+/** What an engine gives in a case. */
+const runCase = (runner: Runner, answer: KnownAnswer, each: AnswerCase): Promise<NamedTensors> => {
+  const run = (inputs: NamedTensors) => runner.run(inputs, each);
+  return each.steps > 1
+    ? runSteps(run, { ...each, seed: answer.seed, state: answer.state })
+    : run(madeInputs(answer, each.inputs));
+};
+
+const sketchesOf = ({ outputs }: AnswerCase, found: NamedTensors): readonly Sketch[] =>
+  outputs.flatMap(({ name, as, sums }) => {
+    const tensor = found.get(name);
+    return tensor === undefined ? [] : [sketchOf(name, tensor, as, sums.length)];
+  });
+
+/** Runs the rows of a case that are all its first one: each has to give what the first one gives. */
+const checkRows = (runner: Runner, answer: KnownAnswer, each: AnswerCase): Promise<AnswerCheck> =>
+  timed('rows', each.name, async () => {
+    const { inputs, profile } = each;
+    const rows = rowsOf(inputs)!;
+    const outputs = await runner.run(sameRows(madeInputs(answer, inputs), inputs), { profile });
+    return [...outputs].flatMap(([name, tensor]) => {
+      const [first, ...others] = outputRows(tensor, rows) ?? [];
+      return others.flatMap((row, at) =>
+        compared(each, answer, new Map([[name, first!]]), new Map([[name, row]]), ` of row ${at + 1}`),
+      );
+    });
+  });
+
+/** Outputs of one run beside those of another that should give the same. */
+function compared(
+  { outputs }: AnswerCase,
+  { precision }: KnownAnswer,
+  expected: NamedTensors,
+  found: NamedTensors,
+  of = '',
+): readonly JudgedAnswer[] {
+  return [...expected].map(([name, tensor]) => {
+    const own = found.get(name);
+    if (own !== undefined && Buffer.compare(own.bytes, tensor.bytes) === 0) return SAME;
+    const known = outputs.find((output) => output.name === name);
+    const as = known?.as ?? comparedAs(tensor, false);
+    const sketch = sketchOf(`${name}${of}`, tensor, as, MOST_PLACES);
+    const limit = known?.limit ?? usualLimit(sketch, precision as VerifyPrecision, tensor);
+    return judgeAnswer({ ...sketch, limit, measured: null }, own && sketchOf(name, own, as, MOST_PLACES));
+  });
+}
+
+const SAME: JudgedAnswer = { outcome: 'pass', reason: null, wrong: null, measured: null };
+
+/** Of an output that has no answer: what runs of one engine may be apart is no more than what its precision may be off. */
+function usualLimit({ l2, max, as }: Sketch, precision: VerifyPrecision, tensor: Tensor): AnsweredOutput['limit'] {
+  const { bound, differing } = toleranceOf(precision);
+  if (as === 'exact') return { rms: differing, max: 0 };
+  const elements = tensor.shape.reduce((all, size) => all * size, 1);
+  return { rms: (3 * bound * l2) / Math.sqrt(Math.max(1, elements)), max: 4 * bound * max };
+}
+
+const severity: readonly OutcomeOf[] = ['pass', 'inconclusive', 'fail'];
+
+/** One check; a text instead of judgements is why it did not run. */
+async function timed(
+  id: AnswerCheck['id'],
+  of: string,
+  work: () => Promise<readonly JudgedAnswer[] | string>,
+): Promise<AnswerCheck> {
+  const started = performance.now();
+  const done = (more: Omit<AnswerCheck, 'id' | 'case' | 'ms'>): AnswerCheck => ({
+    id,
+    case: of,
+    ms: performance.now() - started,
+    ...more,
+  });
+  const none = { bitwise: null, wrong: null };
+  try {
+    const judged = await work();
+    if (typeof judged === 'string') return done({ ...none, outcome: null, reasons: [judged] });
+    const outcome = severity[Math.max(0, ...judged.map((one) => severity.indexOf(one.outcome)))]!;
+    const worst = judged.find((one) => one.outcome === outcome);
+    const reasons = new Set(judged.flatMap(({ reason }) => reason ?? []));
+    return done({
+      outcome,
+      bitwise: id === 'answer' ? null : judged.every((one) => one === SAME),
+      reasons: [...reasons].slice(0, MOST_REASONS).map((reason) => `${of}: ${reason}`),
+      wrong: worst?.wrong ?? null,
+    });
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    const outcome = error.code === 'TF_RUN_FAILED' ? 'fail' : 'inconclusive';
+    return done({ ...none, outcome, reasons: [`${of}: ${error.message} (${error.code})`] });
+  }
+}
+
+/** Of one check: a model may have hundreds of outputs. */
+const MOST_REASONS = 4;
+

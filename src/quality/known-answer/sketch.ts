@@ -1,0 +1,123 @@
+import { sha256 } from '../../base/files/digest.js';
+import type { z } from 'zod';
+import type { sketchSchema } from '../../engines/identity/known-answer-schema.js';
+import { dtypes } from '../../formats/tensor/dtype.js';
+import type { Tensor } from '../../formats/tensor/tensor.js';
+import { numbersOf } from '../../formats/tensor/values.js';
+import type { AnsweredOutput } from './answer.js';
+
+export type Sketch = z.infer<typeof sketchSchema>;
+
+/** Of a tensor at most; a power of two, so that fewer are a part of them. */
+export const MOST_PLACES = 64;
+
+/**
+ * What is kept of a tensor: its elements at `places` of it, and sums with random signs in as many groups, a count sketch. The square of the distance of two
+ * tensors is that of their sums, give or take `sqrt(2 / places)` (Charikar, Chen and Farach-Colton, 2002): no element is left out of it.
+ */
+export function sketchOf(name: string, tensor: Tensor, as: Sketch['as'], places = MOST_PLACES): Sketch {
+  const numbers = numbersOf(tensor, name);
+  const values = as === 'set' ? Float64Array.from(numbers).sort() : numbers;
+  const sums = new Float64Array(places);
+  let [squares, max, nan, infinite] = [0, 0, 0, 0];
+  for (let at = 0; at < values.length; at++) {
+    const value = values[at]!;
+    if (value - value === 0) {
+      squares += value * value;
+      if (value > max) max = value;
+      else if (-value > max) max = -value;
+      // Two rounds of a multiplicative hash: the upper bits are the sign, the lower ones the group.
+      let hash = Math.imul(at + 1, 0x9e3779b1);
+      hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+      const group = (hash >>> 16) & (places - 1);
+      sums[group]! += hash < 0 ? -value : value;
+    } else if (Number.isNaN(value)) nan++;
+    else infinite++;
+  }
+  return {
+    name,
+    shape: [...tensor.shape],
+    as,
+    nan,
+    infinite,
+    l2: kept(Math.sqrt(squares)),
+    max: kept(max),
+    values: placesOf(values.length, places).map((at) => {
+      const value = values[at]!;
+      return Number.isFinite(value) ? kept(value) : null;
+    }),
+    sums: Array.from(sums, kept),
+    sha256: sha256(tensor.bytes),
+  };
+}
+
+/** Digits enough for FP32. */
+const kept = (value: number): number => Number(value.toPrecision(8));
+
+/** Places spread over a tensor of so many elements, each anywhere in its part; all of a small one. Those of fewer places are among those of more. */
+export function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
+  if (elements <= places) return Array.from({ length: elements }, (_, at) => at);
+  const step = MOST_PLACES / places;
+  const all = Math.min(elements, MOST_PLACES);
+  return Array.from({ length: places }, (_, index) => {
+    const at = index * step;
+    const jitter = (at * 0.618_033_988_75) % 1;
+    return Math.min(elements - 1, Math.floor(((at + jitter) * elements) / all));
+  });
+}
+
+/** A sketch with a quarter of the places. */
+export const coarser = <S extends Sketch>(sketch: S): S => {
+  const places = sketch.sums.length / 4;
+  const sums = new Array<number>(places).fill(0);
+  for (const [group, sum] of sketch.sums.entries()) sums[group & (places - 1)]! += sum;
+  return {
+    ...sketch,
+    sums: sums.map(kept),
+    values: sketch.values.length <= places ? sketch.values : sketch.values.filter((_, at) => at % 4 === 0),
+  };
+};
+
+/** How type and origin of an output are compared. */
+export const comparedAs = (tensor: Tensor, isOrdered: boolean): Sketch['as'] =>
+  isOrdered ? 'set' : dtypes[tensor.dtype].kind === 'float' || dtypes[tensor.dtype].kind === 'complex' ? 'values' : 'exact';
+
+/** How far an output is from its answer. */
+export interface SketchError {
+  /** Root mean square of the errors of all elements, as the sums have it. */
+  readonly rms: number;
+  /** The largest error among the places; where that is. */
+  readonly max: number;
+  readonly place: number;
+  readonly expected: number | null;
+  readonly actual: number | null;
+  /** Share of the places that are off by more than `limit.max`, of a set by a tenth of its root mean square as well. */
+  readonly differing: number;
+}
+
+/** Rows of a set that are further apart than this, in units of its root mean square, are not the same (as in `verify/match-rows.ts`). */
+const SAME = 0.1;
+
+/** Both are of the same number of places. */
+export function sketchError(answer: AnsweredOutput, found: Sketch): SketchError {
+  const elements = answer.shape.reduce((all, size) => all * size, 1);
+  const apart = answer.sums.reduce((sum, one, at) => sum + (one - found.sums[at]!) ** 2, 0);
+  const rms = answer.l2 / Math.sqrt(Math.max(1, elements));
+  const most = answer.as === 'set' ? Math.max(answer.limit.max, SAME * rms) : answer.limit.max;
+  const places = placesOf(elements, answer.sums.length);
+  let [worst, max, differing] = [-1, 0, 0];
+  for (const [at, expected] of answer.values.entries()) {
+    const actual = found.values[at] ?? null;
+    const error = expected === actual ? 0 : Math.abs((expected ?? Number.NaN) - (actual ?? Number.NaN));
+    if (!(error <= most)) differing++;
+    if (worst < 0 || error > max || Number.isNaN(error)) [worst, max] = [at, error];
+  }
+  return {
+    rms: Math.sqrt(apart / Math.max(1, elements)),
+    max,
+    place: places[worst] ?? 0,
+    expected: answer.values[worst] ?? null,
+    actual: found.values[worst] ?? null,
+    differing: differing / Math.max(1, answer.values.length),
+  };
+}
