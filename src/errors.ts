@@ -585,6 +585,13 @@ export const catalogue = {
     meaning: 'An engine was built for GPUs of another compute capability than the one it should run on.',
     remedy: 'Build the engine on this GPU, or choose another with --device.',
   },
+  TF_ENGINE_WRONG_ANSWER: {
+    exitCode: ExitCode.failed,
+    meaning:
+      'An engine does not give its known answer on this GPU with this driver and library, and the check at load was set to refuse it.',
+    remedy:
+      'Build the engine again for this machine, and look for the cause: trtforge bisect ENGINE --against MODEL',
+  },
   TF_ENGINE_VERSION_MISMATCH: {
     exitCode: ExitCode.machineCannot,
     meaning: 'An engine was built by another product or version than the TensorRT that should load it.',

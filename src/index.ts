@@ -54,7 +54,7 @@ const opening = `threads profile ${load} cudaGraph ${place}`;
 const conversion =
   'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
 const build =
-  'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild store layers remote maxBytes requireSignature trustKeys signKey';
+  'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild knownAnswer store layers remote maxBytes requireSignature trustKeys signKey';
 const bench =
   'engine! toolchain device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
 const judging = 'seed samples shapes ranges data atol rtol threads';
@@ -90,9 +90,9 @@ export const forge = lazy(
 );
 /** Builds an engine, or finds it in the store. */
 export const buildOrLoad = lazy(
-  async () => (await import('./engines/store/build-or-load.js')).buildOrLoad,
+  async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
-  options<import('./engines/builder/build.js').BuildContext>()(`${context} graceMs build exporter`),
+  options<import('./engines/builder/build.js').BuildContext>()(`${context} graceMs build answer exporter`),
 );
 /** What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings. */
 export const inspectModel = lazy(
@@ -131,13 +131,21 @@ export const openSession = lazy(
   options<import('./engines/runtime/back-end.js').OpenOptions>()(opening),
   context,
 );
-/** Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. */
+/** Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. With `check` it proves itself first. */
 export const openEngineSession = lazy(
-  async () => (await import('./engines/runtime/tensorrt/engine-session.js')).openEngineSession,
+  async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
-  options<import('./engines/runtime/tensorrt/engine-interface.js').EngineSessionOptions>()(
-    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph ${context}`,
+  options<import('./quality/known-answer/at-load.js').CheckedSessionOptions>()(
+    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
   ),
+);
+/** Lets an engine prove itself on this GPU: its known answer, repeats, rows, profiles, CUDA graph, contexts. */
+export const engineCheck = lazy(
+  async () => (await import('./quality/known-answer/engine-check.js')).engineCheck,
+  options<import('./quality/known-answer/engine-check.js').EngineCheckRequest>()(
+    `engine! device repeat against record precision rebuild ${load}`,
+  ),
+  context,
 );
 /** Compares an engine or a model with a model on the same inputs. */
 export const verifyModel = lazy(
@@ -290,6 +298,9 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
+export type { CheckMode } from './quality/known-answer/check-mode.js';
+export type { EngineCheckContext, EngineCheckRequest } from './quality/known-answer/engine-check.js';
+export type { EngineCheck } from './quality/known-answer/result.js';
 export type { CompareModelsContext } from './quality/models/compare-models.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type {

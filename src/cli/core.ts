@@ -49,6 +49,11 @@ export const core: Product = {
     engines('build', 'build an engine, or find it in the store', () => import('./commands/build.js')),
     engines('engine inspect', 'version, size, passport and header of a plan, without loading it', engine),
     engines(
+      'engine check',
+      'let an engine prove itself on this GPU: its known answer, repeats, rows, profiles, graph, contexts',
+      () => import('./commands/engine-check.js'),
+    ),
+    engines(
       'engine layers',
       'tactics, types, layouts, memory and ONNX nodes of the layers (needs the GPU of the engine)',
       engine,
@@ -127,6 +132,11 @@ export const core: Product = {
       'cache why',
       'whether build would find an engine, and if not, what differs from the nearest one',
       () => import('./commands/cache-why.js'),
+    ),
+    store(
+      'cache check',
+      'let the engines of the store prove themselves on this GPU',
+      () => import('./commands/cache-check.js'),
     ),
     store('cache verify', 'check every engine against its passport and what is trusted', cache),
     store('cache gc', 'remove the engines used least recently until the store fits its limit', cache),

@@ -12,6 +12,7 @@ import { type Trust, verifyTrusted } from '../engines/store/trust.js';
 import { TrtforgeError } from '../errors.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
+import { answerMaker } from '../quality/known-answer/at-build.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
@@ -53,6 +54,10 @@ export const buildPhase = (run: Run): ForgePhase => ({
           signal,
           environment: run.environment,
           build: run.build,
+          // The reference runs anyway where the engine is compared with it.
+          answer: answerMaker(
+            run.options.knownAnswer === true || run.options.skip?.includes('verify') !== true,
+          ),
           exporter: run.engine === undefined ? flatExporter : undefined,
         },
       );

@@ -12,7 +12,7 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
  */
 const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unknown) => boolean]>> = {
   'a text': [
-    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
+    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot against provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
   '"automatic"': ['weightBudget', (value) => value === 'automatic'],
@@ -20,8 +20,9 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
     'cudaGraph',
     (value) => ['auto', 'always', 'never'].some((when) => when === value),
   ],
+  '"refuse", "warn" or "off"': ['check', (value) => ['refuse', 'warn', 'off'].some((when) => when === value)],
   'true or false': [
-    'weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose',
+    'knownAnswer record rebuild weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose',
     (value) => typeof value === 'boolean',
   ],
   false: ['store remote', (value) => value === false],
@@ -38,7 +39,7 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
   'a Set': ['keepOps convertOps', (value) => value instanceof Set],
   'a regular expression': ['nodes weights', (value) => value instanceof RegExp],
   'a function': [
-    'emit build sections now work built knownIssues:load',
+    'emit build answer sections now work built knownIssues:load',
     (value) => typeof value === 'function',
   ],
   'an AbortSignal': ['signal', (value) => value instanceof AbortSignal],

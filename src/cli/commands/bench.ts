@@ -1,8 +1,10 @@
 import { benchTools, benchWith } from '../../quality/bench/bench-with.js';
 import type { BenchResult } from '../../quality/bench/result.js';
+import { checkBeforeUse } from '../../quality/known-answer/at-load.js';
 import { defineCommand } from '../command.js';
 import { choice } from '../option.js';
 import { benchOptions, benchRequest } from '../options/bench.js';
+import { checkOption } from '../options/engine.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderBench } from './bench-text.js';
 
@@ -22,12 +24,14 @@ export const command = defineCommand({
       default: 'trtforge',
       advanced: true,
     }),
+    check: checkOption,
     ...timeoutOption,
   },
   schema: async () => (await import('../../quality/bench/result.js')).benchResultSchema,
-  run: limited(
-    ([engine = ''], options, context): Promise<BenchResult> =>
-      benchWith(options.with, benchRequest(engine, options), context),
-  ),
+  run: limited(async ([engine = ''], options, context): Promise<BenchResult> => {
+    const request = benchRequest(engine, options);
+    await checkBeforeUse(engine, options.check, { ...request, ...context });
+    return benchWith(options.with, request, context);
+  }),
   render: renderBench,
 });

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
-import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { buildResult, originText } from '../../engines/store/build-result.js';
 import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
+import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
 import { buildPlan } from '../build-plan.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { type OptionValues, text } from '../option.js';
+import { flag, type OptionValues, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
@@ -35,6 +35,12 @@ const commandOptions = {
   ...buildOptions,
   ...storeOptions,
   ...builderOption,
+  knownAnswer: flag({
+    flags: '--known-answer',
+    describe:
+      'put a known answer into the passport however long the FP32 model runs (default: in a fifth of the time of the build)',
+    advanced: true,
+  }),
   ...timeoutOption,
 };
 
@@ -93,6 +99,7 @@ function requestOf(
     ...storeOptionsOf(options),
     output,
     builder,
+    knownAnswer: options.knownAnswer,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);

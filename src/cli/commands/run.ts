@@ -4,10 +4,11 @@ import { runFile } from '../../engines/run/run-file.js';
 import type { RunSource } from '../../engines/run/run-request.js';
 import type { RunResult } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
+import { checkBeforeUse } from '../../quality/known-answer/at-load.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option, text } from '../option.js';
 import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
-import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
+import { checkOption, cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { shapesOf, shapesOption } from '../options/shapes.js';
 import { numberNamed, parseNamedFile, parseValueRange } from '../values.js';
 
@@ -65,6 +66,7 @@ export const command = defineCommand({
       parse: numberNamed('profile'),
     }),
     cudaGraph: cudaGraphOption,
+    check: checkOption,
     ...engineOptions,
     ...placeOptions,
     threads: option({
@@ -79,6 +81,8 @@ export const command = defineCommand({
     options,
     { emit, signal, environment, commandLine },
   ): Promise<RunResult> => {
+    const loading = { ...engineOptionsOf(options), device: options.device };
+    await checkBeforeUse(file, options.check, { ...loading, emit, signal, environment });
     const result = await runFile(
       {
         file,

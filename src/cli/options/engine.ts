@@ -1,4 +1,5 @@
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { checkModes } from '../../quality/known-answer/check-mode.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
 import { parseSize } from '../values.js';
 
@@ -49,6 +50,17 @@ export const cudaGraphOption = choice({
   advanced: true,
   describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
   choices: ['auto', 'always', 'never'],
+});
+
+/** For commands that use an engine, not for those that judge it. */
+export const checkOption = choice({
+  flags: '--check <when>',
+  group: 'Engine loading',
+  advanced: true,
+  describe:
+    'engines with a known answer: refuse one that gives another, or warn of it; once for each GPU, driver and library',
+  choices: checkModes,
+  default: 'off',
 });
 
 export type EngineOptionValues = OptionValues<typeof engineOptions> & {

@@ -50,7 +50,9 @@ export async function buildEngine(
   const { ms: conversionMs = null, warnings: conversionWarnings = [], quantization } = converted ?? {};
   const { precisions, wrong } = readQuantized(files, quantization?.nodes);
   const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
-  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
+  const passport = passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
+  const knownAnswer = await context.answer?.(build, files, passport, context);
+  return knownAnswer === undefined ? passport : { ...passport, knownAnswer };
 }
 
 /** What the plan makes of a quantized model, and what it computes wrongly without a message of the library. */

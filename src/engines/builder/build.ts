@@ -69,6 +69,8 @@ export interface BuildOptions extends StoreOptions {
   readonly forceRebuild?: boolean;
   /** Where to put the engine; default: it stays in the store. */
   readonly output?: string;
+  /** Put a known answer into the passport however long the reference runs; default: in a fifth of the build's time. */
+  readonly knownAnswer?: boolean;
 }
 
 /** A build with every default filled in: the identity, and what lies outside of it. */
@@ -115,6 +117,8 @@ export interface BuildContext {
   readonly graceMs?: number;
   /** What writes plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
+  /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
+  readonly answer?: AnswerMaker;
   /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
   readonly exporter?: Exporter;
 }
@@ -125,6 +129,14 @@ export type PlanBuilder = (
   files: BuildFiles,
   context: BuildContext,
 ) => Promise<BuildOutcome>;
+
+/** Runs the reference of an engine that was just built, and the engine itself where it can; undefined where that is not to be had. */
+export type AnswerMaker = (
+  build: ResolvedBuild,
+  files: BuildFiles,
+  passport: Passport,
+  context: BuildContext,
+) => Promise<Passport['knownAnswer']>;
 
 /** What a builder reports of the plan it wrote. */
 export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' | 'inputs' | 'outputs'> {

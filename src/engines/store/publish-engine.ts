@@ -67,7 +67,13 @@ export async function copyEngine(
   }
 }
 
-const passportText = (passport: Passport): string => `${JSON.stringify(passport, null, 2)}\n`;
+/** The known answer in one line: it is a thousand numbers. */
+function passportText({ knownAnswer, ...rest }: Passport): string {
+  const text = JSON.stringify(rest, null, 2);
+  return knownAnswer === undefined
+    ? `${text}\n`
+    : `${text.slice(0, -2)},\n  "knownAnswer": ${JSON.stringify(knownAnswer)}\n}\n`;
+}
 
 function syncFile(path: string): void {
   const descriptor = openSync(path, 'r+');

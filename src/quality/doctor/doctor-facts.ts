@@ -31,6 +31,8 @@ export interface StoreFacts {
   readonly engines: number;
   readonly bytes: number;
   readonly freeBytes: number;
+  /** Names of engines that run here, have a known answer, and did not give it yet on this GPU with this driver and library. */
+  readonly unchecked: readonly string[];
 }
 
 /** The store of the environment that machines share. */
@@ -56,7 +58,7 @@ export interface DoctorProbes {
   debianPackages(): Promise<readonly DebianPackage[]>;
   pythonPackages(): Promise<readonly PythonPackage[]>;
   onnxRuntime(): Promise<readonly OnnxRuntimeFacts[]>;
-  store(): Promise<StoreFacts>;
+  store(gpus: GpuView): Promise<StoreFacts>;
   /** null: the environment names none. */
   remote(signal: AbortSignal): Promise<RemoteFacts | null>;
 }
@@ -126,7 +128,7 @@ export async function collectFacts(
       ask('debianPackages', () => probes.debianPackages()),
       ask('pythonPackages', () => probes.pythonPackages()),
       ask('onnxRuntime', () => probes.onnxRuntime()),
-      ask('store', () => probes.store()),
+      gpus.then((found) => ask('store', () => probes.store(found ?? NO_GPUS))),
       ask('remote', () => probes.remote(signal)),
     ]);
   const found = { machine, tools, toolchains, trtexecs, debianPackages, pythonPackages, onnxRuntime };

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { addonPath } from '../../base/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import { storeFolder } from '../../engines/store/local.js';
-import { openRemoteStore, type StoreOptions } from '../../engines/store/open-stores.js';
+import { openLocalStore, openRemoteStore, type StoreOptions } from '../../engines/store/open-stores.js';
 import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
@@ -39,7 +39,14 @@ export function machineProbes(
     debianPackages: () => debianPackages(run),
     pythonPackages: async () => pythonPackages(host),
     onnxRuntime: () => lookForOnnxRuntimes(host),
-    store: async () => lookAtStore(storeFolder(store || undefined, environment)),
+    store: async (gpus) => {
+      const facts = lookAtStore(storeFolder(store || undefined, environment));
+      // Without a GPU none runs, and nothing of it is loaded.
+      if (gpus.gpus.length === 0) return { ...facts, unchecked: [] };
+      const { uncheckedEngines } = await import('../known-answer/check-store.js');
+      const unchecked = await uncheckedEngines(openLocalStore(facts.folder, environment), environment, gpus);
+      return { ...facts, unchecked };
+    },
     remote: (signal) => lookAtRemote(environment, signal, remote),
   };
 }
@@ -83,7 +90,7 @@ async function lookAtTools({ run, environment }: Host): Promise<ToolFacts> {
 }
 
 /** The store as it lies on the disk: what it contains, whether it may be written, how much space is left. */
-export function lookAtStore(folder: string): StoreFacts {
+export function lookAtStore(folder: string): Omit<StoreFacts, 'unchecked'> {
   const nearest = nearestExisting(folder);
   const { bavail, bsize } = statfsSync(nearest);
   const stored = measured(folder);

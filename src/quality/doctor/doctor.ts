@@ -38,6 +38,8 @@ export const doctorSchema = z.object({
       engines: z.number(),
       bytes: z.number(),
       freeBytes: z.number(),
+      /** Absent in results of versions before. */
+      unchecked: z.array(z.string()).optional(),
     })
     .nullable(),
   /** The remote store that the environment names, and why it cannot be used; null where it names none. */
@@ -72,7 +74,7 @@ export async function examine(
     toolchains: facts.toolchains?.toolchains ?? [],
     trtexecs: (facts.trtexecs ?? []).map((each) => ({ ...each })),
     onnxRuntime: [...(facts.onnxRuntime ?? [])],
-    store: facts.store === undefined ? null : { ...facts.store },
+    store: facts.store === undefined ? null : { ...facts.store, unchecked: [...facts.store.unchecked] },
     remote: facts.remote == null ? null : { ...facts.remote },
     support: [...supportTable(gpus.map(({ computeCapability }) => computeCapability))],
   };

@@ -1,4 +1,5 @@
 import { addonRemedy } from '../../base/addon.js';
+import { plural } from '../../base/text/quantity.js';
 import type { DoctorFacts, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 
@@ -81,7 +82,7 @@ const store = findingsOf('store');
 
 export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
   if (facts === undefined) return [];
-  const { folder, exists, isWritable, engines, bytes, freeBytes } = facts;
+  const { folder, exists, isWritable, engines, bytes, freeBytes, unchecked } = facts;
   if (!isWritable) {
     return [
       store.problem(
@@ -95,8 +96,19 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
     ? `${engines} ${engines === 1 ? 'engine' : 'engines'}, ${gibibytes(bytes)}`
     : 'not made yet';
   const what = `${folder}: ${content}; ${gibibytes(freeBytes)} free on its disk`;
-  if (freeBytes >= DISK_FOR_ENGINES_BYTES) return [store.ok('folder', what)];
+  const unproven =
+    unchecked.length === 0
+      ? []
+      : [
+          store.warning(
+            'unchecked',
+            `${plural(unchecked.length, 'engine')} did not prove themselves yet on this GPU with this driver and library: ${listedNames(unchecked)}.`,
+            'trtforge cache check',
+          ),
+        ];
+  if (freeBytes >= DISK_FOR_ENGINES_BYTES) return [store.ok('folder', what), ...unproven];
   return [
+    ...unproven,
     store.warning(
       'disk',
       what,
@@ -104,6 +116,11 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
     ),
   ];
 }
+
+const listedNames = ([first, second, ...more]: readonly string[]): string =>
+  [first, second, more.length === 0 ? undefined : `${more.length} more`]
+    .filter((each) => each !== undefined)
+    .join(', ');
 
 /** Builds go on without a remote store, so one that cannot be used is a warning. */
 export function judgeRemote(facts: RemoteFacts | null | undefined): readonly Finding[] {

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
+import { sha256Schema } from '../../engines/identity/identity-schema.js';
 import { knownAnswerSchema } from '../../engines/identity/known-answer-schema.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
-import { sha256Schema } from '../../engines/identity/identity-schema.js';
 import { TrtforgeError } from '../../errors.js';
 
 export type KnownAnswer = z.infer<typeof knownAnswerSchema>;
@@ -13,7 +13,10 @@ export type AnswerCase = KnownAnswer['cases'][number];
 export type AnsweredOutput = AnswerCase['outputs'][number];
 
 /** Of an engine without passport, or whose passport has none: a file beside the plan, which states whose answer it is. */
-const answerFileSchema = z.object({ plan: z.object({ sha256: sha256Schema }), knownAnswer: knownAnswerSchema });
+const answerFileSchema = z.object({
+  plan: z.object({ sha256: sha256Schema }),
+  knownAnswer: knownAnswerSchema,
+});
 
 export const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
 
@@ -22,7 +25,7 @@ const LARGEST_FILE = 1 << 20;
 
 /**
  * The known answer of a plan with this digest: its passport's, else that of the file beside it. Undefined where there is none.
- * Throws TF_KNOWN_ANSWER_INVALID for a file that is none, or of another plan.
+ * Throws TF_PASSPORT_INVALID for a file that is none, or of another plan.
  */
 export function readAnswer(
   planPath: string,
@@ -32,10 +35,11 @@ export function readAnswer(
   if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
   const path = answerPath(planPath);
   if (!existsSync(path)) return undefined;
-  const parsed = answerFileSchema.safeParse(json(readText(path, LARGEST_FILE, 'TF_KNOWN_ANSWER_INVALID')));
+  const parsed = answerFileSchema.safeParse(json(readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;
-  if (plan.sha256 !== planSha256()) throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
+  if (plan.sha256 !== planSha256())
+    throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
   return knownAnswer;
 }
 
@@ -55,4 +59,6 @@ function json(text: string): unknown {
 }
 
 const invalid = (path: string, why: string) =>
-  new TrtforgeError('TF_KNOWN_ANSWER_INVALID', `${path} is no known answer of this engine: ${why}.`);
+  new TrtforgeError('TF_PASSPORT_INVALID', `${path} is not the known answer of this engine: ${why}.`, {
+    remedy: `Remove it, or record it again: trtforge engine check ${path.replace(/\.known-answer\.json$/, '')} --record --against model.onnx`,
+  });

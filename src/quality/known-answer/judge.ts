@@ -20,7 +20,11 @@ const slack = (sums: number): number => 1 + 3 / Math.sqrt(2 * sums);
 /** Compares an output's sketch with its answer. Both have the same number of places. */
 export function judgeAnswer(answer: AnsweredOutput, found: Sketch | undefined): JudgedAnswer {
   const { name, as, limit } = answer;
-  const fail = (reason: string, wrong: WrongElement | null = null, measured: JudgedAnswer['measured'] = null) => ({
+  const fail = (
+    reason: string,
+    wrong: WrongElement | null = null,
+    measured: JudgedAnswer['measured'] = null,
+  ) => ({
     outcome: 'fail' as const,
     reason: `${name} ${reason}`,
     wrong,

@@ -6,8 +6,8 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { openModel } from '../../formats/onnx/model.js';
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
@@ -38,12 +38,12 @@ export interface AnswerRequest {
 export interface AnswerContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
-  /** When no further case is begun; the first one ends the work by `signal`. */
-  readonly until?: number;
+  /** Aborted when no more time is left: what is recorded by then counts, and with nothing that is TF_CANCELLED. */
+  readonly limit?: AbortSignal;
 }
 
 /** In a passport, as JSON. */
-export const MOST_BYTES = 20_000;
+const MOST_BYTES = 20_000;
 
 const SEED = 0;
 /** Runs one after the other of a model with states. */
@@ -57,25 +57,29 @@ const SAME_ROWS = 1e-4;
  * Runs the reference on inputs that are made by recipe, at every end of every profile, and keeps a sketch of what it gives. What cannot be kept, or is no matter
  * of the model but of rounding, is listed in `left`. Throws what opening and running the reference throw for the first case; TF_CANCELLED.
  */
-export async function recordAnswer(request: AnswerRequest, context: AnswerContext = {}): Promise<KnownAnswer> {
+export async function recordAnswer(
+  request: AnswerRequest,
+  context: AnswerContext = {},
+): Promise<KnownAnswer> {
   const { reference, threads } = request;
-  const { emit, signal, until = Number.POSITIVE_INFINITY } = context;
+  const { emit, limit } = context;
+  const signals = [context.signal, limit].flatMap((each) => each ?? []);
+  const signal = signals.length === 0 ? undefined : AbortSignal.any(signals);
   await using session = await openSession(reference, { threads }, { emit, signal });
   const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
-  const recorder = new Recorder(request, session, run);
+  const recorder = new Recorder(request, session, run, limit);
   const model = openModel(reference);
   try {
     for (const wanted of casesOf(request.profiles)) {
-      throwIfCancelled(signal, `recording what ${reference} gives`);
+      throwIfCancelled(context.signal, `recording what ${reference} gives`);
       const planned = planInputs(model, session.inputs, { shapes: wanted.shapes });
       const inputs = planned.map((input) => madeBy(input, wanted.values));
-      if (performance.now() > until) recorder.left.push(`${wanted.name}: no time was left for the reference`);
-      else await recorder.add(wanted, inputs);
+      await recorder.add(wanted, inputs);
     }
   } finally {
     model.close();
   }
-  if (performance.now() < until) await recorder.findRows();
+  await recorder.findRows();
   return fitted(recorder.answer());
 }
 
@@ -120,11 +124,18 @@ class Recorder {
   readonly #session: Session;
   readonly #run: (inputs: NamedTensors) => Promise<NamedTensors>;
   readonly #isOrdered: (output: string) => boolean;
+  readonly #limit: AbortSignal | undefined;
   readonly #cases: AnswerCase[] = [];
   #rows: number | null = null;
   #state: Readonly<Record<string, string>> = {};
 
-  constructor(request: AnswerRequest, session: Session, run: (inputs: NamedTensors) => Promise<NamedTensors>) {
+  constructor(
+    request: AnswerRequest,
+    session: Session,
+    run: (inputs: NamedTensors) => Promise<NamedTensors>,
+    limit: AbortSignal | undefined,
+  ) {
+    this.#limit = limit;
     this.#request = request;
     this.#session = session;
     this.#run = run;
@@ -132,21 +143,31 @@ class Recorder {
     this.#isOrdered = (output) => reaching(output).isOrdered || reaching(output).isCount;
   }
 
-  /** A case that the reference cannot run is left out, but for the first: without that there is nothing to keep. */
-  async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
+  /** Work on a case. One that the reference cannot run, or not in time, is left out, but for the first: without that there is nothing to keep. */
+  async #trying(name: string, work: () => Promise<void>): Promise<void> {
     try {
+      await work();
+    } catch (error) {
+      const isLate = this.#limit?.aborted === true;
+      const isOurs = error instanceof TrtforgeError && (error.code !== 'TF_CANCELLED' || isLate);
+      if (this.#cases.length === 0 || !isOurs) throw error;
+      // No message of the library: it may name files, and passports travel.
+      this.left.push(
+        `${name}: ${isLate ? 'no time was left for the reference' : 'the reference does not run so'}`,
+      );
+    }
+  }
+
+  async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
+    await this.#trying(name, async () => {
       const made = madeInputs({ seed: SEED }, inputs);
       const outputs = await this.#run(made);
-      if (this.#cases.length === 0) this.#state = pairStates(inputs, outputs);
       const kept = await this.#keep(name, outputs, () => this.#run(rounded(made)));
       this.#cases.push({ name, profile, steps: 1, inputs: [...inputs], outputs: [...kept] });
-      if (this.#cases.length === 1 && Object.keys(this.#state).length > 0)
-        await this.#addSteps({ name, profile }, inputs);
-    } catch (error) {
-      const isOurs = error instanceof TrtforgeError && error.code !== 'TF_CANCELLED';
-      if (this.#cases.length === 0 || !isOurs) throw error;
-      this.left.push(`${name}: ${error.message}`);
-    }
+      if (this.#cases.length > 1) return;
+      this.#state = pairStates(inputs, outputs);
+      if (Object.keys(this.#state).length > 0) await this.#addSteps({ name, profile }, inputs);
+    });
   }
 
   async #addSteps(from: Pick<AnswerCase, 'name' | 'profile'>, all: readonly MadeInput[]): Promise<void> {
@@ -155,7 +176,11 @@ class Recorder {
     );
     const name = `${from.name}, ${STEPS} steps`;
     const last = (make: (tensors: NamedTensors) => NamedTensors) =>
-      runSteps((tensors) => this.#run(tensors), { seed: SEED, inputs, steps: STEPS, state: this.#state }, make);
+      runSteps(
+        (tensors) => this.#run(tensors),
+        { seed: SEED, inputs, steps: STEPS, state: this.#state },
+        make,
+      );
     const kept = await this.#keep(name, await last((tensors) => tensors), () => last(rounded));
     this.#cases.push({ ...from, name, steps: STEPS, inputs, outputs: [...kept] });
   }
@@ -214,12 +239,14 @@ class Recorder {
     const [smallest] = sized.toSorted((a, b) => a.rows - b.rows);
     if (smallest === undefined) return;
     const { at, inputs, rows } = smallest;
-    const outputs = await this.#run(sameRows(madeInputs({ seed: SEED }, inputs), inputs));
-    const isSame = [...outputs].every(([name, tensor]) => {
-      const [first, ...others] = outputRows(tensor, rows) ?? [];
-      return first !== undefined && others.every((row) => areNear(name, first, row, SAME_ROWS));
+    await this.#trying('rows that are the same', async () => {
+      const outputs = await this.#run(sameRows(madeInputs({ seed: SEED }, inputs), inputs));
+      const isSame = [...outputs].every(([name, tensor]) => {
+        const [first, ...others] = outputRows(tensor, rows) ?? [];
+        return first !== undefined && others.every((row) => areNear(name, first, row, SAME_ROWS));
+      });
+      if (isSame) this.#rows = at;
     });
-    if (isSame) this.#rows = at;
   }
 
   answer(): KnownAnswer {
@@ -240,7 +267,7 @@ class Recorder {
 }
 
 /** Whether the distance of two tensors is at most a share of the first one's length. */
-export function areNear(name: string, one: Tensor, other: Tensor, share: number): boolean {
+function areNear(name: string, one: Tensor, other: Tensor, share: number): boolean {
   if (Buffer.compare(one.bytes, other.bytes) === 0) return true;
   const [a, b] = [sketchOf(name, one, 'values'), sketchOf(name, other, 'values')];
   const apart = Math.sqrt(a.sums.reduce((sum, each, at) => sum + (each - b.sums[at]!) ** 2, 0));
@@ -290,9 +317,9 @@ export function withMeasured(
 
 /** Places, then cases, then outputs go until a passport can carry the answer. */
 function fitted(answer: KnownAnswer): KnownAnswer {
-  const size = ({ cases }: KnownAnswer) => Buffer.byteLength(JSON.stringify(cases));
+  const size = Buffer.byteLength(JSON.stringify(answer));
   const places = answer.cases[0]?.outputs[0]?.sums.length ?? 0;
-  if (size(answer) <= MOST_BYTES) return answer;
+  if (size <= MOST_BYTES) return answer;
   if (places > 4) {
     const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map(coarser) }));
     return fitted({ ...answer, cases });

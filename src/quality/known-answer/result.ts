@@ -38,13 +38,16 @@ export const engineCheckSchema = z.object({
   /** Where the known answer is: in the passport or in the file beside the plan; null where there is none. */
   answer: z.enum(['passport', 'file']).nullable(),
   reference: z.string().nullable(),
-  gpu: z.object({ name: z.string(), uuid: z.string() }),
+  /** What it ran on; null where it did not run. */
+  gpu: z.object({ name: z.string(), uuid: z.string() }).nullable(),
   driver: z.string().nullable(),
-  library: z.string(),
+  library: z.string().nullable(),
   checks: z.array(answerCheckSchema),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
-  /** What was built elsewhere: there its measured errors are from. */
+  /** The file that was written beside the plan; null where none was asked for. */
+  recorded: z.string().nullable(),
+  /** Where the errors were measured that the answer states. */
   builtOn: z.object({ gpu: z.string(), driver: z.string().nullable(), library: z.string() }).nullable(),
   /** Of the checks, without loading the engine. */
   ms: z.number().nonnegative(),

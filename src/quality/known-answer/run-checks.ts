@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { toleranceOf } from '../verify/tolerance.js';
 import type { VerifyPrecision } from '../verify/result.js';
+import { toleranceOf } from '../verify/tolerance.js';
 import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
 import { type JudgedAnswer, judgeAnswer, judgeCase } from './judge.js';
 import { madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
@@ -126,7 +126,11 @@ function compared(
 const SAME: JudgedAnswer = { outcome: 'pass', reason: null, wrong: null, measured: null };
 
 /** Of an output that has no answer: what runs of one engine may be apart is no more than what its precision may be off. */
-function usualLimit({ l2, max, as }: Sketch, precision: VerifyPrecision, tensor: Tensor): AnsweredOutput['limit'] {
+function usualLimit(
+  { l2, max, as }: Sketch,
+  precision: VerifyPrecision,
+  tensor: Tensor,
+): AnsweredOutput['limit'] {
   const { bound, differing } = toleranceOf(precision);
   if (as === 'exact') return { rms: differing, max: 0 };
   const elements = tensor.shape.reduce((all, size) => all * size, 1);
@@ -170,4 +174,3 @@ async function timed(
 
 /** Of one check: a model may have hundreds of outputs. */
 const MOST_REASONS = 4;
-

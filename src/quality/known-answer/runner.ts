@@ -1,11 +1,11 @@
-import { elementCount } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type {
   EngineContext,
   EngineSession,
   PreparedCall,
 } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { inTypesOf } from './made-inputs.js';
 
 interface Mode {

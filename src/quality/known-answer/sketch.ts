@@ -1,5 +1,5 @@
-import { sha256 } from '../../base/files/digest.js';
 import type { z } from 'zod';
+import { sha256 } from '../../base/files/digest.js';
 import type { sketchSchema } from '../../engines/identity/known-answer-schema.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
@@ -80,7 +80,11 @@ export const coarser = <S extends Sketch>(sketch: S): S => {
 
 /** How type and origin of an output are compared. */
 export const comparedAs = (tensor: Tensor, isOrdered: boolean): Sketch['as'] =>
-  isOrdered ? 'set' : dtypes[tensor.dtype].kind === 'float' || dtypes[tensor.dtype].kind === 'complex' ? 'values' : 'exact';
+  isOrdered
+    ? 'set'
+    : dtypes[tensor.dtype].kind === 'float' || dtypes[tensor.dtype].kind === 'complex'
+      ? 'values'
+      : 'exact';
 
 /** How far an output is from its answer. */
 export interface SketchError {

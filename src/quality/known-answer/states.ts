@@ -1,5 +1,5 @@
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { pairByName } from '../../engines/run/state-names.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { KnownAnswer } from './answer.js';
 import { type MadeInput, madeInputs } from './made-inputs.js';
 

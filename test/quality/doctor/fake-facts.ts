@@ -110,6 +110,7 @@ export function facts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
       engines: 3,
       bytes: 5 * 2 ** 30,
       freeBytes: 100 * 2 ** 30,
+      unchecked: [],
     },
     remote: null,
     failures: [],

@@ -111,8 +111,11 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   }
 }
 
-/** What the passport states of the GPUs that a plan is for; without one the library itself decides. */
-function checkComputeCapability({ path, passport }: PlanFacts, gpu: Gpu): void {
+/** What the passport states of the GPUs that a plan is for; without one the library itself decides. Throws TF_ENGINE_GPU_MISMATCH. */
+export function checkComputeCapability(
+  { path, passport }: Pick<PlanFacts, 'path' | 'passport'>,
+  gpu: Gpu,
+): void {
   if (passport === null) return;
   const { target, recipe } = passport.identity.document;
   const here = gpu.computeCapability;

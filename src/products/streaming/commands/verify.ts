@@ -3,6 +3,7 @@ import { plural } from '../../../base/text/quantity.js';
 import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
 import { placeOf } from '../../../cli/options/comparison.js';
 import {
+  checkOption,
   cudaGraphOption,
   type EngineOptionValues,
   engineOptions,
@@ -10,6 +11,7 @@ import {
 } from '../../../cli/options/engine.js';
 import { step } from '../../../cli/plan.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
+import { checkBeforeUse } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/read.js';
 import { readContract } from '../contract/file.js';
@@ -29,10 +31,14 @@ export const command = defineCommand({
     'trtforge stream verify encoder.engine --reference ref/ --mode functional --report parity.html',
     'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
   ],
-  options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption },
+  options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption, check: checkOption },
   schema: async () => (await import('../verify/result.js')).parityResultSchema,
-  run: async ([candidate = ''], options, context) =>
-    runReference(candidate, options, context, await tasksOfProducts(context.products)),
+  run: async ([candidate = ''], options, context) => {
+    const { emit, signal, environment } = context;
+    const loading = { ...engineOptionsOf(options), ...placeOf(options) };
+    await checkBeforeUse(candidate, options.check, { ...loading, emit, signal, environment });
+    return runReference(candidate, options, context, await tasksOfProducts(context.products));
+  },
   plan: async ([candidate = ''], options, { emit, signal, environment, products }) => {
     const { request } = requested(candidate, options);
     const context = { emit, signal, environment, taskKinds: await tasksOfProducts(products) };

@@ -1,4 +1,10 @@
-import { canFeed, isLength, isStateLike, type NamedPair, sameStem } from '../../../engines/run/state-names.js';
+import {
+  canFeed,
+  isLength,
+  isStateLike,
+  type NamedPair,
+  sameStem,
+} from '../../../engines/run/state-names.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { Contract, ContractBinding } from './contract.js';
 

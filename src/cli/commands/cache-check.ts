@@ -1,0 +1,48 @@
+import { formatMs, plural } from '../../base/text/quantity.js';
+import { openLocalStore } from '../../engines/store/open-stores.js';
+import { type ExitCode, outcomeExitCodes } from '../../errors.js';
+import { type CacheCheck, checkStore } from '../../quality/known-answer/check-store.js';
+import { defineCommand } from '../command.js';
+import { option } from '../option.js';
+import { cacheDir } from '../options/store.js';
+import { numberNamed } from '../values.js';
+import { enginesArgument } from './cache-store.js';
+
+export const command = defineCommand({
+  arguments: [enginesArgument],
+  examples: ['trtforge cache check', "trtforge cache check 'resnet*fp16' --device 1"],
+  options: {
+    cacheDir,
+    device: option({
+      flags: '--device <number>',
+      describe: 'which visible GPU runs the engines (default: 0)',
+      parse: numberNamed('device'),
+    }),
+  },
+  schema: async () => (await import('../../quality/known-answer/check-store.js')).cacheCheckSchema,
+  run: async (
+    names,
+    options,
+    { environment, emit, signal },
+  ): Promise<CacheCheck & { exitCode: ExitCode }> => {
+    const store = openLocalStore(options.cacheDir, environment);
+    const { device } = options;
+    const result = await checkStore(store, { names, device, environment, emit, signal });
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+  },
+  render: (result: CacheCheck, { line, colors }) => {
+    const { dim, green, red, yellow } = colors;
+    const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
+    for (const { name, outcome, isKnown, reason, ms } of result.engines) {
+      const how = isKnown ? 'known from an earlier check' : formatMs(ms);
+      line(
+        `${outcome === null ? dim('skipped') : colored[outcome]}  ${name}  ${dim(outcome === null ? '' : how)}`,
+      );
+      if (reason !== null) line(`  ${reason}`);
+    }
+    const ran = result.engines.filter(({ outcome }) => outcome !== null).length;
+    line(
+      `${ran} of ${plural(result.engines.length, 'engine')} with a known answer checked, in ${result.store}`,
+    );
+  },
+});

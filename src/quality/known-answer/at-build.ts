@@ -1,0 +1,98 @@
+import { formatMs } from '../../base/text/quantity.js';
+import type { AnswerMaker, BuildContext, BuildOptions } from '../../engines/builder/build.js';
+import { whyNotRun } from '../../engines/identity/machine.js';
+import { buildOrLoad as buildWithout } from '../../engines/store/build-or-load.js';
+import type { ObtainedEngine } from '../../engines/store/obtain-engine.js';
+import { TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { onDevice, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
+import type { VerifyPrecision } from '../verify/result.js';
+import type { KnownAnswer } from './answer.js';
+import { type CheckOptions, checkEngine } from './check-engine.js';
+import { recordAnswer, withMeasured } from './record.js';
+import type { EngineCheck } from './result.js';
+import { runAnswer } from './run-answer.js';
+
+/** Of the build's time, which the reference may take where nobody asked for it. */
+const SHARE = 0.2;
+
+/** `buildOrLoad` of `engines/store`, with a known answer in the passport of what is built. */
+export const buildOrLoad = (
+  request: BuildOptions,
+  context: Partial<BuildContext> = {},
+): Promise<ObtainedEngine> =>
+  buildWithout(request, { answer: answerMaker(request.knownAnswer === true), ...context });
+
+/**
+ * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A reference that does not run is no reason for a build to fail: what it
+ * could not do is said as an event, a warning where the answer was asked for.
+ */
+export const answerMaker =
+  (isWhole: boolean): AnswerMaker =>
+  async (build, { modelPath, planPath }, { built, identity, model }, { emit, signal, environment }) =>
+    inPhase('known answer', emit, async () => {
+      const limitMs = SHARE * built.ms;
+      const limit = isWhole ? undefined : AbortSignal.timeout(Math.ceil(limitMs));
+      const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
+      const say = (severity: 'warning' | 'info', message: string) =>
+        emit({ type: 'log', source: 'trtforge', severity, message });
+      const { recipe, target } = identity.document;
+      const precision = precisionOf(recipe, model.precisions);
+      try {
+        const request = { reference: build.modelPath, precision, profiles: recipe.profiles };
+        const answer = await recordAnswer(request, { signal, limit });
+        if (answer.cases.length === 0) return undefined;
+        const gpus = onDevice(visibleGpus(), build.device ?? 0);
+        if (whyNotRun(gpus, target.computeCapabilities) === null) {
+          const { device, toolchain, pluginPaths: plugins } = build;
+          const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal: stop };
+          const { answer: own, result } = await measured(answer, planPath, loading);
+          if (result?.outcome === 'fail')
+            say('warning', `The engine does not give its known answer: ${result.reasons[0]}`);
+          return own;
+        }
+        const isCoded = quantizedFormatNamed(precision) !== undefined;
+        return isCoded && modelPath !== build.modelPath ? await simulated(answer, modelPath, stop) : answer;
+      } catch (error) {
+        if (!(error instanceof TrtforgeError) || signal?.aborted === true) throw error;
+        const why =
+          error.code === 'TF_CANCELLED'
+            ? `the reference takes longer than ${formatMs(limitMs)}, a fifth of the build; --known-answer waits for it`
+            : error.message;
+        say(isWhole ? 'warning' : 'info', `The engine has no known answer: ${why}`);
+        return undefined;
+      }
+    });
+
+/** What an engine computes in by its recipe: what it was converted to, or what is in its model; products of FP32 are TF32 unless the recipe says otherwise. */
+export function precisionOf(
+  { precision, flags }: { readonly precision: string; readonly flags: readonly string[] },
+  ofModel: readonly VerifyPrecision[] = [],
+): VerifyPrecision {
+  const lowest = formatNamed(precision)?.id ?? ofModel[0] ?? 'fp32';
+  return lowest === 'fp32' && !flags.includes('no-tf32') ? 'tf32' : lowest;
+}
+
+/** The answer with what the engine gives here, and what was found; a time limit that comes before leaves it as it was. */
+export async function measured(
+  answer: KnownAnswer,
+  planPath: string,
+  options: CheckOptions,
+): Promise<{ readonly answer: KnownAnswer; readonly result: EngineCheck | null }> {
+  try {
+    const { result, found } = await checkEngine(planPath, { ...options, answer });
+    const { gpu, driver, library } = result;
+    const builtOn = { gpu: gpu!.name, driver, library: library! };
+    return { answer: withMeasured(answer, builtOn, found), result };
+  } catch (error) {
+    if (error instanceof TrtforgeError) return { answer, result: null };
+    throw error;
+  }
+}
+
+/** The answer with what codes are off on the CPU, for an engine that does not run here. */
+async function simulated(answer: KnownAnswer, model: string, signal: AbortSignal): Promise<KnownAnswer> {
+  const { found } = await runAnswer(model, answer, { signal });
+  return withMeasured(answer, null, found);
+}

@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs';
+import { passportPath, readPassport } from '../../engines/identity/passport.js';
+import { isEngineFile, planDigest, readPlanHeader } from '../../engines/plan/header.js';
+import type { EngineSession, EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
+import {
+  checkComputeCapability,
+  type EngineAddon,
+  loadEngine,
+} from '../../engines/runtime/tensorrt/load-engine.js';
+import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
+import { TrtforgeError } from '../../errors.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
+import type { GpuList } from '../../tensorrt/addon/addon.js';
+import { visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import { type CheckOptions, checkEngine } from './check-engine.js';
+import { checkLoaded } from './check-loaded.js';
+import type { CheckMode } from './check-mode.js';
+import { type CheckedPlace, loadedPlace, recallCheck, rememberCheck } from './checked.js';
+import type { EngineCheck } from './result.js';
+
+export interface CheckedSessionOptions extends EngineSessionOptions {
+  /** Default `off`. */
+  readonly check?: CheckMode;
+}
+
+/**
+ * Loads an engine onto a GPU, in this process, as `openEngineSession` of `engines/runtime` does, and lets it prove itself first where `check` asks for it. What was
+ * found is remembered by plan, GPU, driver and library, so that it costs once. Throws TF_ENGINE_WRONG_ANSWER with `refuse`.
+ */
+export async function openCheckedSession(
+  planPath: string,
+  options: CheckedSessionOptions & { readonly addon?: EngineAddon } = {},
+): Promise<EngineSession> {
+  const { check = 'off', environment = process.env, emit = ignoreEvents, signal } = options;
+  const engine = await loadEngine(planPath, options);
+  try {
+    if (check !== 'off') {
+      await known(
+        loadedPlace(engine),
+        check,
+        { environment, emit },
+        async () => (await checkLoaded(engine, { signal })).result,
+      );
+    }
+    return sessionOf(engine, options);
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+}
+
+/** The same before a file is used in a process of its own; a model has nothing to prove. Throws TF_ENGINE_WRONG_ANSWER, and what checking throws. */
+export async function checkBeforeUse(file: string, check: CheckMode, options: CheckOptions): Promise<void> {
+  if (check === 'off' || !isEngineFile(file)) return;
+  const { environment = process.env, emit = ignoreEvents } = options;
+  const place = await placeFinder(options)(file);
+  const work = async () => (await checkEngine(file, options)).result;
+  if (place === undefined) report(await work(), check, emit);
+  else await known(place, check, { environment, emit }, work);
+}
+
+/** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
+export function placeFinder(
+  { environment = process.env, device = 0, toolchain, allowHostCode = false }: CheckOptions,
+  { gpus, driverVersion: driver }: Pick<GpuList, 'gpus' | 'driverVersion'> = visibleGpus(),
+): (planPath: string) => Promise<CheckedPlace | undefined> {
+  const gpu = gpus.find(({ index }) => index === device);
+  /** Looking for TensorRT takes longer than reading a passport. */
+  const libraries = new Map<string, Promise<Toolchain>>();
+  return async (planPath) => {
+    if (gpu === undefined) return undefined;
+    try {
+      const header = readPlanHeader(planPath);
+      const passport = existsSync(passportPath(planPath)) ? readPassport(planPath) : null;
+      checkComputeCapability({ path: planPath, passport }, gpu);
+      const flags = passport?.identity.document.recipe.flags;
+      const key = JSON.stringify([header.product, header.version, flags?.includes('version-compatible')]);
+      const plan = { path: planPath, header, passport };
+      const found = libraries.get(key) ?? toolchainForPlan(plan, { toolchain, allowHostCode, environment });
+      libraries.set(key, found);
+      const { product, version } = await found;
+      const planSha256 = passport?.plan.sha256 ?? planDigest(header);
+      return { planSha256, gpu, driver, library: `${product} ${version}` };
+    } catch (error) {
+      if (!(error instanceof TrtforgeError)) throw error;
+      return undefined;
+    }
+  };
+}
+
+interface Around {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly emit: EventListener;
+}
+
+async function known(
+  place: CheckedPlace,
+  mode: CheckMode,
+  { environment, emit }: Around,
+  check: () => Promise<EngineCheck>,
+): Promise<void> {
+  let result = recallCheck(place, environment);
+  if (result === undefined) {
+    result = await check();
+    rememberCheck(result, environment);
+  }
+  report(result, mode, emit);
+}
+
+function report(result: EngineCheck, mode: CheckMode, emit: EventListener): void {
+  const { outcome, engine, reasons, next, gpu, library, checks } = result;
+  if (outcome === 'pass') return;
+  const [reason = ''] = reasons;
+  const message = `${engine} does not give its known answer on ${gpu?.name} with ${library}: ${reason}`;
+  if (outcome === 'fail' && mode === 'refuse') {
+    const wrong = checks.find((check) => check.outcome === 'fail')?.wrong ?? null;
+    throw new TrtforgeError('TF_ENGINE_WRONG_ANSWER', message, {
+      remedy: `Build it again for this machine, or look for the cause: ${next}`,
+      details: { ...wrong, bisect: next, gpu: gpu?.name, library },
+    });
+  }
+  const text =
+    outcome === 'fail' ? `${message} To find the cause: ${next}` : `${engine} was not proven: ${reason}`;
+  emit({ type: 'log', source: 'trtforge', severity: 'warning', message: text });
+}

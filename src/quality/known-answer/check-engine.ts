@@ -1,0 +1,54 @@
+import { runSupervised } from '../../base/process/supervise.js';
+import {
+  type EngineLoadOptions,
+  engineLoadOptionsOf,
+} from '../../engines/runtime/tensorrt/engine-options.js';
+import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
+import type { KnownAnswer } from './answer.js';
+import type { CheckedEngine } from './check-loaded.js';
+import { rememberCheck } from './checked.js';
+
+export interface CheckOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
+  /** Ordinal among the visible GPUs; default 0. */
+  readonly device?: number;
+  /** Instead of what the passport or the file beside the plan has. */
+  readonly answer?: KnownAnswer;
+  /** How often the same inputs run; default 3. */
+  readonly repeat?: number;
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
+}
+
+/** What `check-child` is sent. */
+export interface CheckRequest extends Omit<CheckOptions, 'emit' | 'signal'> {
+  readonly planPath: string;
+}
+
+const childModule = new URL('../../../dist/quality/known-answer/check-child.js', import.meta.url);
+
+/**
+ * Checks an engine in a child process, since a library may end the process that loads a file it does not like, and remembers what was found for this GPU, driver
+ * and library. Throws what loading an engine throws (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_PASSPORT_INVALID, TF_CANCELLED, TF_CHILD_DIED.
+ */
+export async function checkEngine(planPath: string, options: CheckOptions = {}): Promise<CheckedEngine> {
+  const { emit = ignoreEvents, signal, environment = process.env, answer, repeat, device = 0 } = options;
+  const { cudaGraph: _, ...loading } = engineLoadOptionsOf(options);
+  const request: CheckRequest = {
+    planPath,
+    ...loading,
+    device,
+    answer,
+    repeat,
+    environment: { ...environment },
+  };
+  const checked = (await runSupervised(childModule, request, {
+    emit,
+    signal,
+    env: await environmentFor(planPath, options, environment),
+    doing: `checking ${planPath}`,
+  })) as CheckedEngine;
+  if (answer === undefined) rememberCheck(checked.result, environment);
+  return checked;
+}
