@@ -2,6 +2,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import type { Profile } from '../../engines/identity/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
+import type { BackEnd } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -40,6 +41,8 @@ export interface AnswerContext {
   readonly signal?: AbortSignal;
   /** Aborted when no more time is left: what is recorded by then counts, and with nothing that is TF_CANCELLED. */
   readonly limit?: AbortSignal;
+  /** Default: every back end there is. */
+  readonly backEnds?: readonly BackEnd[];
 }
 
 /** In a passport, as JSON. */
@@ -65,7 +68,7 @@ export async function recordAnswer(
   const { emit, limit } = context;
   const signals = [context.signal, limit].flatMap((each) => each ?? []);
   const signal = signals.length === 0 ? undefined : AbortSignal.any(signals);
-  await using session = await openSession(reference, { threads }, { emit, signal });
+  await using session = await openSession(reference, { threads }, { emit, signal }, context.backEnds);
   const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
   const recorder = new Recorder(request, session, run, limit);
   const model = openModel(reference);

@@ -1,6 +1,6 @@
-import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { KnownAnswer } from './answer.js';
+import type { AnswerContext } from './record.js';
 import { type Checked, runChecks } from './run-checks.js';
 import { sessionRunner } from './runner.js';
 
@@ -8,9 +8,8 @@ import { sessionRunner } from './runner.js';
 export async function runAnswer(
   file: string,
   answer: KnownAnswer,
-  { signal, ...context }: OpenContext = {},
-  options: OpenOptions = {},
+  { emit, signal, backEnds }: Omit<AnswerContext, 'limit'> = {},
 ): Promise<Checked> {
-  await using session = await openSession(file, options, { ...context, signal });
+  await using session = await openSession(file, {}, { emit, signal }, backEnds);
   return runChecks(sessionRunner(session, signal), answer);
 }

@@ -2,12 +2,14 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
+import type { BackEnd } from '../../../src/engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { openModel, visitNodes, visitTensors, writeModel } from '../../../src/formats/onnx/index.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { severityOf } from '../../../src/quality/verify/checks.js';
+import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import type { VerifyOutcome, VerifyPrecision, VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import type { Fault } from '../../models/faults.js';
@@ -43,6 +45,8 @@ export interface SuiteOptions {
   readonly seeds?: readonly number[];
   /** Which faults and twins; default all. */
   readonly chooses?: (name: string) => boolean;
+  /** Default: `verifyModel`. */
+  readonly judge?: (request: VerifyRequest, backEnd: BackEnd, trial: Pick<Trial, 'name'>) => Promise<Judged>;
 }
 
 /** A candidate, written when it is its turn, and the tolerances it is judged at. */
@@ -53,7 +57,7 @@ interface Candidate extends Pick<Trial, 'what' | 'name'> {
 
 /** Judges every fault and every healthy twin of a kind with `verifyModel`, by every seed. */
 export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise<Trial[]> {
-  const { networkSeed = 0, seeds = [0], chooses = () => true } = options;
+  const { networkSeed = 0, seeds = [0], chooses = () => true, judge = byVerify } = options;
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-mutations-'));
   try {
     const calibration = writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED);
@@ -101,7 +105,7 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
         for (const seed of seeds.slice(0, seedsAt(name))) {
           const data = isQuantized(name) ? { files: [heldOut] } : undefined;
           const request = { reference, candidate, precision, seed, data };
-          const judged = await verifyModel(request, { backEnds: [backEnd] }).then(ofResult, unjudged);
+          const judged = await judge(request, backEnd, trial).catch(unjudged);
           trials.push({ kind: kind.name, ...trial, at: name, seed, ...judged });
         }
       backEnd.forget(candidate);
@@ -120,7 +124,10 @@ const visibleAt = (precision: VerifyPrecision | undefined): number =>
 /** An error of 20 dB below the output, the least that Polygraphy's check of the SNR accepts: a conversion that is off by more is no healthy twin, and no fault that all must see. */
 const HEALTHY = 0.1;
 
-type Judged = Pick<Trial, 'outcome' | 'reasons' | 'used'>;
+export type Judged = Pick<Trial, 'outcome' | 'reasons' | 'used'>;
+
+const byVerify = async (request: VerifyRequest, backEnd: BackEnd): Promise<Judged> =>
+  ofResult(await verifyModel(request, { backEnds: [backEnd] }));
 
 const ofResult = ({ outcome, reasons, outputs }: VerifyResult): Judged => ({
   outcome,

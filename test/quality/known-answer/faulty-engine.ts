@@ -1,0 +1,121 @@
+import type { EngineAddon } from '../../../src/engines/runtime/tensorrt/load-engine.js';
+import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { writeModel } from '../../../src/formats/onnx/write.js';
+import { randomStream } from '../../../src/formats/tensor/random.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import type { NativeCall, NativeEngine } from '../../../src/tensorrt/addon/native-engine.js';
+import { FakeAddon, type FakeSpec, range, tensor } from '../../fakes/addon.js';
+
+const [INPUTS, OUTPUTS] = [12, 40];
+
+const weightsOf = (seed: number) => {
+  const stream = randomStream(seed, 'weights');
+  return Float32Array.from({ length: INPUTS * OUTPUTS }, () => stream.normal());
+};
+
+/** y = tanh(x W), x [batch, 12]. */
+export async function writeLayer(path: string, seed = 1): Promise<string> {
+  const graph = new GraphBuilder('layer');
+  const x = graph.input('x', 'float32', ['batch', INPUTS]);
+  const w = graph.initializer('w', tensorFrom('float32', [INPUTS, OUTPUTS], weightsOf(seed)));
+  const y = graph.output('y', 'float32', ['batch', OUTPUTS]);
+  const product = graph.value('product', 'float32', ['batch', OUTPUTS]);
+  graph.node('MatMul', { inputs: [x, w], outputs: [product] });
+  graph.node('Tanh', { inputs: [product], outputs: [y] });
+  await writeModel(buildModel(graph), path);
+  return path;
+}
+
+/** One way in which an engine is wrong where it is loaded. */
+export const faults = [
+  'swapped row',
+  'stale graph',
+  'wrong profile',
+  'race between contexts',
+  'near-zero output',
+  'other weights',
+  'not a number',
+  'rows that differ',
+] as const;
+export type EngineFault = (typeof faults)[number];
+
+const PROFILE = { x: { min: [1, INPUTS], opt: [4, INPUTS], max: [16, INPUTS], values: false } };
+export const profiles = [PROFILE];
+
+const floats = (bytes: Uint8Array) => new Float32Array(bytes.buffer, bytes.byteOffset, bytes.byteLength / 4);
+
+/** The layer as an engine whose numbers are off as those of FP16 are, and by a fault. */
+export function layerEngine(fault: EngineFault | null): EngineAddon & { readonly fake: FakeAddon } {
+  const weights = weightsOf(fault === 'other weights' ? 2 : 1);
+  const spec: FakeSpec = {
+    tensors: [
+      tensor('x', 'input', [-1, INPUTS], { profiles: [range([1, INPUTS], [4, INPUTS], [16, INPUTS])] }),
+      tensor('y', 'output', [-1, OUTPUTS]),
+    ],
+    outputShape: (_, shapes) => [shapes.get('x')?.shape[0] ?? 0, OUTPUTS],
+    kernel: ({ x, y }) => {
+      const [values, outputs] = [floats(x!), floats(y!)];
+      const rows = values.length / INPUTS;
+      for (let row = 0; row < rows; row++) {
+        const from = fault === 'swapped row' && rows > 1 && row < 2 ? 1 - row : row;
+        for (let column = 0; column < OUTPUTS; column++) {
+          let sum = 0;
+          for (let at = 0; at < INPUTS; at++)
+            sum += values[from * INPUTS + at]! * weights[at * OUTPUTS + column]!;
+          outputs[row * OUTPUTS + column] = Math.tanh(sum) * (1 + 5e-4 * Math.sin(37 * column + row));
+        }
+      }
+      if (fault === 'near-zero output') for (let at = 0; at < outputs.length; at++) outputs[at]! *= 1e-4;
+      if (fault === 'wrong profile' && rows === 16) outputs.fill(0.25, OUTPUTS * 8);
+      if (fault === 'not a number') outputs[7] = Number.NaN;
+      if (fault === 'rows that differ' && rows > 1 && isSameRow(values)) outputs.fill(0.5, OUTPUTS);
+      if (fault === 'race between contexts' && fake.running > 1) outputs.fill(0, OUTPUTS / 2);
+    },
+  };
+  const fake = new FakeAddon(spec);
+  fake.runMs = fault === 'race between contexts' ? 2 : 0;
+  const openEngine: EngineAddon['openEngine'] = (request) => {
+    const job = fake.openEngine(request);
+    return {
+      ...job,
+      done: job.done.then((engine) => (fault === 'stale graph' ? withStaleGraphs(engine) : engine)),
+    };
+  };
+  return { gpus: fake.gpus, gpuState: fake.gpuState, measure: fake.measure, openEngine, fake };
+}
+
+const isSameRow = (values: Float32Array) =>
+  values.subarray(0, INPUTS).every((value, at) => value === values[INPUTS + at]);
+
+/** Graphs that give what their first run gave, whatever comes in. */
+function withStaleGraphs(engine: NativeEngine): NativeEngine {
+  const stale = (call: NativeCall): NativeCall => {
+    let first: ArrayBuffer | undefined;
+    return {
+      ...call,
+      run: (inputs, into) => {
+        const job = call.run(inputs, into);
+        const done = job.done.then(() => {
+          const output = call.buffer('y');
+          first ??= output.slice(0);
+          new Uint8Array(output).set(new Uint8Array(first));
+        });
+        return { ...job, done };
+      },
+    };
+  };
+  return {
+    ...engine,
+    createContext: (request) => {
+      const job = engine.createContext(request);
+      const done = job.done.then((context) => ({
+        ...context,
+        prepare: (wanted: Parameters<typeof context.prepare>[0]) => {
+          const made = context.prepare(wanted);
+          return { ...made, done: made.done.then((call) => (wanted.graph ? stale(call) : call)) };
+        },
+      }));
+      return { ...job, done };
+    },
+  };
+}

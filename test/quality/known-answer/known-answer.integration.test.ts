@@ -1,0 +1,198 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadEngine } from '../../../src/engines/runtime/tensorrt/load-engine.js';
+import type { WorkEvent } from '../../../src/events.js';
+import { type KnownAnswer, readAnswer, writeAnswer } from '../../../src/quality/known-answer/answer.js';
+import { openCheckedSession } from '../../../src/quality/known-answer/at-load.js';
+import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
+import { recordAnswer } from '../../../src/quality/known-answer/record.js';
+import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
+import { type EngineFault, faults, layerEngine, profiles, writeLayer } from './faulty-engine.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-known-answer-'));
+const planPath = writeSample(folder);
+const environment = { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') };
+let answer: KnownAnswer;
+
+beforeAll(async () => {
+  const reference = await writeLayer(join(folder, 'layer.onnx'));
+  answer = await recordAnswer({ reference, precision: 'fp16', profiles });
+  writePassport(answer);
+}, 120_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function writePassport(knownAnswer: KnownAnswer | undefined) {
+  const passport = { ...samplePassport(samplePlan()), knownAnswer };
+  writeFileSync(`${planPath}.passport.json`, JSON.stringify(passport));
+}
+
+async function checked(fault: EngineFault | null) {
+  const engine = await loadEngine(planPath, { addon: layerEngine(fault), toolchain: sampleToolchain });
+  try {
+    return (await checkLoaded(engine)).result;
+  } finally {
+    await engine.close();
+  }
+}
+
+describe('a recorded answer', () => {
+  it('has every end of the profile, its batch, and fits into a passport', () => {
+    expect(answer.cases.map(({ name }) => name)).toEqual([
+      'profile 0, opt',
+      'profile 0, min',
+      'profile 0, max',
+    ]);
+    expect(answer.cases[answer.rows!]?.inputs[0]?.shape[0]).toBe(4);
+    expect(answer.cases[0]?.outputs[0]).toMatchObject({ name: 'y', shape: [4, 40], as: 'values', nan: 0 });
+    expect(answer.cases[0]?.outputs[0]?.values).toHaveLength(64);
+    expect(JSON.stringify(answer).length).toBeLessThan(20_000);
+    expect(answer.left).toEqual([]);
+  });
+
+  it('is the same whenever it is recorded', async () => {
+    const again = await recordAnswer({ reference: join(folder, 'layer.onnx'), precision: 'fp16', profiles });
+    expect(again).toEqual(answer);
+  });
+
+  it('lies beside a plan without passport, and is of no other plan', () => {
+    writeAnswer(planPath, 'a'.repeat(64), answer);
+    expect(readAnswer(planPath, null, () => 'a'.repeat(64))).toEqual(answer);
+    expect(() => readAnswer(planPath, null, () => 'b'.repeat(64))).toThrow(
+      expect.objectContaining({ code: 'TF_PASSPORT_INVALID' }),
+    );
+    const path = `${planPath}.known-answer.json`;
+    const text = readFileSync(path, 'utf8');
+    for (let length = 0; length < text.length; length += 997) {
+      writeFileSync(path, text.slice(0, length));
+      expect(() => readAnswer(planPath, null, () => 'a'.repeat(64))).toThrow(
+        expect.objectContaining({ code: 'TF_PASSPORT_INVALID' }),
+      );
+    }
+    rmSync(path);
+  });
+});
+
+describe('an engine that proves itself', () => {
+  it('passes with every check where it is right, and closes what it opened', async () => {
+    const addon = layerEngine(null);
+    const engine = await loadEngine(planPath, { addon, toolchain: sampleToolchain });
+    const { result } = await checkLoaded(engine);
+    expect(result).toMatchObject({ outcome: 'pass', answer: 'passport', reasons: [], next: null });
+    expect(result.checks.map(({ id, outcome }) => [id, outcome])).toEqual([
+      ...answer.cases.map(() => ['answer', 'pass']),
+      ['repeat', 'pass'],
+      ['rows', 'pass'],
+      ['graph', 'pass'],
+      ['contexts', 'pass'],
+    ]);
+    expect(addon.fake.live).toBe(0);
+    await engine.close();
+  });
+
+  it.each(faults)('fails: %s', async (fault) => {
+    const result = await checked(fault);
+    expect(result.outcome).toBe('fail');
+    expect(result.next).toContain('bisect');
+  });
+
+  it.each<[EngineFault, string]>([
+    ['stale graph', 'graph'],
+    ['race between contexts', 'contexts'],
+    ['rows that differ', 'rows'],
+  ])('finds a %s by the check that is for it alone', async (fault, id) => {
+    const { checks } = await checked(fault);
+    expect(checks.filter(({ outcome }) => outcome === 'fail').map((check) => check.id)).toEqual([id]);
+  });
+
+  it('names what is wrong where', async () => {
+    const { checks } = await checked('wrong profile');
+    const failed = checks.filter(({ outcome }) => outcome === 'fail');
+    expect(failed).toMatchObject([
+      {
+        id: 'answer',
+        case: 'profile 0, max',
+        wrong: { output: 'y', actual: 0.25, expected: expect.any(Number) },
+      },
+    ]);
+  });
+});
+
+describe('a session that is opened with a check', () => {
+  const open = (
+    fault: EngineFault | null,
+    check: 'refuse' | 'warn' | 'off',
+    emit?: (event: WorkEvent) => void,
+  ) => {
+    const addon = layerEngine(fault);
+    const options = { addon, toolchain: sampleToolchain, environment, check, emit };
+    return { addon, opened: openCheckedSession(planPath, options) };
+  };
+  const forget = () => rmSync(join(folder, 'cache'), { recursive: true, force: true });
+
+  it('refuses an engine with a wrong answer, by output, place, values and the line that searches the cause', async () => {
+    forget();
+    await expect(open('other weights', 'refuse').opened).rejects.toMatchObject({
+      code: 'TF_ENGINE_WRONG_ANSWER',
+      details: {
+        output: 'y',
+        place: expect.any(Number),
+        expected: expect.any(Number),
+        actual: expect.any(Number),
+        bisect: expect.stringContaining('bisect'),
+      },
+    });
+  });
+
+  it('costs once for each plan, GPU, driver and library', async () => {
+    forget();
+    const runs = async (prepare: (addon: ReturnType<typeof layerEngine>) => void = () => {}) => {
+      const addon = layerEngine(null);
+      prepare(addon);
+      const session = await openCheckedSession(planPath, {
+        addon,
+        toolchain: sampleToolchain,
+        environment,
+        check: 'refuse',
+      });
+      await session.close();
+      return addon.fake.log.filter((line) => line === 'run').length;
+    };
+    expect(await runs()).toBeGreaterThan(0);
+    expect(await runs()).toBe(0);
+    expect(
+      await runs(({ fake }) => {
+        fake.gpuList = fake.gpuList.map((gpu) => ({ ...gpu, uuid: 'GPU-1' }));
+      }),
+    ).toBeGreaterThan(0);
+  });
+
+  it('warns, also from what is remembered, and opens', async () => {
+    forget();
+    for (let time = 0; time < 2; time++) {
+      const events: WorkEvent[] = [];
+      const session = await open('near-zero output', 'warn', (event) => events.push(event)).opened;
+      await session.close();
+      expect(events).toContainEqual(expect.objectContaining({ type: 'log', severity: 'warning' }));
+    }
+  });
+
+  it('looks at nothing where it is off', async () => {
+    forget();
+    const { addon, opened } = open('other weights', 'off');
+    await (await opened).close();
+    expect(addon.fake.log.filter((line) => line === 'run')).toEqual([]);
+    expect(existsSync(join(folder, 'cache'))).toBe(false);
+  });
+
+  it('does not refuse what has no answer, and says so', async () => {
+    forget();
+    writePassport(undefined);
+    const events: WorkEvent[] = [];
+    const session = await open('other weights', 'refuse', (event) => events.push(event)).opened;
+    await session.close();
+    expect(events).toContainEqual(expect.objectContaining({ type: 'log', severity: 'warning' }));
+    writePassport(answer);
+  });
+});
