@@ -98,6 +98,21 @@ const streamingAcceptance: PolicyFile = {
   ],
 };
 
+/** An engine gives its known answer where it runs. */
+const engineCheck: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { check: { schema: 'trtforge.engine-check/*' } },
+  checks: [
+    {
+      id: 'known-answer',
+      why: 'An engine that is wrong on this GPU, with this driver or library, loads without a word.',
+      result: 'check',
+      field: 'outcome',
+      ...mustPass,
+    },
+  ],
+};
+
 const accuracy = { better: 'higher' as const, same: ['comparabilityKey'] };
 
 /** The success criteria of auto-quantize-model: of `eval detector`, against a baseline of the FP16 engine on the same data. */
@@ -210,4 +225,5 @@ export const presets: Readonly<Record<string, PolicyFile>> = {
   'detector-acceptance': detectorAcceptance,
   'recogniser-acceptance': recogniserAcceptance,
   'comparison-acceptance': comparisonAcceptance,
+  'engine-check': engineCheck,
 };

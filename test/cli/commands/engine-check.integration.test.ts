@@ -1,0 +1,160 @@
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
+import { LocalStore } from '../../../src/engines/store/local.js';
+import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
+import { recordAnswer } from '../../../src/quality/known-answer/record.js';
+import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
+import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { samplePassport } from '../../support/sample-engine.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-check-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+const profiles = [{ x: { min: [1, 4], opt: [8, 4], max: [64, 4], values: false } }];
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+let engines: FakeEngine;
+
+/** y = 2x + 1 as a plan with its known answer, and the same passport over a plan that gives x: a library that is wrong on this GPU. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  engines = await fakeEngine('10');
+  environment = engines.environment({
+    TENSORRT_HOME: engines.install(at('home')),
+    TRTFORGE_TOOLCHAINS: at('none'),
+    XDG_CACHE_HOME: at('cache'),
+    NO_COLOR: '1',
+  });
+  engines.bench.enter(environment);
+  process.chdir(folder);
+  model = await affineModel();
+  const knownAnswer = await recordAnswer({ reference: model, precision: 'tf32', profiles });
+  for (const kind of ['affine', 'copy'] as const) {
+    engines.writePlan(at(`${kind}.engine`), { kind, inner: 4, layers: manyLayers });
+    const passport = { ...samplePassport(readFileSync(at(`${kind}.engine`)), fakeIdentity()), knownAnswer };
+    writeFileSync(passportPath(at(`${kind}.engine`)), JSON.stringify(passport));
+  }
+}, 300_000);
+
+async function trtforge(args: readonly string[]) {
+  const { exitCode, json, out } = await runLine([...args, '--json'], environment);
+  return { exitCode, answer: json(), out };
+}
+
+describe('engine check', () => {
+  it('lets an engine prove itself, and remembers it for this GPU, driver and library', async () => {
+    const { exitCode, answer } = await trtforge(['engine', 'check', 'affine.engine']);
+    expect(answer).toMatchObject({
+      schema: 'trtforge.engine-check/1',
+      outcome: 'pass',
+      answer: 'passport',
+      recorded: null,
+      gpu: { uuid: expect.any(String) },
+    });
+    expect(exitCode).toBe(0);
+  });
+
+  it('fails for another answer, with the line that searches the cause', async () => {
+    const { exitCode, answer } = await trtforge(['engine', 'check', 'copy.engine']);
+    expect(answer).toMatchObject({
+      outcome: 'fail',
+      next: expect.stringContaining('trtforge bisect copy.engine'),
+    });
+    expect(exitCode).toBe(1);
+  });
+
+  it('is judged by the gate, for JUnit too', async () => {
+    const { out } = await trtforge(['engine', 'check', 'copy.engine']);
+    writeFileSync('check.json', out);
+    const { exitCode } = await trtforge([
+      'gate',
+      'check.json',
+      '--policy',
+      'engine-check',
+      '--junit',
+      'check.xml',
+    ]);
+    expect(exitCode).toBe(1);
+    expect(readFileSync('check.xml', 'utf8')).toContain('<failure');
+  });
+
+  it('records the answer of an engine that has none beside it; without one nothing is proven', async () => {
+    copyFileSync('affine.engine', 'bare.plan');
+    const before = await trtforge(['engine', 'check', 'bare.plan']);
+    expect(before).toMatchObject({ exitCode: 4, answer: { outcome: 'inconclusive', answer: null } });
+    const record = ['engine', 'check', 'bare.plan', '--record', '--against', model];
+    expect(await trtforge(record)).toMatchObject({ exitCode: 2, answer: { error: { code: 'TF_USAGE' } } });
+    const { exitCode, answer } = await trtforge([...record, '--precision', 'fp32']);
+    expect(answer).toMatchObject({
+      outcome: 'pass',
+      answer: 'file',
+      recorded: 'bare.plan.known-answer.json',
+    });
+    expect(exitCode).toBe(0);
+    expect(await trtforge(['engine', 'check', 'bare.plan'])).toMatchObject({
+      exitCode: 0,
+      answer: { answer: 'file', builtOn: { gpu: expect.any(String) } },
+    });
+  });
+
+  it.each([
+    [['--record'], 'TF_USAGE'],
+    [['--rebuild'], 'TF_USAGE'],
+  ])('wants a model for %s', async (words, code) => {
+    expect(await trtforge(['engine', 'check', 'affine.engine', ...words])).toMatchObject({
+      exitCode: 2,
+      answer: { error: { code } },
+    });
+  });
+
+  it('takes no model', async () => {
+    expect((await trtforge(['engine', 'check', model])).exitCode).toBe(2);
+  });
+});
+
+describe('run with a check', () => {
+  const run = (engine: string, check: string) =>
+    trtforge(['run', engine, '--inputs', 'random', '--check', check, '-o', 'out.npz']);
+
+  it('refuses an engine that gives another answer, before anything is written', async () => {
+    const { exitCode, answer } = await run('copy.engine', 'refuse');
+    expect(answer).toMatchObject({ error: { code: 'TF_ENGINE_WRONG_ANSWER', details: { output: 'y' } } });
+    expect(exitCode).toBe(1);
+    expect(existsSync('out.npz')).toBe(false);
+  });
+
+  it.each([
+    ['copy.engine', 'warn'],
+    ['copy.engine', 'off'],
+    ['affine.engine', 'refuse'],
+  ])('runs %s with %s', async (engine, check) => {
+    expect((await run(engine, check)).exitCode).toBe(0);
+  });
+});
+
+describe('a store', () => {
+  it('is checked once; doctor names what was not', async () => {
+    const store = new LocalStore(at('cache/trtforge/engines'), at('cache/trtforge/memo'));
+    const passport = readPassport(at('affine.engine'));
+    const pending = store.pending();
+    copyFileSync('affine.engine', pending.planPath);
+    await store.put(pending.planPath, { ...passport, name: 'stored.engine' }, null);
+    pending.remove();
+    rmSync('cache/trtforge/checks', { recursive: true, force: true });
+    const unchecked = async () =>
+      (await runLine(['doctor', '--json'], environment)).json<DoctorResult>().store?.unchecked;
+    expect(await unchecked()).toEqual(['stored.engine']);
+    const first = await trtforge(['cache', 'check']);
+    expect(first).toMatchObject({
+      exitCode: 0,
+      answer: { outcome: 'pass', engines: [{ name: 'stored.engine', outcome: 'pass', isKnown: false }] },
+    });
+    expect((await trtforge(['cache', 'check'])).answer.engines).toMatchObject([{ isKnown: true, ms: 0 }]);
+    expect(await unchecked()).toEqual([]);
+  });
+});
