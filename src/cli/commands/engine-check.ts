@@ -12,7 +12,7 @@ export const command = defineCommand({
   arguments: [{ name: 'ENGINE', describe: 'a TensorRT engine, which its GPU runs' }],
   examples: [
     'trtforge engine check model.engine',
-    'trtforge engine check model.engine --json > check.json && trtforge gate check.json --policy engine-check --junit check.xml',
+    'trtforge engine check model.engine --json > check.json',
     'trtforge engine check other.plan --record --against model.onnx --precision fp16',
     'trtforge engine check model.engine --rebuild --against model.onnx',
   ],

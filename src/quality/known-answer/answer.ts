@@ -30,7 +30,7 @@ const LARGEST_FILE = 1 << 20;
 export function readAnswer(
   planPath: string,
   passport: Pick<Passport, 'knownAnswer'> | null,
-  planSha256: () => string,
+  planSha256: string,
 ): KnownAnswer | undefined {
   if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
   const path = answerPath(planPath);
@@ -38,8 +38,7 @@ export function readAnswer(
   const parsed = answerFileSchema.safeParse(json(readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;
-  if (plan.sha256 !== planSha256())
-    throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
+  if (plan.sha256 !== planSha256) throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
   return knownAnswer;
 }
 

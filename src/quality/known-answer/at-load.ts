@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { passportPath, readPassport } from '../../engines/identity/passport.js';
-import { isEngineFile, planDigest, readPlanHeader } from '../../engines/plan/header.js';
+import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import type { EngineSession, EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import {
@@ -17,7 +17,7 @@ import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';
 import { checkLoaded } from './check-loaded.js';
 import type { CheckMode } from './check-mode.js';
-import { type CheckedPlace, loadedPlace, recallCheck, rememberCheck } from './checked.js';
+import { type CheckedPlace, placed, recallCheck, rememberCheck } from './checked.js';
 import type { EngineCheck } from './result.js';
 
 export interface CheckedSessionOptions extends EngineSessionOptions {
@@ -37,8 +37,9 @@ export async function openCheckedSession(
   const engine = await loadEngine(planPath, options);
   try {
     if (check !== 'off') {
+      const driver = engine.addon.gpus().driverVersion;
       await known(
-        loadedPlace(engine),
+        placed(engine.plan, { ...engine, driver }),
         check,
         { environment, emit },
         async () => (await checkLoaded(engine, { signal })).result,
@@ -80,9 +81,7 @@ export function placeFinder(
       const plan = { path: planPath, header, passport };
       const found = libraries.get(key) ?? toolchainForPlan(plan, { toolchain, allowHostCode, environment });
       libraries.set(key, found);
-      const { product, version } = await found;
-      const planSha256 = passport?.plan.sha256 ?? planDigest(header);
-      return { planSha256, gpu, driver, library: `${product} ${version}` };
+      return placed(plan, { gpu, toolchain: await found, driver });
     } catch (error) {
       if (!(error instanceof TrtforgeError)) throw error;
       return undefined;

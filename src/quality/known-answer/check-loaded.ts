@@ -1,9 +1,9 @@
 import { shellLine } from '../../base/process/shell-quote.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import type { LoadedEngine } from '../../engines/runtime/tensorrt/load-engine.js';
-import { type KnownAnswer, readAnswer } from './answer.js';
+import type { KnownAnswer } from './answer.js';
 import { bareAnswer } from './bare-answer.js';
-import { loadedPlace } from './checked.js';
+import { placed } from './checked.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 import { runChecks } from './run-checks.js';
 import { EngineRunner } from './runner.js';
@@ -28,8 +28,8 @@ export async function checkLoaded(
   { answer: passed, repeat, signal }: LoadedCheckOptions = {},
 ): Promise<CheckedEngine> {
   const { plan } = engine;
-  const place = loadedPlace(engine);
-  const answer = passed ?? readAnswer(plan.path, plan.passport, () => place.planSha256);
+  const { answer: own, ...place } = placed(plan, { ...engine, driver: engine.addon.gpus().driverVersion });
+  const answer = passed ?? own;
   const started = performance.now();
   // Closing a session closes its engine, which is the caller's.
   const session = sessionOf({ ...engine, close: async () => {} }, {});

@@ -8,31 +8,39 @@ import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { planDigest } from '../../engines/plan/header.js';
 import type { LoadedEngine } from '../../engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../errors.js';
+import { type KnownAnswer, readAnswer } from './answer.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';
 
 /** By which a check is found again: another GPU, driver or library may give other numbers. */
 export interface CheckedPlace {
   readonly planSha256: string;
+  /** null without an answer. */
+  readonly answerSha256: string | null;
   readonly gpu: { readonly name: string; readonly uuid: string };
   readonly driver: string | null;
   readonly library: string;
 }
 
-/** Of an engine that is loaded. */
-export const loadedPlace = ({ plan, gpu, addon, toolchain }: LoadedEngine): CheckedPlace => ({
-  planSha256: plan.passport?.plan.sha256 ?? planDigest(plan.header),
-  gpu: { name: gpu.name, uuid: gpu.uuid },
-  driver: addon.gpus().driverVersion,
-  library: `${toolchain.product} ${toolchain.version}`,
-});
+type Runs = Pick<LoadedEngine, 'gpu' | 'toolchain'> & { readonly driver: string | null };
+
+/** The place of a plan with its answer; `passport` null: neither is known without reading them. Throws TF_PASSPORT_INVALID. */
+export function placed(
+  { path, header, passport }: Pick<LoadedEngine['plan'], 'path' | 'header' | 'passport'>,
+  { gpu: { name, uuid }, toolchain: { product, version }, driver }: Runs,
+): CheckedPlace & { readonly answer: KnownAnswer | undefined } {
+  const planSha256 = passport?.plan.sha256 ?? planDigest(header);
+  const answer = readAnswer(path, passport, planSha256);
+  const answerSha256 = answer === undefined ? null : sha256(canonicalJson(answer));
+  return { planSha256, answer, answerSha256, gpu: { name, uuid }, driver, library: `${product} ${version}` };
+}
 
 const checkedSchema = z.object({ result: engineCheckSchema });
 
 const pathOf = (
-  { planSha256, gpu, driver, library }: CheckedPlace,
+  { planSha256, answerSha256, gpu, driver, library }: CheckedPlace,
   environment: NodeJS.ProcessEnv,
 ): string => {
-  const key = sha256(canonicalJson({ planSha256, gpu: gpu.uuid, driver, library }));
+  const key = sha256(canonicalJson({ planSha256, answerSha256, gpu: gpu.uuid, driver, library }));
   return join(cacheFolder(environment), 'checks', `${key.slice(0, 32)}.json`);
 };
 
@@ -44,9 +52,9 @@ export function recallCheck(place: CheckedPlace, environment: NodeJS.ProcessEnv)
 
 /** Keeps what a check decided. A cache folder that cannot be written costs the next load the same check, nothing else. */
 export function rememberCheck(result: EngineCheck, environment: NodeJS.ProcessEnv): void {
-  const { planSha256, gpu, driver, library } = result;
+  const { gpu, library } = result;
   if (result.outcome === 'inconclusive' || gpu === null || library === null) return;
-  const path = pathOf({ planSha256, gpu, driver, library }, environment);
+  const path = pathOf({ ...result, gpu, library }, environment);
   try {
     makeFolder(join(cacheFolder(environment), 'checks'));
     publishFile(path, `${JSON.stringify({ result })}\n`);

@@ -5,6 +5,7 @@ import { makeScratch } from '../../base/files/scratch.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import type { Profile } from '../../engines/identity/profile.js';
+import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -116,6 +117,7 @@ const unchecked = (
   schema: 'trtforge.engine-check/1',
   engine,
   planSha256,
+  answerSha256: null,
   answer: 'file',
   reference: answer.reference,
   gpu: null,
@@ -138,12 +140,14 @@ async function profilesOf(engine: string, options: CheckOptions): Promise<readon
   await using session = await openSession(engine, loading, { emit, signal, environment });
   if (session.kind !== 'engine') return [];
   const { inputs } = session;
-  const open = inputs.filter(({ shape, hostValues }) => hostValues || shape.includes(null));
-  return Array.from({ length: open[0]?.profiles.length ?? 0 }, (_, profile) =>
+  const fixed = ({ shape }: (typeof inputs)[number]) => ({ min: shape, opt: shape, max: shape });
+  const count = Math.max(1, ...inputs.map(({ profiles }) => profiles.length));
+  return Array.from({ length: count }, (_, profile) =>
     Object.fromEntries(
-      open.map(({ name, profiles, hostValues }) => {
-        const { min, opt, max } = profiles[profile]!;
-        return [name, { min: [...min], opt: [...opt], max: [...max], values: hostValues }];
+      inputs.map((input) => {
+        const { min, opt, max } = input.profiles[profile] ?? fixed(input);
+        const range = { min: [...min], opt: [...opt], max: [...max], values: input.hostValues };
+        return [input.name, range as ProfileRange];
       }),
     ),
   );
@@ -184,7 +188,7 @@ async function compareRebuilt(
       join(folder, 'rebuilt.engine'),
     );
     const passport = passportOf(engine);
-    const answer = readAnswer(engine, passport, () => checked.result.planSha256);
+    const answer = readAnswer(engine, passport, checked.result.planSha256);
     const again = await checkEngine(path, { ...options, answer });
     const first = checked.found.length > 0 ? checked : await checkEngine(engine, { ...options, answer });
     const judged = (answer?.cases ?? []).flatMap((each, at) =>

@@ -35,6 +35,7 @@ export const engineCheckSchema = z.object({
   schema: z.literal('trtforge.engine-check/1'),
   engine: z.string(),
   planSha256: z.string(),
+  answerSha256: z.string().nullable(),
   /** Where the known answer is: in the passport or in the file beside the plan; null where there is none. */
   answer: z.enum(['passport', 'file']).nullable(),
   reference: z.string().nullable(),

@@ -71,14 +71,8 @@ describe('engine check', () => {
   it('is judged by the gate, for JUnit too', async () => {
     const { out } = await trtforge(['engine', 'check', 'copy.engine']);
     writeFileSync('check.json', out);
-    const { exitCode } = await trtforge([
-      'gate',
-      'check.json',
-      '--policy',
-      'engine-check',
-      '--junit',
-      'check.xml',
-    ]);
+    writeFileSync('policy.yaml', 'schema: trtforge.gate-policy/1\nextends: engine-check\n');
+    const { exitCode } = await trtforge(['gate', 'policy.yaml', 'check.json', '--junit', 'check.xml']);
     expect(exitCode).toBe(1);
     expect(readFileSync('check.xml', 'utf8')).toContain('<failure');
   });
