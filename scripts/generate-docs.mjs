@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { behaviour, products as names } from '../dist/behaviour/facts.js';
 import { rangeText } from '../dist/behaviour/versions.js';
-import { tools } from '../dist/cli/foreign/flag.js';
-import { foreignFlags } from '../dist/cli/foreign/tables.js';
+import { tools } from '../dist/cli/migrate/flag.js';
+import { foreignFlags } from '../dist/cli/migrate/tables.js';
 import { catalogue } from '../dist/errors.js';
 import { products } from '../dist/registry.js';
 
@@ -234,7 +234,7 @@ async function migratingPage() {
     'Commands of trtforge accept these flags where they have the option of the middle column: `trtforge build --onnx=model.onnx --fp16` is `trtforge build model.onnx --precision fp16`.',
     'A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE` with the remedy.',
     '',
-    'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/foreign` by `npm run docs`.',
+    'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/migrate` by `npm run docs`.',
     '',
     '## What trtforge does differently',
     '',

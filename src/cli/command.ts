@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { ProfileSource } from '../engines/calibration/sample-profile.js';
 import type { Exporter } from '../engines/exports/exporter.js';
+import type { ProfileSource } from '../engines/profiles/sample-profile.js';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
@@ -8,7 +8,7 @@ import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { TaskKind } from '../quality/tasks/task.js';
 import type { ReportKind, RunRootSections } from '../report/kind.js';
 import type { Section } from '../report/section.js';
-import type { ForeignFlag } from './foreign/flag.js';
+import type { ForeignFlag } from './migrate/flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 import { dryRunOption, type Plan } from './plan.js';
 

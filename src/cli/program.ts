@@ -59,13 +59,13 @@ export async function runProgram(
   try {
     const own = isAsToday(verb, args)
       ? args
-      : await (await import('./foreign/own-flags.js')).withOwnFlags(
+      : await (await import('./migrate/own-flags.js')).withOwnFlags(
           args,
           verb?.path ?? name ?? '',
           program.products,
         );
     if (verb === undefined && mayBeForeign(args[0]))
-      await (await import('./foreign/other-verb.js')).rejectOtherVerb(args, program.products);
+      await (await import('./migrate/other-verb.js')).rejectOtherVerb(args, program.products);
     command = await verb?.load();
     const parser = buildParser({ program, verbs, verb, command, everything, argv, own, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });

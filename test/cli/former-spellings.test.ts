@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { withOwnFlags } from '../../src/cli/foreign/own-flags.js';
-import { foreignFlags } from '../../src/cli/foreign/tables.js';
+import { withOwnFlags } from '../../src/cli/migrate/own-flags.js';
+import { foreignFlags } from '../../src/cli/migrate/tables.js';
 import { wrongLines } from '../support/spelled-lines.js';
 import { program, trtforge } from '../support/trtforge.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
-import { moved } from '../../src/cli/foreign/flag.js';
+import { moved } from '../../src/cli/migrate/flag.js';
 import { choice, flag, option, text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program.js';
 import { integer, parseShapes } from '../../src/cli/values.js';

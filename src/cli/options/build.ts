@@ -1,10 +1,10 @@
 import { behaviour } from '../../behaviour/facts.js';
 import { type BuildOptions, builderNames } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
-import { type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { type SizeRange, sizeRange } from '../../engines/identity/sizes.js';
 import { parseTarget } from '../../engines/identity/target.js';
+import { type ProfileRequest, parseProfile } from '../../engines/profiles/profile.js';
+import { type SizeRange, sizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import {

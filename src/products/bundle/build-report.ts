@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { GpuList } from '../../addon/addon.js';
 import { readJson } from '../../base/files/files.js';
 import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/timing-cache.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
-import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
+import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { ExitCode } from '../../errors.js';
 import { environmentPart } from '../../forge/environment.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
 import { worst } from '../../quality/verify/result.js';
-import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';

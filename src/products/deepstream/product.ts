@@ -26,7 +26,7 @@ export const deepstream: Product = {
     },
   ],
   foreignFlags: async () => {
-    const { moved } = await import('../../cli/foreign/flag.js');
+    const { moved } = await import('../../cli/migrate/flag.js');
     return [
       moved('streams --from-logs', 'deepstream repair', ''),
       moved('streams', 'deepstream size'),

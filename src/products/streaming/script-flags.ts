@@ -1,4 +1,4 @@
-import { type ForeignFlag, moved, rowsOf } from '../../cli/foreign/flag.js';
+import { type ForeignFlag, moved, rowsOf } from '../../cli/migrate/flag.js';
 
 const { bare, valued } = rowsOf('streaming script');
 

@@ -1,4 +1,4 @@
-import type { Profile } from '../../engines/identity/profile.js';
+import type { Profile } from '../../engines/profiles/profile.js';
 import type { InputOptions } from '../../engines/run/inputs.js';
 import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { addonPath } from '../../../base/addon.js';
+import { checkDevice } from '../../../addon/chosen-gpu.js';
+import { addonPath } from '../../../addon/load.js';
+import { loadOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -10,8 +12,6 @@ import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
-import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
-import { loadOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
 import type {
   Arithmetic,
   MeasureOptions,

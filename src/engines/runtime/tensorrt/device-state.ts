@@ -1,11 +1,7 @@
+import type { NativeBinding, NativeDeviceMemory, NativeEngine } from '../../../addon/native-engine.js';
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type {
-  NativeBinding,
-  NativeDeviceMemory,
-  NativeEngine,
-} from '../../../tensorrt/addon/native-engine.js';
 import { checkDims, checkTensor, list, same } from '../session-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { EngineBinding, EngineState } from './engine-interface.js';

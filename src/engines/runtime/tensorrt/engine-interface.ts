@@ -1,7 +1,7 @@
+import type { NativeEngineFacts } from '../../../addon/native-engine.js';
 import type { EventListener } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ElementArray } from '../../../formats/tensor/values.js';
-import type { NativeEngineFacts } from '../../../tensorrt/addon/native-engine.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import type { TrustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';

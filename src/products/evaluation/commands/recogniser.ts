@@ -11,8 +11,8 @@ import {
   evaluateRecogniser,
   lookAtRecogniser,
 } from '../speech/evaluate-recogniser.js';
-import { normalizers } from '../speech/normalizers.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
+import { normalizers } from '../wer/normalizers.js';
 import { renderWer } from './wer.js';
 
 /** What decides words besides the models and their data. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { publishFile } from '../../../base/files/publish.js';
 import type { BuildOptions } from '../../../engines/builder/build.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
@@ -8,7 +9,6 @@ import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { bundleFiles, type ComparedModel } from './compared-models.js';
 
 /** A toolchain that also builds is known by its name or folder. */

@@ -1,3 +1,5 @@
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
+import { loadOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import { readPlanHeader } from '../../../engines/plan/header.js';
 import type { BackEnd } from '../../../engines/runtime/back-end.js';
 import {
@@ -9,8 +11,6 @@ import { isOrtProvider, type OrtProvider } from '../../../engines/runtime/onnxru
 import { toolchainForPlan } from '../../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import { TrtforgeError } from '../../../errors.js';
 import { factsOfOnnxRuntime } from '../../../quality/doctor/onnxruntime.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
-import { loadOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { CompareOpenOptions } from './runnable-file.js';
 
 /**

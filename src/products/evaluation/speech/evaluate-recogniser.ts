@@ -19,9 +19,9 @@ import type {
 } from '../../../quality/tasks/recogniser.js';
 import type { Variant } from '../compare/variant.js';
 import { latencyOf } from '../run/evaluate.js';
+import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';
+import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './recogniser-result.js';
-import { readManifest, type Spoken, type Utterance } from './transcripts.js';
-import { scoreUtterances } from './wer.js';
 
 export interface EvaluateRecogniserRequest {
   /** What describes the models: the `model_meta.json` of a bundle. */

@@ -1,9 +1,9 @@
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { benchEngine } from '../../bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../../bench/request.js';
 import type { AdviseContext, EngineTimes } from './request.js';

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { sha256OfFile } from '../../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
@@ -10,7 +11,6 @@ import { createPending, sweepPending } from '../../../engines/store/pending.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../../formats/precision/options.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../../../version.js';
 import { checkRules } from '../../verify/judged.js';
 import { hasTypedInput, precisionBetween } from '../../verify/precision-between.js';

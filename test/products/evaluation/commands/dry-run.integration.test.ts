@@ -2,9 +2,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { visibleGpus } from '../../../../src/addon/chosen-gpu.js';
 import { findOrtLibraries } from '../../../../src/engines/runtime/onnxruntime/find-library.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
-import { visibleGpus } from '../../../../src/tensorrt/addon/chosen-gpu.js';
 import { thisMachine } from '../../../../src/tensorrt/toolchain/find.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { dryRunIn, refusedIn } from '../../../support/dry-run.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { countCharacters, countEdits } from '../../../../src/products/evaluation/speech/word-errors.js';
+import { countCharacters, countEdits } from '../../../../src/products/evaluation/wer/word-errors.js';
 
 const recorded = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../fixtures/evaluation/speech.json'), 'utf8'),

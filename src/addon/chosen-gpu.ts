@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../../errors.js';
+import { TrtforgeError } from '../errors.js';
 import { type Gpu, type GpuList, loadAddon } from './addon.js';
 
 /** GPUs that the driver shows; without the addon none can be used, and that is the reason given. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { type CocoData, cocoData } from '../../../../bench/coco-data.js';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { type CocoRequest, evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
-import type { CocoResult } from '../../../../src/products/evaluation/detection/result.js';
+import { type CocoRequest, evaluateCoco } from '../../../../src/products/evaluation/coco/coco.js';
+import type { CocoResult } from '../../../../src/products/evaluation/coco/result.js';
 import type { Finding } from '../../../../src/products/evaluation/findings.js';
 import { dataOf, fileOf } from './sets.js';
 

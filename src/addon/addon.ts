@@ -1,5 +1,5 @@
-import { addonPath, requireAddon } from '../../base/addon.js';
 import type { CompiledRuntime } from './compiled-runtime.js';
+import { addonPath, requireAddon } from './load.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
 import { endWithProcess, jobOf, type NativeEvent, type NativeJob, rethrown } from './native-job.js';
 import { runtimeOf } from './native-runtime.js';

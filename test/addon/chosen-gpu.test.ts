@@ -1,12 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  assertGpuPresent,
-  checkDevice,
-  chosenGpu,
-  onDevice,
-  whyNoGpu,
-} from '../../../src/tensorrt/addon/chosen-gpu.js';
-import { noDevices, noGpus, twoGpus } from '../../fakes/gpus.js';
+import { assertGpuPresent, checkDevice, chosenGpu, onDevice, whyNoGpu } from '../../src/addon/chosen-gpu.js';
+import { noDevices, noGpus, twoGpus } from '../fakes/gpus.js';
 
 const running = 'Running an engine needs an NVIDIA GPU';
 

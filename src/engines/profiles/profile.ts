@@ -5,8 +5,8 @@ import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
 import { quotedName } from '../../formats/tensor/shape-text.js';
+import type { ProfileRange } from '../identity/recipe.js';
 import type { Binding } from '../runtime/session.js';
-import type { ProfileRange } from './recipe.js';
 import { type ProfileSizes, sizeOfAxis } from './sizes.js';
 
 /** One profile as it was asked for: input name to range, not yet compared with a model. */

@@ -8,8 +8,8 @@ import {
   cocoData,
   randomNumbers,
 } from '../../../../bench/coco-data.js';
-import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
-import type { CategoryScore } from '../../../../src/products/evaluation/detection/result.js';
+import { evaluateCoco } from '../../../../src/products/evaluation/coco/coco.js';
+import type { CategoryScore } from '../../../../src/products/evaluation/coco/result.js';
 
 const work = mkdtempSync(join(tmpdir(), 'trtforge-coco-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));

@@ -1,14 +1,9 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { shellQuote } from '../base/process/shell-quote.js';
 import { TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';
-import { shellQuote } from './process/shell-quote.js';
-
-/**
- * The addon's file, for every room that calls something of it: comparisons in `formats`, and `tensorrt/addon`, which types all that concerns TensorRT.
- * Rooms of one layer do not import each other, so what both need is here.
- */
 
 /** The package with the prebuilt addon for this platform, an optional dependency; null where there is none. */
 const prebuiltPackage = process.platform === 'linux' && process.arch === 'x64' ? '@trtforge/linux-x64' : null;

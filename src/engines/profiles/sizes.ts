@@ -2,7 +2,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
-import type { ProfileRange } from './recipe.js';
+import type { ProfileRange } from '../identity/recipe.js';
 
 /** Minimum, optimum and maximum of one open dimension. */
 export interface SizeRange {

@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../../errors.js';
+import { TrtforgeError } from '../errors.js';
 import type { CompiledRuntime, Handle, PreparedCall } from './compiled-runtime.js';
 import type { NativeCall, NativeHostData, NativeOutput, SmallTensors } from './native-engine.js';
 import { type NativeJob, rethrown, toTrtforgeError } from './native-job.js';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { cocoData } from '../../../../bench/coco-data.js';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
+import { evaluateCoco } from '../../../../src/products/evaluation/coco/coco.js';
 import { mutations } from '../../../support/mutations.js';
 import { runs } from '../../../support/runs.js';
 import { fileOf } from './sets.js';

@@ -4,7 +4,7 @@ import {
   profileText,
   resolveProfiles,
   suggestProfile,
-} from '../../../src/engines/identity/profile.js';
+} from '../../../src/engines/profiles/profile.js';
 import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { refusal } from '../../support/refusal.js';
 

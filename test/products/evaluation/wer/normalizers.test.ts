@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { normalizers } from '../../../../src/products/evaluation/speech/normalizers.js';
-import { wordsOf } from '../../../../src/products/evaluation/speech/number-words.js';
+import { normalizers } from '../../../../src/products/evaluation/wer/normalizers.js';
+import { wordsOf } from '../../../../src/products/evaluation/wer/number-words.js';
 
 const recorded = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../fixtures/evaluation/speech.json'), 'utf8'),

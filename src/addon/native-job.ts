@@ -1,5 +1,5 @@
-import { cancelled } from '../../base/process/cancel.js';
-import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
+import { cancelled } from '../base/process/cancel.js';
+import { catalogue, type ErrorCode, TrtforgeError } from '../errors.js';
 
 export interface NativeJob<T> {
   /** Rejects with a TrtforgeError. */

@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../../errors.js';
+import { TrtforgeError } from '../errors.js';
 import type { CompiledBinding, CompiledRuntime, Handle } from './compiled-runtime.js';
 import { CompiledCall } from './native-call.js';
 import type {

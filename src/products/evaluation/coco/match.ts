@@ -4,7 +4,7 @@ import type { Orders } from './order.js';
 
 /**
  * Matching of detections with annotations as `COCOeval.evaluateImg` of pycocotools 2.0.11 does it, to the last bit; the rules are read from its source
- * (cocoeval.py, maskApi.c) and compared with its results by test/products/evaluation/detection/pycocotools.full.test.ts.
+ * (cocoeval.py, maskApi.c) and compared with its results by test/products/evaluation/coco/pycocotools.full.test.ts.
  */
 
 /** numpy's linspace: `i * step + start`, the last one exact. */

@@ -9,12 +9,12 @@ import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { numbersOf } from '../../formats/tensor/values.js';
+import { type CalibrationSample, ofSample } from '../calibration/sample-source.js';
 import { readModelContent } from '../identity/model-content.js';
-import { isOpen, type ProfileRequest, shapeValues } from '../identity/profile.js';
 import { checkConvertible } from '../run/inputs.js';
 import type { Binding } from '../runtime/session.js';
 import { checkDims, rejectUnknown } from '../runtime/session-inputs.js';
-import { type CalibrationSample, ofSample } from './sample-source.js';
+import { isOpen, type ProfileRequest, shapeValues } from './profile.js';
 
 /** The inputs of a model, for profiles. */
 export interface ProfileInputs {
