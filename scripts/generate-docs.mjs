@@ -117,11 +117,10 @@ const whose = {
   'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
   'detector script': "auto-quantize-model's evaluators of detectors",
-  trtforge: 'earlier releases of trtforge',
 };
 
 const sameAnswer = (a, b) =>
-  ['ours', 'why', 'values', 'verbs', 'moved'].every((key) => String(a[key]) === String(b[key]));
+  ['ours', 'why', 'values', 'verbs'].every((key) => String(a[key]) === String(b[key]));
 
 /** Flags that stand together and have one answer are one row. */
 function migratedRows(rows) {
@@ -135,12 +134,11 @@ function migratedRows(rows) {
 }
 
 function migratedRow(group) {
-  const [{ ours, values, verbs, why, moved }] = group;
+  const [{ ours, values, verbs, why }] = group;
   const written = group
     .map(({ flag, takesValue, only }) => `${flag}${only ? ` ${only}` : takesValue ? ' VALUE' : ''}`)
-    .map((flag) => `\`${moved === undefined ? flag : `${moved.from} ${flag}`.trim()}\``)
+    .map((flag) => `\`${flag}\``)
     .join(', ');
-  if (moved !== undefined) return `| ${written} | \`${moved.to}\` | ${cell(why)} |`;
   const text = ours
     .map((template) =>
       template === '' ? 'the default' : `\`${template.replaceAll('{value}', values ? '…' : 'VALUE')}\``,
@@ -232,7 +230,7 @@ async function migratingPage() {
     '```',
     '',
     'Commands of trtforge accept these flags where they have the option of the middle column: `trtforge build --onnx=model.onnx --fp16` is `trtforge build model.onnx --precision fp16`.',
-    'A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE` with the remedy.',
+    'A flag without an equivalent is `TF_USAGE` with the remedy.',
     '',
     'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/migrate` by `npm run docs`.',
     '',

@@ -109,7 +109,7 @@ export interface Product {
   readonly files?: Readonly<Record<string, () => Promise<z.ZodType>>>;
   /** Schemas of what any command prints in the place of its result, by the name of their JSON Schema. */
   readonly printed?: Readonly<Record<string, () => Promise<z.ZodType>>>;
-  /** Flags of the tools and scripts that it replaces, and lines and flags of its own earlier releases. */
+  /** Flags of the tools and scripts that it replaces. */
   readonly foreignFlags?: () => Promise<readonly ForeignFlag[]>;
   /** Errors and warnings of its own that `explain` and every failing command recognize, beside the core's. */
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;

@@ -1,5 +1,6 @@
 import { removal } from '../../behaviour/facts.js';
-/** Whose flags have rows: other tools, scripts that a product replaces, and trtforge's own releases before this one. */
+
+/** Whose flags have rows: other tools, and scripts that a product replaces. */
 export const tools = [
   'trtexec',
   'polygraphy',
@@ -8,7 +9,6 @@ export const tools = [
   'bundle script',
   'streaming script',
   'detector script',
-  'trtforge',
 ] as const;
 export type Tool = (typeof tools)[number];
 
@@ -32,8 +32,6 @@ export interface ForeignFlag {
   readonly only?: string;
   /** Options of the line count rather than the template's. */
   readonly isDefault?: true;
-  /** Of an earlier release: the verb whose lines with this flag (every line of it, where `flag` is empty) are lines of another verb now. */
-  readonly moved?: { readonly from: string; readonly to: string };
   /** The line with the option is printed, not run: the name has another meaning elsewhere. */
   readonly isExplained?: true;
   /** TensorRT removed it: a conversion of the model replaces it. */
@@ -103,29 +101,6 @@ export function rowsOf(of: Tool) {
           facts,
         ),
       ),
-  };
-}
-
-/**
- * Lines of an earlier release that are lines of another verb now: `inspect --layers`, or all of `streams`. `ours` is the template of the flag, where the
- * new verb has it no more; `also` are other verbs that it is rewritten for.
- */
-export function moved(
-  was: string,
-  to: string,
-  ours?: string,
-  { also = [], only }: { readonly also?: readonly string[]; readonly only?: string } = {},
-): ForeignFlag {
-  const [from, flag = ''] = splitOnce(was);
-  return {
-    flag,
-    of: 'trtforge',
-    takesValue: only !== undefined || ours?.includes('{value}') ? true : undefined,
-    ours: ours === undefined ? [] : [ours],
-    verbs: ours?.startsWith('-') ? undefined : [to, ...also],
-    only,
-    moved: { from, to },
-    why: 'a verb of its own has one result',
   };
 }
 

@@ -20,7 +20,7 @@ interface Answered {
 
 /**
  * The arguments with every flag of another tool under its own name; flags of the verb, and everything behind `--`, stay as they are. Throws TF_USAGE for a
- * flag without an equivalent, and, with the whole new line, for a verb or a flag of an earlier release. What has no row is commander's to reject.
+ * flag without an equivalent. What has no row is commander's to reject.
  */
 export async function withOwnFlags(
   args: readonly string[],
@@ -30,36 +30,16 @@ export async function withOwnFlags(
 ): Promise<readonly string[]> {
   // What follows the name of a tool is the line to translate, without quotes too.
   if (typed === 'migrate') return beforeTool(args);
-  const rows = await foreignFlags(products);
-  const former = rows.find((row) => row.moved?.from === typed && isWritten(row, args));
-  const path = former?.moved?.to ?? typed;
-  const verb = products.flatMap(({ verbs }) => verbs).find((each) => each.path === path);
+  const verb = products.flatMap(({ verbs }) => verbs).find(({ path }) => path === typed);
   if (verb === undefined) return args;
-  const chosen = { path, options: (await verb.load()).options };
-  const rest = args.slice(typed.split(' ').length);
-  const { own, answered } = rewritten(rest, rows, chosen);
-  const line = [...path.split(' '), ...own];
-  const unanswered = answered.find(({ ours }) => ours === undefined);
-  if (former !== undefined && unanswered === undefined)
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `\`${[typed, former.flag, former.only ?? ''].join(' ').trim()}\` is now \`${path}\`.`,
-      {
-        remedy: remedyOf(line),
-        details: { flag: former.flag, of: former.of, ours: line },
-      },
-    );
-  const first = unanswered ?? answered[0];
+  const chosen = { path: typed, options: (await verb.load()).options };
+  const words = typed.split(' ');
+  const { own, answered } = rewritten(args.slice(words.length), await foreignFlags(products), chosen);
+  const line = [...words, ...own];
+  const first = answered.find(({ ours }) => ours === undefined) ?? answered[0];
   if (first !== undefined) throw answer(first, line, chosen);
   return line;
 }
-
-const isWritten = ({ flag, only }: ForeignFlag, args: readonly string[]): boolean =>
-  flag === '' ||
-  args.some((arg, at) => {
-    const { flag: written, inline } = flagOf(arg);
-    return written === flag && (only === undefined || (inline ?? args[at + 1]) === only);
-  });
 
 function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {
   const { options } = chosen;
@@ -67,8 +47,6 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
   const own: string[] = [];
   const defaults: string[] = [];
   const answered: Answered[] = [];
-  let argument: number | undefined;
-  let former: number | undefined;
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]!;
     if (arg === '--') {
@@ -85,7 +63,6 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
     );
     const found = equivalent(candidates, value, inline !== undefined, chosen);
     if (found === undefined) {
-      if (!arg.startsWith('-')) argument ??= own.length;
       own.push(arg);
       if (inline === undefined && isFollowedByValue(options, flag) && i + 1 < args.length)
         own.push(args[++i]!);
@@ -99,14 +76,9 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
     )
       args.splice(i + 1, 0, flag);
     while (found.row.takesValue === 'ranked' && found.row.values?.(args[i + 1] ?? '')) i++;
-    if (found.ours === undefined || found.row.isExplained || found.row.of === 'trtforge')
-      answered.push(found);
-    if (found.row.moved !== undefined && !found.ours?.[0]?.startsWith('-')) former ??= own.length;
+    if (found.ours === undefined || found.row.isExplained) answered.push(found);
     (found.row.isDefault ? defaults : own).push(...(found.ours ?? []));
   }
-  // What was an argument already stays the first one: `--against b a` is `a b`.
-  if (former !== undefined && argument !== undefined && former < argument)
-    own.splice(argument, 0, ...own.splice(former, 1));
   // The last of two counts.
   return { own: [...defaults, ...own], answered };
 }
@@ -146,19 +118,17 @@ function equivalent(
 }
 
 function answer({ row, ours }: Answered, line: readonly string[], { path, options }: Chosen): TrtforgeError {
-  const whose = row.of === 'trtforge' ? 'an earlier release' : row.of;
   const details = { flag: row.flag, of: row.of, ours: ours ?? null };
-  const verb = row.isExplained ? 'is' : 'is now';
   if (ours !== undefined)
     return new TrtforgeError(
       'TF_USAGE',
-      `${row.isExplained ? [row.flag, row.only].join(' ').trim() : `${row.flag} of ${whose}`} ${verb} ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
+      `${[row.flag, row.only].join(' ').trim()} is ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
   return new TrtforgeError(
     'TF_USAGE',
-    `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${whose}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
+    `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${row.of}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
     { remedy: remedyFor(row, configKeyFor(row, options)), details },
   );
 }

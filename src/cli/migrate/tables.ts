@@ -1,5 +1,5 @@
 import type { Product } from '../command.js';
-import { type ForeignFlag, moved, poolSettings, rowsOf } from './flag.js';
+import { type ForeignFlag, rowsOf } from './flag.js';
 import { polygraphyRows } from './polygraphy.js';
 import { trtexecRows } from './trtexec.js';
 
@@ -94,60 +94,12 @@ const exporterRows: readonly ForeignFlag[] = [
   ),
 ];
 
-const earlier = rowsOf('trtforge');
-const setting = (flag: string, key = flag) =>
-  earlier.valued(
-    `--${flag}`,
-    `--builder-config ${key}={value}`,
-    'settings of the builder are --builder-config KEY=VALUE',
-  );
-
-/** Options of trtforge's releases before this one. */
-const formerRows: readonly ForeignFlag[] = [
-  ...earlier.valued('--min-shapes', '--minShapes {value}', 'spelled as trtexec has it'),
-  ...earlier.valued('--opt-shapes', '--optShapes {value}', 'spelled as trtexec has it'),
-  ...earlier.valued('--max-shapes', '--maxShapes {value}', 'spelled as trtexec has it'),
-  ...setting('optimization-level'),
-  ...setting('builder-flag', 'flags'),
-  ...earlier.valued(
-    '--memory-pool',
-    '--builder-config {value}',
-    'settings of the builder are --builder-config KEY=VALUE',
-    {
-      values: poolSettings(''),
-    },
-  ),
-  ...setting('profiling-verbosity'),
-  ...setting('hardware-compatibility'),
-  ...setting('runtime-platform'),
-  ...setting('max-aux-streams'),
-  ...setting('avg-timing'),
-  ...setting('tiling-optimization-level'),
-  ...setting('max-tactics'),
-  ...setting('l2-limit-for-tiling'),
-  ...setting('tactic-source', 'tactic-sources'),
-  ...setting('preview-feature', 'preview-features'),
-  ...earlier.valued('--model-version', null, 'the version is part of the name: --name NAME:VERSION'),
-  ...earlier.valued('--extension', null, 'the ending of -o FILE is the ending in the name'),
-  moved('inspect --against', 'engine diff', '{value}'),
-  moved('inspect --layers-from', 'engine layers', '--from {value}'),
-  moved('inspect --layers', 'engine layers', '', { also: ['engine diff'] }),
-  moved('inspect --strip-header', 'engine strip-header', '-o {value}'),
-  moved('bench --against', 'bench compare', '{value}'),
-  moved('bench --against-mode', 'bench compare', '--mode {value}'),
-  ...earlier.valued('--outdir', '--run-root {value}', 'the folder of a run is its root'),
-  ...earlier.bare('--cuda-graph', '--graph', 'CUDA graphs are measured with --graph', {
-    verbs: ['bench', 'bench compare'],
-  }),
-];
-
 /** Flags that concern every verb. */
 export const coreRows: readonly ForeignFlag[] = [
   ...trtexecRows,
   ...polygraphyRows,
   ...modeloptRows,
   ...exporterRows,
-  ...formerRows,
 ];
 
 /** Every row, of the core and of products. */

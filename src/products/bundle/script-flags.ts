@@ -1,7 +1,6 @@
-import { type ForeignFlag, moved, rowsOf } from '../../cli/migrate/flag.js';
+import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
 
-const script = rowsOf('bundle script');
-const { valued } = rowsOf('trtforge');
+const { valued } = rowsOf('bundle script');
 const ends = ['min', 'opt', 'max'];
 const sizes = ['encoder-t', 'predictor-u', 'joint-t', 'joint-u'].flatMap((size) => {
   const [component, axis = ''] = size.split('-');
@@ -9,26 +8,16 @@ const sizes = ['encoder-t', 'predictor-u', 'joint-t', 'joint-u'].flatMap((size) 
 });
 
 /** Flags of the script that speech exporters ship, `build_trt.py`. What it has in common with trtexec, Polygraphy or trtforge has no row here. */
-const scriptFlags: readonly ForeignFlag[] = [
-  ...script.valued('--meta', '{value}', 'the meta file is an argument', {
+export const scriptFlags: readonly ForeignFlag[] = [
+  ...valued('--meta', '{value}', 'the meta file is an argument', {
     verbs: ['bundle build', 'bundle forge'],
   }),
-  ...script.valued('--workspace-mb', '--workspace {value}M', 'sizes have units'),
-  ...script.valued(
+  ...valued('--workspace-mb', '--workspace {value}M', 'sizes have units'),
+  ...valued(
     '--trtexec',
     null,
     'the environment variable TRTEXEC names the program, and --builder trtexec builds with it',
   ),
-];
-
-/** Bundles were built by `build` and `forge`, and sizes of components were options before profiles came from a file. */
-export const formerFlags: readonly ForeignFlag[] = [
-  ...scriptFlags,
-  moved('build --meta', 'bundle build', '{value}'),
-  moved('forge --meta', 'bundle forge', '{value}'),
-  ...valued('--run-root', '--outdir {value}', 'one folder has engines, logs and the report', {
-    verbs: ['bundle build', 'bundle forge'],
-  }),
   ...valued(sizes.join(' '), null, 'ranges of components stand in a YAML file: --profiles FILE'),
   ...valued(
     ends.map((end) => `--${end}-batch`).join(' '),

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { trtexecFlags } from '../../src/behaviour/trtexec.js';
-import type { Command } from '../../src/cli/command.js';
-import { withOwnFlags } from '../../src/cli/migrate/own-flags.js';
-import { foreignFlags } from '../../src/cli/migrate/tables.js';
-import { TrtforgeError } from '../../src/errors.js';
-import { products } from '../../src/registry.js';
-import { trtforge } from '../support/trtforge.js';
+import { trtexecFlags } from '../../../src/behaviour/trtexec.js';
+import type { Command } from '../../../src/cli/command.js';
+import { withOwnFlags } from '../../../src/cli/migrate/own-flags.js';
+import { foreignFlags } from '../../../src/cli/migrate/tables.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { products } from '../../../src/registry.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const verbs = new Map<string, Command>();
 for (const verb of products.flatMap((product) => product.verbs)) verbs.set(verb.path, await verb.load());
@@ -132,9 +132,8 @@ describe('flags without an equivalent are answered', () => {
     ['bench m.plan --fp16', '--fp16', 'trtexec'],
     ['bench m.plan --exposeDMA', '--exposeDMA', 'trtexec'],
     ['verify m.plan --compare-func simple', '--compare-func', 'polygraphy'],
-    ['build m.onnx --extension plan', '--extension', 'trtforge'],
-    ['bundle build meta.json --encoder-min-t 16', '--encoder-min-t', 'trtforge'],
-    ['bundle build meta.json --joint-max-U=16', '--joint-max-U', 'trtforge'],
+    ['bundle build meta.json --encoder-min-t 16', '--encoder-min-t', 'bundle script'],
+    ['bundle build meta.json --joint-max-U=16', '--joint-max-U', 'bundle script'],
     ['stream record m.onnx --cache-size 256', '--cache-size', 'streaming script'],
     ['stream record --model m.nemo', '--model', 'streaming script'],
     ['eval detector m.onnx --out figures.json', '--out', 'detector script'],
@@ -145,19 +144,6 @@ describe('flags without an equivalent are answered', () => {
     expect(error.code).toBe('TF_USAGE');
     expect(error.details).toEqual({ flag, of, ours: null });
     expect(error.message).toContain(flag);
-  });
-
-  test('an option of an earlier release is answered with the whole new line', async () => {
-    const error = await answerTo('build m.onnx --optimization-level 5 --min-shapes x:1 --fp16 -o m.plan');
-    expect(error.remedy).toBe(
-      'Run: trtforge build m.onnx --builder-config optimization-level=5 --minShapes x:1 --precision fp16 -o m.plan',
-    );
-    expect((await answerTo('engine layers m.plan --layers-from l.json')).remedy).toBe(
-      'Run: trtforge engine layers m.plan --from l.json',
-    );
-    expect((await answerTo('forge m.onnx --outdir runs')).remedy).toBe(
-      'Run: trtforge forge m.onnx --run-root runs',
-    );
   });
 
   test('an option that only the configuration file takes is named by its key', async () => {
@@ -195,7 +181,7 @@ describe('the table', () => {
   });
 
   test('a tool has one row for a flag, and every row has a reason', () => {
-    const keys = rows.map(({ of, flag, only = '', moved }) => `${of} ${moved?.from} ${flag} ${only}`);
+    const keys = rows.map(({ of, flag, only = '' }) => `${of} ${flag} ${only}`);
     expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([]);
     expect(rows.filter(({ why }) => why === '' || why.endsWith('.'))).toEqual([]);
   });
