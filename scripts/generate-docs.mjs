@@ -90,7 +90,7 @@ async function commandLinePage() {
     '| `--config FILE`, `--print-config` | the configuration file; prints the options as resolved |',
     '| `--force` | results replace files of another kind or edited ones, but never an input |',
     '',
-    'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
+    'Commands that build for minutes, download or remove take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
     '',
     'Warnings that are equal but for a name are one line of text with their number; `--json`, `--events` and `--log-file` have each.',
     '',

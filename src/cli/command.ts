@@ -76,7 +76,7 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   /** The schema of the result, for documentation and tests: loaded only where they ask for it. */
   schema(): Promise<z.ZodType>;
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
-  /** What `run` would do: with it the command has --dry-run. For commands that spend minutes, write much or remove something. */
+  /** What `run` would do: with it the command has --dry-run. For commands that build for minutes, download or remove. */
   plan?(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<Plan>;
   render(result: R, output: TextOutput): void;
 }

@@ -30,7 +30,7 @@ interface RunnablePlace {
 }
 
 /** What a back end opens: the file, its converted model, or the engine that is built of it and found again in the store. */
-export type Runnable =
+type Runnable =
   | { readonly is: 'file'; readonly file: string }
   | {
       readonly is: 'converted';
@@ -42,7 +42,7 @@ export type Runnable =
   | { readonly is: 'engine'; readonly build: BuildOptions };
 
 /** Throws TF_GPU_UNAVAILABLE for an engine that could not run here: none is built. */
-export function decideRunnable(
+function decideRunnable(
   { file, kind, precision }: ComparedModel,
   { takes }: BackEnd,
   { root, imgsz, open, store }: RunnablePlace,

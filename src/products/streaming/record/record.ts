@@ -52,7 +52,7 @@ export async function recordReference(
 }
 
 /** A recording before anything is run. */
-export interface DecidedRecording {
+interface DecidedRecording {
   readonly stated: KnownModel;
   readonly contract: Contract;
   /** Frames of the first chunk and of the later ones. */
@@ -61,10 +61,7 @@ export interface DecidedRecording {
 }
 
 /** Reads model and contract; writes nothing. Throws TF_USAGE where the frames of a chunk are not known, and what reading throws. */
-export async function decideRecording(
-  request: RecordRequest,
-  context: ModelContext = {},
-): Promise<DecidedRecording> {
+async function decideRecording(request: RecordRequest, context: ModelContext): Promise<DecidedRecording> {
   const { emit = ignoreEvents } = context;
   const { file, device } = request;
   const stated = await inPhase('identify', emit, () =>

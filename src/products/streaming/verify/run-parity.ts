@@ -87,7 +87,7 @@ export async function runParity(
 }
 
 /** How many chunks are run; null where the reference does not state how many it has. */
-export const chunksToRun = (
+const chunksToRun = (
   { chunks }: Reference['header'],
   { limit = Number.POSITIVE_INFINITY }: Pick<ParityRequest, 'limit'>,
 ): number | null => (chunks === null ? null : Math.min(chunks, limit));

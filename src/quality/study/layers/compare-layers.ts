@@ -94,7 +94,7 @@ interface CommonTensors {
 }
 
 /** A comparison before anything is converted, built or run. */
-export interface DecidedLayers {
+interface DecidedLayers {
   readonly precision: VerifyPrecision;
   /** null where the candidate is a model. */
   readonly engine: DecidedEngineLayers | null;
@@ -103,10 +103,10 @@ export interface DecidedLayers {
 }
 
 /** Throws TF_USAGE, TF_VERIFY_MISMATCH, and what reading models and verifying an engine throw. `folder` is where engines would be built. */
-export async function decideLayers(
+async function decideLayers(
   request: VerifyRequest,
   folder: string,
-  context: VerifyContext = {},
+  context: VerifyContext,
 ): Promise<DecidedLayers> {
   checkRules(request);
   const { reference } = request;

@@ -44,7 +44,7 @@ export const compareQuantized = (
   protectingInputs([request.baseline, request.quantized], () => compare(request, context));
 
 /** A comparison with models and samples read, before anything is run. */
-export interface DecidedQuantized {
+interface DecidedQuantized {
   readonly qt: QuantizedModel;
   readonly layers: readonly Layer[];
   /** The outputs of both that are compared. */
@@ -53,7 +53,7 @@ export interface DecidedQuantized {
 }
 
 /** Throws what `compareQuantized` throws before the first run. */
-export async function decideQuantized(
+async function decideQuantized(
   request: CompareQuantizedRequest,
   context: OpenContext,
 ): Promise<DecidedQuantized> {
