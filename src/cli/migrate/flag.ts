@@ -94,12 +94,7 @@ export function rowsOf(of: Tool) {
     /** Flags for one end of a profile, by their own names. */
     shapeFlags: (nameOf: (end: string) => string, takes: 'valued' | 'listed', facts?: Facts) =>
       ['min', 'opt', 'max'].flatMap((end) =>
-        rows[takes](
-          nameOf(end),
-          `--${end}Shapes {value}`,
-          'accepted; `--profile NAME:MIN/OPT/MAX` has all three',
-          facts,
-        ),
+        rows[takes](nameOf(end), '--profile {value}', 'one profile of all three: NAME:MIN/OPT/MAX', facts),
       ),
   };
 }

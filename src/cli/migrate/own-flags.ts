@@ -3,7 +3,8 @@ import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type ForeignFlag, templateOption, templateWords } from './flag.js';
-import { toolOf } from './line.js';
+import { type ReadFlag, toolOf } from './line.js';
+import { isProfileEnd, profilesOf } from './profiles.js';
 import { foreignFlags } from './tables.js';
 
 /** The verb of a line, and its options. */
@@ -47,6 +48,8 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
   const own: string[] = [];
   const defaults: string[] = [];
   const answered: Answered[] = [];
+  const ranges: ReadFlag[] = [];
+  let rangesAt: number | undefined;
   for (let i = 0; i < args.length; i++) {
     const arg = args[i]!;
     if (arg === '--') {
@@ -77,8 +80,12 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
       args.splice(i + 1, 0, flag);
     while (found.row.takesValue === 'ranked' && found.row.values?.(args[i + 1] ?? '')) i++;
     if (found.ours === undefined || found.row.isExplained) answered.push(found);
-    (found.row.isDefault ? defaults : own).push(...(found.ours ?? []));
+    if (isProfileEnd(flag) && found.ours !== undefined) {
+      rangesAt ??= own.length;
+      ranges.push({ flag, row: found.row, values: found.ours.slice(1) });
+    } else (found.row.isDefault ? defaults : own).push(...(found.ours ?? []));
   }
+  own.splice(rangesAt ?? 0, 0, ...profilesOf(ranges, []).flatMap((profile) => ['--profile', profile]));
   // The last of two counts.
   return { own: [...defaults, ...own], answered };
 }

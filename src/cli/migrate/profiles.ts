@@ -11,7 +11,8 @@ const ends: Readonly<Record<string, 'min' | 'opt' | 'max'>> = {
   '--trt-max-shapes': 'max',
 };
 
-export const isProfileFlag = (flag: string): boolean => flag in ends || flag === '--profile';
+export const isProfileEnd = (flag: string): boolean => flag in ends;
+export const isProfileFlag = (flag: string): boolean => isProfileEnd(flag) || flag === '--profile';
 
 type Range = Partial<Record<'min' | 'opt' | 'max', string>>;
 

@@ -57,6 +57,14 @@ describe('flags of other tools are accepted', () => {
     ],
     ['build m.onnx --builder-opt-level 5', 'build m.onnx --builder-config optimization-level=5'],
     ['build m.onnx --shapes=x:1x3', 'build m.onnx --profile x:1x3'],
+    [
+      'build m.onnx --minShapes=x:1,y:2x3 --fp16 --optShapes=x:2,y:2x3 --maxShapes=x:4,y:2x3',
+      'build m.onnx --profile x:1/2/4,y:2x3 --precision fp16',
+    ],
+    [
+      'build m.onnx --trt-min-shapes x:[1,3] --trt-max-shapes x:[4,3]',
+      'build m.onnx --profile x:1x3/4x3/4x3',
+    ],
     ['build m.onnx --skipInference --stronglyTyped --timingCacheFile=t', 'build m.onnx --timing-cache t'],
     [
       'bench --loadEngine=m.plan --warmUp=1000 --useCudaGraph --noDataTransfers',
@@ -105,7 +113,7 @@ describe('flags of other tools are accepted', () => {
 
   test('what is not a foreign flag stays: own flags, their values, and all behind --', async () => {
     for (const line of [
-      'build m.onnx --name --fp16 --workspace 4G --minShapes x:1 --verbose',
+      'build m.onnx --name --fp16 --workspace 4G --profile x:1 --verbose',
       'bench m.plan --iterations 5 --duration=3',
       'stream verify e.plan --mode closed-loop',
       'run m.plan --iterations 3 -- --fp16',
