@@ -1,3 +1,4 @@
+import { isRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { matchesGlob } from './glob.js';
 
@@ -87,6 +88,3 @@ function labelsOf(list: readonly unknown[]): readonly string[] {
   }
   return list.map((_, index) => String(index));
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

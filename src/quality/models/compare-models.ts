@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
 import { type GraphView, isMain, opsets, visitGraphs, visitTensors } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { type FunctionProto, type ModelProto, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
@@ -9,10 +9,7 @@ import { distanceOf } from './distance.js';
 import { type Differing, differingFields, GraphComparison, valueChanges } from './graphs.js';
 import type { FieldChange, ModelComparison } from './result.js';
 
-export interface CompareModelsContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type CompareModelsContext = WorkContext;
 type Context = CompareModelsContext & { readonly emit: EventListener };
 
 /**

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative } from 'node:path';
+import { namesIn } from '../../base/files/files.js';
 import { runCommand } from '../../base/process/command.js';
 import { behaviour, products } from '../../behaviour/facts.js';
 import { isInLine, rangeText } from '../../behaviour/versions.js';
@@ -200,7 +201,7 @@ function packageRecord(
 ): { readonly version: string; readonly cudaMajor: number | null } | undefined {
   const part = product === 'tensorrt-rtx' ? '_rtx' : flavour === 'full' ? '' : `_${flavour}`;
   const pattern = new RegExp(`^tensorrt${part}(?:_cu(\\d+))?_libs-([\\d.]+)(?:\\.post\\d+)?\\.dist-info$`);
-  for (const name of listed(dirname(folder))) {
+  for (const name of namesIn(dirname(folder))) {
     const match = pattern.exec(name);
     if (match?.[2] !== undefined) {
       return { version: match[2], cudaMajor: match[1] === undefined ? null : Number(match[1]) };
@@ -247,14 +248,6 @@ function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[]
     count.set(base, number);
     return { ...toolchain, name: number === 1 ? base : `${base}@${number}` };
   });
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 /**

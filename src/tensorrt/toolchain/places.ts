@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { namesIn } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import type { CommandRunner } from '../../base/process/command.js';
 
@@ -95,7 +96,7 @@ function loaderPathPlaces({ environment }: Host): readonly Place[] {
 function ownPlaces({ environment }: Host): readonly Place[] {
   const folder = toolchainsFolder(environment);
   return folders(folder)
-    .filter((name) => !name.startsWith('.') && listed(join(folder, name)).includes(MANIFEST_NAME))
+    .filter((name) => !name.startsWith('.') && namesIn(join(folder, name)).includes(MANIFEST_NAME))
     .map((name) => ({ folder: join(folder, name, 'tensorrt_rtx_libs'), foundBy: 'installed by trtforge' }));
 }
 
@@ -179,14 +180,6 @@ function sitePackagesOf(prefixes: readonly string[]): readonly string[] {
 }
 
 const isSet = (text: string | undefined): text is string => text !== undefined && text !== '';
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
-}
 
 function folders(parent: string): readonly string[] {
   try {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Setting } from '../../../addon/onnx-runtime.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
@@ -48,11 +48,7 @@ export interface PreparedModel {
 export async function prepareModel(
   path: string,
   given: string,
-  options: Pick<OrtPlace, 'provider'> & {
-    readonly weightsFolder?: string;
-    readonly emit?: EventListener;
-    readonly signal?: AbortSignal;
-  },
+  options: Pick<OrtPlace, 'provider'> & WorkContext & { readonly weightsFolder?: string },
 ): Promise<PreparedModel> {
   const { weightsFolder } = options;
   const model = openModel(path, { weightsFolder });

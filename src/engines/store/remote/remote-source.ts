@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, inPhase } from '../../../events.js';
+import { inPhase } from '../../../events.js';
 import { type IdentityDocument, identityDigest } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport-file.js';
 import { type Attempt, waitForTurn } from '../claims/lease.js';
@@ -10,14 +10,10 @@ import type { EngineSignature } from '../signature-schema.js';
 import type { Found } from '../store.js';
 import type { RemoteLease } from './remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote-store.js';
+import type { TransferOptions } from './transfer.js';
 
 /** How often a waiting machine looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [500, 5_000] as const;
-
-interface SourceOptions {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
-}
 
 /**
  * The remote store as one build asks it: once it fails it is left alone, what failed is remembered as a reason or a warning, and the build
@@ -28,12 +24,12 @@ export class RemoteSource {
   readonly warnings: string[] = [];
   readonly place: string;
   readonly #store: RemoteStore;
-  readonly #options: SourceOptions;
+  readonly #options: TransferOptions;
   #lease: RemoteLease | undefined;
   /** Why nothing is uploaded; null as long as the store takes engines. */
   #whyNoUpload: string | null = null;
 
-  constructor(store: RemoteStore, options: SourceOptions) {
+  constructor(store: RemoteStore, options: TransferOptions) {
     this.#store = store;
     this.#options = options;
     this.place = store.place;

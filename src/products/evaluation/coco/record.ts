@@ -1,3 +1,4 @@
+import { isRecord } from '../../../base/text/lenient-json.js';
 import type { Findings } from '../findings.js';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -20,9 +21,8 @@ export class CocoRecord {
     this.#list = list;
     this.#index = index;
     this.#findings = findings;
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    this.#values = isObject ? (value as Values) : {};
-    if (!isObject) this.#reject('', 'is not an object');
+    this.#values = isRecord(value) ? value : {};
+    if (!isRecord(value)) this.#reject('', 'is not an object');
   }
 
   /** Its place in the file: `annotations[3]`. */

@@ -12,7 +12,7 @@ import {
   engineLoadOptionsOf,
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { openReference } from '../../../formats/reference/open.js';
 import type { DamagedLine } from '../../../formats/reference/reference.js';
@@ -113,7 +113,7 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
 export async function convertReference(
   from: string,
   output: string,
-  options: { readonly skipDamaged: boolean; readonly emit?: EventListener; readonly signal?: AbortSignal },
+  options: WorkContext & { readonly skipDamaged: boolean },
 ): Promise<ConvertedReference> {
   const { emit = ignoreEvents, signal } = options;
   const damaged: DamagedLine[] = [];
