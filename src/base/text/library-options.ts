@@ -75,13 +75,13 @@ const readWord = (text: string): Word => {
   return { word, name: word.replace(/:.*/, ''), isNeeded: text.endsWith('!') };
 };
 
-interface Place {
+interface ArgumentPlace {
   readonly nested: Nested;
   /** What stands before the names: `mode.`. */
   readonly path: string;
 }
 
-function checkOptions(passed: unknown, names: string, place: Place): void {
+function checkOptions(passed: unknown, names: string, place: ArgumentPlace): void {
   const words = names.split(' ').map(readWord);
   const known = words.map(({ name }) => name);
   const remedy = `Options are ${known.join(', ')}.`;
@@ -100,7 +100,7 @@ function checkOptions(passed: unknown, names: string, place: Place): void {
 function checkValue(
   value: unknown,
   { word, name, isNeeded }: Word,
-  { nested, path }: Place,
+  { nested, path }: ArgumentPlace,
   remedy?: string,
 ): void {
   if (value === undefined && !isNeeded) return;

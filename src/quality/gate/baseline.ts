@@ -45,12 +45,12 @@ export function readBaseline(path: string): Baseline {
   );
 }
 
-type Place = Pick<BaselineValue, 'check' | 'result' | 'field' | 'at'>;
+type ValuePlace = Pick<BaselineValue, 'check' | 'result' | 'field' | 'at'>;
 
-const key = ({ check, result, field, at }: Place): string => JSON.stringify([check, result, field, at]);
+const key = ({ check, result, field, at }: ValuePlace): string => JSON.stringify([check, result, field, at]);
 
 /** The entry for a place; undefined when the baseline has none, or has it for another field. */
-export const baselineValue = (baseline: Baseline, place: Place): BaselineValue | undefined =>
+export const baselineValue = (baseline: Baseline, place: ValuePlace): BaselineValue | undefined =>
   baseline.values.find((each) => key(each) === key(place));
 
 /** New values over old ones. Old ones stay where their check still exists and nothing new was measured for its result. */

@@ -50,7 +50,7 @@ export async function compareModels(
   }
 }
 
-type Side = Awaited<ReturnType<typeof sideOf>>;
+type ModelSide = Awaited<ReturnType<typeof sideOf>>;
 
 /** What a model declares, and its canonical form with the weights that it had. */
 async function sideOf(model: ReturnType<typeof openModel>, { emit, signal }: Context) {
@@ -112,7 +112,7 @@ function functionChanges(a: ModelProto, b: ModelProto): ModelComparison['functio
 }
 
 /** Of the graph, its bodies and the functions that both have. */
-async function contentChanges(a: Side, b: Side, context: Context) {
+async function contentChanges(a: ModelSide, b: ModelSide, context: Context) {
   const comparison = new GraphComparison(a.weights, b.weights);
   const { found, differing } = comparison;
   if (a.digest === b.digest) {

@@ -8,7 +8,7 @@ import { isInLine, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { generationOf } from './abi.js';
 import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
-import { type Host, type Place, places, placesIn } from './places.js';
+import { type Host, places, placesIn, type SearchedPlace } from './places.js';
 import type { Flavour, Toolchain } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
 
@@ -54,7 +54,7 @@ export async function findToolchains(
 export const surveyToolchains = async (host: Host): Promise<Survey> => surveyPlaces(await places(host), host);
 
 /** What lies in these places. */
-export function surveyPlaces(where: readonly Place[], host: Host): Survey {
+export function surveyPlaces(where: readonly SearchedPlace[], host: Host): Survey {
   const candidates = new Map<string, Candidate>();
   const damaged = new Map<string, DamagedLibrary>();
   const seen = new Set<string>();
@@ -151,11 +151,11 @@ function remedyFor(
 
 interface Candidate {
   readonly group: LibraryGroup;
-  readonly place: Place;
+  readonly place: SearchedPlace;
   readonly alsoFoundBy: Set<string>;
 }
 
-function addCandidate(candidates: Map<string, Candidate>, group: LibraryGroup, place: Place): void {
+function addCandidate(candidates: Map<string, Candidate>, group: LibraryGroup, place: SearchedPlace): void {
   const known = candidates.get(group.realPath);
   if (known === undefined) {
     candidates.set(group.realPath, { group, place, alsoFoundBy: new Set() });
@@ -216,7 +216,7 @@ function packageRecord(
  */
 function trtexecOf(
   group: LibraryGroup,
-  { folder, foundBy }: Place,
+  { folder, foundBy }: SearchedPlace,
   all: readonly Candidate[],
   host: Host,
 ): string | null {
