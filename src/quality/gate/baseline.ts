@@ -3,8 +3,7 @@ import { readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
-
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+import { scalarSchema } from './gate-result.js';
 
 export const baselineSchema = z.strictObject({
   schema: z.literal('trtforge.gate-baseline/1'),
@@ -16,7 +15,7 @@ export const baselineSchema = z.strictObject({
       at: z.string(),
       value: z.number(),
       /** What the regression rule's `same` fields were. */
-      same: z.record(z.string(), scalar),
+      same: z.record(z.string(), scalarSchema),
     }),
   ),
 });

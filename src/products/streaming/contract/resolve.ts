@@ -1,3 +1,4 @@
+import type { FirstAndRest } from '../../../quality/tasks/recogniser.js';
 import { lengthNameOf } from '../fastconformer.js';
 import type {
   Assertion,
@@ -46,11 +47,6 @@ export interface StatedContract {
   readonly sentences: readonly string[];
   readonly tolerances: Contract['tolerances'];
   readonly ignored: readonly string[];
-}
-
-export interface FirstAndRest {
-  readonly first: number;
-  readonly rest: number;
 }
 
 export interface StatedPadding {
