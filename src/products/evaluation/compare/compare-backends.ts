@@ -50,20 +50,8 @@ export async function compareBackEnds(
   return protectingInputs([model, data, ...candidates], () => compare(request, context));
 }
 
-/** A comparison with everything read and nothing run. */
-interface DecidedComparison {
-  readonly task: ComparedTask;
-  readonly root: string;
-  /** In their order; the figures of some are kept. */
-  readonly variants: readonly (Planned & { readonly isKept: boolean })[];
-  readonly warnings: readonly string[];
-}
-
 /** Reads models, data and what the run root has. Throws what `compareBackEnds` throws but TF_CANCELLED. */
-async function decideComparison(
-  request: CompareBackEndsRequest,
-  context: CompareContext,
-): Promise<DecidedComparison> {
+async function decideComparison(request: CompareBackEndsRequest, context: CompareContext) {
   const { emit = ignoreEvents } = context;
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);

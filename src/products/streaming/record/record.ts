@@ -51,17 +51,8 @@ export async function recordReference(
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 
-/** A recording before anything is run. */
-interface DecidedRecording {
-  readonly stated: KnownModel;
-  readonly contract: Contract;
-  /** Frames of the first chunk and of the later ones. */
-  readonly sizes: readonly number[];
-  readonly open: OpenOptions;
-}
-
 /** Reads model and contract; writes nothing. Throws TF_USAGE where the frames of a chunk are not known, and what reading throws. */
-async function decideRecording(request: RecordRequest, context: ModelContext): Promise<DecidedRecording> {
+async function decideRecording(request: RecordRequest, context: ModelContext) {
   const { emit = ignoreEvents } = context;
   const { file, device } = request;
   const stated = await inPhase('identify', emit, () =>
@@ -73,7 +64,8 @@ async function decideRecording(request: RecordRequest, context: ModelContext): P
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
   const threads = stated.kind === 'model' ? request.threads : undefined;
-  return { stated, contract, sizes, open: { ...engineLoadOptionsOf(request), device, threads } };
+  const open: OpenOptions = { ...engineLoadOptionsOf(request), device, threads };
+  return { stated, contract, sizes, open };
 }
 
 async function record(request: RecordRequest, context: ModelContext): Promise<RecordResult> {
