@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { behaviour, products as names } from '../dist/behaviour/facts.js';
 import { rangeText } from '../dist/behaviour/versions.js';
-import { tools } from '../dist/cli/foreign/flag.js';
-import { foreignFlags } from '../dist/cli/foreign/tables.js';
+import { tools } from '../dist/cli/migrate/flag.js';
+import { foreignFlags } from '../dist/cli/migrate/tables.js';
 import { catalogue } from '../dist/errors.js';
 import { products } from '../dist/registry.js';
 
@@ -90,7 +90,7 @@ async function commandLinePage() {
     '| `--config FILE`, `--print-config` | the configuration file; prints the options as resolved |',
     '| `--force` | results replace files of another kind or edited ones, but never an input |',
     '',
-    'Commands that spend minutes, write much or remove something take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
+    'Commands that build for minutes, download or remove take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
     '',
     'Warnings that are equal but for a name are one line of text with their number; `--json`, `--events` and `--log-file` have each.',
     '',
@@ -117,11 +117,10 @@ const whose = {
   'bundle script': 'build scripts of speech exporters',
   'streaming script': 'scripts of streaming encoders',
   'detector script': "auto-quantize-model's evaluators of detectors",
-  trtforge: 'earlier releases of trtforge',
 };
 
 const sameAnswer = (a, b) =>
-  ['ours', 'why', 'values', 'verbs', 'moved'].every((key) => String(a[key]) === String(b[key]));
+  ['ours', 'why', 'values', 'verbs'].every((key) => String(a[key]) === String(b[key]));
 
 /** Flags that stand together and have one answer are one row. */
 function migratedRows(rows) {
@@ -135,12 +134,11 @@ function migratedRows(rows) {
 }
 
 function migratedRow(group) {
-  const [{ ours, values, verbs, why, moved }] = group;
+  const [{ ours, values, verbs, why }] = group;
   const written = group
     .map(({ flag, takesValue, only }) => `${flag}${only ? ` ${only}` : takesValue ? ' VALUE' : ''}`)
-    .map((flag) => `\`${moved === undefined ? flag : `${moved.from} ${flag}`.trim()}\``)
+    .map((flag) => `\`${flag}\``)
     .join(', ');
-  if (moved !== undefined) return `| ${written} | \`${moved.to}\` | ${cell(why)} |`;
   const text = ours
     .map((template) =>
       template === '' ? 'the default' : `\`${template.replaceAll('{value}', values ? '…' : 'VALUE')}\``,
@@ -232,9 +230,9 @@ async function migratingPage() {
     '```',
     '',
     'Commands of trtforge accept these flags where they have the option of the middle column: `trtforge build --onnx=model.onnx --fp16` is `trtforge build model.onnx --precision fp16`.',
-    'A flag without an equivalent, and one of an earlier release of trtforge, is `TF_USAGE` with the remedy.',
+    'A flag without an equivalent is `TF_USAGE` with the remedy.',
     '',
-    'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/foreign` by `npm run docs`.',
+    'Three dots in the middle column replace the value in the form of trtforge. Generated from the tables in `src/cli/migrate` by `npm run docs`.',
     '',
     '## What trtforge does differently',
     '',

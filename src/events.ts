@@ -34,6 +34,12 @@ export const logSeverities: readonly LogSeverity[] = [
 
 export type EventListener = (event: WorkEvent) => void;
 
+/** Who hears of long work while it runs, and what stops it. */
+export interface WorkContext {
+  readonly emit?: EventListener;
+  readonly signal?: AbortSignal;
+}
+
 export const ignoreEvents: EventListener = () => {};
 
 /** Runs `work` as a named phase: its start, and with the time its end or failure, become events; `found` is the detail of the end. */

@@ -1,4 +1,4 @@
-// The exports of the addon: requests in, plain data out. Types of both sides: src/tensorrt/addon/addon.ts.
+// The exports of the addon: requests in, plain data out. Types of both sides: src/addon/addon.ts.
 #include <dlfcn.h>
 #include <napi.h>
 

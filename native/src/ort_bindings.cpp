@@ -1,4 +1,4 @@
-// ONNX Runtime as JavaScript reaches it: functions over handles. Types of both sides: src/tensorrt/addon/onnx-runtime.ts.
+// ONNX Runtime as JavaScript reaches it: functions over handles. Types of both sides: src/addon/onnx-runtime.ts.
 #include <dlfcn.h>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// What JavaScript asks for and gets, as plain data: the types of src/tensorrt/addon/addon.ts.
+// What JavaScript asks for and gets, as plain data: the types of src/addon/addon.ts.
 #pragma once
 #include <cstdint>
 #include <string>

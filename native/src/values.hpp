@@ -1,4 +1,4 @@
-// Values between JavaScript and C++. Reading throws TF_INTERNAL for a value of another type; src/tensorrt/addon/addon.ts types them all.
+// Values between JavaScript and C++. Reading throws TF_INTERNAL for a value of another type; src/addon/addon.ts types them all.
 #pragma once
 #include <napi.h>
 
@@ -75,7 +75,7 @@ Bytes bytesOf(const Napi::Value& view);
 
 // Where a thread of JavaScript is being ended it takes neither values nor exceptions, and node-addon-api's own way to pass them on would throw from C callbacks.
 void resolve(const Napi::Promise::Deferred& deferred, const Napi::Value& value) noexcept;
-// With an Error that carries `code` and `details`; src/tensorrt/addon/native-job.ts makes a TrtforgeError of it.
+// With an Error that carries `code` and `details`; src/addon/native-job.ts makes a TrtforgeError of it.
 void reject(const Napi::Promise::Deferred& deferred, const Failure& failure) noexcept;
 void raise(Napi::Env env, const Failure& failure) noexcept;
 void raise(const Napi::Error& error) noexcept;

@@ -1,7 +1,7 @@
 import type { BuildContext, BuildOptions } from '../engines/builder/build.js';
 import { readPassport } from '../engines/identity/passport.js';
-import { profileText } from '../engines/identity/profile.js';
 import { targetText } from '../engines/identity/target.js';
+import { profileText } from '../engines/profiles/profile.js';
 import type { DecidedBuild } from '../engines/store/cache-why.js';
 import type { EnginePlan } from '../forge/plan.js';
 import { missLines } from '../report/sentences.js';

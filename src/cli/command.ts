@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { ProfileSource } from '../engines/calibration/sample-profile.js';
 import type { Exporter } from '../engines/exports/exporter.js';
+import type { ProfileSource } from '../engines/profiles/sample-profile.js';
 import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
@@ -8,7 +8,7 @@ import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { TaskKind } from '../quality/tasks/task.js';
 import type { ReportKind, RunRootSections } from '../report/kind.js';
 import type { Section } from '../report/section.js';
-import type { ForeignFlag } from './foreign/flag.js';
+import type { ForeignFlag } from './migrate/flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 import { dryRunOption, type Plan } from './plan.js';
 
@@ -76,7 +76,7 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   /** The schema of the result, for documentation and tests: loaded only where they ask for it. */
   schema(): Promise<z.ZodType>;
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
-  /** What `run` would do: with it the command has --dry-run. For commands that spend minutes, write much or remove something. */
+  /** What `run` would do: with it the command has --dry-run. For commands that build for minutes, download or remove. */
   plan?(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<Plan>;
   render(result: R, output: TextOutput): void;
 }
@@ -109,7 +109,7 @@ export interface Product {
   readonly files?: Readonly<Record<string, () => Promise<z.ZodType>>>;
   /** Schemas of what any command prints in the place of its result, by the name of their JSON Schema. */
   readonly printed?: Readonly<Record<string, () => Promise<z.ZodType>>>;
-  /** Flags of the tools and scripts that it replaces, and lines and flags of its own earlier releases. */
+  /** Flags of the tools and scripts that it replaces. */
   readonly foreignFlags?: () => Promise<readonly ForeignFlag[]>;
   /** Errors and warnings of its own that `explain` and every failing command recognize, beside the core's. */
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;

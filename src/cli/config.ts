@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { lstatIfThere } from '../base/files/files.js';
+import { isRecord } from '../base/text/lenient-json.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import { longName, type OptionSpec, takesValue } from './option.js';
@@ -118,9 +119,6 @@ export async function configText(shown: Readonly<Record<string, unknown>>): Prom
   const { stringify } = await import('yaml');
   return stringify(shown).trimEnd();
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** For an option on the command line that is a key of the configuration file alone; the remedy has its value. */
 export function onlyInConfig(

@@ -195,7 +195,7 @@ export const core: Product = {
     config: async () => (await import('./printed-schemas.js')).configSchema,
     version: async () => (await import('./printed-schemas.js')).versionSchema,
   },
-  foreignFlags: async () => (await import('./foreign/tables.js')).coreRows,
+  foreignFlags: async () => (await import('./migrate/tables.js')).coreRows,
   reports: async () => [
     (await import('../report/forge-page.js')).forgeReport,
     (await import('../report/bisect-page.js')).bisectReport,

@@ -57,15 +57,13 @@ export async function runProgram(
     return ExitCode.pass;
   }
   try {
-    const own = isAsToday(verb, args)
-      ? args
-      : await (await import('./foreign/own-flags.js')).withOwnFlags(
-          args,
-          verb?.path ?? name ?? '',
-          program.products,
-        );
+    // Only a flag can be one of another tool.
+    const own =
+      verb !== undefined && args.some((arg) => arg.startsWith('-'))
+        ? await (await import('./migrate/own-flags.js')).withOwnFlags(args, verb.path, program.products)
+        : args;
     if (verb === undefined && mayBeForeign(args[0]))
-      await (await import('./foreign/other-verb.js')).rejectOtherVerb(args, program.products);
+      await (await import('./migrate/other-verb.js')).rejectOtherVerb(args, program.products);
     command = await verb?.load();
     const parser = buildParser({ program, verbs, verb, command, everything, argv, own, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });
@@ -81,10 +79,6 @@ export async function runProgram(
     );
   }
 }
-
-/** Whether nothing in the arguments can be of another tool or of an earlier release: a verb without a flag, or no verb. */
-const isAsToday = (verb: Verb | undefined, args: readonly string[]): boolean =>
-  verb === undefined ? !isWord(args[0]) : !args.some((arg) => arg.startsWith('-'));
 
 /** Words, and flags of trtexec that begin a line; `--version` and `--help` load no tables. */
 const mayBeForeign = (first: string | undefined): boolean =>

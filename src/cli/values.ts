@@ -8,7 +8,7 @@ import {
   whole,
 } from '../base/text/number-range.js';
 import { parseSize } from '../base/text/quantity.js';
-import { parseDims } from '../engines/identity/profile.js';
+import { parseDims } from '../engines/profiles/profile.js';
 import { TrtforgeError } from '../errors.js';
 
 export { parseSize };

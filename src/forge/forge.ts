@@ -1,11 +1,11 @@
 import { relative } from 'node:path';
+import { onDevice } from '../addon/chosen-gpu.js';
 import { openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
 import { ExitCode } from '../errors.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
-import { onDevice } from '../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../version.js';
 import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';

@@ -1,3 +1,4 @@
+import { assertGpuPresent } from '../addon/chosen-gpu.js';
 import { formatCount, plural } from '../base/text/quantity.js';
 import type { ResolvedBuild } from '../engines/builder/build.js';
 import { resolveBuild } from '../engines/builder/resolve-build.js';
@@ -10,7 +11,6 @@ import { defaultFormat, formatNamed } from '../formats/precision/formats/index.j
 import type { SampleData } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { computedNodes } from '../report/sentences.js';
-import { assertGpuPresent } from '../tensorrt/addon/chosen-gpu.js';
 import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 

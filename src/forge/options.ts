@@ -1,7 +1,7 @@
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
-import type { EventListener } from '../events.js';
+import type { WorkContext } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
@@ -26,10 +26,8 @@ export interface ForgeOptions
   readonly verify?: ComparisonOptions;
 }
 
-export interface ForgeContext {
-  readonly emit?: EventListener;
-  /** Aborted: the phase at work ends its children and the run stops; its report is still written. */
-  readonly signal?: AbortSignal;
+/** A run that is aborted ends the children of the phase at work, and its report is still written. */
+export interface ForgeContext extends WorkContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** The command line of this run, for its result and report; none where a program calls the library. */
   readonly commandLine?: string;

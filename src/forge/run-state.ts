@@ -1,10 +1,10 @@
+import type { GpuList } from '../addon/addon.js';
 import type { ResolvedBuild } from '../engines/builder/build.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine } from '../report/result.js';
-import type { GpuList } from '../tensorrt/addon/addon.js';
 import type { Machine } from './environment.js';
 import type { ForgeContext, ForgeOptions } from './options.js';
 import type { Phase } from './phase.js';

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
-import { moved } from '../../src/cli/foreign/flag.js';
 import { choice, flag, option, text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program.js';
 import { integer, parseShapes } from '../../src/cli/values.js';
@@ -90,7 +89,6 @@ const product: Product = {
     verb('box open', 'opens the box', echo),
   ],
   families: { box: 'a family' },
-  foreignFlags: async () => [moved('open', 'box open')],
 };
 const program = { name: 'trtforge', version: '9.9.9', summary: 'test', products: [product] };
 

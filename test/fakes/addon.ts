@@ -1,7 +1,3 @@
-import type { EngineAddon } from '../../src/engines/runtime/tensorrt/load-engine.js';
-import { TrtforgeError } from '../../src/errors.js';
-import type { Dtype } from '../../src/formats/tensor/dtype.js';
-import { dtypes, elementCount, packedBytes } from '../../src/formats/tensor/dtype.js';
 import type {
   NativeCall,
   NativeCallRequest,
@@ -12,8 +8,12 @@ import type {
   NativeHostData,
   NativeOpenRequest,
   NativeShape,
-} from '../../src/tensorrt/addon/native-engine.js';
-import type { NativeJob } from '../../src/tensorrt/addon/native-job.js';
+} from '../../src/addon/native-engine.js';
+import type { NativeJob } from '../../src/addon/native-job.js';
+import type { EngineAddon } from '../../src/engines/runtime/tensorrt/load-engine.js';
+import { TrtforgeError } from '../../src/errors.js';
+import type { Dtype } from '../../src/formats/tensor/dtype.js';
+import { dtypes, elementCount, packedBytes } from '../../src/formats/tensor/dtype.js';
 
 /** What a fake kernel sees: bytes of every input, as they lie on the device, and where each output goes. */
 export type Kernel = (

@@ -1,4 +1,4 @@
-import type { Gpu, GpuList } from '../../src/tensorrt/addon/addon.js';
+import type { Gpu, GpuList } from '../../src/addon/addon.js';
 
 const gpu = (index: number, name: string, computeCapability: number): Gpu => ({
   index,

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { visibleGpus } from '../../src/addon/chosen-gpu.js';
 import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { benchEngine } from '../../src/quality/bench/bench-engine.js';
 import { verifyModel } from '../../src/quality/verify/verify.js';
 import type { ForgeResult } from '../../src/report/result.js';
-import { visibleGpus } from '../../src/tensorrt/addon/chosen-gpu.js';
 import { countingBuilder } from '../fakes/builder.js';
 import { benchResult } from '../fakes/deepstream.js';
 import { noDevices, noGpus, twoGpus } from '../fakes/gpus.js';
@@ -23,7 +23,7 @@ vi.mock(import('../../src/quality/verify/verify.js'), async (real) => ({
   ...(await real()),
   verifyModel: vi.fn(),
 }));
-vi.mock(import('../../src/tensorrt/addon/chosen-gpu.js'), async (real) => ({
+vi.mock(import('../../src/addon/chosen-gpu.js'), async (real) => ({
   ...(await real()),
   visibleGpus: vi.fn(),
 }));

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create, toBinary } from '@bufbuild/protobuf';
+import { loadAddon } from '../../dist/addon/addon.js';
 import { buildPlan } from '../../dist/engines/builder/build-plan.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
-import { profileRange } from '../../dist/engines/identity/sizes.js';
+import { profileRange } from '../../dist/engines/profiles/sizes.js';
 import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
-import { loadAddon } from '../../dist/tensorrt/addon/addon.js';
 
 export const say = (line) => console.log(JSON.stringify(line));
 

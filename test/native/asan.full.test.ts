@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
+import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/addon/addon.js';
 import { abiTable } from '../../src/tensorrt/toolchain/abi.js';
 import {
   type Answer,

@@ -14,7 +14,7 @@ export const generations = ['8', '10', '11'] as const satisfies readonly Fake[];
 export const INNER = 40_009;
 
 const player = fileURLToPath(new URL('./scenarios/play.mjs', import.meta.url));
-const wrapper = fileURLToPath(new URL('../../dist/tensorrt/addon/addon.js', import.meta.url));
+const wrapper = fileURLToPath(new URL('../../dist/addon/addon.js', import.meta.url));
 
 const plans: Readonly<Record<string, NetworkPlan>> = {
   affine: { kind: 'affine' },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
+import type { NativeGpuState } from '../../src/addon/native-engine.js';
 import { FakeBench } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-gpu-state-'));

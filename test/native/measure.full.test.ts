@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NativeMeasureRequest } from '../../src/tensorrt/addon/native-engine.js';
+import type { NativeMeasureRequest } from '../../src/addon/native-engine.js';
 import { type NetworkPlan, planBytes } from '../fakes/tensorrt/engine.js';
 import { type Fake, FakeBench, openRequest, sanitizerLibrary } from '../fakes/tensorrt/library.js';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { GpuList, NativeBuildResult } from '../../src/addon/addon.js';
+import type { NativeGpuState } from '../../src/addon/native-engine.js';
 import { onlyGpu } from '../../src/engines/identity/machine.js';
-import type { GpuList, NativeBuildResult } from '../../src/tensorrt/addon/addon.js';
-import type { NativeGpuState } from '../../src/tensorrt/addon/native-engine.js';
 import { FakeBench } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-visible-gpus-'));

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { planSchema } from '../../src/cli/printed-schemas.js';
-import { trtforge } from './trtforge.js';
+import { codeIn, trtforge } from './trtforge.js';
 
 /** Every path below a folder with the digest of its content; marks of engines in use are of this process. */
 const contentOf = (folder: string): Readonly<Record<string, string | null>> =>
@@ -37,24 +37,17 @@ export async function refusedIn(
 ) {
   const { code, exitCode } = await tryDryRun(folder, args, environment);
   const real = await trtforge([...args, '--json'], environment);
-  expect({ code, exitCode }).toEqual({ code: codeOf(real.json()), exitCode: real.exitCode });
+  expect({ code, exitCode }).toEqual({ code: codeIn(real.json()), exitCode: real.exitCode });
   return code;
 }
 
 async function tryDryRun(folder: string, args: readonly string[], environment: NodeJS.ProcessEnv) {
   const before = contentOf(folder);
-  const end = args.includes('--') ? args.indexOf('--') : args.length;
-  const line = args.toSpliced(end, 0, '--dry-run', '--json');
-  const { exitCode, json } = await trtforge(line, environment);
+  const { exitCode, json } = await trtforge([...args, '--dry-run', '--json'], environment);
   expect(contentOf(folder)).toEqual(before);
-  return { exitCode, code: codeOf(json()), plan: exitCode === 0 ? planSchema.parse(json()) : null };
-}
-
-/** Of an error, or of a result that states one. */
-function codeOf(answer: Readonly<Record<string, unknown>>): string | null {
-  const { error, failure } = answer as {
-    readonly error?: { readonly code?: string };
-    readonly failure?: { readonly code: string } | null;
+  return {
+    exitCode,
+    code: codeIn(json()),
+    plan: exitCode === 0 ? planSchema.parse(json()) : null,
   };
-  return error?.code ?? failure?.code ?? null;
 }

@@ -31,6 +31,21 @@ export async function trtforge(
   };
 }
 
+/** The code of the error of a command line, or of the failure that its result states; null where it has neither. */
+export async function codeOfLine(
+  args: readonly string[],
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string | null> {
+  const end = args.includes('--') ? args.indexOf('--') : args.length;
+  const { json } = await trtforge(args.toSpliced(end, 0, '--json'), environment);
+  return codeIn(json());
+}
+
+/** The same of what was printed. */
+export function codeIn({ error, failure }: Answer): string | null {
+  return error?.code ?? (failure as { readonly code: string } | null | undefined)?.code ?? null;
+}
+
 /** What --json prints whatever the verb; its other fields are the verb's. */
 export interface Answer {
   readonly [field: string]: unknown;

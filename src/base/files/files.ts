@@ -33,6 +33,15 @@ export function listFolder(path: string): readonly string[] {
   }
 }
 
+/** The same in their order, and none where the folder cannot be read: for searches. */
+export function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).sort();
+  } catch {
+    return [];
+  }
+}
+
 /**
  * Entries of a folder with names of our form that are of the kind we make: plain files or folders, never links, since others may have put
  * those there. Throws TF_FILE_UNREADABLE.

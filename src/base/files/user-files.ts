@@ -6,7 +6,7 @@ import { openFile } from './byte-source.js';
 import { statIfThere } from './files.js';
 
 /** What one command or library call reads, and where its user wants results; publishing looks here before it replaces a file. */
-interface Scope {
+interface ProtectedScope {
   /** Path by device and inode, so that links and other spellings of a path are the same file. */
   readonly inputs: Map<string, string>;
   /** The same of what the call itself has written: reading that again makes it no input. */
@@ -16,13 +16,13 @@ interface Scope {
   readonly force: boolean;
 }
 
-const scopes = new AsyncLocalStorage<Scope>();
+const scopes = new AsyncLocalStorage<ProtectedScope>();
 
 /** Does work during which nothing is published over the inputs. Inside another such call it only adds its inputs to those of that call. */
 export function protectingInputs<T>(
   inputs: Iterable<string | undefined>,
   work: () => T,
-  { outputs = [], force = false }: Partial<Pick<Scope, 'outputs' | 'force'>> = {},
+  { outputs = [], force = false }: Partial<Pick<ProtectedScope, 'outputs' | 'force'>> = {},
 ): T {
   const outer = scopes.getStore();
   const scope = outer ?? {
@@ -41,7 +41,7 @@ export function protectingInputs<T>(
 export async function recordingInputs<T>(
   work: () => Promise<T>,
 ): Promise<{ readonly result: T; readonly inputs: readonly string[] }> {
-  const scope: Scope = { inputs: new Map(), written: new Set(), outputs: [], force: false };
+  const scope: ProtectedScope = { inputs: new Map(), written: new Set(), outputs: [], force: false };
   const result = await scopes.run(scope, work);
   return { result, inputs: [...scope.inputs.values()] };
 }

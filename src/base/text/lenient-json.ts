@@ -1,3 +1,8 @@
+/** An object of JSON that is no list. */
+export type JsonRecord = Readonly<Record<string, unknown>>;
+export const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** A number that JSON lacks, as Python's json module writes it. */
 const WORD = /-?\b(?:NaN|Infinity)\b/g;
 

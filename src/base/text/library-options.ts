@@ -1,10 +1,8 @@
 import { inspect } from 'node:util';
 import { TrtforgeError } from '../../errors.js';
+import { isRecord } from './lenient-json.js';
 import { isWithin, type NumberRange, numberRanges, rangeText } from './number-range.js';
 import { didYouMean } from './suggest-name.js';
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * What options may be, by their names, which mean the same in every function; a name that is in several lists may be any of them. Where one function has
@@ -33,7 +31,7 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
   ],
   'an object': [
     'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes',
-    isObject,
+    isRecord,
   ],
   'a Map': ['shapes pluginTypes names', (value) => value instanceof Map],
   'a Set': ['keepOps convertOps', (value) => value instanceof Set],
@@ -43,7 +41,7 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
     (value) => typeof value === 'function',
   ],
   'an AbortSignal': ['signal', (value) => value instanceof AbortSignal],
-  'what layersOf returns': ['a:layers b:layers', (value) => isObject(value) && Array.isArray(value.layers)],
+  'what layersOf returns': ['a:layers b:layers', (value) => isRecord(value) && Array.isArray(value.layers)],
 };
 
 /** What a function takes as one argument: the names of its options, with `!` behind those it needs, or the one name of a plain value. */
@@ -78,17 +76,17 @@ const readWord = (text: string): Word => {
   return { word, name: word.replace(/:.*/, ''), isNeeded: text.endsWith('!') };
 };
 
-interface Place {
+interface ArgumentPlace {
   readonly nested: Nested;
   /** What stands before the names: `mode.`. */
   readonly path: string;
 }
 
-function checkOptions(passed: unknown, names: string, place: Place): void {
+function checkOptions(passed: unknown, names: string, place: ArgumentPlace): void {
   const words = names.split(' ').map(readWord);
   const known = words.map(({ name }) => name);
   const remedy = `Options are ${known.join(', ')}.`;
-  if (passed !== undefined && !isObject(passed))
+  if (passed !== undefined && !isRecord(passed))
     throw new TrtforgeError('TF_USAGE', `${shown(passed)} is not an object of options.`, { remedy });
   const unknown = Object.keys(passed ?? {}).find((name) => !known.includes(name));
   if (unknown !== undefined)
@@ -103,7 +101,7 @@ function checkOptions(passed: unknown, names: string, place: Place): void {
 function checkValue(
   value: unknown,
   { word, name, isNeeded }: Word,
-  { nested, path }: Place,
+  { nested, path }: ArgumentPlace,
   remedy?: string,
 ): void {
   if (value === undefined && !isNeeded) return;

@@ -6,14 +6,12 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
-import { bisectModel, decideBisect, triedBefore } from '../../quality/study/bisect/bisect.js';
-import { lookAtJudge } from '../../quality/study/bisect/judge.js';
+import { bisectModel } from '../../quality/study/bisect/bisect.js';
 import type { BisectRequest } from '../../quality/study/bisect/request.js';
 import type { BisectResult } from '../../quality/study/bisect/result.js';
 import type { CandidateBuild } from '../../quality/study/engines.js';
 import { bisectReport } from '../../report/bisect-page.js';
 import { renderReport } from '../../report/read.js';
-import { decidedBuild, engineSteps } from '../build-plan.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
 import { buildOptions, configOnly, dimsOf } from '../options/build.js';
@@ -21,10 +19,8 @@ import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
-import { step } from '../plan.js';
 import { messageLines } from '../text.js';
 import { integer } from '../values.js';
-import { verificationSteps } from '../verification-plan.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
 const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');
@@ -120,39 +116,6 @@ export const command = defineCommand({
       publishFile(join(output, name), content);
     }
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
-  },
-  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
-    const decided = await decideBisect(requestOf(candidate, options), { signal, environment });
-    const { request, engines, precision, budget } = decided;
-    const build = engines?.candidateBuild ?? null;
-    // What is not built cannot be opened: its model stands for it.
-    const judge = await lookAtJudge(
-      build === null ? request : requestOf(candidate, options),
-      { isBuilt: build === null },
-      { signal, environment },
-    );
-    const tried = triedBefore(decided, judge.candidate ?? { inputs: [] });
-    const how = [
-      precision === null ? [] : [`${options.against} in ${precision.toUpperCase()} with nodes in FP32`],
-      engines === null ? [] : ['built as the engine was'],
-      judge.kind === 'check' ? [`judged by ${options.checkCommand}`] : [],
-      tried === 0 ? [] : [`${tried} of an earlier run count`],
-    ].flat();
-    return {
-      steps: [
-        ...(build === null ? [] : engineSteps(await decidedBuild(build, { emit, signal, environment }))),
-        ...(judge.reference === null
-          ? []
-          : verificationSteps(
-              { file: options.against, ...judge.reference },
-              { file: candidate, backend: judge.candidate?.backend ?? 'as an engine' },
-              judge,
-            )),
-        step('try', `at most ${plural(budget, 'candidate')}`, { detail: how.join('; ') }),
-        step('write', options.output, { detail: 'what was tried, the report, and the model that passes' }),
-      ],
-      resolved: { precision, judge: judge.kind, budget, tried },
-    };
   },
   render,
 });

@@ -76,19 +76,6 @@ export const exportCommand = defineCommand({
     const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
     return exportEngines(store, to, names, { exporter, environment, emit, signal });
   },
-  plan: async ([to = '', ...names], options, { environment, products }) => {
-    const { chooseEngines } = await import('../../engines/exports/export-engines.js');
-    const exporter = await exporterFor(to, options.as, products);
-    const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
-    const { engines, foreign } = await chooseEngines(store, names);
-    return {
-      steps: [
-        ...engines.map(({ passport }) => step('export', passport.name, { bytes: passport.plan.bytes })),
-        ...foreign.map(({ record }) => step('export', record.name, { bytes: record.bytes })),
-      ],
-      resolved: { store: store.place, to, layout: exporter?.id ?? null },
-    };
-  },
   render: (result: CacheExport, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
     line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, to ${result.to}`);

@@ -1,12 +1,11 @@
 import type { KeyObject } from 'node:crypto';
-import { formatBytes, plural } from '../../base/text/quantity.js';
+import { plural } from '../../base/text/quantity.js';
 import type { CacheKeys, CacheSigning } from '../../engines/store/cache-result.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';
 import { text } from '../option.js';
 import { signKey } from '../options/store.js';
-import { step } from '../plan.js';
 import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
 
 export const keygen = defineCommand({
@@ -44,18 +43,6 @@ export const sign = defineCommand({
     return withPlace(options, environment, undefined, (store) =>
       signEngines(store, names, signingKey, { emit, signal }),
     );
-  },
-  plan: async (names, options, { environment }) => {
-    signingKeyOf(options.signKey, environment);
-    const { enginesToSign } = await import('../../engines/store/sign-engines.js');
-    return withPlace(options, environment, undefined, async (store) => ({
-      steps: (await enginesToSign(store, names)).map(({ name, identity, bytes }) =>
-        step('sign', name ?? identity, {
-          detail: bytes === null ? null : `after a check of ${formatBytes(bytes)}`,
-        }),
-      ),
-      resolved: { store: store.place },
-    }));
   },
   render: (result: CacheSigning, { line }) => {
     for (const { name } of result.signed) line(name);

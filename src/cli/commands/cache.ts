@@ -68,13 +68,6 @@ export const verify = defineCommand({
     const trust = trustOf(options, environment);
     return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
   },
-  plan: (_inputs, options, { environment, signal }) =>
-    withPlace(options, environment, trustOf(options, environment), async (store) => ({
-      steps: (await everything(store, signal)).map(({ name, bytes }) =>
-        step('upload' in store ? 'download' : 'read', name, { bytes, detail: 'and verify' }),
-      ),
-      resolved: { store: store.place },
-    })),
   render: (result: CacheVerification, { line, colors }) => {
     for (const { name, problem } of [...result.engines, ...result.foreign]) {
       if (problem === null) continue;

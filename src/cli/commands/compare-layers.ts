@@ -1,13 +1,11 @@
-import { tmpdir } from 'node:os';
 import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { compareLayers, decideLayers } from '../../quality/study/layers/compare-layers.js';
+import { compareLayers } from '../../quality/study/layers/compare-layers.js';
 import { type LayerComparison, lossOf } from '../../quality/study/layers/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
-import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { layersReport } from '../../report/layers-page.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
@@ -15,9 +13,7 @@ import { defineCommand, type TextOutput } from '../command.js';
 import { choice, text } from '../option.js';
 import { comparisonOptions, placeOptions, verifyRequestOf } from '../options/comparison.js';
 import { openShapesOption } from '../options/shapes.js';
-import { step } from '../plan.js';
 import { table } from '../text.js';
-import { verificationSteps } from '../verification-plan.js';
 
 const commandOptions = {
   against: text({
@@ -68,31 +64,6 @@ export const command = defineCommand({
     if (report !== undefined)
       publishFile(report, renderReport({ kind: layersReport, result }, 'html').content);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
-  },
-  plan: async ([candidate = ''], options, { signal, environment }) => {
-    const request = verifyRequestOf(candidate, options);
-    const { precision, engine, common } = await decideLayers(request, tmpdir(), { signal, environment });
-    // Tolerances by name are of tensors, not of outputs, and were checked.
-    const runs = new SampleRuns({ ...request, atol: [], rtol: [] }, { signal, environment });
-    const reference = await runs.lookAtReference();
-    const { backend } = await runs.lookAtCandidate(reference);
-    const tensors = common?.tensors.length ?? null;
-    return {
-      steps: [
-        ...(engine === null
-          ? []
-          : [
-              ...(engine.conversion === null ? [] : [step('convert', options.against)]),
-              step('build', 'the engine again', {
-                detail: 'with more outputs, a group of tensors each time',
-              }),
-            ]),
-        ...verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
-        ...(tensors === null ? [] : [step('compare', plural(tensors, 'tensor'))]),
-        ...(options.report === undefined ? [] : [step('write', options.report)]),
-      ],
-      resolved: { precision, tensors },
-    };
   },
   render,
 });

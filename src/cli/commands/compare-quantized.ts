@@ -3,14 +3,12 @@ import { inPhase } from '../../events.js';
 import {
   type CompareQuantizedRequest,
   compareQuantized,
-  decideQuantized,
 } from '../../quality/study/quantized/compare-quantized.js';
 import type { QuantizedComparison } from '../../quality/study/quantized/result.js';
 import type { Measure } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { conversionOptions } from '../options/conversion.js';
-import { step } from '../plan.js';
 import { integer, numberNamed } from '../values.js';
 
 const { preprocess, imgsz } = conversionOptions();
@@ -64,26 +62,6 @@ export const command = defineCommand({
     return inPhase('compare', emit, () =>
       compareQuantized(requestOf(quantized, options), { emit, signal, environment }),
     );
-  },
-  plan: async ([quantized = ''], options, { emit, signal, environment }) => {
-    const { against, calibration, output } = options;
-    const decided = await decideQuantized(requestOf(quantized, options), { emit, signal, environment });
-    const samples = plural(decided.samples.length, 'sample');
-    const written = ['metrics.json', 'precision-scheme.json', 'io.json', 'calibration.npy'];
-    return {
-      steps: [
-        step('read', calibration, { detail: samples }),
-        ...[against, quantized].map((file) =>
-          step('run', file, { detail: `${samples}; ${plural(decided.layers.length, 'node')} compared` }),
-        ),
-        step('write', output, { detail: written.join(', ') }),
-      ],
-      resolved: {
-        outputs: decided.shared.join(', '),
-        nodes: decided.layers.length,
-        samples: decided.samples.length,
-      },
-    };
   },
   render,
 });

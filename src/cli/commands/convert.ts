@@ -1,7 +1,5 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
-import { conversionRecipe } from '../../engines/identity/conversion.js';
 import { TrtforgeError } from '../../errors.js';
-import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../formats/precision/convert.js';
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
@@ -9,7 +7,6 @@ import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, type OptionValues, option, text } from '../option.js';
 import { placeOf, placeOptions } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
-import { step } from '../plan.js';
 import { pattern } from '../values.js';
 
 const { initMax, maxReductionDepth, ...conversion } = conversionOptions();
@@ -61,21 +58,6 @@ export const command = defineCommand({
   schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
   run: async ([model = ''], options, { emit, signal }) => {
     return convertModel(model, options.output, requestOf(options), { emit, signal });
-  },
-  plan: async ([model = ''], options) => {
-    const { precision, output } = options;
-    const conversion = requestOf(options);
-    const { nodesTotal } = factsOfModel(model);
-    return {
-      steps: [
-        ...(conversion.calibration === undefined
-          ? []
-          : [step('calibrate', options.calibration.join(', ') || (options.calibrationCache ?? ''))]),
-        step('convert', model, { detail: `${plural(nodesTotal, 'node')} to ${precision.toUpperCase()}` }),
-        step('write', output),
-      ],
-      resolved: { precision, conversion: conversionRecipe(precision, conversion) },
-    };
   },
   render,
 });

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { tools } from '../foreign/flag.js';
-import { readLine, shellWords } from '../foreign/line.js';
-import { migrate } from '../foreign/migration.js';
-import { foreignFlags } from '../foreign/tables.js';
+import { tools } from '../migrate/flag.js';
+import { readLine, shellWords } from '../migrate/line.js';
+import { migrate } from '../migrate/migration.js';
+import { foreignFlags } from '../migrate/tables.js';
 
 const lineSchema = z.object({ command: z.string(), why: z.string() });
 

@@ -17,7 +17,6 @@ import { type Redact, redaction, reportedVariables } from '../bug-report/redact.
 import type { BugReport } from '../bug-report/result.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
-import { step } from '../plan.js';
 
 /** What it passes with is a failure that it found. */
 const SEARCH = 'bisect';
@@ -50,20 +49,6 @@ export const command = defineCommand({
     } finally {
       rmSync(work, { recursive: true, force: true });
     }
-  },
-  plan: async (words, { output, withWeights }, context) => {
-    const { verb, args } = await lineOf(words, context);
-    const line = redaction(context.environment)(shellLine(['trtforge', ...verb.path.split(' '), ...args]));
-    return {
-      steps: [
-        step('run', line),
-        ...(withWeights
-          ? []
-          : [step('run', line, { detail: 'again with seeded weights, where it reads a model' })]),
-        step('write', output),
-      ],
-      resolved: { command: verb.path, weights: withWeights ? 'original' : 'seeded' },
-    };
   },
   render,
 });

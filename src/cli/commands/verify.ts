@@ -6,7 +6,7 @@ import { inPhase } from '../../events.js';
 import { checkText, worstFirst } from '../../quality/verify/checks.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
-import { decideVerify, verifyModel } from '../../quality/verify/verify.js';
+import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
 import { accuracySentence, formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
@@ -20,8 +20,6 @@ import {
 } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { openShapesOption } from '../options/shapes.js';
-import { step } from '../plan.js';
-import { verificationSteps } from '../verification-plan.js';
 
 const commandOptions = {
   against: text({
@@ -73,18 +71,6 @@ export const command = defineCommand({
     if (options.report !== undefined)
       publishFile(options.report, renderReport({ kind: verifyReport, result: repeatable }, 'html').content);
     return { ...repeatable, exitCode: outcomeExitCodes[result.outcome] };
-  },
-  plan: async ([candidate = ''], options, { signal, environment }) => {
-    const { runs, precision } = decideVerify(requestOf(candidate, options), { signal, environment });
-    const reference = await runs.lookAtReference();
-    const { backend } = await runs.lookAtCandidate(reference);
-    return {
-      steps: [
-        ...verificationSteps({ file: options.against, ...reference }, { file: candidate, backend }, runs),
-        ...(options.report === undefined ? [] : [step('write', options.report)]),
-      ],
-      resolved: { precision, seed: runs.seed, samples: reference.plan.firstRound },
-    };
   },
   render,
 });

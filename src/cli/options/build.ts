@@ -1,10 +1,9 @@
 import { behaviour } from '../../behaviour/facts.js';
 import { type BuildOptions, builderNames } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
-import { type ProfileRequest, parseProfile } from '../../engines/identity/profile.js';
-import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { type SizeRange, sizeRange } from '../../engines/identity/sizes.js';
 import { parseTarget } from '../../engines/identity/target.js';
+import { type ProfileRequest, parseProfile } from '../../engines/profiles/profile.js';
+import { type SizeRange, sizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import {
@@ -17,20 +16,9 @@ import {
   option,
   text,
 } from '../option.js';
-import { type NamedShape, numberNamed, parseShapes, parseSize, splitAtCommas } from '../values.js';
+import { numberNamed, parseSize, splitAtCommas } from '../values.js';
 import { placeOf, preparationOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
-
-/** Sizes of trtexec's users: one profile of three options. */
-const shapes = (which: 'min' | 'opt' | 'max') =>
-  option({
-    flags: `--${which}Shapes <shapes>`,
-    describe: `as trtexec has it: the ${which} of one profile, x:1x3x224x224, several by comma`,
-    parse: parseShapes,
-    repeat: true,
-    advanced: true,
-    group: 'Profiles',
-  });
 
 /** What an engine is for; every command that builds has the same. */
 const targetOptions = {
@@ -146,9 +134,6 @@ export const buildOptions = {
     repeat: true,
     group: 'Profiles',
   }),
-  minShapes: shapes('min'),
-  optShapes: shapes('opt'),
-  maxShapes: shapes('max'),
   name: text({
     flags: '--name <name>',
     describe:
@@ -226,43 +211,19 @@ function parseDimensions(text: string): readonly (readonly [name: string, size: 
 export const dimsOf = (dims: OptionValues<typeof buildOptions>['dim']): Readonly<Record<string, SizeRange>> =>
   Object.fromEntries(dims.flat());
 
-/** Profiles come from --profile, from --batch, from trtexec's three options, or later from the files of --profile-from. */
+/** Profiles come from --profile, from --batch, or later from the files of --profile-from. */
 function profilesOf(options: BuildOptionValues): readonly ProfileRequest[] {
-  const [min, opt, max] = [options.minShapes.flat(), options.optShapes.flat(), options.maxShapes.flat()];
   const ways = [
     options.profile,
-    [...min, ...opt, ...max],
     [options.batch, ...options.dim].filter((set) => set !== undefined),
     options.profileFrom,
   ];
   if (ways.filter((way) => way.length > 0).length > 1) {
     throw new TrtforgeError(
       'TF_USAGE',
-      '--profile, --batch with --dim, --minShapes and --profile-from are four ways to set profiles.',
+      '--profile, --batch with --dim, and --profile-from are three ways to set profiles.',
       { remedy: 'Use one of them; --profile takes several profiles.' },
     );
   }
-  return min.length + opt.length + max.length > 0 ? [rangesOf(min, opt, max)] : options.profile;
-}
-
-function rangesOf(
-  min: readonly NamedShape[],
-  opt: readonly NamedShape[],
-  max: readonly NamedShape[],
-): ProfileRequest {
-  const ranges = new Map<string, ProfileRange>();
-  for (const { name } of [...min, ...opt, ...max]) {
-    const [low, middle, high] = [min, opt, max].map(
-      (list) => list.find((shape) => shape.name === name)?.dims,
-    );
-    if (low === undefined || middle === undefined || high === undefined) {
-      throw new TrtforgeError(
-        'TF_USAGE',
-        `Input "${name}" is not in all of --minShapes, --optShapes and --maxShapes.`,
-        { remedy: `Pass all three, or one profile: --profile '${name}:MIN/OPT/MAX'.` },
-      );
-    }
-    ranges.set(name, { min: [...low], opt: [...middle], max: [...high], values: false });
-  }
-  return ranges;
+  return options.profile;
 }

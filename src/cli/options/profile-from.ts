@@ -1,10 +1,6 @@
 import type { BuildOptions } from '../../engines/builder/build.js';
-import type {
-  DerivedProfile,
-  ProfileInputs,
-  ProfileSource,
-} from '../../engines/calibration/sample-profile.js';
-import { profileText } from '../../engines/identity/profile.js';
+import { profileText } from '../../engines/profiles/profile.js';
+import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { originText } from '../../engines/store/build-result.js';
 import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { inPhase } from '../../events.js';
@@ -54,7 +50,7 @@ async function withImageSize<R extends BuildOptions>(
 ): Promise<R> {
   if (imgsz === undefined || (request.profiles ?? []).length > 0) return request;
   const [{ profileInputs }, { imageDimensions, openDimensions }] = await Promise.all([
-    import('../../engines/calibration/sample-profile.js'),
+    import('../../engines/profiles/sample-profile.js'),
     import('../../formats/onnx/open-dimensions.js'),
   ]);
   const { inputs } = await profileInputs(request.model, context);
@@ -79,7 +75,7 @@ async function profiled<R extends BuildOptions>(
   options: ProfileFromValues,
   context: CommandContext,
 ): Promise<ProfiledRequest<R>> {
-  const { profileInputs, needsRange } = await import('../../engines/calibration/sample-profile.js');
+  const { profileInputs, needsRange } = await import('../../engines/profiles/sample-profile.js');
   const model = await profileInputs(request.model, context);
   const derived = await derivedProfiles(options, model, context);
   const profileFrom = derived.map(({ from, samples, profile }): ProfileOrigin => {
@@ -111,7 +107,7 @@ async function derivedProfiles(
   if (rest.length === 0) return stated;
   const [{ readSamples }, { profileOfSamples }] = await Promise.all([
     import('../../engines/calibration/read-samples.js'),
-    import('../../engines/calibration/sample-profile.js'),
+    import('../../engines/profiles/sample-profile.js'),
   ]);
   const samples = readSamples(rest, { preprocess, imgsz, uncut: true });
   const all = async function* () {

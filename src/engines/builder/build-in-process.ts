@@ -1,15 +1,10 @@
+import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } from '../../addon/addon.js';
+import type { NativeEvent } from '../../addon/native-job.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, logSeverities } from '../../events.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
-import {
-  type Addon,
-  loadAddon,
-  type NativeBuildRequest,
-  type NativeTensor,
-} from '../../tensorrt/addon/addon.js';
-import type { NativeEvent } from '../../tensorrt/addon/native-job.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
 

@@ -8,11 +8,11 @@ import type { Exporter } from '../exports/exporter.js';
 import type { EngineExtension } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
-import type { ProfileRequest } from '../identity/profile.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
-import type { Sizes } from '../identity/sizes.js';
 import type { TargetRequest } from '../identity/target.js';
+import type { ProfileRequest } from '../profiles/profile.js';
+import type { Sizes } from '../profiles/sizes.js';
 import type { StoreOptions } from '../store/open-stores.js';
 
 /**

@@ -1,9 +1,9 @@
+import type { Generation, NativeSetting } from '../../addon/addon.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { behaviour, type FactId, holds } from '../../behaviour/facts.js';
 import { rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed, formats } from '../../formats/precision/formats/index.js';
-import type { Generation, NativeSetting } from '../../tensorrt/addon/addon.js';
 import {
   abiTable,
   enumerator,

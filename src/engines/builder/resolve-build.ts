@@ -1,4 +1,5 @@
 import { basename, join, resolve } from 'node:path';
+import { checkDevice, chosenGpu, visibleGpus } from '../../addon/chosen-gpu.js';
 import { sha256OfFile } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';
@@ -10,7 +11,6 @@ import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import { ValueUses } from '../../formats/onnx/value-uses.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { checkDevice, chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import {
   chooseToolchain,
   type FoundToolchain,
@@ -21,18 +21,18 @@ import {
 import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
+import type { ModelContent } from '../identity/read-model.js';
+import { defaultRecipe, type Recipe } from '../identity/recipe.js';
+import { recipeSchema } from '../identity/recipe-schema.js';
+import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
 import {
   type ProfileRequest,
   parseProfile,
   resolveProfiles,
   type Suggestion,
   suggestion,
-} from '../identity/profile.js';
-import type { ModelContent } from '../identity/read-model.js';
-import { defaultRecipe, type Recipe } from '../identity/recipe.js';
-import { recipeSchema } from '../identity/recipe-schema.js';
-import { type ProfileSizes, requestedSizes, sizedProfile } from '../identity/sizes.js';
-import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
+} from '../profiles/profile.js';
+import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
 import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
 import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
 

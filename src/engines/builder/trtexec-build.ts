@@ -1,5 +1,6 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { gpuBytesFree } from '../../addon/chosen-gpu.js';
 import { openFile } from '../../base/files/byte-source.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
@@ -9,7 +10,6 @@ import { agree, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
-import { gpuBytesFree } from '../../tensorrt/addon/chosen-gpu.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';

@@ -1,5 +1,5 @@
-import type { GpuList } from '../../tensorrt/addon/addon.js';
-import { onDevice, visibleGpus, whyNoGpu } from '../../tensorrt/addon/chosen-gpu.js';
+import type { GpuList } from '../../addon/addon.js';
+import { onDevice, visibleGpus, whyNoGpu } from '../../addon/chosen-gpu.js';
 
 /** What the driver reports of the GPU that TensorRT uses: the first it shows, where none is chosen. */
 export interface MachineFacts {

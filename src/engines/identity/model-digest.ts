@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { clearField, toBinary } from '@bufbuild/protobuf';
 import { sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { type EventListener, ignoreEvents, type WorkContext } from '../../events.js';
 import { visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
 import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
 import {
@@ -59,7 +59,7 @@ export async function digestModel(
 /** The digest of a model file's content: see `digestModel`. Throws what opening and reading the model throw, TF_CANCELLED. */
 export async function digestModelFile(
   path: string,
-  { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
+  { emit = ignoreEvents, signal }: WorkContext = {},
 ): Promise<string> {
   const model = openModel(path);
   try {

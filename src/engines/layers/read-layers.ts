@@ -1,5 +1,5 @@
 import { openFile } from '../../base/files/byte-source.js';
-import { parseLooseJson } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
 import { originOfLayer } from './names.js';
@@ -52,7 +52,7 @@ export function readLayers(text: string, where = 'The layer information'): Engin
   if (entries === undefined) throw invalid(where, 'it has no list `Layers`');
   const layers = entries.map((entry, index) => {
     if (typeof entry === 'string') return toLayer({ Name: entry }, index);
-    if (!isObject(entry) || typeof entry.Name !== 'string')
+    if (!isRecord(entry) || typeof entry.Name !== 'string')
       throw invalid(where, `layer ${index} has no name`);
     return toLayer(entry, index);
   });
@@ -65,25 +65,21 @@ export function readLayers(text: string, where = 'The layer information'): Engin
   };
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined);
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-function parsed(text: string, where: string): JsonObject {
+function parsed(text: string, where: string): JsonRecord {
   let document: unknown;
   try {
     document = parseLooseJson(text);
   } catch (cause) {
     throw invalid(where, 'it is not JSON', cause);
   }
-  if (!isObject(document)) throw invalid(where, 'it is not a JSON object');
+  if (!isRecord(document)) throw invalid(where, 'it is not a JSON object');
   return document;
 }
 
-function toLayer(entry: JsonObject & { readonly Name?: unknown }, index: number): EngineLayer {
+function toLayer(entry: JsonRecord & { readonly Name?: unknown }, index: number): EngineLayer {
   const { name, profile } = withoutProfile(String(entry.Name));
   const type = textOf(entry.LayerType);
   const metadata = typeof entry.Metadata === 'string' ? entry.Metadata : null;
@@ -132,7 +128,7 @@ function toTensor(value: unknown): LayerTensor[] {
   if (typeof value === 'string') {
     return [{ name: value, shape: null, format: null, dtype: null, location: null, bytes: null }];
   }
-  if (!isObject(value) || typeof value.Name !== 'string') return [];
+  if (!isRecord(value) || typeof value.Name !== 'string') return [];
   const { format, dtype } = formatOf(value);
   const shape = shapeOf(value.Dimensions);
   const location = textOf(value.Location);
@@ -140,7 +136,7 @@ function toTensor(value: unknown): LayerTensor[] {
 }
 
 /** One text before 11, two from 11 on. */
-function formatOf(value: JsonObject): { format: string | null; dtype: Dtype | null } {
+function formatOf(value: JsonRecord): { format: string | null; dtype: Dtype | null } {
   const joint = textOf(value['Format/Datatype']);
   const format = joint ?? textOf(value.Format);
   const type = joint ?? textOf(value.Datatype) ?? textOf(value.DataType) ?? format;
@@ -161,9 +157,9 @@ interface Weights {
 }
 
 /** Whatever field holds `{Type, Count}`: `Weights`, `Bias`, a constant's `weights`. */
-function weightsOf(entry: JsonObject): Weights[] {
+function weightsOf(entry: JsonRecord): Weights[] {
   return Object.values(entry).flatMap((value) => {
-    if (!isObject(value) || typeof value.Type !== 'string' || !Number.isSafeInteger(value.Count)) return [];
+    if (!isRecord(value) || typeof value.Type !== 'string' || !Number.isSafeInteger(value.Count)) return [];
     const dtype = dtypeOfFormat(value.Type);
     const bytes = dtype === null ? 0 : packedBytes(dtype, Math.max(Number(value.Count), 0));
     return Number.isSafeInteger(bytes) && bytes > 0 ? [{ dtype, bytes }] : [];
@@ -223,10 +219,10 @@ function tensorsByName(layers: readonly EngineLayer[], side: 'inputs' | 'outputs
 }
 
 function toBinding(value: unknown): EngineBinding[] {
-  if (!isObject(value) || typeof value.Name !== 'string') return [];
+  if (!isRecord(value) || typeof value.Name !== 'string') return [];
   const { format, dtype } = formatOf(value);
   const mode = textOf(value.IOMode)?.toLowerCase() ?? '';
-  const profiles = (listOf(value.ProfileInfo) ?? []).filter(isObject).map((profile) => ({
+  const profiles = (listOf(value.ProfileInfo) ?? []).filter(isRecord).map((profile) => ({
     min: shapeOf(profile.MinShape),
     opt: shapeOf(profile.OptShape),
     max: shapeOf(profile.MaxShape),

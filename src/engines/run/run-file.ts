@@ -4,7 +4,7 @@ import { protectingInputs } from '../../base/files/user-files.js';
 import { figuresOf } from '../../base/statistics.js';
 import { plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { writeNpy } from '../../formats/tensor/npy.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
@@ -22,9 +22,7 @@ import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf }
 import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';
 
-export interface RunContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface RunContext extends WorkContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** Default: every back end there is. */
   readonly backEnds?: readonly BackEnd[];

@@ -1,4 +1,4 @@
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
@@ -52,9 +52,7 @@ export const openOptionFlags = {
   toolchain: '--toolchain',
 } as const satisfies Record<keyof OpenOptions, string>;
 
-export interface OpenContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface OpenContext extends WorkContext {
   /** Default: this process's. */
   readonly environment?: NodeJS.ProcessEnv;
 }

@@ -1,5 +1,5 @@
+import { checkDevice } from '../../addon/chosen-gpu.js';
 import { TrtforgeError } from '../../errors.js';
-import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import { isEngineFile } from '../plan/header.js';
 import {
   type BackEnd,

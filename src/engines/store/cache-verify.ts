@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { ignoreEvents, type WorkContext } from '../../events.js';
 import { passportPath } from '../identity/passport-file.js';
 import { entriesOf, foreignOf } from './cache-listing.js';
 import type { CacheEntry, CacheVerification } from './cache-result.js';
@@ -12,10 +12,8 @@ import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
 import type { TransferOptions } from './remote/transfer.js';
 import { noTrust, type Trust, verifyTrusted } from './trust.js';
 
-interface VerifyOptions {
+interface VerifyOptions extends WorkContext {
   readonly trust?: Trust;
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
 }
 
 /**

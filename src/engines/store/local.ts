@@ -16,7 +16,7 @@ import { publishEngine } from './publish-engine.js';
 import { ReadableLinks } from './readable-links.js';
 import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
-import type { EngineSource, EngineSummary, Found, NotFound, StoredEngine } from './store.js';
+import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
 import { StoreIndex } from './store-index.js';
 import { noTrust, type Trust, VerifiedEngines } from './trust.js';
 
@@ -57,7 +57,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
   }
 
   /** The engine of an identity, checked and marked as in use by this process. */
-  async get(identity: string): Promise<Found<StoredEngine> | NotFound> {
+  async get(identity: string): Promise<StoreHit<StoredEngine> | NotFound> {
     try {
       const planPath = this.#ownPlanPath(identity);
       // First: eviction looks for marks before and after it takes an engine out of its place.
@@ -81,7 +81,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
   }
 
   /** An engine of another identity that may serve (`mayServe`), the newest first; undefined when none may. */
-  async findCompatible(wanted: IdentityDocument): Promise<Found<StoredEngine> | undefined> {
+  async findCompatible(wanted: IdentityDocument): Promise<StoreHit<StoredEngine> | undefined> {
     if (!othersMayServe(wanted)) return undefined;
     for (const { identity } of await this.ofModel(wanted.model)) {
       const passport = await this.passport(identity);

@@ -7,7 +7,7 @@ import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport-file.js';
 import type { missSchema } from './build-result-schema.js';
 import type { LocalStore } from './local.js';
-import type { EngineSource, EngineSummary, Found, NotFound, StoredEngine } from './store.js';
+import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
 
 /** Why a source did not give the engine. */
 export type Miss = z.infer<typeof missSchema>;
@@ -26,7 +26,7 @@ export async function lookUp<E>(
   source: EngineSource<E>,
   wanted: IdentityDocument,
   signal?: AbortSignal,
-): Promise<Found<E> | NotFound> {
+): Promise<StoreHit<E> | NotFound> {
   const exact = await source.get(identityDigest(wanted), signal);
   return exact.found ? exact : ((await source.findCompatible(wanted, signal)) ?? exact);
 }
@@ -37,7 +37,7 @@ export async function lookUpLocally(
   wanted: Wanted,
   emit: EventListener,
 ): Promise<{
-  readonly hit: (Found<StoredEngine> & { readonly from: string }) | undefined;
+  readonly hit: (StoreHit<StoredEngine> & { readonly from: string }) | undefined;
   readonly why: Miss[];
 }> {
   const why: Miss[] = [];

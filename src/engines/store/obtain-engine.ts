@@ -25,7 +25,7 @@ export type ObtainedEngine = z.infer<typeof obtainedEngineSchema>;
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
 
 /** A folder, and the layout of what is put there. */
-interface Place {
+interface Destination {
   readonly folder: string;
   readonly exporter: Exporter;
 }
@@ -47,16 +47,16 @@ export async function obtainEngine(
   stores: EngineStores,
   context: BuildContext,
 ): Promise<ObtainedEngine> {
-  return new Run(build, stores, context).go();
+  return new ObtainRun(build, stores, context).go();
 }
 
-class Run {
+class ObtainRun {
   readonly #build: ResolvedBuild;
   readonly #stores: EngineStores;
   readonly #context: BuildContext;
   readonly #identity: string;
   /** Where the user wants the engine; undefined leaves it in the store. */
-  readonly #place: Place | undefined;
+  readonly #place: Destination | undefined;
   readonly #why: Miss[] = [];
   readonly #warnings: string[] = [];
   #rule = 'exact';
@@ -156,7 +156,7 @@ class Run {
     }
   }
 
-  async #buildWithout(place: Place): Promise<ObtainedEngine> {
+  async #buildWithout(place: Destination): Promise<ObtainedEngine> {
     sweepPending(place.folder);
     const pending = createPending(place.folder);
     try {
@@ -226,7 +226,7 @@ class Run {
     return this.#result(copy, source);
   }
 
-  async #put(engine: StoredEngine, { folder, exporter }: Place, move: boolean): Promise<StoredEngine> {
+  async #put(engine: StoredEngine, { folder, exporter }: Destination, move: boolean): Promise<StoredEngine> {
     const { trust } = this.#stores;
     const files = await this.#timed('keepMs', () => writeExport(exporter, [engine], folder, { trust, move }));
     const plan = files.find((file) => 'engine' in file);

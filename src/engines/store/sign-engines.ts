@@ -44,7 +44,7 @@ export function makeKeys(path: string): CacheKeys {
 }
 
 /** The sound engines of a store that names fit; all without names. Throws TF_USAGE when a name fits nothing. */
-export async function enginesToSign(store: LocalStore | RemoteStore, names: readonly string[]) {
+async function enginesToSign(store: LocalStore | RemoteStore, names: readonly string[]) {
   const listed = (await store.list()).filter(({ problem }) => problem === null);
   const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
     isCalled(wanted, engine.identity, engine.name ?? '');

@@ -4,6 +4,7 @@ import { sha256 } from '../../base/files/digest.js';
 import { listFolder, lstatIfThere, readJson } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
+import { isRecord } from '../../base/text/lenient-json.js';
 import type { EngineSummary } from './store.js';
 
 /** Goes up when a summary gets another form. */
@@ -122,6 +123,3 @@ const isIndex = (content: unknown): content is IndexFile =>
       Array.isArray(shard.engines) &&
       shard.engines.every((engine) => isRecord(engine) && typeof engine.identity === 'string'),
   );
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;

@@ -15,7 +15,7 @@ export interface StoredEngine {
 }
 
 /** A hit of a store, whose engines are `E`. */
-export interface Found<E> {
+export interface StoreHit<E> {
   readonly found: true;
   readonly engine: E;
   /** `exact`, or the rule of `engines/store/compatibility.ts` by which another identity serves. */
@@ -33,9 +33,9 @@ export interface NotFound {
 export interface EngineSource<E> {
   readonly place: string;
   /** The engine of this very identity. */
-  get(identity: string, signal?: AbortSignal): Promise<Found<E> | NotFound>;
+  get(identity: string, signal?: AbortSignal): Promise<StoreHit<E> | NotFound>;
   /** One of another identity that may serve (`compatibility.ts`); undefined when none may. */
-  findCompatible(wanted: IdentityDocument, signal?: AbortSignal): Promise<Found<E> | undefined>;
+  findCompatible(wanted: IdentityDocument, signal?: AbortSignal): Promise<StoreHit<E> | undefined>;
 }
 
 /** One engine of a listing; facts are null when its passport cannot be read, and `problem` states why. */

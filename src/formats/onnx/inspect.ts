@@ -1,4 +1,4 @@
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { modelFacts } from './facts-of-model.js';
 import { openModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
@@ -20,10 +20,7 @@ export interface InspectOptions {
   readonly checkWeights?: boolean;
 }
 
-export interface InspectContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type InspectContext = WorkContext;
 
 /**
  * What is in an ONNX model of any size, what one run costs (FLOPs; bytes of activations), and what looks wrong with it. Weights are read for `weights` and

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, inPhase } from '../../events.js';
+import { type EventListener, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
 import { type OnnxModel, openModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
@@ -31,10 +31,7 @@ export type ConvertOptions = ConversionOptions & { readonly precision: FormatId 
     'externalData'
   >;
 
-export interface ConvertContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type ConvertContext = WorkContext;
 
 /**
  * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.

@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
 import type { OnnxModel } from '../onnx/model.js';
 import type { TensorProto } from '../onnx/onnx_pb.js';
@@ -71,7 +71,7 @@ function checkOperators(flow: Flow, { keepOps, convertOps }: ResolvedConversion)
 export async function planConversion(
   model: OnnxModel,
   requested: ResolvedConversion,
-  context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
+  context: WorkContext,
   rounded: ReadonlySet<TensorProto> = new Set(),
 ): Promise<Plan> {
   if (requested.quantization?.rest === 'fp32') return unchanged(readFlow(model.proto));
@@ -161,7 +161,7 @@ async function readWeights(
   model: OnnxModel,
   flow: Flow,
   options: ResolvedConversion,
-  context: { readonly emit?: EventListener; readonly signal?: AbortSignal },
+  context: WorkContext,
   rounded: ReadonlySet<TensorProto>,
 ): Promise<Found> {
   const found = new Map<Value, WeightFacts>();

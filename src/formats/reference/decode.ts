@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
+import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../tensor/dtype.js';
 import { readNpy, readNpyHeader } from '../tensor/npy.js';
 import { openNpz } from '../tensor/npz.js';
 import type { Tensor } from '../tensor/tensor.js';
-import { isRecord, LineFault, longBase64, type PlainRecord, type ReferenceLine } from './lines.js';
+import { LineFault, longBase64, type ReferenceLine } from './lines.js';
 import type { NumberLists } from './number-lists.js';
 import type { RecordedBinding } from './reference.js';
 
@@ -68,7 +69,7 @@ export class TensorDecoder {
     return orFault(() => readNpy(this.#npyPath(name, encoded)));
   }
 
-  #member(name: string, node: PlainRecord): Tensor {
+  #member(name: string, node: JsonRecord): Tensor {
     const [npz, member] = [node.npz, node.tensor];
     if (typeof npz !== 'string' || typeof member !== 'string' || basename(npz) !== npz) {
       throw new LineFault(`${name} does not name the member and the npz file of its tensor`);
@@ -89,7 +90,7 @@ export class TensorDecoder {
   }
 
   /** Beside the reference, or where the command runs, as the first tools that wrote such paths had it. */
-  #npyPath(name: string, node: PlainRecord): string {
+  #npyPath(name: string, node: JsonRecord): string {
     const path = node.npy_path;
     if (typeof path !== 'string' || path === '') {
       throw new LineFault(`${name} has neither data_b64 nor npy_path nor numbers`);
@@ -123,7 +124,7 @@ function orFault<T>(read: () => T): T {
 /** Characters of base64 that become a string at once: whole groups of four, few enough that the string is young and soon freed. */
 const BASE64_STEP = 1 << 16;
 
-function base64Tensor(name: string, node: PlainRecord, line: ReferenceLine): Tensor {
+function base64Tensor(name: string, node: JsonRecord, line: ReferenceLine): Tensor {
   const { dtype, shape } = declared(name, node);
   const bytes = packedBytes(dtype, elementCount(shape));
   const text = typeof node.data_b64 === 'string' ? node.data_b64 : '';
@@ -156,12 +157,12 @@ function decodeBase64(characters: Buffer, target: Buffer): number {
 
 const isList = (node: unknown): boolean => Array.isArray(node) || typeof node === 'number';
 
-function encodedTensor(name: string, node: unknown): PlainRecord {
+function encodedTensor(name: string, node: unknown): JsonRecord {
   if (isRecord(node)) return node;
   throw new LineFault(`${name} is neither an encoded tensor nor numbers`);
 }
 
-function declared(name: string, node: PlainRecord): { dtype: Dtype; shape: readonly number[] } {
+function declared(name: string, node: JsonRecord): { dtype: Dtype; shape: readonly number[] } {
   return { dtype: dtypeOf(name, node.dtype), shape: shapeOf(name, node.shape) };
 }
 

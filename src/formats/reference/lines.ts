@@ -1,6 +1,6 @@
 import { constants, isAscii } from 'node:buffer';
 import type { ByteSource } from '../../base/files/byte-source.js';
-import { pythonJson } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord, pythonJson } from '../../base/text/lenient-json.js';
 
 /** Why a line of a reference cannot be read. Stays within this room: readers report it with the line number. */
 export class LineFault extends Error {
@@ -11,10 +11,6 @@ export class LineFault extends Error {
   }
 }
 
-export type PlainRecord = Readonly<Record<string, unknown>>;
-export const isRecord = (value: unknown): value is PlainRecord =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** One line of a reference, parsed. */
 export interface ReferenceLine {
   /** Without its long base64. */
@@ -22,9 +18,9 @@ export interface ReferenceLine {
   /** The characters of long base64, which `data_b64` names by `longBase64`; valid until the next line is read. */
   readonly base64: readonly Buffer[];
   readonly index: unknown;
-  readonly inputs: PlainRecord;
-  readonly outputs: PlainRecord;
-  readonly metadata: PlainRecord;
+  readonly inputs: JsonRecord;
+  readonly outputs: JsonRecord;
+  readonly metadata: JsonRecord;
 }
 
 const NEWLINE = 0x0a;
@@ -139,7 +135,7 @@ export function longBase64(text: string, { base64 }: ReferenceLine): Buffer | un
 function parsedLine({ text, base64 }: LineText): ReferenceLine {
   const line = jsonOf(text);
   if (!isRecord(line)) throw new LineFault('it is not an object');
-  const member = (name: string): PlainRecord => {
+  const member = (name: string): JsonRecord => {
     const value = Object.hasOwn(line, name) ? line[name] : undefined;
     if (isRecord(value)) return value;
     if (value === undefined || (value === null && name === 'metadata')) return {};

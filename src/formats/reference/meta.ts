@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord, type PlainRecord } from './lines.js';
+import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 
 /** Where our own facts stand in the `metadata` of a line. */
 export const OWN_KEY = 'x_trtforge';
@@ -51,7 +51,7 @@ export interface ChunkMeta {
 }
 
 /** The facts of a chunk from the `metadata` of its line, and all of the metadata as it is. */
-export function chunkMeta(metadata: PlainRecord, line: number): ChunkMeta {
+export function chunkMeta(metadata: JsonRecord, line: number): ChunkMeta {
   const { [OWN_KEY]: _, ...recorded } = metadata;
   const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
   const timing = recorded.timing_ms;
@@ -67,7 +67,7 @@ export function chunkMeta(metadata: PlainRecord, line: number): ChunkMeta {
 }
 
 /** Who made the reference; null where its first line has no provenance that trtforge wrote. */
-export function provenanceIn(metadata: PlainRecord): Provenance | null {
+export function provenanceIn(metadata: JsonRecord): Provenance | null {
   const own = metadata[OWN_KEY];
   if (!isRecord(own)) return null;
   const parsed = provenanceSchema.safeParse(own.provenance);

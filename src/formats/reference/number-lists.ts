@@ -1,7 +1,7 @@
-import { pythonJson, replaceBare } from '../../base/text/lenient-json.js';
+import { isRecord, pythonJson, replaceBare } from '../../base/text/lenient-json.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { integerTensor, tensorFrom } from '../tensor/values.js';
-import { isRecord, LineFault } from './lines.js';
+import { LineFault } from './lines.js';
 
 /** Deeper than any tensor. */
 const MAX_DEPTH = 32;

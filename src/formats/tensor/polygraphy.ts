@@ -1,7 +1,7 @@
 import { constants } from 'node:buffer';
 import { type ByteSource, bytesSource, openFile } from '../../base/files/byte-source.js';
 import { readText } from '../../base/files/files.js';
-import { pythonJson } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord, pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { npyReader } from './npy.js';
 import { npzOver } from './npz.js';
@@ -32,10 +32,6 @@ export function openPolygraphy(path: string, slot: LoadedSlot): PolygraphyFile {
   return { runners: runnersOf(path, parsedFile(path), slot), close: () => {} };
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-const isObject = (node: unknown): node is JsonObject =>
-  typeof node === 'object' && node !== null && !Array.isArray(node);
-
 function parsedFile(path: string): unknown {
   const source = openFile(path);
   source.close();
@@ -59,7 +55,7 @@ function parsedFile(path: string): unknown {
 function runnersOf(path: string, root: unknown, slot: LoadedSlot): readonly RecordedRunner[] {
   const tensorsOf = (node: unknown) => namedTensors(path, node, slot);
   if (Array.isArray(root)) return [{ name: null, iterations: root.map(tensorsOf) }];
-  if (!isObject(root)) throw invalid(path, 'it has neither results nor inputs');
+  if (!isRecord(root)) throw invalid(path, 'it has neither results nor inputs');
   const list = root.lst;
   if (list === undefined) return [{ name: null, iterations: [tensorsOf(root)] }];
   if (!Array.isArray(list)) throw invalid(path, 'its results are not a list');
@@ -73,8 +69,8 @@ function runnersOf(path: string, root: unknown, slot: LoadedSlot): readonly Reco
 
 /** The tensors of one iteration: an IterationResult, or a dictionary of arrays. */
 function namedTensors(path: string, node: unknown, slot: LoadedSlot): ReadonlyMap<string, TensorReader> {
-  const outputs = isObject(node) && classOf(node) === 'IterationResult' ? node.outputs : node;
-  if (!isObject(outputs)) throw invalid(path, 'an iteration has no tensors');
+  const outputs = isRecord(node) && classOf(node) === 'IterationResult' ? node.outputs : node;
+  if (!isRecord(outputs)) throw invalid(path, 'an iteration has no tensors');
   const tensors = new Map<string, TensorReader>();
   for (const [name, value] of Object.entries(outputs)) {
     if (name === CLASS || LEGACY.test(name)) continue;
@@ -84,8 +80,8 @@ function namedTensors(path: string, node: unknown, slot: LoadedSlot): ReadonlyMa
 }
 
 function tensorOf(path: string, name: string, node: unknown, slot: LoadedSlot): TensorReader {
-  const inner = isObject(node) && /^Lazy(Numpy)?Array$/.test(classOf(node) ?? '') ? node.values : node;
-  if (!isObject(inner)) throw invalid(path, `${name} is not an array`);
+  const inner = isRecord(node) && /^Lazy(Numpy)?Array$/.test(classOf(node) ?? '') ? node.values : node;
+  if (!isRecord(inner)) throw invalid(path, `${name} is not an array`);
   if (Object.hasOwn(inner, 'tensor')) {
     throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${name} in ${path} is a pickled PyTorch tensor.`, {
       remedy: 'Let Polygraphy save NumPy arrays, or save the tensors as npz.',
@@ -131,7 +127,7 @@ function startOf(source: ByteSource): string {
   return start.toString('latin1', 0, source.read(start, 0, 2));
 }
 
-function classOf(node: JsonObject): string | undefined {
+function classOf(node: JsonRecord): string | undefined {
   const marked = node[CLASS];
   if (typeof marked === 'string') return marked;
   for (const key of Object.keys(node)) {

@@ -1,4 +1,5 @@
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { isRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from './dtype.js';
 import { storedTensor, type TensorFile, tensorNotFound } from './tensor-reader.js';
@@ -128,9 +129,6 @@ function parseEntry(source: ByteSource, dataStart: number, name: string, value: 
   }
   return { dtype, shape, offset: dataStart + begin, bytes };
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isSizes = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);

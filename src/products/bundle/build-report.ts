@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { GpuList } from '../../addon/addon.js';
 import { readJson } from '../../base/files/files.js';
 import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/timing-cache.js';
 import { visibleEntry } from '../../engines/identity/machine.js';
-import type { ProfileRequest } from '../../engines/identity/profile.js';
 import { targetText } from '../../engines/identity/target.js';
-import { ExitCode } from '../../errors.js';
+import type { ProfileRequest } from '../../engines/profiles/profile.js';
+import { ExitCode, outcomeExitCodes } from '../../errors.js';
 import { environmentPart } from '../../forge/environment.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
 import { worst } from '../../quality/verify/result.js';
-import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';
@@ -24,12 +24,6 @@ import {
   componentReportSchema,
   type SmokeRun,
 } from './report-schema.js';
-
-const exitCodeOf = {
-  pass: ExitCode.pass,
-  fail: ExitCode.failed,
-  inconclusive: ExitCode.inconclusive,
-} as const;
 
 /** The report's name in the folder of a bundle. */
 export const REPORT_FILE = 'build_report.json';
@@ -56,7 +50,7 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
   return {
     schema: 'trtforge.bundle/1',
     version,
-    exitCode: stop?.error.exitCode ?? exitCodeOf[outcome],
+    exitCode: stop?.error.exitCode ?? outcomeExitCodes[outcome],
     meta: request.meta,
     model_name: run.meta?.modelName ?? null,
     onnx_dir: modelFolder(request),
@@ -206,7 +200,10 @@ function readReport(path: string): EarlierReport {
     const parsed = componentReportSchema.safeParse(entry);
     return parsed.success ? [parsed.data] : [];
   });
-  return { components: parts, isFinished: typeof outcome === 'string' && Object.hasOwn(exitCodeOf, outcome) };
+  return {
+    components: parts,
+    isFinished: typeof outcome === 'string' && Object.hasOwn(outcomeExitCodes, outcome),
+  };
 }
 
 /** What scripts read as the step that failed, by the phase of forge. */

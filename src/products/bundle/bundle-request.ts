@@ -1,6 +1,6 @@
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 
 /** What to build of a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
@@ -40,11 +40,9 @@ export interface BundleRequest
     | undefined;
 }
 
-export interface BundleContext {
+export interface BundleContext extends WorkContext {
   /** The command line of this run, for its report; none where a program calls the library. */
   readonly commandLine?: string;
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** What builds plans; default: the builder of the request. */
   readonly build?: PlanBuilder;

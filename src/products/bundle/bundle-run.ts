@@ -1,5 +1,6 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
+import { assertGpuPresent, onDevice } from '../../addon/chosen-gpu.js';
 import { cacheFolder, makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
@@ -8,7 +9,6 @@ import { ignoreEvents } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, PhaseRun } from '../../forge/phase.js';
 import type { ForgeResult } from '../../report/result.js';
-import { assertGpuPresent, onDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { type Chain, chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';

@@ -1,5 +1,5 @@
 import type { BuildOutcome, PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
-import type { ProfileRequest } from '../../engines/identity/profile.js';
+import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { dtypes } from '../../formats/tensor/dtype.js';

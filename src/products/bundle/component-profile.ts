@@ -1,6 +1,6 @@
-import { type ProfileRequest, resolveProfiles } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { profileRange, type SizeRange } from '../../engines/identity/sizes.js';
+import { type ProfileRequest, resolveProfiles } from '../../engines/profiles/profile.js';
+import { profileRange, type SizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { Component } from './component.js';

@@ -18,7 +18,7 @@ export const bundle: Product = {
       load: async () => (await import('./commands/forge.js')).command,
     },
   ],
-  foreignFlags: async () => (await import('./former-flags.js')).formerFlags,
+  foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   tasks: async () => [(await import('./token-task.js')).taskKind],
   recognisers: async () => [(await import('./recogniser.js')).recogniser],
   reports: async () => [(await import('./report/page.js')).bundleReport],

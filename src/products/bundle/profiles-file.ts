@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { faultText } from '../../base/text/schema-error.js';
 import { parseYaml, readYaml } from '../../base/text/yaml.js';
-import { parseProfile } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import type { SizeRange } from '../../engines/identity/sizes.js';
+import { parseProfile } from '../../engines/profiles/profile.js';
+import type { SizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 
 export interface ComponentProfile {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ProfileRequest } from '../../engines/identity/profile.js';
-import { requestedSizes } from '../../engines/identity/sizes.js';
+import type { ProfileRequest } from '../../engines/profiles/profile.js';
+import { requestedSizes } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import type { BundleRequest } from './bundle-request.js';
 import { type BundleFindings, checkBundle } from './check-bundle.js';

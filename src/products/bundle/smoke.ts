@@ -1,4 +1,4 @@
-import type { ProfileRequest } from '../../engines/identity/profile.js';
+import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
 import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';

@@ -15,10 +15,10 @@ export interface Staged {
   readonly files: number;
 }
 
-type Place = (source: string, target: string) => void;
+type PlaceFile = (source: string, target: string) => void;
 
 /** Cheapest first. A copy shares its blocks where the file system can. */
-export const stagingMethods: readonly (readonly [StagingMethod, Place])[] = [
+export const stagingMethods: readonly (readonly [StagingMethod, PlaceFile])[] = [
   ['hard link', linkSync],
   ['symbolic link', (source, target) => symlinkSync(source, target)],
   [

@@ -8,8 +8,8 @@ import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.
 import { measuresKernels } from '../../engines/builder/timing-cache.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
-import type { ProfileRequest } from '../../engines/identity/profile.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
+import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { openTrust, type Trust, verifyTrusted } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';

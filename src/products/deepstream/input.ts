@@ -1,4 +1,4 @@
-import { type SizeRange, sizedProfile } from '../../engines/identity/sizes.js';
+import { type SizeRange, sizedProfile } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';

@@ -25,12 +25,4 @@ export const deepstream: Product = {
       load: async () => (await import('./commands/summary.js')).command,
     },
   ],
-  foreignFlags: async () => {
-    const { moved } = await import('../../cli/foreign/flag.js');
-    return [
-      moved('streams --from-logs', 'deepstream repair', ''),
-      moved('streams', 'deepstream size'),
-      moved('inspect --format', 'deepstream summary', '', { only: 'deepstream' }),
-    ];
-  },
 };

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
+import { loadAddon } from '../../addon/addon.js';
+import { chosenGpu } from '../../addon/chosen-gpu.js';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { BuilderName } from '../../engines/builder/build.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
-import { loadAddon } from '../../tensorrt/addon/addon.js';
-import { chosenGpu } from '../../tensorrt/addon/chosen-gpu.js';
 import { debianPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { EngineBuilder, type StreamsBuildOptions } from './builder.js';
 import type { StreamsMode } from './effects.js';

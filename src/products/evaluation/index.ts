@@ -5,17 +5,8 @@ export type { Recogniser } from '../../quality/tasks/recogniser.js';
 export type { Sample, TaskContext } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
 export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
-export {
-  type CompareBackEndsRequest,
-  type CompareContext,
-  compareBackEnds,
-} from './compare/compare-backends.js';
-export type { Comparison } from './compare/result.js';
-export type { Variant } from './compare/variant.js';
-export { type CocoRequest, evaluateCoco } from './detection/coco.js';
-export { type Detections, readDetections } from './detection/detections.js';
-export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
-export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
+export { type CocoRequest, evaluateCoco } from './coco/coco.js';
+export { type Detections, readDetections } from './coco/detections.js';
 export {
   type Annotation,
   type DetectionTruth,
@@ -23,9 +14,18 @@ export {
   type ImageChoice,
   type ReadingContext,
   readInstances,
-} from './detection/instances.js';
-export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './detection/result.js';
-export { scoreDetections } from './detection/score.js';
+} from './coco/instances.js';
+export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './coco/result.js';
+export { scoreDetections } from './coco/score.js';
+export {
+  type CompareBackEndsRequest,
+  type CompareContext,
+  compareBackEnds,
+} from './compare/compare-backends.js';
+export type { Comparison } from './compare/result.js';
+export type { Variant } from './compare/variant.js';
+export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
+export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
 export { type EmbeddingsRequest, evaluateEmbeddings } from './embeddings/evaluate-embeddings.js';
 export { type Finding, Findings } from './findings.js';
@@ -45,5 +45,5 @@ export {
 } from './run/images.js';
 export { type EvaluateRecogniserRequest, evaluateRecogniser } from './speech/evaluate-recogniser.js';
 export type { RecogniserResult } from './speech/recogniser-result.js';
-export { scoreTranscripts, type WerRequest } from './speech/wer.js';
-export type { UtteranceScore, WerResult } from './speech/wer-result.js';
+export { scoreTranscripts, type WerRequest } from './wer/wer.js';
+export type { UtteranceScore, WerResult } from './wer/wer-result.js';

@@ -1,5 +1,5 @@
-import type { DerivedProfile, ProfileSource } from '../../engines/calibration/sample-profile.js';
-import { profileRange } from '../../engines/identity/sizes.js';
+import type { DerivedProfile, ProfileSource } from '../../engines/profiles/sample-profile.js';
+import { profileRange } from '../../engines/profiles/sizes.js';
 import { checkConvertible } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
 import { readContract } from './contract/file.js';

@@ -1,8 +1,8 @@
-import { type ForeignFlag, moved, rowsOf } from '../../cli/foreign/flag.js';
+import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
 
 const { bare, valued } = rowsOf('streaming script');
 
-/** Flags of the scripts that recorded and checked a streaming encoder, and lines of trtforge before `stream` was a family. */
+/** Flags of the scripts that recorded and checked a streaming encoder. */
 export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--engine', '{value}', 'the engine is an argument', {
     verbs: ['stream verify', 'stream check', 'stream draft'],
@@ -25,9 +25,4 @@ export const scriptFlags: readonly ForeignFlag[] = [
     'the model is exported: its streaming parameters are in the graph',
     { verbs: ['stream record'] },
   ),
-  moved('verify --contract-only', 'stream check', ''),
-  moved('verify --reference', 'stream verify'),
-  moved('record --convert', 'stream convert', '{value}'),
-  moved('record --draft-contract', 'stream draft', '-o {value}'),
-  moved('record', 'stream record'),
 ];

@@ -1,9 +1,9 @@
+import { checkDevice } from '../../addon/chosen-gpu.js';
 import { assertWithin } from '../../base/text/number-range.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources, inputsInPassport } from '../../engines/run/check-sources.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
-import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
 /** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */

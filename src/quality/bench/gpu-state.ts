@@ -1,4 +1,4 @@
-import type { NativeGpuState } from '../../tensorrt/addon/native-engine.js';
+import type { NativeGpuState } from '../../addon/native-engine.js';
 import type { GpuState } from './result.js';
 
 /** Bits of nvmlClocksEventReasons (NVML API reference, "nvmlClocksEventReasons"), by our words. */

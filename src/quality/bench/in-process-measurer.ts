@@ -1,3 +1,12 @@
+import type { Gpu } from '../../addon/addon.js';
+import { chosenGpu } from '../../addon/chosen-gpu.js';
+import type {
+  NativeContext,
+  NativeEngine,
+  NativeGpuState,
+  NativeHostData,
+  NativeMeasureRequest,
+} from '../../addon/native-engine.js';
 import { gatherInputs } from '../../engines/run/run-inputs.js';
 import {
   type EngineAddon,
@@ -6,15 +15,6 @@ import {
 } from '../../engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type { Gpu } from '../../tensorrt/addon/addon.js';
-import { chosenGpu } from '../../tensorrt/addon/chosen-gpu.js';
-import type {
-  NativeContext,
-  NativeEngine,
-  NativeGpuState,
-  NativeHostData,
-  NativeMeasureRequest,
-} from '../../tensorrt/addon/native-engine.js';
 import type {
   LayerRequest,
   Measured,

@@ -1,6 +1,6 @@
+import { loadAddon } from '../../addon/addon.js';
 import { serveSession } from '../../base/process/supervised-child.js';
 import type { EventListener } from '../../events.js';
-import { loadAddon } from '../../tensorrt/addon/addon.js';
 import { inProcessMeasurer } from './in-process-measurer.js';
 import type { Measurer, MeasurerCall } from './measurer.js';
 

@@ -1,13 +1,13 @@
-import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
-import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
-import type { EventListener } from '../../events.js';
-import type { Gpu } from '../../tensorrt/addon/addon.js';
+import type { Gpu } from '../../addon/addon.js';
 import type {
   NativeEngineFacts,
   NativeGpuState,
   NativeMeasurement,
   NativeShape,
-} from '../../tensorrt/addon/native-engine.js';
+} from '../../addon/native-engine.js';
+import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
+import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { EventListener } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import type { InputRequest } from './request.js';

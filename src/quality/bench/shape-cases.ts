@@ -1,9 +1,9 @@
+import type { NativeShape } from '../../addon/native-engine.js';
 import { inputHeader } from '../../engines/run/check-sources.js';
 import { readInput } from '../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { numbersOf } from '../../formats/tensor/values.js';
-import type { NativeShape } from '../../tensorrt/addon/native-engine.js';
 import type { BenchRequest, ShapeRequest } from './request.js';
 
 /** One thing to measure: an optimization profile, and every input's shape in it. */

@@ -1,8 +1,8 @@
 import { extname } from 'node:path';
+import type { NativeMeasurement } from '../../addon/native-engine.js';
 import { publishFile } from '../../base/files/publish.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
-import type { NativeMeasurement } from '../../tensorrt/addon/native-engine.js';
 
 /** What any way of measuring gives for each inference, milliseconds; columns are equally long and in the order of the measurement. */
 export interface Times {

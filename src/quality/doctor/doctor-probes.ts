@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { addonPath } from '../../base/addon.js';
+import { addonPath } from '../../addon/load.js';
 import { statIfThere } from '../../base/files/files.js';
 import { storeFolder } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore, type StoreOptions } from '../../engines/store/open-stores.js';

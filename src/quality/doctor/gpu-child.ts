@@ -1,4 +1,4 @@
+import { loadAddon } from '../../addon/addon.js';
 import { serve } from '../../base/process/supervised-child.js';
-import { loadAddon } from '../../tensorrt/addon/addon.js';
 
 serve(async () => loadAddon().gpus());

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { GpuList } from '../../addon/addon.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
-import type { GpuList } from '../../tensorrt/addon/addon.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 
 /** What is known of the GPUs and their driver, and by which way. */

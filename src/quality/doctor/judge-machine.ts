@@ -1,4 +1,4 @@
-import { addonRemedy } from '../../base/addon.js';
+import { addonRemedy } from '../../addon/load.js';
 import { plural } from '../../base/text/quantity.js';
 import type { DoctorFacts, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';

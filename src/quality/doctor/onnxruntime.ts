@@ -40,7 +40,7 @@ export const lookForOnnxRuntimes = (host: Host): Promise<readonly OnnxRuntimeFac
   Promise.all(findOrtLibraries(host).map((library) => factsOfOnnxRuntime(library, host.environment)));
 
 /** Loads a library in a process of its own, with the loader path that sessions have. */
-export async function factsOfOnnxRuntime(
+async function factsOfOnnxRuntime(
   { path, foundBy }: OrtLibrary,
   environment: NodeJS.ProcessEnv,
 ): Promise<OnnxRuntimeFacts> {

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { Generation, Gpu } from '../../addon/addon.js';
 import { behaviour, holds } from '../../behaviour/facts.js';
 import { compareVersions, isInLine } from '../../behaviour/versions.js';
 import { gpuArchitectures } from '../../engines/identity/target.js';
-import type { Generation, Gpu } from '../../tensorrt/addon/addon.js';
 import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 

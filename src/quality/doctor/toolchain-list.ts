@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import type { Gpu } from '../../tensorrt/addon/addon.js';
+import type { Gpu } from '../../addon/addon.js';
 import { type FoundToolchain, surveyToolchains } from '../../tensorrt/toolchain/find.js';
 import { readManifest } from '../../tensorrt/toolchain/manifest.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';

@@ -53,7 +53,7 @@ export interface FinderLine {
   readonly severity: 'I' | 'W' | 'E' | 'F' | 'V' | null;
 }
 
-interface Found {
+interface FoundIssue {
   readonly issue: KnownIssue;
   readonly groups: Groups;
   readonly lines: { line: number; text: string }[];
@@ -71,7 +71,7 @@ export class IssueFinder {
   /** `10.6.0` once it is known: some texts mean different things in different majors. */
   version: string | null = null;
   readonly unexplained: { line: number; text: string }[] = [];
-  readonly #found = new Map<string, Found>();
+  readonly #found = new Map<string, FoundIssue>();
   readonly #takenBack = new Set<string>();
   /** The list that the last error stands in, and how many more lines without a severity of their own belong to it, whatever their text. */
   #error: { readonly lines: { line: number; text: string }[]; continued: number } | null = null;
@@ -160,7 +160,7 @@ export class IssueFinder {
     return undefined;
   }
 
-  #note({ issue, groups }: { issue: KnownIssue; groups: Groups }, line: FinderLine): Found['lines'] {
+  #note({ issue, groups }: { issue: KnownIssue; groups: Groups }, line: FinderLine): FoundIssue['lines'] {
     let found = this.#found.get(issue.id);
     if (found === undefined) {
       found = { issue, groups, lines: [], mentions: new Set(), count: 0 };
@@ -181,7 +181,7 @@ function inMajors({ majors }: KnownIssue, version: string | null): boolean {
 }
 
 function explained(
-  { issue, groups, lines, mentions, count }: Found,
+  { issue, groups, lines, mentions, count }: FoundIssue,
   passed: boolean,
   model?: ModelNodes,
 ): ExplainedIssue {

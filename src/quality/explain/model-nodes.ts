@@ -47,7 +47,7 @@ export function openModelNodes(path: string): ModelNodes | undefined {
   }
 }
 
-interface Place {
+interface NodePlace {
   readonly view: GraphView;
   readonly index: number;
 }
@@ -55,7 +55,7 @@ interface Place {
 /** The same over a model in memory. */
 export function modelNodes(proto: ModelProto, rejected: ModelNodes['rejections'] = () => []): ModelNodes {
   const views = [...visitMainGraphs(proto)];
-  const byName = new Map<string, Place>();
+  const byName = new Map<string, NodePlace>();
   for (const view of views) {
     for (const [index, node] of view.nodes.entries()) {
       if (node.name !== '' && !byName.has(node.name)) byName.set(node.name, { view, index });
@@ -66,7 +66,7 @@ export function modelNodes(proto: ModelProto, rejected: ModelNodes['rejections']
           if (name !== '' && !byName.has(key)) byName.set(key, { view, index });
     }
   }
-  const find = (name: string): Place | undefined => byName.get(name) ?? byNumber(name, views[0]);
+  const find = (name: string): NodePlace | undefined => byName.get(name) ?? byNumber(name, views[0]);
   return {
     rejections: rejected,
     named: (mention) => {
@@ -89,7 +89,7 @@ export function modelNodes(proto: ModelProto, rejected: ModelNodes['rejections']
   };
 }
 
-function byNumber(text: string, view: GraphView | undefined): Place | undefined {
+function byNumber(text: string, view: GraphView | undefined): NodePlace | undefined {
   if (view === undefined || !/^\d{1,9}$/.test(text) || Number(text) >= view.nodes.length) return undefined;
   return { view, index: Number(text) };
 }
@@ -142,7 +142,7 @@ function reached(start: number, next: readonly (readonly number[])[]): Set<numbe
   return seen;
 }
 
-function place(found: ModelPlace['found'], places: readonly Place[]): ModelPlace | null {
+function place(found: ModelPlace['found'], places: readonly NodePlace[]): ModelPlace | null {
   if (places.length === 0) return null;
   const nodes = places.map(({ view, index }) => view.nodes[index]!);
   const values = new Map([...new Set(places.map(({ view }) => view))].map((view) => [view, valuesOf(view)]));

@@ -3,8 +3,7 @@ import { readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
-
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+import { scalarSchema } from './gate-result.js';
 
 export const baselineSchema = z.strictObject({
   schema: z.literal('trtforge.gate-baseline/1'),
@@ -16,7 +15,7 @@ export const baselineSchema = z.strictObject({
       at: z.string(),
       value: z.number(),
       /** What the regression rule's `same` fields were. */
-      same: z.record(z.string(), scalar),
+      same: z.record(z.string(), scalarSchema),
     }),
   ),
 });
@@ -45,12 +44,12 @@ export function readBaseline(path: string): Baseline {
   );
 }
 
-type Place = Pick<BaselineValue, 'check' | 'result' | 'field' | 'at'>;
+type ValuePlace = Pick<BaselineValue, 'check' | 'result' | 'field' | 'at'>;
 
-const key = ({ check, result, field, at }: Place): string => JSON.stringify([check, result, field, at]);
+const key = ({ check, result, field, at }: ValuePlace): string => JSON.stringify([check, result, field, at]);
 
 /** The entry for a place; undefined when the baseline has none, or has it for another field. */
-export const baselineValue = (baseline: Baseline, place: Place): BaselineValue | undefined =>
+export const baselineValue = (baseline: Baseline, place: ValuePlace): BaselineValue | undefined =>
   baseline.values.find((each) => key(each) === key(place));
 
 /** New values over old ones. Old ones stay where their check still exists and nothing new was measured for its result. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { matchesGlob } from './glob.js';
 
@@ -9,7 +10,7 @@ type Step =
   | { readonly kind: 'those'; readonly key: string; readonly pattern: string };
 
 /** A value and where it was found: `outputs[logits].pass`. */
-export interface Found {
+export interface FoundValue {
   readonly at: string;
   readonly value: unknown;
 }
@@ -23,11 +24,11 @@ export const isFieldPath = (path: string): boolean => parse(path) !== undefined;
  * Every value a path leads to: `a.b`, `a['a name']`, `a[0]`, `a[-1]`, `a[*]`, `a[name=logits]` and `a[name=cache_*]`; `length` of a list is its length.
  * A list whose filter matches nothing and a missing key give an empty result. Errors: TF_GATE_POLICY_INVALID for an invalid path.
  */
-export function valuesAt(root: unknown, path: string): readonly Found[] {
+export function valuesAt(root: unknown, path: string): readonly FoundValue[] {
   const steps = parse(path);
   if (steps === undefined)
     throw new TrtforgeError('TF_GATE_POLICY_INVALID', `"${path}" is not a path to a field.`);
-  let found: readonly Found[] = [{ at: '', value: root }];
+  let found: readonly FoundValue[] = [{ at: '', value: root }];
   for (const step of steps) found = found.flatMap((each) => take(each, step));
   return found.filter(({ value }) => value !== undefined);
 }
@@ -53,7 +54,7 @@ function stepOf(groups: Readonly<Record<string, string | undefined>>): Step {
   return { kind: 'key', key: key ?? name ?? '' };
 }
 
-function take({ at, value }: Found, step: Step): readonly Found[] {
+function take({ at, value }: FoundValue, step: Step): readonly FoundValue[] {
   if (step.kind === 'key') return takeKey(at, value, step.key);
   if (!Array.isArray(value)) return [];
   const labels = labelsOf(value);
@@ -69,7 +70,7 @@ function take({ at, value }: Found, step: Step): readonly Found[] {
   });
 }
 
-function takeKey(at: string, value: unknown, key: string): readonly Found[] {
+function takeKey(at: string, value: unknown, key: string): readonly FoundValue[] {
   const place = at === '' ? key : `${at}.${key}`;
   if (Array.isArray(value)) return key === 'length' ? [{ at: place, value: value.length }] : [];
   return isRecord(value) && Object.hasOwn(value, key) ? [{ at: place, value: value[key] }] : [];
@@ -87,6 +88,3 @@ function labelsOf(list: readonly unknown[]): readonly string[] {
   }
   return list.map((_, index) => String(index));
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -8,7 +8,7 @@ export const findingOutcomeSchema = z.enum(['pass', 'waived', 'warn', 'inconclus
 
 export const gateOutcomeSchema = z.enum(['pass', 'warn', 'inconclusive', 'fail']);
 
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+export const scalarSchema = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
 export const gateFindingSchema = z.object({
   /** Id of the check; null for a result that is itself an error. */
@@ -21,7 +21,7 @@ export const gateFindingSchema = z.object({
   field: z.string().nullable(),
   at: z.string().nullable(),
   /** NaN and infinities by name. */
-  value: scalar.optional(),
+  value: scalarSchema.optional(),
   unit: z.string().nullable(),
   /** What the baseline has, for a check with a regression rule. */
   baseline: z.number().nullable(),

@@ -1,6 +1,6 @@
 import { measure } from '../verify/result.js';
 import { type Baseline, type BaselineValue, baselineValue } from './baseline.js';
-import { type Found, valuesAt } from './field-path.js';
+import { type FoundValue, valuesAt } from './field-path.js';
 import { type GateInput, isSelected } from './gate-input.js';
 import type { FindingOutcome, GateFinding } from './gate-result.js';
 import { breachOf, misfit, numberOf, readable, speaksOfNull, text } from './limit.js';
@@ -130,7 +130,7 @@ function judgeResult(check: PolicyCheck, result: GateInput, evidence: Evidence):
 function judgeValue(
   check: PolicyCheck,
   result: GateInput,
-  { at, value }: Found,
+  { at, value }: FoundValue,
   same: Readonly<Record<string, Scalar>>,
   evidence: Evidence,
 ): Verdict {
@@ -233,7 +233,7 @@ function sameFields(check: PolicyCheck, { content }: GateInput): Readonly<Record
 function finding(
   check: PolicyCheck,
   result: GateInput | null,
-  found: Found | null,
+  found: FoundValue | null,
   verdict: Verdict,
 ): JudgedFinding {
   const { rule, outcome, message, worse = null, baseline = null } = verdict;

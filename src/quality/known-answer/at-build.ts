@@ -1,3 +1,4 @@
+import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
 import { formatMs } from '../../base/text/quantity.js';
 import type { AnswerMaker, BuildContext, BuildOptions } from '../../engines/builder/build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
@@ -6,7 +7,6 @@ import type { ObtainedEngine } from '../../engines/store/obtain-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
-import { onDevice, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';

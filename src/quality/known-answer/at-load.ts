@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import type { GpuList } from '../../addon/addon.js';
+import { visibleGpus } from '../../addon/chosen-gpu.js';
 import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import type { EngineSession, EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
@@ -11,8 +13,6 @@ import {
 import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
-import type { GpuList } from '../../tensorrt/addon/addon.js';
-import { visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';
 import { checkLoaded } from './check-loaded.js';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import type { GpuList } from '../../addon/addon.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { listCache } from '../../engines/store/cache-listing.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type { GpuList } from '../../tensorrt/addon/addon.js';
 import { outcomeSchema } from '../verify/result.js';
 import { placeFinder } from './at-load.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';

@@ -1,5 +1,5 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import type { Profile } from '../../engines/identity/profile.js';
+import type { Profile } from '../../engines/profiles/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';

@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
 import { type GraphView, isMain, opsets, visitGraphs, visitTensors } from '../../formats/onnx/graph.js';
 import { openModel } from '../../formats/onnx/model.js';
 import { type FunctionProto, type ModelProto, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
@@ -9,10 +9,7 @@ import { distanceOf } from './distance.js';
 import { type Differing, differingFields, GraphComparison, valueChanges } from './graphs.js';
 import type { FieldChange, ModelComparison } from './result.js';
 
-export interface CompareModelsContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type CompareModelsContext = WorkContext;
 type Context = CompareModelsContext & { readonly emit: EventListener };
 
 /**
@@ -53,7 +50,7 @@ export async function compareModels(
   }
 }
 
-type Side = Awaited<ReturnType<typeof sideOf>>;
+type ModelSide = Awaited<ReturnType<typeof sideOf>>;
 
 /** What a model declares, and its canonical form with the weights that it had. */
 async function sideOf(model: ReturnType<typeof openModel>, { emit, signal }: Context) {
@@ -115,7 +112,7 @@ function functionChanges(a: ModelProto, b: ModelProto): ModelComparison['functio
 }
 
 /** Of the graph, its bodies and the functions that both have. */
-async function contentChanges(a: Side, b: Side, context: Context) {
+async function contentChanges(a: ModelSide, b: ModelSide, context: Context) {
   const comparison = new GraphComparison(a.weights, b.weights);
   const { found, differing } = comparison;
   if (a.digest === b.digest) {

@@ -25,11 +25,11 @@ export interface Differing {
   readonly into: { distance: WeightDistance | null };
 }
 
-type Found = Pick<ModelComparison, 'initializers' | 'nodes' | 'others'>;
+type FoundDifferences = Pick<ModelComparison, 'initializers' | 'nodes' | 'others'>;
 
 /** Compares graphs in canonical form, a pair at a time with the bodies inside, and gathers what differs. */
 export class GraphComparison {
-  readonly found: Found = {
+  readonly found: FoundDifferences = {
     initializers: { same: 0, renamed: [], added: [], removed: [], changed: [] },
     nodes: { same: 0, renamed: [], added: [], removed: [], changed: [] },
     others: [],
@@ -42,8 +42,8 @@ export class GraphComparison {
     this.#weights = { a, b };
   }
 
-  compare(a: GraphView, b: GraphView, parent?: Scope): void {
-    const scope = new Scope(parent);
+  compare(a: GraphView, b: GraphView, parent?: GraphScope): void {
+    const scope = new GraphScope(parent);
     this.#pairInputs(a, b, scope);
     this.#initializers(a, b, scope);
     const { pairs, onlyA, onlyB } = matchNodes(a.nodes, b.nodes);
@@ -57,14 +57,14 @@ export class GraphComparison {
   }
 
   /** By name, then those that remain one after the other. */
-  #pairInputs(a: GraphView, b: GraphView, scope: Scope): void {
+  #pairInputs(a: GraphView, b: GraphView, scope: GraphScope): void {
     const [inputsA, inputsB] = [inputNames(a), inputNames(b)];
     const [namesA, namesB] = [new Set(inputsA), new Set(inputsB)];
     const rest = inputsB.filter((name) => !namesA.has(name));
     for (const name of inputsA) scope.pair(name, namesB.has(name) ? name : (rest.shift() ?? ''));
   }
 
-  #initializers(a: GraphView, b: GraphView, scope: Scope): void {
+  #initializers(a: GraphView, b: GraphView, scope: GraphScope): void {
     const { initializers } = this.found;
     const [ofA, ofB] = [initializersOf(a), initializersOf(b)];
     for (const [name, tensor] of ofA) scope.content('a', name, contentKey(tensor));
@@ -98,7 +98,7 @@ export class GraphComparison {
         initializers.added.push({ graph: b.path, name, ...this.#typeOf('b', ofB.get(name)!) });
   }
 
-  #nodes(a: GraphView, one: NodeProto, b: GraphView, other: NodeProto, scope: Scope): void {
+  #nodes(a: GraphView, one: NodeProto, b: GraphView, other: NodeProto, scope: GraphScope): void {
     const { nodes } = this.found;
     const changes = [...nodeChanges(one, other, scope), ...this.#attributes(one, other)];
     const names = { graph: a.path, a: nodeLabel(one), b: nodeLabel(other) };
@@ -131,7 +131,7 @@ export class GraphComparison {
   }
 
   /** What the messages of graphs and functions have besides. */
-  #others(a: GraphView, b: GraphView, scope: Scope): void {
+  #others(a: GraphView, b: GraphView, scope: GraphScope): void {
     const add = (field: string) => this.found.others.push({ graph: a.path, field });
     if (a.graph !== undefined && b.graph !== undefined) {
       for (const field of differingFields(GraphProtoSchema, a.graph, b.graph, comparedOfGraphs)) add(field);
@@ -219,7 +219,7 @@ const briefNode = ({ path }: GraphView, node: NodeProto) => ({
   outputs: [...node.output],
 });
 
-function nodeChanges(a: NodeProto, b: NodeProto, scope: Scope): Change[] {
+function nodeChanges(a: NodeProto, b: NodeProto, scope: GraphScope): Change[] {
   const changes: Change[] = [];
   const add = (field: string, one: string | undefined, other: string | undefined) =>
     changes.push({ field, a: one ?? null, b: other ?? null, distance: null });
@@ -255,13 +255,13 @@ const attributeText = (attribute: AttributeProto | undefined): FieldChange['a'] 
 };
 
 /** Which names of two graphs stand for one value: those of A by what B calls them, and initializers by their content, whatever their names. */
-class Scope {
-  readonly #parent: Scope | undefined;
+class GraphScope {
+  readonly #parent: GraphScope | undefined;
   readonly #names = new Map<string, string>();
   readonly #contents = { a: new Map<string, string>(), b: new Map<string, string>() };
 
   /** The values of the graphs around are known too. */
-  constructor(parent: Scope | undefined) {
+  constructor(parent: GraphScope | undefined) {
     this.#parent = parent;
   }
 

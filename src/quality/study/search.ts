@@ -4,7 +4,7 @@ export type Outcome = 'pass' | 'fail' | 'unresolved';
 /** Tries a set of changes; null: the budget is spent. */
 export type Oracle<T> = (changes: readonly T[]) => Promise<Outcome | null>;
 
-export interface Found<T> {
+export interface Smallest<T> {
   /** A set that passes. */
   readonly changes: readonly T[];
   /** Whether none of its changes can be left out: without any of them it failed. False where the budget ended before, or that was unresolved. */
@@ -20,7 +20,7 @@ export interface Found<T> {
  * Where answers contradict each other (more changes fail although fewer passed), or where one was unresolved, each change in doubt is left out once more, as delta
  * debugging does (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002).
  */
-export async function smallestPassing<T>(order: readonly T[], oracle: Oracle<T>): Promise<Found<T>> {
+export async function smallestPassing<T>(order: readonly T[], oracle: Oracle<T>): Promise<Smallest<T>> {
   const answers: Answer<T>[] = [];
   let isSpent = false;
   const passes = async (changes: readonly T[]): Promise<boolean> => {

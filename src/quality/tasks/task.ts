@@ -4,7 +4,7 @@ import { sha256 } from '../../base/files/digest.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { outcomeSchema } from '../verify/result.js';
 
@@ -55,10 +55,7 @@ export interface Task<R = unknown> {
   close(): Promise<void>;
 }
 
-export interface TaskContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type TaskContext = WorkContext;
 
 /** A kind of task, by what registers it: `tokens`, `argmax`. */
 export interface TaskKind<S = unknown, R = unknown> {

@@ -105,7 +105,7 @@ const mostDiffering = ({ share }: ExactLimits, elements: number): number =>
   Math.max(Math.floor(share * elements), share > 0 && elements >= FEWEST_FOR_ONE ? 1 : 0);
 
 /** The planted errors that would pass, and that the candidate is not clearly nearer to the reference than: zeros, and what another sample has. */
-function acceptedBy(request: JudgeRequest, limits: ExactLimits, found: Found): VerifiedOutput['planted'] {
+function acceptedBy(request: JudgeRequest, limits: ExactLimits, found: Compared): VerifiedOutput['planted'] {
   const { name, reference } = request;
   const { elements } = found;
   const isAccepted = (planted: number) =>
@@ -129,7 +129,7 @@ function acceptedBy(request: JudgeRequest, limits: ExactLimits, found: Found): V
   return planted.map((error) => ({ error, slice: null }));
 }
 
-interface Found {
+interface Compared {
   readonly elements: number;
   readonly different: number;
   readonly outside: number;
@@ -140,7 +140,7 @@ interface Found {
   readonly sides: VerifiedOutput['sides'];
 }
 
-function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Found {
+function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Compared {
   const { name } = request;
   let [elements, different, outside, largest] = [0, 0, 0, 0];
   const failures: { chunk: number; kind: string; maxAbs: number }[] = [];
@@ -172,7 +172,7 @@ function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Foun
 function asNumbers(
   request: JudgeRequest,
   tolerance: ExactLimits['tolerance'],
-): Pick<Found, 'statistics' | 'sides'> {
+): Pick<Compared, 'statistics' | 'sides'> {
   const tensors = [...request.candidate, ...request.reference];
   if (tensors.some(({ dtype }) => dtypes[dtype].kind === 'complex'))
     return { statistics: [], sides: undefined };
@@ -189,7 +189,7 @@ function asNumbers(
 function whyFailed(
   { name, atol, rtol, checks = [] }: JudgeRequest,
   limits: ExactLimits,
-  found: Found,
+  found: Compared,
   check: string,
 ): string {
   const { elements, different, outside } = found;

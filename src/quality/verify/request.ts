@@ -1,8 +1,8 @@
-import type { Profile } from '../../engines/identity/profile.js';
+import type { Profile } from '../../engines/profiles/profile.js';
 import type { InputOptions } from '../../engines/run/inputs.js';
 import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
 import type { JudgeRules, SampleInfo } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
@@ -50,9 +50,7 @@ export interface VerifyRequest
   readonly errorMap?: boolean;
 }
 
-export interface VerifyContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface VerifyContext extends WorkContext {
   /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
   readonly environment?: NodeJS.ProcessEnv;
   /** Default: every back end there is. */
@@ -76,7 +74,4 @@ export interface CompareRequest extends Partial<JudgeRules> {
   readonly errorMap?: VerifyRequest['errorMap'];
 }
 
-export interface CompareContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type CompareContext = WorkContext;

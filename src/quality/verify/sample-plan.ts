@@ -4,7 +4,7 @@ import { typedSample } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
-import type { Profile } from '../../engines/identity/profile.js';
+import type { Profile } from '../../engines/profiles/profile.js';
 import { edgeSamples } from '../../engines/run/edge-samples.js';
 import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
 import type { Binding } from '../../engines/runtime/session.js';

@@ -98,22 +98,6 @@ export class SampleRuns {
     });
   }
 
-  /** Opens the reference as its run does, plans the inputs, and closes it: nothing runs. Throws what its run throws before the first sample. */
-  lookAtReference(): Promise<OpenedSide & Pick<ReferenceRun, 'plan'>> {
-    const { reference, threads } = this.#request;
-    return this.#opened(reference, { threads }, async (session) => ({
-      plan: await this.#planning(session, async (planned) => planned(0)),
-    }));
-  }
-
-  /** The same of the candidate. Throws TF_VERIFY_MISMATCH where it has other inputs than the reference. */
-  lookAtCandidate({ inputs }: OpenedSide): Promise<OpenedSide> {
-    return this.#opened(this.#request.candidate, this.#candidateOptions, async (session) => {
-      this.#checkSameInputs(inputs, session.inputs);
-      return {};
-    });
-  }
-
   /** The inputs and outputs that an npz file has, in the types of the reference, which is opened and does not run. Throws TF_BISECT_REFERENCE where one is not there. */
   recordedReference(recording: string): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;

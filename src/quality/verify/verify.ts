@@ -10,23 +10,9 @@ import { checkRules, type JudgedOutput } from './judged.js';
 import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
-import type { VerifyPrecision } from './result.js';
 import { measure, type VerifyResult, worst } from './result.js';
 import { type SamplePlan, samplesFrom } from './sample-plan.js';
 import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
-
-/** A verification before anything is opened. */
-interface DecidedVerify {
-  readonly runs: SampleRuns;
-  readonly precision: VerifyPrecision;
-}
-
-/** Throws TF_USAGE, and what reading the files throws. */
-export function decideVerify(request: VerifyRequest, context: VerifyContext): DecidedVerify {
-  checkRules(request);
-  const runs = new SampleRuns(request, context);
-  return { runs, precision: request.precision ?? precisionBetween(request) };
-}
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
@@ -37,8 +23,8 @@ export async function verifyModel(
   request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<VerifyResult> {
-  const decided = decideVerify(request, context);
-  const { runs } = decided;
+  checkRules(request);
+  const runs = new SampleRuns(request, context);
   const { seed } = runs;
   const started = performance.now();
   const progress = (done: number, total: number, detail: string) =>
@@ -56,7 +42,8 @@ export async function verifyModel(
     };
   };
   let sides = await both();
-  const precision = request.precision ?? inArithmetic(decided.precision, request.candidate, sides.candidate);
+  const precision =
+    request.precision ?? inArithmetic(precisionBetween(request), request.candidate, sides.candidate);
   const known = { reaching: reachingOutputs(request.reference), codes: codesOfBoth(request) };
   const judge = ({ reference, candidate }: Sides) =>
     judgeRuns(request, precision, reference, candidate, known);

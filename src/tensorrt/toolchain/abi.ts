@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
+import type { Generation } from '../../addon/addon.js';
 import { behaviour, products } from '../../behaviour/facts.js';
 import { isWithin, rangeText } from '../../behaviour/versions.js';
-import type { Generation } from '../addon/addon.js';
 import type { Toolchain } from './toolchain.js';
 
 /** What a table in `native/abi/` reports of one generation: the functions of each class and the numbers of each enumeration. */

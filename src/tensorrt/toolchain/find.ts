@@ -1,13 +1,14 @@
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative } from 'node:path';
+import { namesIn } from '../../base/files/files.js';
 import { runCommand } from '../../base/process/command.js';
 import { behaviour, products } from '../../behaviour/facts.js';
 import { isInLine, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { generationOf } from './abi.js';
 import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
-import { type Host, type Place, places, placesIn } from './places.js';
+import { type Host, places, placesIn, type SearchedPlace } from './places.js';
 import type { Flavour, Toolchain } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
 
@@ -53,7 +54,7 @@ export async function findToolchains(
 export const surveyToolchains = async (host: Host): Promise<Survey> => surveyPlaces(await places(host), host);
 
 /** What lies in these places. */
-export function surveyPlaces(where: readonly Place[], host: Host): Survey {
+export function surveyPlaces(where: readonly SearchedPlace[], host: Host): Survey {
   const candidates = new Map<string, Candidate>();
   const damaged = new Map<string, DamagedLibrary>();
   const seen = new Set<string>();
@@ -150,11 +151,11 @@ function remedyFor(
 
 interface Candidate {
   readonly group: LibraryGroup;
-  readonly place: Place;
+  readonly place: SearchedPlace;
   readonly alsoFoundBy: Set<string>;
 }
 
-function addCandidate(candidates: Map<string, Candidate>, group: LibraryGroup, place: Place): void {
+function addCandidate(candidates: Map<string, Candidate>, group: LibraryGroup, place: SearchedPlace): void {
   const known = candidates.get(group.realPath);
   if (known === undefined) {
     candidates.set(group.realPath, { group, place, alsoFoundBy: new Set() });
@@ -200,7 +201,7 @@ function packageRecord(
 ): { readonly version: string; readonly cudaMajor: number | null } | undefined {
   const part = product === 'tensorrt-rtx' ? '_rtx' : flavour === 'full' ? '' : `_${flavour}`;
   const pattern = new RegExp(`^tensorrt${part}(?:_cu(\\d+))?_libs-([\\d.]+)(?:\\.post\\d+)?\\.dist-info$`);
-  for (const name of listed(dirname(folder))) {
+  for (const name of namesIn(dirname(folder))) {
     const match = pattern.exec(name);
     if (match?.[2] !== undefined) {
       return { version: match[2], cudaMajor: match[1] === undefined ? null : Number(match[1]) };
@@ -215,7 +216,7 @@ function packageRecord(
  */
 function trtexecOf(
   group: LibraryGroup,
-  { folder, foundBy }: Place,
+  { folder, foundBy }: SearchedPlace,
   all: readonly Candidate[],
   host: Host,
 ): string | null {
@@ -247,14 +248,6 @@ function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[]
     count.set(base, number);
     return { ...toolchain, name: number === 1 ? base : `${base}@${number}` };
   });
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
 }
 
 /**

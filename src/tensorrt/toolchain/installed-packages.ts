@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { namesIn } from '../../base/files/files.js';
 import type { CommandRunner } from '../../base/process/command.js';
 import { type Host, sitePackages } from './places.js';
 
@@ -35,19 +35,11 @@ export interface PythonPackage {
 /** TensorRT as the Pythons on this machine see it, from the records of their installed packages. No Python is started. */
 export function pythonPackages(host: Host): readonly PythonPackage[] {
   return sitePackages(host).flatMap((folder) =>
-    listed(folder).flatMap((record) => {
+    namesIn(folder).flatMap((record) => {
       const match = /^(tensorrt(?:_[a-z0-9]+)*)-(\d[\w.]*?)(?:\.post\d+)?\.dist-info$/i.exec(record);
       return match?.[1] === undefined || match[2] === undefined
         ? []
         : [{ name: match[1].toLowerCase(), version: match[2], folder }];
     }),
   );
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
 }

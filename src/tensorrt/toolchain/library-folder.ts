@@ -1,6 +1,7 @@
-import { readdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
+import { namesIn } from '../../base/files/files.js';
 import { versionOfCode } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { constantReturned, type ElfFacts, readElf } from './elf.js';
@@ -61,7 +62,7 @@ export function readLibraryFolder(folder: string): {
   readonly groups: readonly LibraryGroup[];
   readonly damaged: readonly DamagedLibrary[];
 } {
-  const names = listed(folder);
+  const names = namesIn(folder);
   const groups: LibraryGroup[] = [];
   const damaged: DamagedLibrary[] = [];
   for (const family of families) {
@@ -171,12 +172,4 @@ function byMajor(names: readonly string[], stem: string): ReadonlyMap<string, st
 
 function versionInName(path: string): string | null {
   return /\.so\.(\d+\.\d+\.\d+(?:\.\d+)?)$/.exec(path)?.[1] ?? null;
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
 }

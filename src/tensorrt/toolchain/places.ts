@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { namesIn } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import type { CommandRunner } from '../../base/process/command.js';
 
@@ -24,7 +25,7 @@ export interface Host {
 }
 
 /** A folder that may hold TensorRT libraries, and how we came to it. */
-export interface Place {
+export interface SearchedPlace {
   readonly folder: string;
   readonly foundBy: string;
 }
@@ -48,7 +49,7 @@ const PIP_FOLDERS = [
 const COMMAND_TIMEOUT_MS = 5000;
 
 /** Every place where TensorRT may be, the most deliberate first: a variable, the loader path, trtforge's own, containers, packages, archives, Python. */
-export async function places(host: Host): Promise<readonly Place[]> {
+export async function places(host: Host): Promise<readonly SearchedPlace[]> {
   return [
     ...variablePlaces(host),
     ...loaderPathPlaces(host),
@@ -65,7 +66,7 @@ export async function places(host: Host): Promise<readonly Place[]> {
  * What a folder that the user names may hold: an installation, unpacked archives, the environments of venv and Pixi. The working folder is never looked at
  * unless it is named: who unpacks a stranger's repository there does not run the libraries in it.
  */
-export const placesIn = (folder: string, foundBy: string): readonly Place[] => [
+export const placesIn = (folder: string, foundBy: string): readonly SearchedPlace[] => [
   ...installationPlaces(folder, foundBy),
   ...archivesIn(folder, foundBy),
   ...environmentsIn(folder).flatMap((prefix) => [
@@ -75,32 +76,32 @@ export const placesIn = (folder: string, foundBy: string): readonly Place[] => [
 ];
 
 /** The folders of an installation that may hold its libraries, itself among them. */
-const installationPlaces = (home: string, foundBy: string): readonly Place[] =>
+const installationPlaces = (home: string, foundBy: string): readonly SearchedPlace[] =>
   LIBRARY_SUBFOLDERS.map((sub) => ({ folder: join(home, sub), foundBy }));
 
-function variablePlaces({ environment }: Host): readonly Place[] {
+function variablePlaces({ environment }: Host): readonly SearchedPlace[] {
   return HOME_VARIABLES.flatMap((variable) => {
     const home = environment[variable];
     return home ? installationPlaces(home, variable) : [];
   });
 }
 
-function loaderPathPlaces({ environment }: Host): readonly Place[] {
+function loaderPathPlaces({ environment }: Host): readonly SearchedPlace[] {
   return (environment.LD_LIBRARY_PATH ?? '')
     .split(':')
     .filter((folder) => folder.startsWith('/'))
     .map((folder) => ({ folder, foundBy: 'loader path (LD_LIBRARY_PATH)' }));
 }
 
-function ownPlaces({ environment }: Host): readonly Place[] {
+function ownPlaces({ environment }: Host): readonly SearchedPlace[] {
   const folder = toolchainsFolder(environment);
   return folders(folder)
-    .filter((name) => !name.startsWith('.') && listed(join(folder, name)).includes(MANIFEST_NAME))
+    .filter((name) => !name.startsWith('.') && namesIn(join(folder, name)).includes(MANIFEST_NAME))
     .map((name) => ({ folder: join(folder, name, 'tensorrt_rtx_libs'), foundBy: 'installed by trtforge' }));
 }
 
 /** Folders in which the loader's cache knows a TensorRT library. */
-async function loaderCachePlaces({ run, root }: Host): Promise<readonly Place[]> {
+async function loaderCachePlaces({ run, root }: Host): Promise<readonly SearchedPlace[]> {
   const ldconfig = await run(join(root, '/sbin/ldconfig'), ['-p'], { timeoutMs: COMMAND_TIMEOUT_MS });
   const found = ldconfig.stdout.matchAll(
     /^\s*lib(?:nvinfer(?:_lean|_dispatch)?|tensorrt_rtx)\.so\S* .*=> (\S+)\/[^/\s]+$/gm,
@@ -113,7 +114,7 @@ async function loaderCachePlaces({ run, root }: Host): Promise<readonly Place[]>
 
 const isPackageFolder = (folder: string): boolean => /^\/usr\/lib\/(x86_64|aarch64)-linux-gnu$/.test(folder);
 
-function systemPlaces({ root }: Host): readonly Place[] {
+function systemPlaces({ root }: Host): readonly SearchedPlace[] {
   const at = (foundBy: string, ...names: readonly string[]) =>
     names.map((name) => ({ folder: root + name, foundBy }));
   return [
@@ -125,13 +126,13 @@ function systemPlaces({ root }: Host): readonly Place[] {
 }
 
 /** NVIDIA's archives unpack to `TensorRT-10.6.0.26` or `TensorRT-RTX-1.7.1.116`. */
-function archivePlaces({ root, home }: Host): readonly Place[] {
+function archivePlaces({ root, home }: Host): readonly SearchedPlace[] {
   return [`${root}/opt`, `${root}/usr/local`, `${root}/usr/src`, home].flatMap((parent) =>
     archivesIn(parent, 'archive (tar)'),
   );
 }
 
-const archivesIn = (parent: string, foundBy: string): readonly Place[] =>
+const archivesIn = (parent: string, foundBy: string): readonly SearchedPlace[] =>
   folders(parent)
     .filter((name) => /^tensorrt-(rtx-)?\d/i.test(name))
     .flatMap((name) => installationPlaces(join(parent, name), foundBy));
@@ -142,12 +143,12 @@ const environmentsIn = (folder: string): readonly string[] => {
 };
 
 /** An active environment is named by the user: `pixi shell` and `conda activate` set CONDA_PREFIX. */
-function condaPlaces({ environment }: Host): readonly Place[] {
+function condaPlaces({ environment }: Host): readonly SearchedPlace[] {
   const { CONDA_PREFIX } = environment;
   return CONDA_PREFIX ? [{ folder: join(CONDA_PREFIX, 'lib'), foundBy: 'conda package' }] : [];
 }
 
-const packagesIn = (prefixes: readonly string[], foundBy: string): readonly Place[] =>
+const packagesIn = (prefixes: readonly string[], foundBy: string): readonly SearchedPlace[] =>
   sitePackagesOf(prefixes).flatMap((site) =>
     PIP_FOLDERS.map((name) => ({ folder: join(site, name), foundBy })),
   );
@@ -179,14 +180,6 @@ function sitePackagesOf(prefixes: readonly string[]): readonly string[] {
 }
 
 const isSet = (text: string | undefined): text is string => text !== undefined && text !== '';
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
-}
 
 function folders(parent: string): readonly string[] {
   try {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { type migrationSchema, migrationSchema as schema } from '../../../src/cli/commands/migrate.js';
-import { shellWords } from '../../../src/cli/foreign/line.js';
+import { shellWords } from '../../../src/cli/migrate/line.js';
 import { takesValue } from '../../../src/cli/option.js';
 import { resolveOptions } from '../../../src/cli/resolve.js';
 import { parseBuilderConfig } from '../../../src/engines/identity/builder-config.js';

@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { visibleGpus } from '../../../src/addon/chosen-gpu.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/build.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { visibleGpus } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { noDevices, noGpus, twoGpus } from '../../fakes/gpus.js';
@@ -17,7 +17,7 @@ vi.mock(import('../../../src/tensorrt/toolchain/find.js'), async (real) => ({
   ...(await real()),
   surveyToolchains: vi.fn(),
 }));
-vi.mock(import('../../../src/tensorrt/addon/chosen-gpu.js'), async (real) => ({
+vi.mock(import('../../../src/addon/chosen-gpu.js'), async (real) => ({
   ...(await real()),
   visibleGpus: vi.fn(),
 }));

@@ -1,5 +1,5 @@
 // Opens an engine, measures on it and prints `{result}` or `{error}`: node drive-measure.mjs <addon> <{open, measure, cancelAfterMs, exitAfterMs} as JSON>
-import { loadAddon } from '../../../dist/tensorrt/addon/addon.js';
+import { loadAddon } from '../../../dist/addon/addon.js';
 
 const [addonPath, text] = process.argv.slice(2);
 const { open, measure, cancelAfterMs, exitAfterMs } = JSON.parse(text);

@@ -8,10 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readTables, slotsHeader } from '../../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import type { NativeBuildRequest, NativeSetting } from '../../../src/addon/addon.js';
+import type { NativeOpenRequest } from '../../../src/addon/native-engine.js';
+import type { NativeEvent } from '../../../src/addon/native-job.js';
 import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
-import type { NativeBuildRequest, NativeSetting } from '../../../src/tensorrt/addon/addon.js';
-import type { NativeOpenRequest } from '../../../src/tensorrt/addon/native-engine.js';
-import type { NativeEvent } from '../../../src/tensorrt/addon/native-job.js';
 import type { Toolchain } from '../../../src/tensorrt/toolchain/toolchain.js';
 
 const build = fileURLToPath(new URL('../../../build/', import.meta.url));

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { onDevice } from '../../../src/addon/chosen-gpu.js';
 import { sha256 } from '../../../src/base/files/digest.js';
 import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
@@ -24,7 +25,6 @@ import { environmentOf } from '../../../src/products/bundle/build-report.js';
 import type { BundleContext, BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { bundleReportSchema } from '../../../src/products/bundle/report-schema.js';
-import { onDevice } from '../../../src/tensorrt/addon/chosen-gpu.js';
 import { twoGpus } from '../../fakes/gpus.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
 import {

@@ -19,8 +19,8 @@ vi.mock('../../../src/tensorrt/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../../src/tensorrt/toolchain/find.js')>()),
   surveyToolchains: vi.fn(),
 }));
-vi.mock('../../../src/tensorrt/addon/chosen-gpu.js', async (original) => ({
-  ...(await original<typeof import('../../../src/tensorrt/addon/chosen-gpu.js')>()),
+vi.mock('../../../src/addon/chosen-gpu.js', async (original) => ({
+  ...(await original<typeof import('../../../src/addon/chosen-gpu.js')>()),
   visibleGpus: () => twoGpus,
 }));
 

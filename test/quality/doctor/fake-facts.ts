@@ -1,8 +1,8 @@
+import type { Gpu } from '../../../src/addon/addon.js';
 import type { DoctorFacts, DoctorProbes } from '../../../src/quality/doctor/doctor-facts.js';
 import type { GpuView } from '../../../src/quality/doctor/gpu.js';
 import { abilitiesOf } from '../../../src/quality/doctor/support.js';
 import type { ListedToolchain } from '../../../src/quality/doctor/toolchain-list.js';
-import type { Gpu } from '../../../src/tensorrt/addon/addon.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 
 /** TensorRT 10.6 of a Debian package, or what the changes make of it. */

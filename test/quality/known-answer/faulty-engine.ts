@@ -1,9 +1,9 @@
+import type { NativeCall, NativeEngine } from '../../../src/addon/native-engine.js';
 import type { EngineAddon } from '../../../src/engines/runtime/tensorrt/load-engine.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
-import type { NativeCall, NativeEngine } from '../../../src/tensorrt/addon/native-engine.js';
 import { FakeAddon, type FakeSpec, range, tensor } from '../../fakes/addon.js';
 
 const [INPUTS, OUTPUTS] = [12, 40];

@@ -1,4 +1,4 @@
-import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
+import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
 import type { BackEnd, OpenedModel, OpenOptions } from '../back-end.js';
 import { placementWarnings } from './ort-placement.js';
 import type { OrtProvider } from './ort-provider.js';

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { namesIn } from '../../../base/files/files.js';
 import { behaviour } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { thisMachine } from '../../../tensorrt/toolchain/find.js';
@@ -36,7 +37,7 @@ export function findOrtLibraries(host: Host): readonly OrtLibrary[] {
 function librariesIn(named: string, foundBy: string): readonly OrtLibrary[] {
   if (existsSync(named) && statSync(named).isFile()) return [{ path: named, foundBy }];
   for (const sub of SUBFOLDERS) {
-    const [name] = listed(join(named, sub)).filter((each) => /^libonnxruntime\.so(\.[\d.]+)?$/.test(each));
+    const [name] = namesIn(join(named, sub)).filter((each) => /^libonnxruntime\.so(\.[\d.]+)?$/.test(each));
     if (name !== undefined) return [{ path: join(named, sub, name), foundBy }];
   }
   return [];
@@ -46,7 +47,7 @@ function npmLibraries(): readonly OrtLibrary[] {
   try {
     const package_ = dirname(createRequire(import.meta.url).resolve('onnxruntime-node/package.json'));
     const bin = join(package_, 'bin');
-    return listed(bin).flatMap((napi) =>
+    return namesIn(bin).flatMap((napi) =>
       librariesIn(join(bin, napi, process.platform, process.arch), 'onnxruntime-node'),
     );
   } catch {
@@ -96,15 +97,7 @@ export function neighbourFolders(path: string): readonly string[] {
   if (!capi.endsWith(join('onnxruntime', 'capi'))) return [];
   const site = dirname(dirname(capi));
   const nvidia = join(site, 'nvidia');
-  return [...listed(nvidia).map((name) => join(nvidia, name, 'lib')), join(site, 'tensorrt_libs')].filter(
+  return [...namesIn(nvidia).map((name) => join(nvidia, name, 'lib')), join(site, 'tensorrt_libs')].filter(
     (folder) => existsSync(folder),
   );
-}
-
-function listed(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch {
-    return [];
-  }
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
+import type { NativeOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import { openFile } from '../../../base/files/byte-source.js';
-import type { NativeOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
 import { readElf } from '../../../tensorrt/toolchain/elf.js';
 import { providerLibrary } from './find-library.js';
 

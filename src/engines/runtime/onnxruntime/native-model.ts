@@ -1,16 +1,16 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeScratch } from '../../../base/files/scratch.js';
-import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { loadAddon } from '../../../tensorrt/addon/addon.js';
+import { loadAddon } from '../../../addon/addon.js';
 import {
   loadOnnxRuntime,
   type NativeOnnxRuntime,
   type NativeOrtOutput,
   type NativeOrtSession,
-} from '../../../tensorrt/addon/onnx-runtime.js';
+} from '../../../addon/onnx-runtime.js';
+import { makeScratch } from '../../../base/files/scratch.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { howToInstall, providerNames } from './find-library.js';
 import { missingLibraries } from './missing-libraries.js';
 import { firstLine, type OrtModel, unsupported } from './ort-model.js';

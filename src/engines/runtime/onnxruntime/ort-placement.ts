@@ -1,6 +1,6 @@
+import type { PlacedNode } from '../../../addon/onnx-runtime.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { PlacedNode } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Placement } from './ort-facts.js';
 import { executionProvider, type OrtProvider } from './ort-provider.js';
 

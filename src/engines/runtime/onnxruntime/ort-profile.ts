@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { PlacedNode } from '../../../addon/onnx-runtime.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { PlacedNode } from '../../../tensorrt/addon/onnx-runtime.js';
 
 const eventsSchema = z.array(
   z.object({

@@ -1,6 +1,6 @@
+import type { NativeOrtRequest } from '../../../addon/onnx-runtime.js';
 import type { Observing } from '../../../formats/precision/calibrate/output-observer.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type { NativeOrtRequest } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Pace } from '../back-end.js';
 import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './ort-provider.js';

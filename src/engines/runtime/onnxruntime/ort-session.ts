@@ -1,17 +1,17 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { addonPath } from '../../../base/addon.js';
+import { checkDevice } from '../../../addon/chosen-gpu.js';
+import { addonPath } from '../../../addon/load.js';
+import { loadOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
-import { checkDevice } from '../../../tensorrt/addon/chosen-gpu.js';
-import { loadOnnxRuntime } from '../../../tensorrt/addon/onnx-runtime.js';
 import type {
   Arithmetic,
   MeasureOptions,
@@ -35,15 +35,13 @@ const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSyn
 
 const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js', import.meta.url);
 
-export interface OrtSessionOptions extends OrtPlace {
+export interface OrtSessionOptions extends OrtPlace, WorkContext {
   /** What messages call the model; default: its path. For copies that the user has never seen. */
   readonly givenModel?: string;
   /** Where the model's external data is; default: beside it. */
   readonly weightsFolder?: string;
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number;
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
   /** Default: this process's. */
   readonly environment?: NodeJS.ProcessEnv;
 }

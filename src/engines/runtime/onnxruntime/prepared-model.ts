@@ -1,8 +1,9 @@
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Setting } from '../../../addon/onnx-runtime.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
@@ -13,7 +14,6 @@ import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
-import type { Setting } from '../../../tensorrt/addon/onnx-runtime.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
 import { fp4AsInt8 } from './fp4-codes.js';
@@ -48,11 +48,7 @@ export interface PreparedModel {
 export async function prepareModel(
   path: string,
   given: string,
-  options: Pick<OrtPlace, 'provider'> & {
-    readonly weightsFolder?: string;
-    readonly emit?: EventListener;
-    readonly signal?: AbortSignal;
-  },
+  options: Pick<OrtPlace, 'provider'> & WorkContext & { readonly weightsFolder?: string },
 ): Promise<PreparedModel> {
   const { weightsFolder } = options;
   const model = openModel(path, { weightsFolder });

@@ -1,6 +1,6 @@
+import type { NativeOrtRequest, Setting } from '../../../addon/onnx-runtime.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { NativeOrtRequest, Setting } from '../../../tensorrt/addon/onnx-runtime.js';
 import { openOptionFlags } from '../back-end.js';
 import type { OrtPlace, OrtProvider } from './ort-provider.js';
 

@@ -1,4 +1,4 @@
-import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
+import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
 import type { BackEnd, OpenedEngine } from '../back-end.js';
 import { engineLoadOptionsOf } from './engine-options.js';
 import { openSupervisedEngine } from './supervised-engine.js';

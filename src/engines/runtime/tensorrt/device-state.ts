@@ -1,17 +1,13 @@
+import type { NativeBinding, NativeDeviceMemory, NativeEngine } from '../../../addon/native-engine.js';
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type {
-  NativeBinding,
-  NativeDeviceMemory,
-  NativeEngine,
-} from '../../../tensorrt/addon/native-engine.js';
 import { checkDims, checkTensor, list, same } from '../session-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { EngineBinding, EngineState } from './engine-interface.js';
 
 /** Which of the two memories holds the present content: the input of the next run. */
-type Side = 0 | 1;
+type BufferSide = 0 | 1;
 
 interface StateTensor {
   readonly input: string;
@@ -30,7 +26,7 @@ interface StateTensor {
 export class DeviceState implements EngineState {
   readonly tensors: readonly StateTensor[];
   readonly engine: NativeEngine;
-  #side: Side = 0;
+  #side: BufferSide = 0;
   #steps = 0;
   readonly #whenClosed: (state: DeviceState) => void;
   #ending: Promise<void> | undefined;
@@ -68,7 +64,7 @@ export class DeviceState implements EngineState {
     return this.#steps;
   }
 
-  get side(): Side {
+  get side(): BufferSide {
     return this.#side;
   }
 
@@ -109,7 +105,7 @@ export class DeviceState implements EngineState {
   }
 
   /** Bindings of the call that reads `side` and writes the other. */
-  bindings(side: Side): readonly NativeBinding[] {
+  bindings(side: BufferSide): readonly NativeBinding[] {
     return this.tensors.flatMap(({ input, output, memory }): NativeBinding[] => [
       { name: input, kind: 'device', memory: memory[side], offset: 0 },
       { name: output, kind: 'device', memory: memory[side === 0 ? 1 : 0], offset: 0 },

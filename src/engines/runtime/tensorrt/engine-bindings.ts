@@ -1,6 +1,6 @@
+import type { NativeEngineTensor } from '../../../addon/native-engine.js';
 import { TrtforgeError } from '../../../errors.js';
 import { dtypeFromTensorrt } from '../../../formats/tensor/dtype.js';
-import type { NativeEngineTensor } from '../../../tensorrt/addon/native-engine.js';
 import type { BindingRange, EngineBinding } from './engine-interface.js';
 
 /** `TensorFormat::kLINEAR`: row-major, which is what tensors here are. */

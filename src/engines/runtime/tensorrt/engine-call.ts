@@ -1,9 +1,9 @@
+import type { NativeCall, NativeHostData } from '../../../addon/native-engine.js';
+import { finished } from '../../../addon/native-job.js';
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
-import type { NativeCall, NativeHostData } from '../../../tensorrt/addon/native-engine.js';
-import { finished } from '../../../tensorrt/addon/native-job.js';
 import { assertTensor, assertTensorMap, list, same } from '../session-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { CallShape } from './engine-inputs.js';

@@ -1,8 +1,8 @@
+import type { NativeBinding, NativeContext, NativeShape } from '../../../addon/native-engine.js';
+import { finished } from '../../../addon/native-job.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { NativeBinding, NativeContext, NativeShape } from '../../../tensorrt/addon/native-engine.js';
-import { finished } from '../../../tensorrt/addon/native-job.js';
 import { list, same } from '../session-inputs.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { chooseProfile } from './choose-profile.js';

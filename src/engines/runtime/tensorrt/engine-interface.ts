@@ -1,7 +1,7 @@
-import type { EventListener } from '../../../events.js';
+import type { NativeEngineFacts } from '../../../addon/native-engine.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ElementArray } from '../../../formats/tensor/values.js';
-import type { NativeEngineFacts } from '../../../tensorrt/addon/native-engine.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import type { TrustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
@@ -139,7 +139,7 @@ export interface SessionFacts {
   readonly cudaGraphFallbacks: readonly string[];
 }
 
-export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptions, 'signKey'> {
+export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptions, 'signKey'>, WorkContext {
   /** Ordinal of the GPU among the visible ones; default 0. */
   readonly device?: number;
   /** Default true: a plan without passport is rejected, since nothing states what it is. */
@@ -148,7 +148,5 @@ export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptio
   readonly contexts?: number;
   /** How many calls `run` keeps ready per context, and how much pinned memory they may hold; default 16 and 2 GiB. */
   readonly keepCalls?: { readonly count?: number; readonly bytes?: number };
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
 }

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
+import { type Addon, type Gpu, loadAddon } from '../../../addon/addon.js';
+import { chosenGpu } from '../../../addon/chosen-gpu.js';
+import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.js';
+import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents, logSeverities } from '../../../events.js';
-import { type Addon, type Gpu, loadAddon } from '../../../tensorrt/addon/addon.js';
-import { chosenGpu } from '../../../tensorrt/addon/chosen-gpu.js';
-import type { NativeEngine, NativeRuntime } from '../../../tensorrt/addon/native-engine.js';
-import { finished, type NativeEvent } from '../../../tensorrt/addon/native-job.js';
+import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { describeComputeCapability } from '../../identity/target.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
@@ -20,12 +20,13 @@ import { checkWeightBudget } from './weight-budget.js';
 /** What loading needs of the addon. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, Omit<TrustOptions, 'signKey'> {
+export interface LoadOptions
+  extends Omit<EngineLoadOptions, 'cudaGraph'>,
+    Omit<TrustOptions, 'signKey'>,
+    WorkContext {
   readonly device?: number;
   /** Default true. */
   readonly requirePassport?: boolean;
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** A second implementation, for tests. */
   readonly addon?: EngineAddon;

@@ -1,5 +1,5 @@
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
 import { readPlanHeader } from '../../plan/header.js';
@@ -12,9 +12,7 @@ import { toolchainForPlan } from './toolchain-for-plan.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
 
-export interface SupervisedEngineOptions extends EngineChildOptions {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface SupervisedEngineOptions extends EngineChildOptions, WorkContext {
   readonly environment?: NodeJS.ProcessEnv;
 }
 

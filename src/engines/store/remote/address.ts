@@ -63,17 +63,17 @@ export const unusedEndpoint = ({ ARTIFACTS_ENDPOINT, ARTIFACTS_BUCKET }: NodeJS.
 export const formatAddress = ({ endpoint, bucket, prefix }: RemoteAddress): string =>
   `${endpoint === null ? 's3:/' : endpoint}/${[bucket, prefix].filter(Boolean).join('/')}`;
 
-interface Place {
+interface BucketPlace {
   readonly endpoint: string | null;
   readonly bucket: string;
   readonly prefix: string | null;
 }
 
-function placeOfEnvironment({ ARTIFACTS_BUCKET }: NodeJS.ProcessEnv): Place | null {
+function placeOfEnvironment({ ARTIFACTS_BUCKET }: NodeJS.ProcessEnv): BucketPlace | null {
   return ARTIFACTS_BUCKET ? { endpoint: null, bucket: ARTIFACTS_BUCKET, prefix: null } : null;
 }
 
-function placeOfUri(uri: string): Place {
+function placeOfUri(uri: string): BucketPlace {
   const [, scheme = '', rest = ''] = /^([a-z0-9]+):\/\/(.*)$/.exec(uri) ?? [];
   if (rest.includes('@')) {
     throw invalid(
@@ -87,13 +87,13 @@ function placeOfUri(uri: string): Place {
   throw invalid(`${quoted(uri)} is not an s3://, minio://, http:// or https:// address`);
 }
 
-function onHost(scheme: string, rest: string): Place {
+function onHost(scheme: string, rest: string): BucketPlace {
   const slash = rest.indexOf('/');
   if (slash < 1) throw invalid(`${quoted(`${scheme}://${rest}`)} names no bucket after its host`);
   return inBucket(checkedEndpoint(`${scheme}://${rest.slice(0, slash)}`), rest.slice(slash + 1));
 }
 
-function inBucket(endpoint: string | null, path: string): Place {
+function inBucket(endpoint: string | null, path: string): BucketPlace {
   const [bucket = '', ...keys] = path.split('/');
   const prefix = keys.join('/').replace(/\/+$/, '');
   return { endpoint, bucket, prefix: prefix === '' ? null : prefix };

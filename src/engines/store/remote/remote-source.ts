@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, inPhase } from '../../../events.js';
+import { inPhase } from '../../../events.js';
 import { type IdentityDocument, identityDigest } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport-file.js';
 import { type Attempt, waitForTurn } from '../claims/lease.js';
@@ -7,17 +7,13 @@ import { lookUp, type Miss, plainMiss } from '../lookup.js';
 import { forget } from '../partial.js';
 import type { PendingFolder } from '../pending.js';
 import type { EngineSignature } from '../signature-schema.js';
-import type { Found } from '../store.js';
+import type { StoreHit } from '../store.js';
 import type { RemoteLease } from './remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote-store.js';
+import type { TransferOptions } from './transfer.js';
 
 /** How often a waiting machine looks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [500, 5_000] as const;
-
-interface SourceOptions {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
-}
 
 /**
  * The remote store as one build asks it: once it fails it is left alone, what failed is remembered as a reason or a warning, and the build
@@ -28,19 +24,19 @@ export class RemoteSource {
   readonly warnings: string[] = [];
   readonly place: string;
   readonly #store: RemoteStore;
-  readonly #options: SourceOptions;
+  readonly #options: TransferOptions;
   #lease: RemoteLease | undefined;
   /** Why nothing is uploaded; null as long as the store takes engines. */
   #whyNoUpload: string | null = null;
 
-  constructor(store: RemoteStore, options: SourceOptions) {
+  constructor(store: RemoteStore, options: TransferOptions) {
     this.#store = store;
     this.#options = options;
     this.place = store.place;
   }
 
   /** The engine in the pending folder when the bucket has it, or gets it from another machine meanwhile; else undefined, and it is this machine's turn to build. */
-  async fetch(wanted: IdentityDocument, pending: PendingFolder): Promise<Found<RemoteEngine> | undefined> {
+  async fetch(wanted: IdentityDocument, pending: PendingFolder): Promise<StoreHit<RemoteEngine> | undefined> {
     const identity = identityDigest(wanted);
     const fetched = await this.#guarded(async () => {
       const there = await this.#find(wanted);
@@ -77,7 +73,7 @@ export class RemoteSource {
     this.#lease = undefined;
   }
 
-  async #find(wanted: IdentityDocument): Promise<Found<RemoteEngine> | undefined> {
+  async #find(wanted: IdentityDocument): Promise<StoreHit<RemoteEngine> | undefined> {
     const { emit, signal } = this.#options;
     const answer = await inPhase('lookup', emit, () => lookUp(this.#store, wanted, signal), this.place);
     if (answer.found) return answer;
@@ -85,7 +81,7 @@ export class RemoteSource {
     return undefined;
   }
 
-  async #download(found: Found<RemoteEngine>, pending: PendingFolder): Promise<Found<RemoteEngine>> {
+  async #download(found: StoreHit<RemoteEngine>, pending: PendingFolder): Promise<StoreHit<RemoteEngine>> {
     const { engine } = found;
     pending.takeUp(engine.passport.plan.sha256);
     const work = () => this.#store.download(engine, pending.planPath, this.#options);
@@ -96,7 +92,7 @@ export class RemoteSource {
   /** The turn to build, as undefined, or what another machine built meanwhile. */
   async #takeTurn(
     identity: string,
-  ): Promise<{ readonly turn: Found<RemoteEngine> | undefined } | { readonly holder: string }> {
+  ): Promise<{ readonly turn: StoreHit<RemoteEngine> | undefined } | { readonly holder: string }> {
     const attempt = await this.#acquire(identity);
     if (attempt === undefined) return { turn: undefined };
     // Also with the lease acquired: its last holder may have finished between our look and our turn.

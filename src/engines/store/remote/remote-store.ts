@@ -9,7 +9,7 @@ import { longerName, modelFolder } from '../readable-links.js';
 import { signaturePath } from '../signature.js';
 import { signatureOf } from '../signature-file.js';
 import type { EngineSignature } from '../signature-schema.js';
-import type { EngineSource, EngineSummary, Found, NotFound } from '../store.js';
+import type { EngineSource, EngineSummary, NotFound, StoreHit } from '../store.js';
 import { checkTrust, noTrust, type Trust } from '../trust.js';
 import { downloadFile } from './download.js';
 import { inParallel } from './in-parallel.js';
@@ -67,7 +67,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   }
 
   /** One request. Throws TF_REMOTE_* where the server does not answer; what it answers wrongly is a miss with a reason. */
-  async get(identity: string, signal?: AbortSignal): Promise<Found<RemoteEngine> | NotFound> {
+  async get(identity: string, signal?: AbortSignal): Promise<StoreHit<RemoteEngine> | NotFound> {
     try {
       const engine = await this.#read(identity, signal);
       if (engine === undefined)
@@ -84,7 +84,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   async findCompatible(
     wanted: IdentityDocument,
     signal?: AbortSignal,
-  ): Promise<Found<RemoteEngine> | undefined> {
+  ): Promise<StoreHit<RemoteEngine> | undefined> {
     if (!othersMayServe(wanted)) return undefined;
     for (const { engine } of await this.ofModel(wanted.model, signal)) {
       const { serves, rule } = mayServe(wanted, engine.passport.identity.document);
@@ -94,13 +94,13 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   }
 
   /** The engines of one model whose entries pass their checks. */
-  async ofModel(model: string, signal?: AbortSignal): Promise<readonly Found<RemoteEngine>[]> {
+  async ofModel(model: string, signal?: AbortSignal): Promise<readonly StoreHit<RemoteEngine>[]> {
     const identities: string[] = [];
     for await (const { key } of this.#objects.list(this.#modelKey(model, ''), signal)) {
       const [, identity] = /\/([0-9a-f]{64})$/.exec(key) ?? [];
       if (identity !== undefined && identities.push(identity) >= MOST_OF_A_MODEL) break;
     }
-    const found: Found<RemoteEngine>[] = [];
+    const found: StoreHit<RemoteEngine>[] = [];
     await inParallel(identities, READS_AT_ONCE, signal, async (identity, _index, stop) => {
       const answer = await this.get(identity, stop);
       if (answer.found) found.push(answer);

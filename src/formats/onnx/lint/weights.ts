@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import { visitTensors } from '../graph.js';
 import type { OnnxModel } from '../model.js';
@@ -28,10 +28,7 @@ const CHUNK_BYTES = 4 << 20;
 /** The event loop gets a turn after this many bytes. */
 const TURN_BYTES = 256 << 20;
 
-export interface WeightCheckOptions {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+export type WeightCheckOptions = WorkContext;
 
 /** Reads every weight once, in constant memory, and reports NaN, infinities, values beyond FP16 and int64 values beyond int32. */
 export async function lintWeights(model: OnnxModel, options: WeightCheckOptions = {}): Promise<Finding[]> {

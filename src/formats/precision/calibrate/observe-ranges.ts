@@ -1,4 +1,4 @@
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values } from '../../tensor/values.js';
 import type { ValueRange } from '../options.js';
@@ -13,9 +13,7 @@ interface RunningSession {
 /** Samples of a model's inputs, for a session that runs it. */
 export type SamplesFor<S> = (session: S) => AsyncIterable<NamedTensors> | Iterable<NamedTensors>;
 
-export interface ObserveContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface ObserveContext extends WorkContext {
   /** How many samples there are, where that is known, for progress. */
   readonly total?: number;
 }

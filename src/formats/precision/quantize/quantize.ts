@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import { opsetsOf } from '../../onnx/dtype-inference.js';
 import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
@@ -38,10 +38,7 @@ export interface Quantization extends InsertedQuantizers {
   readonly ranges: CalibratedRanges;
 }
 
-interface QuantizeContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-}
+type QuantizeContext = WorkContext;
 
 const ofQuantizedModels: ReadonlySet<string> = new Set(
   'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(

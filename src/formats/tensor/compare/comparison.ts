@@ -1,4 +1,4 @@
-import { requireAddon } from '../../../base/addon.js';
+import { requireAddon } from '../../../addon/load.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FloatArray, type FloatFormat, float64Format } from '../float-format.js';
 import { type FloatPairs, type FloatReader, pairFormat } from '../float-reader.js';

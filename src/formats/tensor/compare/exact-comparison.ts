@@ -1,5 +1,6 @@
-import { type Dtype, dtypes, elementCount } from '../dtype.js';
+import { dtypes, elementCount } from '../dtype.js';
 import { PIECE } from '../float-reader.js';
+import type { Tensor } from '../tensor.js';
 import type { TensorReader } from '../tensor-reader.js';
 import { elementsOf, numbersOf } from '../values.js';
 import type { Tolerance } from './pair-sums.js';
@@ -80,21 +81,15 @@ function nonZero(bytes: Uint8Array, width: number): number {
   return count;
 }
 
-interface Piece {
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array;
-}
-
 /** PIECE is a multiple of what shares a byte. */
-function piece(reader: TensorReader, start: number, count: number): Piece {
+function piece(reader: TensorReader, start: number, count: number): Tensor {
   const { bits } = dtypes[reader.dtype];
   const bytes = new Uint8Array(Math.ceil((count * bits) / 8));
   reader.readBytes((start * bits) / 8, bytes);
   return { dtype: reader.dtype, shape: [count], bytes };
 }
 
-const numbers = (tensor: Piece, name: string): ArrayLike<number> | BigInt64Array | BigUint64Array =>
+const numbers = (tensor: Tensor, name: string): ArrayLike<number> | BigInt64Array | BigUint64Array =>
   tensor.dtype === 'int64' || tensor.dtype === 'uint64'
     ? elementsOf({ ...tensor, dtype: tensor.dtype })
     : numbersOf(tensor, name);

@@ -11,14 +11,12 @@ import { advanced, choice, flag, type OptionValues, option, text } from '../../.
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
 import { cacheDir } from '../../../cli/options/store.js';
-import { step } from '../../../cli/plan.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
-import { DEFAULT_METHOD } from '../../../formats/precision/calibrate/method.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
-import { advise, decideAdvice } from '../../../quality/study/advise/advise.js';
+import { advise } from '../../../quality/study/advise/advise.js';
 import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/study/advise/request.js';
 import type { Advice } from '../../../quality/study/advise/result.js';
 import { engineTimer } from '../../../quality/study/advise/time-engine.js';
@@ -132,35 +130,6 @@ export const command = defineCommand({
       publishFile(join(output, name), content);
     }
     return result;
-  },
-  plan: async ([model = ''], options, context) => {
-    const { precision, output, data, calibration, heldOut } = options;
-    const advising = await contextOf(model, options, context);
-    const decided = await decideAdvice(requestOf(model, options), advising);
-    const { budget, samples, judged, format } = decided;
-    return {
-      steps: [
-        ...[...new Set([...calibration, ...heldOut])].map((path) => step('read', path)),
-        ...(data === undefined ? [] : [step('read', data, { detail: advising.scorer?.task ?? null })]),
-        step('run', model, {
-          detail: `FP32 on ${plural(samples.tensors.length, 'held-out sample')}, ${plural(judged.names.length, 'tensor')} compared`,
-        }),
-        ...(format.activations
-          ? [step('calibrate', model, { detail: options.calibrationMethod ?? DEFAULT_METHOD })]
-          : []),
-        step('try', `each part of the model alone in ${format.label}`, {
-          detail: 'then as many as the budget allows',
-        }),
-        ...(options.latency ? [step('measure', 'engines on the GPU')] : []),
-        step('write', join(output, 'chosen.onnx')),
-        step('write', output, { detail: 'what was tried, the ranges, the report' }),
-      ],
-      resolved: {
-        precision,
-        budget: budget.kind === 'sqnr' ? `${budget.db} dB` : budget.drop,
-        samples: samples.rule,
-      },
-    };
   },
   render,
 });

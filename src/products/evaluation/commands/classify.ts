@@ -1,13 +1,11 @@
-import { formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
+import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { step } from '../../../cli/plan.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { ClassificationResult } from '../classification/classification-result.js';
-import { decideClassifier, evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { evaluateClassifier } from '../classification/evaluate-classifier.js';
 import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
-import { imagePlan, lookAtNetwork } from './image-plan.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a classifier: an ONNX model or a TensorRT engine' }],
@@ -37,17 +35,6 @@ export const command = defineCommand({
   schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
   run: ([model = ''], options, { emit, signal }): Promise<ClassificationResult> =>
     evaluateClassifier({ ...options, model, ...imageRunOf(options) }, { emit, signal }),
-  plan: async ([model = ''], options, { emit, signal }) => {
-    const request = { ...options, model, ...imageRunOf(options) };
-    const { images, names } = decideClassifier(request);
-    return imagePlan(request, {
-      reads: [step('read', options.truth, { detail: plural(images.length, 'image') })],
-      images: images.length,
-      runs: [await lookAtNetwork(model, request.open, request, { emit, signal })],
-      writes: [],
-      resolved: names === undefined ? {} : { classes: names.length },
-    });
-  },
   render: (result: ClassificationResult, output) => {
     const { bold, dim } = output.colors;
     output.line(bold(`${result.candidate.file} on ${result.truth}`));

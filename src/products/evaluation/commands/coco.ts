@@ -2,8 +2,8 @@ import { formatCount, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
 import { numberNamed } from '../../../cli/values.js';
-import { evaluateCoco } from '../detection/coco.js';
-import type { CategoryScore, CocoResult } from '../detection/result.js';
+import { evaluateCoco } from '../coco/coco.js';
+import type { CategoryScore, CocoResult } from '../coco/result.js';
 import type { Finding } from '../findings.js';
 
 export const command = defineCommand({
@@ -34,7 +34,7 @@ export const command = defineCommand({
       default: 0,
     }),
   },
-  schema: async () => (await import('../detection/result.js')).cocoResultSchema,
+  schema: async () => (await import('../coco/result.js')).cocoResultSchema,
   run: async (_, request, context): Promise<CocoResult> => evaluateCoco(request, context),
   render: renderCoco,
 });

@@ -14,15 +14,10 @@ import { splitAtCommas } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { backEndNames } from '../compare/back-end-names.js';
-import {
-  type CompareBackEndsRequest,
-  compareBackEnds,
-  decideComparison,
-} from '../compare/compare-backends.js';
+import { type CompareBackEndsRequest, compareBackEnds } from '../compare/compare-backends.js';
 import { precisionsWithoutSamples } from '../compare/compared-models.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';
-import { comparisonSteps } from './compare-plan.js';
 import { detectionOptions } from './detector.js';
 import { imageRunOptions, imagesFolder, preprocessSpec } from './image-options.js';
 import { speechOptions } from './recogniser.js';
@@ -84,10 +79,6 @@ export const command = defineCommand({
   schema: async () => (await import('../compare/result.js')).comparisonSchema,
   run: async ([model = ''], options, context): Promise<Comparison> =>
     compareBackEnds(requestOf(model, options), await contextOf(context)),
-  plan: async ([model = ''], options, context) => {
-    const compared = await contextOf(context);
-    return comparisonSteps(await decideComparison(requestOf(model, options), compared), compared);
-  },
   render: renderComparison,
 });
 

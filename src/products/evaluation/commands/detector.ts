@@ -1,14 +1,11 @@
-import { join } from 'node:path';
-import { formatMs, plural } from '../../../base/text/quantity.js';
+import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, option, text } from '../../../cli/option.js';
-import { step } from '../../../cli/plan.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { DetectorResult } from '../detection/detector-result.js';
-import { decideDetector, evaluateDetector } from '../detection/evaluate-detector.js';
+import { evaluateDetector } from '../detection/evaluate-detector.js';
 import { renderScores } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
-import { imagePlan, lookAtNetwork } from './image-plan.js';
 
 /** What decides detections besides the model and its data. */
 export const detectionOptions = {
@@ -92,18 +89,6 @@ export const command = defineCommand({
   schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
   run: ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>
     evaluateDetector({ ...options, model, ...imageRunOf(options) }, { emit, signal }),
-  plan: async ([model = ''], options, { emit, signal }) => {
-    const request = { ...options, model, ...imageRunOf(options) };
-    const { truth, detecting } = await decideDetector(request, { emit, signal });
-    const { output } = options;
-    return imagePlan(request, {
-      reads: [step('read', options.instances, { detail: plural(truth.images.length, 'image') })],
-      images: detecting.images.length,
-      runs: [await lookAtNetwork(model, request.open, request, { emit, signal })],
-      writes: output === undefined ? [] : [join(output, 'metrics.json'), join(output, 'detections.json')],
-      resolved: { labels: detecting.labels.from },
-    });
-  },
   render: (result: DetectorResult, output) => {
     const { bold, dim } = output.colors;
     const { candidate, head, latency, imagesPerSecond } = result.run;

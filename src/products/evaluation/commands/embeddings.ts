@@ -2,11 +2,9 @@ import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
 import { numberNamed } from '../../../cli/values.js';
-import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
-import { embeddedImages, evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
+import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
-import { imagePlan, lookAtNetwork } from './image-plan.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'CANDIDATE', describe: 'an embedding network: an engine, or an ONNX model' }],
@@ -49,18 +47,6 @@ export const command = defineCommand({
       { ...options, candidate, reference: options.against, ...imageRunOf(options) },
       { emit, signal },
     ),
-  plan: async ([candidate = ''], options, { emit, signal }) => {
-    const request = { ...options, ...imageRunOf(options) };
-    const images = embeddedImages(request);
-    const look = (file: string, open: OpenOptions) => lookAtNetwork(file, open, request, { emit, signal });
-    return imagePlan(request, {
-      reads: [],
-      images: images.length,
-      runs: [await look(options.against, {}), await look(candidate, request.open)],
-      writes: [],
-      resolved: {},
-    });
-  },
   render: (result: EmbeddingsResult, output) => {
     const { bold, dim, green, red, yellow } = output.colors;
     const { cosine_similarity: cosine, l2_distance: distance, timing, validation } = result;

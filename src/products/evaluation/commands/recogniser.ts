@@ -1,18 +1,11 @@
-import { join } from 'node:path';
-import { formatMs, plural } from '../../../base/text/quantity.js';
+import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { step } from '../../../cli/plan.js';
-import {
-  decideRecogniser,
-  type EvaluateRecogniserRequest,
-  evaluateRecogniser,
-  lookAtRecogniser,
-} from '../speech/evaluate-recogniser.js';
-import { normalizers } from '../speech/normalizers.js';
+import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
+import { normalizers } from '../wer/normalizers.js';
 import { renderWer } from './wer.js';
 
 /** What decides words besides the models and their data. */
@@ -74,28 +67,6 @@ export const command = defineCommand({
       signal,
       environment,
     }),
-  plan: async ([meta = ''], options, { emit, signal, environment, products }) => {
-    const request = requestOf(meta, options);
-    const decided = decideRecogniser(request, await recognisersOfProducts(products));
-    const { files, backend, streaming } = await lookAtRecogniser(decided, request, {
-      emit,
-      signal,
-      environment,
-    });
-    const { output, manifest } = options;
-    const written = ['transcripts.tsv', 'scores.tsv', 'metrics.json'];
-    const utterances = plural(decided.recordings.length, 'utterance');
-    return {
-      steps: [
-        step('read', manifest, { detail: `${utterances} and their audio` }),
-        step('run', meta, {
-          detail: `${backend}; ${utterances}${streaming === null ? '' : ' in chunks'}`,
-        }),
-        ...(output === undefined ? [] : written.map((name) => step('write', join(output, name)))),
-      ],
-      resolved: { meta, manifest, normalizer: options.normalizer, files },
-    };
-  },
   render: (result: RecogniserResult, output) => {
     const { bold, dim } = output.colors;
     const { run } = result;

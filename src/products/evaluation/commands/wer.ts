@@ -1,9 +1,9 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, option, text } from '../../../cli/option.js';
 import { numberNamed } from '../../../cli/values.js';
-import { normalizers } from '../speech/normalizers.js';
-import { scoreTranscripts } from '../speech/wer.js';
-import type { WerResult } from '../speech/wer-result.js';
+import { normalizers } from '../wer/normalizers.js';
+import { scoreTranscripts } from '../wer/wer.js';
+import type { WerResult } from '../wer/wer-result.js';
 
 /** WER is read to a hundredth of a percent. */
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
@@ -42,7 +42,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
-  schema: async () => (await import('../speech/wer-result.js')).werResultSchema,
+  schema: async () => (await import('../wer/wer-result.js')).werResultSchema,
   run: async (_inputs, { output, ...request }): Promise<WerResult> =>
     scoreTranscripts({ ...request, scores: output }),
   render: (result: WerResult, output) => renderWer(result, output),

@@ -50,21 +50,8 @@ export async function compareBackEnds(
   return protectingInputs([model, data, ...candidates], () => compare(request, context));
 }
 
-/** A comparison with everything read and nothing run. */
-export interface DecidedComparison {
-  readonly request: CompareBackEndsRequest;
-  readonly task: ComparedTask;
-  readonly root: string;
-  /** In their order; the figures of some are kept. */
-  readonly variants: readonly (Planned & { readonly isKept: boolean })[];
-  readonly warnings: readonly string[];
-}
-
 /** Reads models, data and what the run root has. Throws what `compareBackEnds` throws but TF_CANCELLED. */
-export async function decideComparison(
-  request: CompareBackEndsRequest,
-  context: CompareContext = {},
-): Promise<DecidedComparison> {
+async function decideComparison(request: CompareBackEndsRequest, context: CompareContext) {
   const { emit = ignoreEvents } = context;
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);
@@ -79,11 +66,8 @@ export async function decideComparison(
     const isKept = known?.figures != null && known.variant.identity === each.variant.identity;
     return { ...each, isKept };
   });
-  return { request, task, root, variants, warnings };
+  return { task, root, variants, warnings };
 }
-
-/** Why a variant is not run again. */
-export const KEPT = 'its figures are there already';
 
 async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
   const { emit = ignoreEvents } = context;
@@ -93,7 +77,7 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
   for (const each of variants) {
     const { variant, isKept } = each;
     if (isKept) {
-      emit({ type: 'phase-skipped', phase: variant.name, reason: KEPT });
+      emit({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
       continue;
     }
     ran.add(variant.name);

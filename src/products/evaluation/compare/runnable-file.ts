@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { publishFile } from '../../../base/files/publish.js';
-import type { BuildOptions } from '../../../engines/builder/build.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { bundleFiles, type ComparedModel } from './compared-models.js';
 
 /** A toolchain that also builds is known by its name or folder. */
@@ -27,74 +26,53 @@ interface RunnablePlace {
   readonly open: CompareOpenOptions;
   /** Where built engines are kept. */
   readonly store?: string | undefined;
+  readonly converted: ConvertedFiles;
 }
 
-/** What a back end opens: the file, its converted model, or the engine that is built of it and found again in the store. */
-export type Runnable =
-  | { readonly is: 'file'; readonly file: string }
-  | {
-      readonly is: 'converted';
-      readonly file: string;
-      readonly precision: FormatId;
-      /** One, or those of a bundle, whose `file` is a copy of its meta file beside them. */
-      readonly conversions: readonly { readonly from: string; readonly to: string }[];
-    }
-  | { readonly is: 'engine'; readonly build: BuildOptions };
-
-/** Throws TF_GPU_UNAVAILABLE for an engine that could not run here: none is built. */
-export function decideRunnable(
-  { file, kind, precision }: ComparedModel,
+/**
+ * The path of what a back end opens: the file, its converted model, or the engine that is built of it. Throws TF_GPU_UNAVAILABLE for an engine that could
+ * not run here, before it is built, and what building and converting throw.
+ */
+export async function runnableFile(
+  model: ComparedModel,
   { takes }: BackEnd,
-  { root, imgsz, open, store }: RunnablePlace,
-): Runnable {
+  { root, imgsz, open, store, converted }: RunnablePlace,
+  context: OpenContext,
+): Promise<string> {
+  const { file, kind, precision } = model;
   if (takes === 'engine' && kind === 'model') {
     chosenGpu(visibleGpus(), open.device ?? 0, 'Running an engine needs an NVIDIA GPU');
     const { toolchain, plugins, device } = open;
-    const build: BuildOptions = {
-      model: file,
-      precision: precision ?? 'as-is',
-      profiles: profilesFor(file, imgsz),
-      store,
-      plugins,
-      device,
-      toolchain,
-    };
-    return { is: 'engine', build };
+    const profiles = profilesFor(file, imgsz);
+    const request = { model: file, precision: precision ?? ('as-is' as const), profiles, store };
+    return (await buildOrLoad({ ...request, plugins, device, toolchain }, context)).engine;
   }
-  if (precision === null) return { is: 'file', file };
-  const bundle = bundleFiles(file);
-  if (bundle !== null) {
-    const folder = join(root, 'models', precision);
-    const conversions = bundle.models.map((from) => ({ from, to: join(folder, basename(from)) }));
-    return { is: 'converted', file: join(folder, basename(file)), precision, conversions };
-  }
-  const name = basename(file).replace(/\.onnx$/i, '');
-  const to = join(root, 'models', `${name}.${precision}.onnx`);
-  return { is: 'converted', file: to, precision, conversions: [{ from: file, to }] };
+  if (precision === null) return file;
+  const known = converted.get(model) ?? convertedFile(file, precision, root, context);
+  converted.set(model, known);
+  return known;
 }
 
-/** The path of what the back end opens, which is made where it has to be. Throws what `decideRunnable`, building and converting throw. */
-export async function runnableFile(
-  model: ComparedModel,
-  backEnd: BackEnd,
-  place: RunnablePlace & { readonly converted: ConvertedFiles },
+/** A model in the run root; of a bundle the copy of its meta file, beside its models. */
+async function convertedFile(
+  file: string,
+  precision: FormatId,
+  root: string,
   context: OpenContext,
 ): Promise<string> {
-  const runnable = decideRunnable(model, backEnd, place);
-  if (runnable.is === 'file') return runnable.file;
-  if (runnable.is === 'engine') return (await buildOrLoad(runnable.build, context)).engine;
-  const { file, precision, conversions } = runnable;
-  const convert = async () => {
-    // A component of a bundle may have nothing to convert.
-    const allowUnconverted = conversions.every(({ to }) => to !== file);
-    for (const { from, to } of conversions)
-      await convertModel(from, to, { precision, allowUnconverted }, context);
-    if (allowUnconverted) publishFile(file, readFileSync(model.file));
-    return file;
-  };
-  const known = place.converted.get(model) ?? convert();
-  place.converted.set(model, known);
-  return known;
+  const bundle = bundleFiles(file);
+  if (bundle === null) {
+    const to = join(root, 'models', `${basename(file).replace(/\.onnx$/i, '')}.${precision}.onnx`);
+    await convertModel(file, to, { precision }, context);
+    return to;
+  }
+  const folder = join(root, 'models', precision);
+  // A component of a bundle may have nothing to convert.
+  for (const from of bundle.models)
+    await convertModel(from, join(folder, basename(from)), { precision, allowUnconverted: true }, context);
+  const meta = join(folder, basename(file));
+  publishFile(meta, readFileSync(file));
+  return meta;
 }
 
 /** One image at a time, at the size that the session is fed. */

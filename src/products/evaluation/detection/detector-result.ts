@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { cocoResultSchema } from '../coco/result.js';
 import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
 import { boxLayouts, boxScales } from './box-format.js';
-import { cocoResultSchema } from './result.js';
 
 /** How detections were made: what ran, what its outputs were taken for, and all that decides a detection. */
 export const detectorRunSchema = z.object({

@@ -3,6 +3,9 @@ import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
+import type { Detections } from '../coco/detections.js';
+import type { DetectionTruth } from '../coco/instances.js';
+import type { Size } from '../coco/record.js';
 import type { Findings } from '../findings.js';
 import { comparable, type LabelRequest, labelsOfMetadata, metadataOf, readLabelsBeside } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
@@ -14,11 +17,8 @@ import {
   runImages,
 } from '../run/images.js';
 import { Decoder } from './decoder.js';
-import type { Detections } from './detections.js';
 import type { DetectorRun } from './detector-result.js';
-import type { DetectionTruth } from './instances.js';
 import { strongest, suppress } from './nms.js';
-import type { Size } from './record.js';
 
 /** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. Default of `labels`: the metadata of the model. */
 export interface DetectorRequest extends ImageRequest, LabelRequest {

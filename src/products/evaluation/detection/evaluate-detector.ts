@@ -3,13 +3,13 @@ import { publishFile } from '../../../base/files/publish.js';
 import { assertWithin } from '../../../base/text/number-range.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { TaskContext } from '../../../quality/tasks/task.js';
+import { readImageIds, scoredResult } from '../coco/coco.js';
+import type { Detections } from '../coco/detections.js';
+import { type DetectionTruth, readInstances } from '../coco/instances.js';
 import type { Variant } from '../compare/variant.js';
 import { Findings } from '../findings.js';
-import { readImageIds, scoredResult } from './coco.js';
-import type { Detections } from './detections.js';
 import { type Detecting, type DetectorRequest, detect, detectingOf } from './detector.js';
 import type { DetectorResult } from './detector-result.js';
-import { type DetectionTruth, readInstances } from './instances.js';
 import { type DetectorMetrics, metricsOf } from './metrics-file.js';
 
 export interface EvaluateDetectorRequest extends DetectorRequest {

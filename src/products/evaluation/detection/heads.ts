@@ -47,7 +47,7 @@ export const mismatch = (message: string, remedy: string, details?: Record<strin
 const anchorCount = (width: number, height: number): number =>
   STRIDES.reduce((sum, stride) => sum + Math.floor(width / stride) * Math.floor(height / stride), 0);
 
-interface Found {
+interface FoundHead {
   readonly head: Head;
   readonly rows: Rows;
   /** Of a DETR head. */
@@ -111,7 +111,7 @@ export function findHead(
   outputs: NamedTensors,
   { classes, width, height }: DecodeOptions,
   known?: Head,
-): Found {
+): FoundHead {
   const detr = findDetr(outputs, { classes, width, height }, known);
   if (detr !== undefined) return detr;
   const unknown = (why: string) =>
@@ -169,7 +169,7 @@ function findDetr(
   outputs: NamedTensors,
   canvas: Pick<DecodeOptions, 'classes' | 'width' | 'height'>,
   known: Head | undefined,
-): Found | undefined {
+): FoundHead | undefined {
   const [one, other, ...more] = [...outputs];
   if (one === undefined || other === undefined || more.length > 0) return undefined;
   const { classes } = canvas;

@@ -1,9 +1,9 @@
 import { dirname, isAbsolute, normalize, resolve, sep } from 'node:path';
 import { z } from 'zod';
+import { cocoResultSchema } from '../coco/result.js';
 import { type Variant, variantSchema } from '../compare/variant.js';
 import { candidateSchema } from '../run/candidate.js';
 import { type DetectorResult, detectorRunSchema } from './detector-result.js';
-import { cocoResultSchema } from './result.js';
 
 const run = detectorRunSchema.shape;
 const result = cocoResultSchema.shape;

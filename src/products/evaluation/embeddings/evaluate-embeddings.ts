@@ -131,7 +131,7 @@ export async function evaluateEmbeddings(
 }
 
 /** The images of the folder, in the order of their names. Throws TF_EVAL_DATA where there is none. */
-export function embeddedImages({
+function embeddedImages({
   imagesDir,
   maxImages,
 }: Pick<EmbeddingsRequest, 'imagesDir' | 'maxImages'>): readonly ImageFile[] {

@@ -8,7 +8,7 @@ import { badge, charts, code, lines, numbers, type Section, table } from '../../
 import { precisionChart } from '../compare/charts.js';
 import { type Figures, figuresOfResult } from '../compare/figures.js';
 
-interface Found {
+interface FoundEvaluation {
   /** In the run root. */
   readonly file: string;
   readonly figures: Figures;
@@ -23,8 +23,8 @@ const MOST_ENTRIES = 2000;
 const isEvaluation = (path: string): boolean =>
   /^JSON \((?:trtforge\.eval-.*|onnx_path|engine_path)\)$/.test(kindOf(path) ?? '');
 
-function evaluationsIn(root: string): readonly Found[] {
-  const found: Found[] = [];
+function evaluationsIn(root: string): readonly FoundEvaluation[] {
+  const found: FoundEvaluation[] = [];
   let left = MOST_ENTRIES;
   const look = (folder: string, depth: number) => {
     for (const name of listFolder(join(root, folder)).toSorted()) {

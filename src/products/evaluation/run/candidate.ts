@@ -27,17 +27,6 @@ export const candidateSchema = z.object({
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
-/** Opens an engine or a model as an evaluation does, and closes it again: what runs it, and what `look` finds. Throws what opening and `look` throw. */
-export async function lookAtCandidate<T>(
-  file: string,
-  options: OpenOptions,
-  context: OpenContext,
-  look: (session: OpenedSession) => T,
-): Promise<{ readonly file: string; readonly backend: string; readonly found: T }> {
-  await using session = await openSession(file, options, context);
-  return { file, backend: session.backend, found: look(session) };
-}
-
 /** Opens an engine or a model, runs it, and closes it. Throws what opening and `use` throw. */
 export async function withCandidate<T>(
   file: string,

@@ -19,9 +19,9 @@ import type {
 } from '../../../quality/tasks/recogniser.js';
 import type { Variant } from '../compare/variant.js';
 import { latencyOf } from '../run/evaluate.js';
+import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';
+import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './recogniser-result.js';
-import { readManifest, type Spoken, type Utterance } from './transcripts.js';
-import { scoreUtterances } from './wer.js';
 
 export interface EvaluateRecogniserRequest {
   /** What describes the models: the `model_meta.json` of a bundle. */
@@ -69,23 +69,8 @@ export function decideRecogniser(
   });
 }
 
-/** Opens the models as an evaluation does, and closes them again. Throws TF_EVAL_DATA (no list of labels, features that are not log-mel), and what opening throws. */
-export async function lookAtRecogniser(
-  { kind }: DecidedRecogniser,
-  { meta, open }: EvaluateRecogniserRequest,
-  context: OpenContext,
-): Promise<RecogniserFacts> {
-  const recogniser = await kind.open(meta, open, context);
-  try {
-    frontEndOf(meta, recogniser.facts);
-    return recogniser.facts;
-  } finally {
-    await recogniser.close();
-  }
-}
-
 /**
- * Transcribes the audio of a manifest and scores the words. Throws what `decideRecogniser` and `lookAtRecogniser` throw, TF_AUDIO_INVALID, and what running throws.
+ * Transcribes the audio of a manifest and scores the words. Throws what `decideRecogniser` throws, TF_EVAL_DATA (no list of labels, features that are not log-mel), TF_AUDIO_INVALID, and what running throws.
  */
 export async function evaluateRecogniser(
   request: EvaluateRecogniserRequest,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { latencySchema } from '../run/evaluate.js';
-import { werResultSchema } from './wer-result.js';
+import { werResultSchema } from '../wer/wer-result.js';
 
 /** How transcripts were made. */
 export const recogniserRunSchema = z.object({

@@ -7,7 +7,7 @@ import {
   engineLoadOptionsOf,
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import { openModel } from '../../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
@@ -22,9 +22,7 @@ export interface KnownModel extends ModelBindings {
 }
 
 /** The options of an engine are for one that must be loaded. */
-export interface ModelContext extends EngineLoadOptions {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface ModelContext extends EngineLoadOptions, WorkContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** Which of the visible GPUs; default 0. */
   readonly device?: number;

@@ -3,11 +3,9 @@ import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { step } from '../../../cli/plan.js';
 import { integer, numberNamed } from '../../../cli/values.js';
-import { openSession } from '../../../engines/runtime/open-session.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { decideRecording, type RecordRequest, recordReference } from '../record/record.js';
+import { type RecordRequest, recordReference } from '../record/record.js';
 import type { ConvertedReference, RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
@@ -75,22 +73,6 @@ export const command = defineCommand({
     const result = await recordReference(requestOf(file, options), context);
     const isValid = result.violations.length === 0 && result.warnings.length === 0;
     return { ...result, repeat: context.commandLine, exitCode: isValid ? ExitCode.pass : ExitCode.failed };
-  },
-  plan: async ([file = ''], options, context) => {
-    const { sizes, open } = await decideRecording(requestOf(file, options), context);
-    const { output, chunks, batch, seed, contract } = options;
-    await using session = await openSession(file, open, context);
-    const frames = sizes.join(', then ');
-    return {
-      steps: [
-        ...(contract === undefined ? [] : [step('read', contract)]),
-        step('run', file, {
-          detail: `${session.backend}; ${plural(chunks, 'chunk')} of ${frames} frames, batch ${batch}, seed ${seed}`,
-        }),
-        step('write', output),
-      ],
-      resolved: { contract: contract ?? null, schedule: sizes, chunks },
-    };
   },
   render,
 });

@@ -1,5 +1,4 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { plural } from '../../../base/text/quantity.js';
 import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
 import { placeOf } from '../../../cli/options/comparison.js';
 import {
@@ -9,7 +8,6 @@ import {
   engineOptions,
   engineOptionsOf,
 } from '../../../cli/options/engine.js';
-import { step } from '../../../cli/plan.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { checkBeforeUse } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
@@ -20,7 +18,7 @@ import { legacySummary, legacySummaryText } from '../legacy/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
 import { parityReport } from '../report/page.js';
 import type { ParityResult } from '../verify/result.js';
-import { lookAtParity, verifyAgainstReference } from '../verify/verify.js';
+import { verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
 
@@ -38,24 +36,6 @@ export const command = defineCommand({
     const loading = { ...engineOptionsOf(options), ...placeOf(options) };
     await checkBeforeUse(candidate, options.check, { ...loading, emit, signal, environment });
     return runReference(candidate, options, context, await tasksOfProducts(context.products));
-  },
-  plan: async ([candidate = ''], options, { emit, signal, environment, products }) => {
-    const { request } = requested(candidate, options);
-    const context = { emit, signal, environment, taskKinds: await tasksOfProducts(products) };
-    const { backend, chunks } = await lookAtParity(request, context);
-    const { reference, contract, decoder, swap, beside, dump, summaryJson, report } = options;
-    const read = [reference, contract, decoder, swap, ...beside].flatMap((path) => path ?? []);
-    const most = request.limit === undefined ? 'every chunk' : `at most ${plural(request.limit, 'chunk')}`;
-    const count = chunks === null ? most : plural(chunks, 'chunk');
-    return {
-      steps: [
-        ...read.map((path) => step('read', path)),
-        step('run', candidate, { detail: `${backend}; ${count}, ${request.mode}` }),
-        ...request.batches.map((batch) => step('measure', candidate, { detail: `batch ${batch}` })),
-        ...[dump, summaryJson, report].flatMap((path) => (path === undefined ? [] : [step('write', path)])),
-      ],
-      resolved: { mode: request.mode, chunks, contract: contract ?? null },
-    };
   },
   render: renderReference,
 });

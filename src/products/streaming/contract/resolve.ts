@@ -1,4 +1,5 @@
 import { isLength, type NamedPair, pairByName } from '../../../engines/run/state-names.js';
+import type { FirstAndRest } from '../../../quality/tasks/recogniser.js';
 import { lengthNameOf } from '../fastconformer.js';
 import type {
   Assertion,
@@ -39,11 +40,6 @@ export interface StatedContract {
   readonly sentences: readonly string[];
   readonly tolerances: Contract['tolerances'];
   readonly ignored: readonly string[];
-}
-
-export interface FirstAndRest {
-  readonly first: number;
-  readonly rest: number;
 }
 
 export interface StatedPadding {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { FirstAndRest } from '../../../quality/tasks/recogniser.js';
 import type { Contract } from '../contract/contract.js';
 import { contractDtype, ignoredFields, parseForm } from '../contract/parse-form.js';
-import { type FirstAndRest, resolveContract, type StatedPadding } from '../contract/resolve.js';
+import { resolveContract, type StatedPadding } from '../contract/resolve.js';
 
 /** Parts that the two streaming forms share. What is not what it should be is left out, and named among what was ignored. */
 export const whole = z.number().int();

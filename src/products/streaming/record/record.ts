@@ -12,7 +12,7 @@ import {
   engineLoadOptionsOf,
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { openReference } from '../../../formats/reference/open.js';
 import type { DamagedLine } from '../../../formats/reference/reference.js';
@@ -51,20 +51,8 @@ export async function recordReference(
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 
-/** A recording before anything is run. */
-export interface DecidedRecording {
-  readonly stated: KnownModel;
-  readonly contract: Contract;
-  /** Frames of the first chunk and of the later ones. */
-  readonly sizes: readonly number[];
-  readonly open: OpenOptions;
-}
-
 /** Reads model and contract; writes nothing. Throws TF_USAGE where the frames of a chunk are not known, and what reading throws. */
-export async function decideRecording(
-  request: RecordRequest,
-  context: ModelContext = {},
-): Promise<DecidedRecording> {
+async function decideRecording(request: RecordRequest, context: ModelContext) {
   const { emit = ignoreEvents } = context;
   const { file, device } = request;
   const stated = await inPhase('identify', emit, () =>
@@ -76,7 +64,8 @@ export async function decideRecording(
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
   const threads = stated.kind === 'model' ? request.threads : undefined;
-  return { stated, contract, sizes, open: { ...engineLoadOptionsOf(request), device, threads } };
+  const open: OpenOptions = { ...engineLoadOptionsOf(request), device, threads };
+  return { stated, contract, sizes, open };
 }
 
 async function record(request: RecordRequest, context: ModelContext): Promise<RecordResult> {
@@ -116,7 +105,7 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
 export async function convertReference(
   from: string,
   output: string,
-  options: { readonly skipDamaged: boolean; readonly emit?: EventListener; readonly signal?: AbortSignal },
+  options: WorkContext & { readonly skipDamaged: boolean },
 ): Promise<ConvertedReference> {
   const { emit = ignoreEvents, signal } = options;
   const damaged: DamagedLine[] = [];

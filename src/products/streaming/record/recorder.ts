@@ -1,7 +1,7 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { Session } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import { type Provenance, recordedAs } from '../../../formats/reference/meta.js';
 import type { WritableChunk, WrittenReference } from '../../../formats/reference/reference.js';
 import { beginReference } from '../../../formats/reference/write.js';
@@ -44,7 +44,7 @@ export interface Recorded extends WrittenReference {
 export async function recordStream(
   session: Session,
   request: RecordStreamRequest,
-  { emit = ignoreEvents, signal }: { readonly emit?: EventListener; readonly signal?: AbortSignal } = {},
+  { emit = ignoreEvents, signal }: WorkContext = {},
 ): Promise<Recorded> {
   const contract = withSchedule(request.contract, session, request.sizes);
   rejectContradictions(contract, session);

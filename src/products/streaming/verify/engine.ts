@@ -1,3 +1,5 @@
+import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
+import type { NativeShape } from '../../../addon/native-engine.js';
 import { medianOf } from '../../../base/statistics.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
@@ -7,8 +9,6 @@ import { openReference } from '../../../formats/reference/open.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
 import { timesOf } from '../../../quality/bench/times.js';
-import { gpuBytesInUse } from '../../../tensorrt/addon/chosen-gpu.js';
-import type { NativeShape } from '../../../tensorrt/addon/native-engine.js';
 import { runTimes, timeProfiles } from './batch-times.js';
 import type { OpenCandidate } from './candidate.js';
 import { type EngineRunner, engineRunner } from './engine-runner.js';

@@ -1,4 +1,4 @@
-import { type EventListener, ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Reference } from '../../../formats/reference/reference.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { compareBindings } from '../check/bindings.js';
@@ -16,9 +16,7 @@ import { disturbState } from './sensitivity.js';
 import { runStream } from './stream.js';
 import { explainExchange, judgedTask, openStreamTask } from './task.js';
 
-export interface ParityContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface ParityContext extends WorkContext {
   /** Kinds of task besides `argmax`: `tokens` decodes with `decoder`. */
   readonly taskKinds?: readonly TaskKind[];
 }
@@ -87,7 +85,7 @@ export async function runParity(
 }
 
 /** How many chunks are run; null where the reference does not state how many it has. */
-export const chunksToRun = (
+const chunksToRun = (
   { chunks }: Reference['header'],
   { limit = Number.POSITIVE_INFINITY }: Pick<ParityRequest, 'limit'>,
 ): number | null => (chunks === null ? null : Math.min(chunks, limit));

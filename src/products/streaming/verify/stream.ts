@@ -3,7 +3,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type EventListener, ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { ReferenceChunk } from '../../../formats/reference/reference.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
@@ -26,9 +26,7 @@ import type { ChunkRunner } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import { fedBackPairs, type StreamPlan } from './plan.js';
 
-export interface StreamOptions {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface StreamOptions extends WorkContext {
   /** Chunks in the reference, where known: for progress. */
   readonly total?: number | null;
   /** Scores the outputs, outside the times. */

@@ -5,12 +5,10 @@ import { chooseBackEnd, openSession } from '../../../engines/runtime/open-sessio
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
 import { openReference } from '../../../formats/reference/open.js';
-import { contractFromModel } from '../contract/draft.js';
 import { sessionRunner } from './candidate.js';
-import { type ParityRequest, streamPlan } from './plan.js';
+import type { ParityRequest } from './plan.js';
 import type { ParityResult } from './result.js';
-import { chunksToRun, type ParityContext, runParity } from './run-parity.js';
-import { openStreamTask } from './task.js';
+import { type ParityContext, runParity } from './run-parity.js';
 
 const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
 
@@ -36,34 +34,6 @@ export async function verifyAgainstReference(
   assertWithin(request);
   const { takes } = chooseBackEnd(request.candidate, request);
   return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
-}
-
-/** What a verification would run. */
-export interface LookedAtParity {
-  readonly backend: string;
-  /** In the reference, as many as are run; null where the reference does not state it. */
-  readonly chunks: number | null;
-}
-
-/**
- * Opens candidate, reference and decoders as a verification does, and closes them again: nothing runs. Throws what `verifyAgainstReference` throws before
- * the first chunk.
- */
-export async function lookAtParity(
-  request: ParityRequest,
-  context: ParityFileContext = {},
-): Promise<LookedAtParity> {
-  using reference = openReference(request.reference);
-  await using session = await openSession(request.candidate, request, context);
-  const plan = streamPlan(
-    request,
-    request.contract ?? contractFromModel(request.candidate, session),
-    session,
-  );
-  const { header } = reference;
-  const task = await openStreamTask(request, plan, header, context);
-  await task?.close();
-  return { backend: session.backend, chunks: chunksToRun(header, request) };
 }
 
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {

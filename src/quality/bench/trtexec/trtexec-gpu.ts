@@ -1,6 +1,6 @@
+import { loadAddon } from '../../../addon/addon.js';
+import { chosenGpu, onDevice, visibleGpus } from '../../../addon/chosen-gpu.js';
 import type { WorkEvent } from '../../../events.js';
-import { loadAddon } from '../../../tensorrt/addon/addon.js';
-import { chosenGpu, onDevice, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { namedState } from '../gpu-state.js';
 import type { GpuState } from '../result.js';
 

@@ -52,7 +52,7 @@ export function advise(request: AdviseRequest, context: AdviseContext = {}): Pro
 }
 
 /** A search with its samples and data read, before anything is converted or run. */
-export interface DecidedAdvice {
+interface DecidedAdvice {
   readonly format: QuantizedFormat;
   readonly budget: Budget;
   readonly samples: HeldOut;
@@ -62,7 +62,7 @@ export interface DecidedAdvice {
 }
 
 /** Reads samples and data, and opens the model; writes nothing. Throws what `advise` throws before it converts. */
-export async function decideAdvice(request: AdviseRequest, context: AdviseContext): Promise<DecidedAdvice> {
+async function decideAdvice(request: AdviseRequest, context: AdviseContext): Promise<DecidedAdvice> {
   const { model, precision } = request;
   const format = quantizedFormatNamed(precision);
   if (format === undefined)

@@ -9,7 +9,7 @@ import type { AdviseContext, Budget } from './request.js';
 import type { Advice, AdvisedUnit, Choice } from './result.js';
 import type { Unit, Units } from './units.js';
 
-interface Found {
+interface FoundChoice {
   readonly units: readonly Unit[];
   readonly without: Choice;
   readonly all: Choice;
@@ -38,7 +38,7 @@ export class BudgetSearch {
     this.#context = context;
   }
 
-  async run(withActivations: boolean): Promise<Found> {
+  async run(withActivations: boolean): Promise<FoundChoice> {
     const { scorer, timeEngine } = this.#context;
     const { units } = this.#units;
     if (scorer !== undefined) this.#fp32 = await this.#choices.fp32();
@@ -66,7 +66,7 @@ export class BudgetSearch {
     return { units: chosen, without, all, chosen: last, latency, alone };
   }
 
-  summary(found: Found, label: string) {
+  summary(found: FoundChoice, label: string) {
     const { units, chosen, without, all, alone, latency } = found;
     const choices = this.#choices.all;
     return {
@@ -238,7 +238,7 @@ export class BudgetSearch {
     );
   }
 
-  #headline({ units, chosen, latency }: Found, label: string): string {
+  #headline({ units, chosen, latency }: FoundChoice, label: string): string {
     const all = this.#units.units.length;
     const metric =
       chosen.metric === null ? '' : `, ${this.#context.scorer?.name} ${chosen.metric.toFixed(4)}`;
@@ -248,7 +248,7 @@ export class BudgetSearch {
     return `${units.length} of ${plural(all, 'unit')} in ${label}: ${figure(chosen.sqnrDb)} dB${metric}, ${formatBytes(chosen.bytes)}${speed}.${slower}`;
   }
 
-  #why(unit: Unit, { units, chosen, alone, latency }: Found, label: string): string {
+  #why(unit: Unit, { units, chosen, alone, latency }: FoundChoice, label: string): string {
     const own = `alone it leaves ${figure(alone.get(unit)!.sqnrDb)} dB`;
     if (units.includes(unit)) return `Quantized: ${own}, and the budget is kept.`;
     const undone = latency?.undone.find((each) => each.unit === unit.name);

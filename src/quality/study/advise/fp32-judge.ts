@@ -10,7 +10,7 @@ import { assertRepeats } from '../repeatable.js';
 import { runSamples, type StudyPlace } from '../run-samples.js';
 import type { JudgedTensors } from './judged-tensors.js';
 
-interface Place extends StudyPlace {
+interface JudgePlace extends StudyPlace {
   /** A folder for copies. */
   readonly work: string;
 }
@@ -29,7 +29,7 @@ export async function openFp32Judge(
   model: string,
   { names, areInside }: JudgedTensors,
   samples: readonly NamedTensors[],
-  place: Place,
+  place: JudgePlace,
 ): Promise<Fp32Judge> {
   const { context, work, threads } = place;
   /** The model with the judged tensors as outputs: itself, or a copy that the next one replaces. */

@@ -1,14 +1,14 @@
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { benchEngine } from '../../bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../../bench/request.js';
 import type { AdviseContext, EngineTimes } from './request.js';
 
-interface Place {
+interface TimedOn {
   /** Ordinal of the GPU; default 0. */
   readonly device?: number | undefined;
   readonly toolchain?: string | undefined;
@@ -21,7 +21,7 @@ interface Place {
  * GPU; what it returns throws what building and measuring throw.
  */
 export function engineTimer(
-  { device = 0, toolchain, store }: Place,
+  { device = 0, toolchain, store }: TimedOn,
   { emit = ignoreEvents, signal = new AbortController().signal, environment = process.env }: AdviseContext,
 ): NonNullable<AdviseContext['timeEngine']> {
   chosenGpu(visibleGpus(), device, 'Measuring latency needs an NVIDIA GPU', 'Run it without --latency.');

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { sha256OfFile } from '../../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
@@ -10,7 +11,6 @@ import { createPending, sweepPending } from '../../../engines/store/pending.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../../formats/precision/options.js';
-import { chosenGpu, visibleGpus } from '../../../tensorrt/addon/chosen-gpu.js';
 import { packageVersion } from '../../../version.js';
 import { checkRules } from '../../verify/judged.js';
 import { hasTypedInput, precisionBetween } from '../../verify/precision-between.js';
@@ -49,7 +49,7 @@ export async function bisectModel(
 }
 
 /** A search before anything is built or run. */
-export interface DecidedBisect {
+interface DecidedBisect {
   /** Of an engine, with the place where it runs, and the engine as the candidate. */
   readonly request: BisectRequest;
   readonly engines: CandidateEngines | null;
@@ -65,10 +65,7 @@ export interface DecidedBisect {
  * Reads the models and passports of a search; writes nothing. Throws TF_USAGE, TF_GPU_UNAVAILABLE for engines that could not run, and what reading models,
  * verifying engines and resolving builds throw.
  */
-export async function decideBisect(
-  requested: BisectRequest,
-  context: BisectContext = {},
-): Promise<DecidedBisect> {
+export async function decideBisect(requested: BisectRequest, context: BisectContext): Promise<DecidedBisect> {
   checkRules(requested);
   const engines = await CandidateEngines.decide(requested, context);
   // Nothing is built that could not be judged; a back end of the caller's may run engines elsewhere.
@@ -80,15 +77,6 @@ export async function decideBisect(
   const request =
     engines === null ? requested : { ...requested, ...engines.place, candidate: engines.engine, data };
   return { request, engines, digest, ...conversion, budget: requested.budget ?? DEFAULT_BUDGET };
-}
-
-/** What earlier runs tried of a search, as it is decided. */
-export function triedBefore(
-  { request, engines, digest, precision, options }: DecidedBisect,
-  candidate: Pick<OpenedSide, 'inputs'>,
-): number {
-  const conversion = { precision, options: engines === null ? typedAs(candidate, options) : options };
-  return candidateTrials(request.output, questionOf(request, digest, conversion, engines)).all.length;
 }
 
 async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {

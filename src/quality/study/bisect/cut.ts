@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import type { Profile } from '../../../engines/identity/profile.js';
 import type { ProfileRange } from '../../../engines/identity/recipe.js';
+import type { Profile } from '../../../engines/profiles/profile.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';

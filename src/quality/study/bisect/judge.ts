@@ -4,7 +4,7 @@ import { failedOutputs, judgeRuns, outcomesOf } from '../../verify/judge-runs.js
 import { codesOfBoth } from '../../verify/precision-between.js';
 import type { VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision } from '../../verify/result.js';
-import { type OpenedSide, type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
+import { type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
 import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../repeatable.js';
 import type { Outcome } from '../search.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
@@ -90,39 +90,6 @@ export function comparing(
       sample: failed[0]?.sample ?? 0,
       inputs: candidate.inputs,
     };
-  };
-}
-
-/** A judge before it has judged. */
-export interface DecidedJudge {
-  readonly kind: Judge['kind'];
-  /** The open sides; null where a command judges. `candidate` is null where the candidate is not built. */
-  readonly reference: (OpenedSide & Pick<ReferenceRun, 'plan'>) | null;
-  readonly candidate: OpenedSide | null;
-  readonly seed: number;
-  readonly samples: number;
-}
-
-/** Opens what `openJudge` runs and closes it: nothing runs. Throws what it throws before the first run. */
-export async function lookAtJudge(
-  request: BisectRequest,
-  { isBuilt }: { readonly isBuilt: boolean },
-  context: BisectContext,
-): Promise<DecidedJudge> {
-  const { check, recording } = request;
-  if (check !== undefined) {
-    const { kind, seed, samples } = checkJudge(request, check, context);
-    return { kind, reference: null, candidate: null, seed, samples };
-  }
-  const runs = new SampleRuns(request, context);
-  const reference =
-    recording === undefined ? await runs.lookAtReference() : await runs.recordedReference(recording);
-  return {
-    kind: recording === undefined ? 'model' : 'recording',
-    reference,
-    candidate: isBuilt ? await runs.lookAtCandidate(reference) : null,
-    seed: runs.seed,
-    samples: reference.plan.firstRound,
   };
 }
 

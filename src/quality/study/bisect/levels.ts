@@ -2,7 +2,7 @@ import { plural } from '../../../base/text/quantity.js';
 import type { ProgramKernel } from '../../../engines/plan/program.js';
 import type { Change } from '../conversion.js';
 import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from '../fusions.js';
-import { border, type Found, smallestPassing } from '../search.js';
+import { border, type Smallest, smallestPassing } from '../search.js';
 import type { Candidates } from './candidates.js';
 import type { BisectResult } from './result.js';
 import type { Suspect } from './suspects.js';
@@ -259,7 +259,7 @@ const withoutAnyNode = {
 } as const;
 
 /** Why fewer changes may pass as well. */
-const doubtsOf = ({ isMinimal }: Found<unknown>, { isSpent }: Candidates): readonly string[] => {
+const doubtsOf = ({ isMinimal }: Smallest<unknown>, { isSpent }: Candidates): readonly string[] => {
   if (isMinimal) return [];
   return [
     isSpent

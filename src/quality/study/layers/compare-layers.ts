@@ -12,13 +12,13 @@ import { failedOutputs, judgeRuns, type RunsJudgement } from '../../verify/judge
 import { checkRules } from '../../verify/judged.js';
 import { precisionBetween } from '../../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
-import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../../verify/result.js';
+import type { ErrorMap, VerifiedOutput } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
 import { inGroups } from '../groups.js';
 import { type MadeTensor, madeTensors } from '../made-tensors.js';
 import { writeMarked } from '../marked-model.js';
 import { unrepeatable } from '../repeatable.js';
-import { type DecidedEngineLayers, decideEngineLayers, engineLayers } from './engine-layers.js';
+import { engineLayers } from './engine-layers.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
 /**
@@ -30,14 +30,22 @@ export async function compareLayers(
   request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<LayerComparison> {
+  checkRules(request);
+  if (isEngineFile(request.reference))
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${request.reference} is an engine, which returns its outputs only.`,
+      {
+        remedy: 'Pass the ONNX model that it was built from.',
+      },
+    );
+  const precision = request.precision ?? precisionBetween(request);
   const found = new Findings();
   const folder = makeScratch('layers');
   try {
-    const decided = await decideLayers(request, folder, context);
-    const { precision } = decided;
-    const engine = decided.engine && (await engineLayers(decided.engine, request, folder, context));
+    const engine = isEngineFile(request.candidate) ? await engineLayers(request, folder, context) : null;
     const model = engine?.model ?? request.candidate;
-    const common = decided.common ?? commonTensors(request, model);
+    const common = commonTensors(request, model);
     const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
     const tensors = common.tensors.filter(({ name }) => engine?.inside.has(name) !== true);
     const total = tensors.length;
@@ -91,33 +99,6 @@ interface CommonTensors {
   readonly tensors: readonly MadeTensor[];
   readonly onlyReference: number;
   readonly onlyCandidate: number;
-}
-
-/** A comparison before anything is converted, built or run. */
-export interface DecidedLayers {
-  readonly precision: VerifyPrecision;
-  /** null where the candidate is a model. */
-  readonly engine: DecidedEngineLayers | null;
-  /** null where the candidate is an engine, whose model is not converted yet. */
-  readonly common: CommonTensors | null;
-}
-
-/** Throws TF_USAGE, TF_VERIFY_MISMATCH, and what reading models and verifying an engine throw. `folder` is where engines would be built. */
-export async function decideLayers(
-  request: VerifyRequest,
-  folder: string,
-  context: VerifyContext = {},
-): Promise<DecidedLayers> {
-  checkRules(request);
-  const { reference } = request;
-  if (isEngineFile(reference))
-    throw new TrtforgeError('TF_USAGE', `${reference} is an engine, which returns its outputs only.`, {
-      remedy: 'Pass the ONNX model that it was built from.',
-    });
-  const precision = request.precision ?? precisionBetween(request);
-  return isEngineFile(request.candidate)
-    ? { precision, engine: await decideEngineLayers(request, folder, context), common: null }
-    : { precision, engine: null, common: commonTensors(request, request.candidate) };
 }
 
 /** Throws TF_VERIFY_MISMATCH where the models have no tensor in common, TF_USAGE for a tolerance of none of them. */

@@ -16,19 +16,12 @@ export interface EngineLayers {
   readonly build: (model: string) => Promise<string>;
 }
 
-/** An engine whose layers are compared, before anything is converted or built. */
-export interface DecidedEngineLayers {
-  readonly engines: CandidateEngines;
-  /** How the reference becomes its model; null where it was built as it is. */
-  readonly conversion: ReturnType<CandidateEngines['conversion']>;
-}
-
-/** Reads what the passport of an engine states. Throws TF_USAGE for an engine of another model; what verifying it throws. */
-export async function decideEngineLayers(
+/** Converts the reference where the engine's was. Throws TF_USAGE for an engine of another model, and what verifying it and converting throw; building throws what it throws. */
+export async function engineLayers(
   request: VerifyRequest,
   folder: string,
   context: VerifyContext,
-): Promise<DecidedEngineLayers> {
+): Promise<EngineLayers> {
   const { candidate, reference, device, toolchain, plugins } = request;
   const build = {
     device,
@@ -44,16 +37,6 @@ export async function decideEngineLayers(
     throw new TrtforgeError('TF_USAGE', `${candidate} was built from another model than ${reference}.`, {
       remedy: 'Pass the model that the engine was built from: --against model.onnx',
     });
-  return { engines, conversion };
-}
-
-/** Converts the reference where the engine's was. Throws what converting throws; building throws what it throws. */
-export async function engineLayers(
-  { engines, conversion }: DecidedEngineLayers,
-  { reference }: VerifyRequest,
-  folder: string,
-  context: VerifyContext,
-): Promise<EngineLayers> {
   const model = conversion === null ? reference : join(folder, 'typed.onnx');
   if (conversion !== null) await writeChange({ model: reference, ...conversion }, {}, model, context.signal);
   const program = programOf(engines.engine);

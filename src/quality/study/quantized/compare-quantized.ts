@@ -43,20 +43,8 @@ export const compareQuantized = (
 ): Promise<QuantizedComparison> =>
   protectingInputs([request.baseline, request.quantized], () => compare(request, context));
 
-/** A comparison with models and samples read, before anything is run. */
-export interface DecidedQuantized {
-  readonly qt: QuantizedModel;
-  readonly layers: readonly Layer[];
-  /** The outputs of both that are compared. */
-  readonly shared: readonly string[];
-  readonly samples: readonly NamedTensors[];
-}
-
-/** Throws what `compareQuantized` throws before the first run. */
-export async function decideQuantized(
-  request: CompareQuantizedRequest,
-  context: OpenContext,
-): Promise<DecidedQuantized> {
+/** Models, the outputs that both have, and samples. Throws what `compareQuantized` throws before the first run. */
+async function decideQuantized(request: CompareQuantizedRequest, context: OpenContext) {
   const { baseline, quantized, data, threads } = request;
   const [fp, qt] = [readQuantized(baseline), readQuantized(quantized)];
   const layers = matchedLayers(fp, qt);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { ExitCode } from '../../../../src/errors.js';
-import { cocoResultSchema } from '../../../../src/products/evaluation/detection/result.js';
+import { cocoResultSchema } from '../../../../src/products/evaluation/coco/result.js';
 import { trtforge } from '../../../support/trtforge.js';
-import { cocoSets, dataOf, fileOf } from '../detection/sets.js';
+import { cocoSets, dataOf, fileOf } from '../coco/sets.js';
 
 const files = ({ instances, detections } = cocoSets['few detections']!) => [
   '--instances',

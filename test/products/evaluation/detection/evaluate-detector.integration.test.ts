@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { evaluateCoco } from '../../../../src/products/evaluation/detection/coco.js';
+import { evaluateCoco } from '../../../../src/products/evaluation/coco/coco.js';
 import { detectorResultSchema } from '../../../../src/products/evaluation/detection/detector-result.js';
 import {
   type EvaluateDetectorRequest,

@@ -9,7 +9,7 @@ import {
   evaluateRecogniser,
 } from '../../../../src/products/evaluation/speech/evaluate-recogniser.js';
 import { recogniserResultSchema } from '../../../../src/products/evaluation/speech/recogniser-result.js';
-import { scoreTranscripts } from '../../../../src/products/evaluation/speech/wer.js';
+import { scoreTranscripts } from '../../../../src/products/evaluation/wer/wer.js';
 import type { Recogniser, RecogniserFacts } from '../../../../src/quality/tasks/recogniser.js';
 import { changeMeta, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';

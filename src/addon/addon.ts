@@ -1,0 +1,140 @@
+import type { CompiledRuntime } from './compiled-runtime.js';
+import { addonPath, requireAddon } from './load.js';
+import type { NativeGpuState, NativeRuntime } from './native-engine.js';
+import { endWithProcess, jobOf, type NativeEvent, type NativeJob, rethrown } from './native-job.js';
+import { runtimeOf } from './native-runtime.js';
+
+/**
+ * The C++ addon (`native/`), as data goes in and out of it. It links neither TensorRT nor CUDA: every call names the libraries it means.
+ * Numbers of enums and slots are the library's own, resolved by `abi.ts` for the generation at hand.
+ */
+export interface Addon {
+  /** Version and product of an inference library; loads it into this process. Rejects with TF_LIBRARY_LOAD_FAILED. */
+  probe(libraryPath: string): LibraryFacts;
+  /** GPUs the CUDA driver shows. Never throws: with no driver the list is empty and `reason` states why. */
+  gpus(): GpuList;
+  /** A GPU's clocks, heat, power and other processes now; null where NVML is absent or does not know the GPU. `uuid` as in `Gpu.uuid`. */
+  gpuState(uuid: string): NativeGpuState | null;
+  /** Parses, configures and builds off the event loop, and writes the plan's bytes to `planPath`. `onEvent` is called on the event loop. */
+  build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
+}
+
+export type Generation = '8' | '10' | '11' | 'rtx1';
+
+export interface LibraryFacts {
+  readonly product: 'tensorrt' | 'tensorrt-rtx';
+  /** `major.minor.patch.build`; without the build number where the library cannot report it. */
+  readonly version: string;
+  /** The number the library itself gives (`getInferLibVersion`). */
+  readonly code: number;
+  /** Null when trtforge has no table of virtual functions for it. */
+  readonly generation: Generation | null;
+}
+
+export interface GpuList {
+  readonly gpus: readonly Gpu[];
+  /** CUDA version the driver supports, `13.0`; null without a driver. */
+  readonly cudaVersion: string | null;
+  /** `580.65.06`, as NVML reports; null where NVML is absent. */
+  readonly driverVersion: string | null;
+  /** Why the list is empty; null when it is not. */
+  readonly reason: string | null;
+}
+
+export interface Gpu {
+  readonly index: number;
+  readonly name: string;
+  readonly uuid: string;
+  /** 90 for 9.0. */
+  readonly computeCapability: number;
+  readonly memoryBytes: number;
+  readonly multiprocessors: number;
+}
+
+/** One call on the builder's configuration, in order: `{ option: 'builder flag refit', call: 'setFlag', arguments: [4] }`. */
+export interface NativeSetting {
+  /** What the user asked for, for the error when the library rejects it. */
+  readonly option: string;
+  readonly call: string;
+  readonly arguments: readonly number[];
+}
+
+interface NativeProfileInput {
+  readonly input: string;
+  /** True: the numbers are the values of a shape tensor. */
+  readonly values: boolean;
+  readonly min: readonly number[];
+  readonly opt: readonly number[];
+  readonly max: readonly number[];
+}
+
+export interface NativeBuildRequest {
+  readonly inferenceLibrary: string;
+  readonly parserLibrary: string;
+  /** libnvinfer_plugin, initialised when it loads; a library that does not load is a warning. */
+  readonly pluginLibrary: string | null;
+  readonly modelPath: string;
+  readonly planPath: string;
+  /** Bits of `NetworkDefinitionCreationFlags`. */
+  readonly networkFlags: number;
+  /** Bits of `OnnxParserFlags`; 0 leaves the parser its own. */
+  readonly parserFlags: number;
+  readonly settings: readonly NativeSetting[];
+  readonly profiles: readonly (readonly NativeProfileInput[])[];
+  /** tensorrt-rtx only; empty means the library's default. */
+  readonly computeCapabilities: readonly number[];
+  /** User plug-in libraries, loaded into the builder's registry before the model is parsed. */
+  readonly pluginPaths: readonly string[];
+  /** Read before the build when the file exists. */
+  readonly timingCachePath: string | null;
+  /** Where the cache is written after the build; the caller renames it into place. */
+  readonly timingCacheOutputPath: string | null;
+  /** Whether the library's verbose lines become events too (tens of thousands on a large model). */
+  readonly verbose: boolean;
+  /** Whether a builder that is done is left as it is: the process ends after this build. */
+  readonly keepBuilder: boolean;
+}
+
+export interface NativeTensor {
+  readonly name: string;
+  /** `nvinfer1::DataType`. */
+  readonly dtype: number;
+  /** -1 where the network leaves the dimension open. */
+  readonly shape: readonly number[];
+}
+
+export interface NativeBuildResult {
+  readonly buildMs: number;
+  readonly bytes: number;
+  readonly libraryVersion: string;
+  /** Layers of the network as parsed. */
+  readonly layers: number;
+  readonly inputs: readonly NativeTensor[];
+  readonly outputs: readonly NativeTensor[];
+  readonly timingCache: TimingCacheUse;
+}
+
+/** `none`: not asked for; `new`: there was none yet; `hit`: the one passed was taken; `rejected`: the library would not take it and started anew. */
+type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
+
+/** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
+type CompiledAddon = Addon & CompiledRuntime;
+
+let loaded: (Addon & NativeRuntime) | undefined;
+
+/** Loads the compiled addon once per process. Errors: TF_NATIVE_UNSUPPORTED off Linux, TF_NATIVE_NOT_BUILT where it is missing or does not load. */
+export function loadAddon(path: string = addonPath): Addon & NativeRuntime {
+  if (path !== addonPath) return wrap(requireAddon(path) as CompiledAddon);
+  loaded ??= wrap(requireAddon(path) as CompiledAddon);
+  return loaded;
+}
+
+function wrap(compiled: CompiledAddon): Addon & NativeRuntime {
+  return {
+    probe: (libraryPath) => rethrown(() => compiled.probe(libraryPath)),
+    gpus: () => compiled.gpus(),
+    gpuState: (uuid) => rethrown(() => compiled.gpuState(uuid)),
+    build: (request, onEvent) => endWithProcess(jobOf(rethrown(() => compiled.build(request, onEvent)))),
+    ...runtimeOf(compiled),
+  };
+}

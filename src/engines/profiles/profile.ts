@@ -1,0 +1,278 @@
+import { shellQuote } from '../../base/process/shell-quote.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
+import { type ErrorDetails, TrtforgeError } from '../../errors.js';
+import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
+import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
+import { quotedName } from '../../formats/tensor/shape-text.js';
+import type { ProfileRange } from '../identity/recipe.js';
+import type { Binding } from '../runtime/session.js';
+import { type ProfileSizes, sizeOfAxis } from './sizes.js';
+
+/** One profile as it was asked for: input name to range, not yet compared with a model. */
+export type ProfileRequest = ReadonlyMap<string, ProfileRange>;
+export type Profile = Readonly<Record<string, ProfileRange>>;
+
+const ends = ['min', 'opt', 'max'] as const;
+/** Of a tensor in TensorRT. */
+const MOST_DIMENSIONS = 8;
+
+/**
+ * Reads one `--profile`: `x:1x3x224x224/8x3x224x224/32x3x224x224`, several inputs by comma. One shape instead of three stands for all;
+ * `sizes=1x1/4x4/8x8` gives the values of a shape tensor instead of dimensions. Throws TF_SHAPE_INVALID.
+ */
+export function parseProfile(text: string): ProfileRequest {
+  const profile = new Map<string, ProfileRange>();
+  for (const part of text.match(/(?:'[^']*'|\[[^\]]*\]|[^,])+/g) ?? []) {
+    const [, quoted, bare, sign, ranges] =
+      /^\s*(?:'([^']+)'|(.*[^\s]))\s*([:=])\s*([^:=]+)$/.exec(part) ?? [];
+    const name = quoted ?? bare;
+    const shapes = (ranges ?? '').split('/').map(parseDims);
+    const [min, opt = min, max = min] = shapes;
+    if (name === undefined || !min || !opt || !max || (shapes.length !== 1 && shapes.length !== 3)) {
+      throw new TrtforgeError('TF_SHAPE_INVALID', `"${part.trim()}" is not a profile range.`, {
+        remedy: 'Write NAME:MIN/OPT/MAX, for example x:1x3x224x224/8x3x224x224/32x3x224x224.',
+      });
+    }
+    if (profile.has(name))
+      throw new TrtforgeError('TF_PROFILE_INVALID', `Input "${name}" occurs twice in one profile.`);
+    profile.set(name, { min, opt, max, values: sign === '=' });
+  }
+  return profile;
+}
+
+/** A profile as `parseProfile` reads it. */
+export const profileText = (profile: Profile): string =>
+  Object.entries(profile)
+    .map(([name, { values, ...range }]) => {
+      const sizes = ends.map((end) => (range[end].length === 0 ? 'scalar' : range[end].join('x')));
+      const shown = new Set(sizes).size === 1 ? sizes.slice(0, 1) : sizes;
+      return `${quotedName(name)}${values ? '=' : ':'}${shown.join('/')}`;
+    })
+    .join(',');
+
+/** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
+export function parseDims(text: string): number[] | undefined {
+  const trimmed = text.trim();
+  if (trimmed === 'scalar' || trimmed === '[]') return [];
+  const parts = /^\[(.*)\]$/.exec(trimmed)?.[1]?.split(',') ?? trimmed.split(/x/i);
+  const dims = parts.map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));
+  return dims.every(Number.isSafeInteger) ? dims : undefined;
+}
+
+/**
+ * Checks profiles against the inputs of a model and returns them as the recipe keeps them: only inputs with open dimensions, since static
+ * ones decide nothing, and of those that a request leaves out the ones whose symbols have their ranges elsewhere. Throws TF_PROFILE_INVALID for wrong names,
+ * ranks, orders and symbols that disagree, and TF_PROFILE_MISSING, with what `suggest` gives, when an open dimension has no range: an engine for batch 1
+ * that nobody asked for helps nobody. An input without a shape needs no range: TensorRT takes it for a scalar.
+ */
+export function resolveProfiles(
+  inputs: readonly ValueFacts[],
+  requests: readonly ProfileRequest[],
+  suggest: () => Suggestion = () => ({ profile: suggestProfile(inputs), dims: null }),
+): readonly Profile[] {
+  const open = inputs.filter(isOpen);
+  const profiles = requests.map((request, index) => checkProfile(inputs, request, index));
+  const missing = open.filter(
+    ({ name }) => profiles.length === 0 || profiles.some((one) => !Object.hasOwn(one, name)),
+  );
+  if (missing.length > 0) throw missingRanges(inputs, missing, suggest());
+  return open.length === 0 && profiles.every((one) => Object.keys(one).length === 0) ? [] : profiles;
+}
+
+/** Whether an input needs a range. */
+export const isOpen = ({ shape }: Pick<Binding, 'shape'>): boolean =>
+  shape?.some((dimension) => typeof dimension !== 'number') ?? false;
+
+function checkProfile(inputs: readonly ValueFacts[], request: ProfileRequest, index: number): Profile {
+  const symbols: Symbols = new Map();
+  const profile: Record<string, ProfileRange> = {};
+  for (const [name, range] of request) {
+    const input = inputs.find((candidate) => candidate.name === name);
+    if (input === undefined) throw unknownInput(name, inputs);
+    checkOrder(name, range);
+    if (!range.values) checkShape(input, range, symbols);
+    if (range.values || isOpen(input)) profile[name] = range;
+  }
+  if (request.size === 0) throw invalid(`Profile ${index} names no input.`);
+  for (const input of inputs.filter((each) => isOpen(each) && !request.has(each.name))) {
+    const range = rangeBySymbols(input, symbols);
+    if (range !== undefined) profile[input.name] = range;
+  }
+  return profile;
+}
+
+/** The range of an input that nobody gave one, where each of its open dimensions has its range at another input. */
+function rangeBySymbols({ shape }: ValueFacts, symbols: Symbols): ProfileRange | undefined {
+  const sizes = (shape ?? []).map((dimension) => {
+    if (typeof dimension === 'number') return ends.map(() => dimension);
+    return dimension === null || isPlaceholder(dimension) ? undefined : symbols.get(dimension)?.sizes;
+  });
+  if (!sizes.every((size) => size !== undefined)) return undefined;
+  const [min, opt, max] = ends.map((_, end) => sizes.map((size) => size[end]!));
+  return { min: min!, opt: opt!, max: max!, values: false };
+}
+
+function checkOrder(name: string, { min, opt, max }: ProfileRange): void {
+  if (min.length !== opt.length || opt.length !== max.length) {
+    throw invalid(
+      `Minimum, optimum and maximum of input "${name}" have ${min.length}, ${opt.length} and ${max.length} dimensions.`,
+    );
+  }
+  for (const [axis, low] of min.entries()) {
+    const [middle, high] = [opt[axis]!, max[axis]!];
+    if (low > middle || middle > high) {
+      throw invalid(
+        `Input "${name}" has minimum ${low}, optimum ${middle} and maximum ${high} on axis ${axis}; they must ascend.`,
+      );
+    }
+  }
+}
+
+type Symbols = Map<string, { readonly sizes: readonly number[]; readonly where: string }>;
+
+function checkShape({ name, shape }: ValueFacts, range: ProfileRange, symbols: Symbols): void {
+  if (shape === null) {
+    if (range.max.length === 0) return;
+    throw invalid(`Input "${name}" has no declared shape, and TensorRT takes such an input for a scalar.`, {
+      remedy: `Declare the shape of the input in the model, or remove ${name} from the profile.`,
+    });
+  }
+  if (shape.length !== range.min.length) {
+    throw invalid(
+      `Input "${name}" has rank ${shape.length} (${shapeText(shape)}), the profile has ${range.min.length} dimensions.`,
+    );
+  }
+  for (const [axis, dimension] of shape.entries()) {
+    const sizes = ends.map((end) => range[end][axis]!);
+    if (typeof dimension === 'number' && sizes.some((size) => size !== dimension)) {
+      throw invalid(
+        `Input "${name}" has the fixed size ${dimension} on axis ${axis}, the profile has ${sizes.join('/')}.`,
+      );
+    }
+    if (typeof dimension === 'string') checkSymbol(dimension, sizes, `"${name}" axis ${axis}`, symbols);
+  }
+}
+
+/** One symbol is one number at a time, so its ranges must be the same wherever it stands. */
+function checkSymbol(symbol: string, sizes: readonly number[], where: string, symbols: Symbols): void {
+  const before = symbols.get(symbol);
+  if (before === undefined) symbols.set(symbol, { sizes, where });
+  else if (before.sizes.some((size, index) => size !== sizes[index])) {
+    throw invalid(
+      `Dimension "${symbol}" is ${before.sizes.join('/')} at ${before.where} but ${sizes.join('/')} at ${where}; the model declares them the same.`,
+      isPlaceholder(symbol) ? { remedy: renaming(symbol) } : {},
+    );
+  }
+}
+
+function unknownInput(name: string, inputs: readonly ValueFacts[]): TrtforgeError {
+  const names = inputs.map((input) => input.name);
+  return new TrtforgeError('TF_PROFILE_INVALID', `The model has no input "${name}".`, {
+    remedy: `${didYouMean(name, names)} Its inputs are ${names.map((one) => `"${one}"`).join(', ')}.`.trim(),
+    details: { input: name, inputs: names },
+  });
+}
+
+/** TensorRT rejects different sizes for axes of one name, also where an exporter wrote that name for want of one. */
+const renaming = (symbol: string) =>
+  `"${symbol}" is an exporter's placeholder, but TensorRT takes axes of one name for one dimension. Name the axes differently in the model, or not at all, to build it for different sizes.`;
+
+function missingRanges(
+  inputs: readonly ValueFacts[],
+  missing: readonly ValueFacts[],
+  { profile, dims }: Suggestion,
+): TrtforgeError {
+  const names = inputs.flatMap(({ shape }) => shape ?? []).filter((size) => typeof size === 'string');
+  const placeholder = names.find((name, at) => isPlaceholder(name) && names.indexOf(name) < at);
+  const places = missing.map(({ name, shape }) => `"${name}" (${shapeText(shape ?? [])})`);
+  return new TrtforgeError(
+    'TF_PROFILE_MISSING',
+    `The model leaves dimensions open and no range is passed for ${places.join(', ')}.`,
+    {
+      remedy: [
+        dims === null
+          ? `For example: --profile ${shellQuote(profile ?? '')}`
+          : `For example, add ${dims.join(' ')}`,
+        ...(placeholder === undefined ? [] : [renaming(placeholder)]),
+      ].join('. '),
+      details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion: profile },
+    },
+  );
+}
+
+/** Ranges that would do where some are missing. */
+export interface Suggestion {
+  /** A whole profile, as `parseProfile` reads it. */
+  readonly profile: string | null;
+  /** Options that add what is missing to the sizes that are set; null where they have no names or none is set. */
+  readonly dims: readonly string[] | null;
+}
+
+/** What completes a request: by `sizes` where some are set. */
+export function suggestion(inputs: readonly ValueFacts[], uses: ValueUses, sizes?: ProfileSizes): Suggestion {
+  const byName = new Map(inputs.map((input) => [input.name, input]));
+  const unset = openDimensions(inputs, uses).filter(({ places }) =>
+    places.some(({ input, axis }) => sizes && sizeOfAxis(sizes, byName.get(input)!, axis) === undefined),
+  );
+  const isNamed = unset.length > 0 && unset.every(({ symbol }) => symbol !== null);
+  return {
+    profile: suggestProfile(inputs, uses, sizes),
+    dims: isNamed
+      ? unset.map(
+          ({ symbol, range }) =>
+            `--dim ${shellQuote(`${symbol}=${[...new Set(range)].length === 1 ? range[0] : range.join('/')}`)}`,
+        )
+      : null,
+  };
+}
+
+/**
+ * A profile that suits most models: ranges by what each open dimension counts, those that `sizes` sets as they are, and with `uses` values for inputs
+ * that decide shapes. null where no input needs one.
+ */
+export function suggestProfile(
+  inputs: readonly ValueFacts[],
+  uses?: ValueUses,
+  sizes: ProfileSizes = { dims: new Map() },
+): string | null {
+  // TensorRT takes axes of one name for one dimension, whatever the name.
+  const key = ({ name, shape }: ValueFacts, axis: number) => shape?.[axis] ?? ` ${axis} of ${name}`;
+  const byName = new Map(inputs.map((input) => [input.name, input]));
+  const ranges = new Map<string | number, OpenDimension['range']>();
+  for (const { places, range } of openDimensions(inputs, uses))
+    for (const { input, axis } of places) {
+      const of = key(byName.get(input)!, axis);
+      const set = sizeOfAxis(sizes, byName.get(input)!, axis);
+      ranges.set(of, common(set === undefined ? range : [set.min, set.opt, set.max], ranges.get(of)));
+    }
+  const parts = inputs.flatMap((input) => {
+    const { name, shape } = input;
+    const quoted = /[,:=']/.test(name) ? `'${name}'` : name;
+    const sizes = (end: number) =>
+      shape?.map((size, axis) => (typeof size === 'number' ? size : ranges.get(key(input, axis))?.[end]));
+    if (isOpen(input)) return [`${quoted}:${ends.map((_, end) => sizes(end)?.join('x')).join('/')}`];
+    const ones = Array.from({ length: uses === undefined ? 0 : shapeValues(input, uses) }, () => 1).join('x');
+    return ones === '' ? [] : [`${quoted}=${ones}/${ones}/${ones}`];
+  });
+  return parts.length === 0 ? null : parts.join(',');
+}
+
+/** What lies in both ranges, or where nothing does the largest size that one of them ends at. */
+function common(a: OpenDimension['range'], b: OpenDimension['range'] = a): OpenDimension['range'] {
+  const max = Math.min(a[2], b[2]);
+  return [Math.min(max, Math.max(a[0], b[0])), Math.min(max, Math.max(a[1], b[1])), max];
+}
+
+/** How many values an input has that decide shapes: TensorRT wants their range, not that of dimensions. */
+export function shapeValues({ name, dtype, shape }: ValueFacts, uses: ValueUses): number {
+  if (shape === null || shape.length > 1 || !/^int(?:32|64)$/.test(dtype ?? '')) return 0;
+  const count = Number(shape[0] ?? 1);
+  return count <= MOST_DIMENSIONS && uses.reached(name).some(decidesShape) ? count : 0;
+}
+
+const shapeText = (shape: NonNullable<ValueFacts['shape']>): string =>
+  shape.length === 0 ? 'scalar' : shape.map((dimension) => dimension ?? '?').join('x');
+
+const invalid = (message: string, more: ErrorDetails = {}) =>
+  new TrtforgeError('TF_PROFILE_INVALID', message, more);
