@@ -4,7 +4,7 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
@@ -58,15 +58,12 @@ function readQuantized(
   { modelPath, planPath }: BuildFiles,
   decisions: Parameters<typeof readLayerPrecisions>[2],
 ) {
-  const model = openModel(modelPath);
-  try {
+  return viewModel(modelPath, (model) => {
     return {
       precisions: readLayerPrecisions(planPath, model.proto, decisions),
       wrong: wrongQuantization(model).map(({ code, where, message }) => `${where}: ${message} (${code})`),
     };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 async function typedModel(

@@ -7,7 +7,7 @@ import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { behaviour, holds } from '../../behaviour/facts.js';
 import { agree, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 import { gpuBytesFree } from '../../tensorrt/addon/chosen-gpu.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
@@ -152,8 +152,7 @@ function keep({ plan, timingCache }: TrtexecFiles, planPath: string, kept: strin
 
 /** Inputs and outputs as a model declares them: what a network's are, where trtexec does not print them. Errors: as `openModel`. */
 function networkValues(modelPath: string): Pick<BuildOutcome, 'inputs' | 'outputs'> {
-  const model = openModel(modelPath);
-  try {
+  return viewModel(modelPath, (model) => {
     const { graph } = model.proto;
     if (graph === undefined) return { inputs: [], outputs: [] };
     const declared = (value: Parameters<typeof valueFacts>[0]) => {
@@ -165,9 +164,7 @@ function networkValues(modelPath: string): Pick<BuildOutcome, 'inputs' | 'output
       };
     };
     return { inputs: feedInputs(graph).map(declared), outputs: graph.output.map(declared) };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /** 8.6 prints of a valid cache that it "will not be used" where it means its compiler's part, and then that the global cache is in use: that decides. */

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../../errors.js';
-import { type ModelLike, openModel } from '../../formats/onnx/model.js';
+import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
 import { GraphProtoSchema, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { type ByteFloat, isByteFloat, smallFloatTable } from '../../formats/tensor/low-precision.js';
@@ -48,12 +48,7 @@ export function gatherForModel(
   request: RunRequest,
   attempt = 0,
 ): readonly GatheredInput[] {
-  const model = openModel(request.file);
-  try {
-    return gatherInputs(inputs, request, model, attempt);
-  } finally {
-    model.close();
-  }
+  return viewModel(request.file, (model) => gatherInputs(inputs, request, model, attempt));
 }
 
 /** As shapes are guessed and reported. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { externalReference, isExternal } from '../../formats/onnx/external-data.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { type OnnxModel, viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
 
@@ -52,8 +52,7 @@ export function locateComponents(
  * details), TF_ONNX_EXTERNAL_OUTSIDE, TF_ONNX_EXTERNAL_INVALID.
  */
 export function readComponent({ name, onnx }: ComponentPlace): Component {
-  const model = openModel(onnx);
-  try {
+  return viewModel(onnx, (model) => {
     const graph = model.proto.graph!;
     return {
       name,
@@ -63,9 +62,7 @@ export function readComponent({ name, onnx }: ComponentPlace): Component {
       externalFiles: externalFilesOf(model),
       embeddingRows: embeddingRowsOf(model),
     };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 function externalFilesOf(model: OnnxModel): readonly string[] {

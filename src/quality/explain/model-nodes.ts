@@ -3,7 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { type GraphView, qualifiedOpType, usedNames, visitMainGraphs } from '../../formats/onnx/graph.js';
 import { rejections } from '../../formats/onnx/lint/findings.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { valueFacts } from '../../formats/onnx/value-facts.js';
@@ -31,16 +31,13 @@ export interface ModelNodes {
 /** Opens a model for look-ups; undefined where it cannot be read, since the failure at hand matters more. */
 export function openModelNodes(path: string): ModelNodes | undefined {
   try {
-    const model = openModel(path);
-    try {
+    return viewModel(path, (model) => {
       let found: readonly Finding[] | undefined;
       return modelNodes(model.proto, () => {
         found ??= factsOfModel(path).findings.filter(({ code }) => rejections.has(code));
         return found;
       });
-    } finally {
-      model.close();
-    }
+    });
   } catch (error) {
     if (error instanceof TrtforgeError) return undefined;
     throw error;

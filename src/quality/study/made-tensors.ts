@@ -1,6 +1,6 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { qualifiedOpType, usedNames } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { inOrder } from '../../formats/onnx/node-order.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
@@ -21,8 +21,7 @@ const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32', '
 
 /** The floating-point values of a graph in its order, save for constants, which are weights. Throws what opening a model throws. */
 export function madeTensors(path: string): readonly MadeTensor[] {
-  const model = openModel(path);
-  try {
+  return viewModel(path, (model) => {
     const { node: nodes = [], output = [] } = model.proto.graph ?? {};
     const { types } = inferDtypes(model.proto).graph;
     const outputs = new Set(output.map(({ name }) => name));
@@ -47,7 +46,5 @@ export function madeTensors(path: string): readonly MadeTensor[] {
             return [{ ...made, readers: readersOf(name), isOutput: outputs.has(name) }];
           }),
     );
-  } finally {
-    model.close();
-  }
+  });
 }

@@ -6,7 +6,7 @@ import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.j
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { readNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Outputs } from './judge-runs.js';
@@ -151,12 +151,11 @@ export class SampleRuns {
     const read = data && (await readData(data, inputs, this.#request, signal));
     for (const message of read?.warnings ?? [])
       emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
-    const model = openModel(reference);
-    try {
-      return await use((attempt) => planSamples(model, inputs, this.#request, read ?? null, attempt));
-    } finally {
-      model.close();
-    }
+    return viewModel(
+      reference,
+      async (model) =>
+        await use((attempt) => planSamples(model, inputs, this.#request, read ?? null, attempt)),
+    );
   }
 
   /** The outputs of a second run of the first samples. */

@@ -6,7 +6,7 @@ import type { EventListener } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
+import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
@@ -55,54 +55,55 @@ export async function prepareModel(
   },
 ): Promise<PreparedModel> {
   const { weightsFolder } = options;
-  const model = openModel(path, { weightsFolder });
-  try {
-    assertWellTyped(path, model.proto);
-    const isGpu = (options.provider ?? 'cpu') !== 'cpu';
-    const { inputs, outputs } = bindingsOf(given, model);
-    const replacements = isGpu ? new Map() : fp4AsInt8(model);
-    const rounding = isGpu ? undefined : roundInFloat32(model.proto);
-    const arithmetic = wrapsEngine(model.proto)
-      ? 'as-built'
-      : rounding !== undefined
-        ? 'rounded'
-        : !isGpu || isWide(model.proto)
-          ? 'fp32'
-          : 'mixed';
-    const facts = {
-      inputs,
-      outputs,
-      rounding,
-      arithmetic,
-      isFloat8: quantizesToFloat8(model.proto),
-      precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
-    } as const;
-    const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-    const isAsItIs = rounding === undefined && replacements.size === 0;
-    if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
-      return { path, weightsFolder, ...facts, discard: () => {} };
-    const folder = makeScratch('model');
-    const discard = () => rmSync(folder, { recursive: true, force: true });
-    const copy = join(folder, 'model.onnx');
-    try {
-      await writeModel(
-        model,
-        copy,
-        {
-          externalData: isTooLarge ? 'always' : 'auto',
-          replacements,
-          signal: options.signal,
-        },
-        options.emit,
-      );
-    } catch (error) {
-      discard();
-      throw error;
-    }
-    return { path: copy, weightsFolder: undefined, ...facts, discard };
-  } finally {
-    model.close();
-  }
+  return editModel(
+    path,
+    async (model) => {
+      assertWellTyped(path, model.proto);
+      const isGpu = (options.provider ?? 'cpu') !== 'cpu';
+      const { inputs, outputs } = bindingsOf(given, model);
+      const replacements = isGpu ? new Map() : fp4AsInt8(model);
+      const rounding = isGpu ? undefined : roundInFloat32(model.proto);
+      const arithmetic = wrapsEngine(model.proto)
+        ? 'as-built'
+        : rounding !== undefined
+          ? 'rounded'
+          : !isGpu || isWide(model.proto)
+            ? 'fp32'
+            : 'mixed';
+      const facts = {
+        inputs,
+        outputs,
+        rounding,
+        arithmetic,
+        isFloat8: quantizesToFloat8(model.proto),
+        precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
+      } as const;
+      const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
+      const isAsItIs = rounding === undefined && replacements.size === 0;
+      if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
+        return { path, weightsFolder, ...facts, discard: () => {} };
+      const folder = makeScratch('model');
+      const discard = () => rmSync(folder, { recursive: true, force: true });
+      const copy = join(folder, 'model.onnx');
+      try {
+        await writeModel(
+          model,
+          copy,
+          {
+            externalData: isTooLarge ? 'always' : 'auto',
+            replacements,
+            signal: options.signal,
+          },
+          options.emit,
+        );
+      } catch (error) {
+        discard();
+        throw error;
+      }
+      return { path: copy, weightsFolder: undefined, ...facts, discard };
+    },
+    { weightsFolder },
+  );
 }
 
 /** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */

@@ -8,7 +8,7 @@ import {
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
-import { openModel } from '../../../formats/onnx/model.js';
+import { editModel } from '../../../formats/onnx/model.js';
 import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from './bindings.js';
@@ -43,8 +43,7 @@ export async function readModelBindings(path: string, context: ModelContext = {}
 }
 
 async function ofModel(path: string, context: ModelContext): Promise<KnownModel> {
-  const model = openModel(path);
-  try {
+  return editModel(path, async (model) => {
     const { graph } = model.proto;
     const binding = (value: Parameters<typeof valueFacts>[0]): ModelBinding => {
       const { name, dtype, shape } = valueFacts(value);
@@ -56,9 +55,7 @@ async function ofModel(path: string, context: ModelContext): Promise<KnownModel>
     const { emit = ignoreEvents, signal } = context;
     const digest = context.digest === true ? (await digestModel(model, { emit, signal })).digest : null;
     return { path, kind: 'model', inputs, outputs, digest };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 async function ofEngine(path: string, context: ModelContext): Promise<KnownModel> {

@@ -1,5 +1,5 @@
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
-import { openModel } from '../../../formats/onnx/model.js';
+import { viewModel } from '../../../formats/onnx/model.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
@@ -17,8 +17,7 @@ const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e
 
 /** Reads what each node of a model computes in. Throws what opening a model throws. */
 export function readQuantized(path: string): QuantizedModel {
-  const model = openModel(path);
-  try {
+  return viewModel(path, (model) => {
     const { graph } = model.proto;
     const nodes = graph?.node ?? [];
     const { types } = inferDtypes(model.proto).graph;
@@ -63,7 +62,5 @@ export function readQuantized(path: string): QuantizedModel {
       },
       floats: new Set(floats),
     };
-  } finally {
-    model.close();
-  }
+  });
 }
