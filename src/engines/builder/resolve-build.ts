@@ -6,7 +6,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import { checkDevice, chosenGpu, visibleGpus } from '../../tensorrt/addon/chosen-gpu.js';
@@ -187,10 +187,7 @@ function requestedProfiles({ profiles = [] }: BuildOptions, { inputs }: ModelCon
 
 /** Ranges that would do for a model. What the graph does with its inputs shows more of their sizes than their declarations. */
 export function suggestFor(path: string, sizes?: ProfileSizes): Suggestion {
-  return viewModel(path, (model) => {
-    const inputs = feedInputs(model.proto.graph!).map(valueFacts);
-    return suggestion(inputs, usesOf(model), sizes);
-  });
+  return viewModel(path, (model) => suggestion(interfaceOf(model.proto).inputs, usesOf(model), sizes));
 }
 
 /** Types hold TypeScript's callers to the recipe; JavaScript's can misspell a setting, which would change the identity and nothing else. */

@@ -8,7 +8,8 @@ import { behaviour, holds } from '../../behaviour/facts.js';
 import { agree, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { gpuBytesFree } from '../../tensorrt/addon/chosen-gpu.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
@@ -153,17 +154,13 @@ function keep({ plan, timingCache }: TrtexecFiles, planPath: string, kept: strin
 /** Inputs and outputs as a model declares them: what a network's are, where trtexec does not print them. Errors: as `openModel`. */
 function networkValues(modelPath: string): Pick<BuildOutcome, 'inputs' | 'outputs'> {
   return viewModel(modelPath, (model) => {
-    const { graph } = model.proto;
-    if (graph === undefined) return { inputs: [], outputs: [] };
-    const declared = (value: Parameters<typeof valueFacts>[0]) => {
-      const { name, dtype, shape } = valueFacts(value);
-      return {
-        name,
-        dtype: dtype ?? 'unknown',
-        shape: shape?.map((size) => (typeof size === 'number' ? size : null)) ?? null,
-      };
-    };
-    return { inputs: feedInputs(graph).map(declared), outputs: graph.output.map(declared) };
+    const { inputs, outputs } = interfaceOf(model.proto);
+    const declared = ({ name, dtype, shape }: ValueFacts) => ({
+      name,
+      dtype: dtype ?? 'unknown',
+      shape: shape?.map((size) => (typeof size === 'number' ? size : null)) ?? null,
+    });
+    return { inputs: inputs.map(declared), outputs: outputs.map(declared) };
   });
 }
 

@@ -4,7 +4,7 @@ import type { EventListener } from '../../events.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
 import { editModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { precisionsOf } from '../../formats/precision/precisions-of-model.js';
 import { digestModel } from './model-digest.js';
@@ -34,7 +34,7 @@ export async function readModel(
   options: ContentOptions,
 ): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
   return editModel(path, async (model) => {
-    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(valueFacts);
+    const { inputs } = interfaceOf(model.proto);
     const precisions = precisionsOf(model.proto);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);

@@ -7,9 +7,10 @@ import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-infere
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
+import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
-import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
@@ -141,11 +142,10 @@ const wrapsEngine = ({ graph }: ModelProto): boolean =>
   graph?.node.some(({ opType }) => opType === 'EPContext') ?? false;
 
 function bindingsOf(path: string, model: OnnxModel): Pick<PreparedModel, 'inputs' | 'outputs'> {
-  const graph = model.proto.graph;
+  const declared = interfaceOf(model.proto);
   const binding =
     (what: string) =>
-    (value: Parameters<typeof valueFacts>[0]): Binding => {
-      const { name, dtype, shape } = valueFacts(value);
+    ({ name, dtype, shape }: ValueFacts): Binding => {
       if (dtype === null || !(dtype in dtypes) || !isArrayDtype(dtype as Dtype)) {
         throw new TrtforgeError(
           'TF_SESSION_BINDING',
@@ -157,7 +157,7 @@ function bindingsOf(path: string, model: OnnxModel): Pick<PreparedModel, 'inputs
       return { name, dtype: dtype as Dtype, shape: shape?.map(unnamed) ?? null };
     };
   return {
-    inputs: graph === undefined ? [] : feedInputs(graph).map(binding('input')),
-    outputs: (graph?.output ?? []).map(binding('output')),
+    inputs: declared.inputs.map(binding('input')),
+    outputs: declared.outputs.map(binding('output')),
   };
 }

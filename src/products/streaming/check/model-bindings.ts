@@ -9,7 +9,8 @@ import {
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents } from '../../../events.js';
 import { editModel } from '../../../formats/onnx/model.js';
-import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
+import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from './bindings.js';
 
@@ -44,13 +45,13 @@ export async function readModelBindings(path: string, context: ModelContext = {}
 
 async function ofModel(path: string, context: ModelContext): Promise<KnownModel> {
   return editModel(path, async (model) => {
-    const { graph } = model.proto;
-    const binding = (value: Parameters<typeof valueFacts>[0]): ModelBinding => {
-      const { name, dtype, shape } = valueFacts(value);
-      return { name, dtype: knownDtype(dtype), shape };
-    };
-    const inputs = graph === undefined ? [] : feedInputs(graph).map(binding);
-    const outputs = (graph?.output ?? []).map(binding);
+    const binding = ({ name, dtype, shape }: ValueFacts): ModelBinding => ({
+      name,
+      dtype: knownDtype(dtype),
+      shape,
+    });
+    const declared = interfaceOf(model.proto);
+    const [inputs, outputs] = [declared.inputs.map(binding), declared.outputs.map(binding)];
     // Last: the digest changes the messages it reads.
     const { emit = ignoreEvents, signal } = context;
     const digest = context.digest === true ? (await digestModel(model, { emit, signal })).digest : null;
