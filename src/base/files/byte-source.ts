@@ -109,17 +109,28 @@ function openOnce(path: string): OpenedFile {
   };
 }
 
+/** Closes what was opened when work on it is through, also where that is a promise. */
+export function closing<R extends { close(): unknown }, T>(opened: R, work: (opened: R) => T): T {
+  let result: T;
+  try {
+    result = work(opened);
+  } catch (error) {
+    opened.close();
+    throw error;
+  }
+  if (result instanceof Promise) return result.finally(() => opened.close()) as T;
+  opened.close();
+  return result;
+}
+
 /** All bytes of a file of at most `largest`; a larger one is rejected with `code`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export function readWhole(path: string, largest: number, code: ErrorCode): Buffer {
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     if (source.size > largest)
       throw new TrtforgeError(code, `${path} has ${source.size} bytes, more than ${largest}.`);
     const bytes = Buffer.alloc(source.size);
     return bytes.subarray(0, source.read(bytes, 0, source.size));
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /** The same interface over bytes in memory. */

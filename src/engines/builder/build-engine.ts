@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
@@ -84,8 +84,7 @@ function checkPlan(planPath: string, outcome: BuildOutcome, { target }: Identity
       `The builder reported success and wrote no plan to ${planPath}.`,
     );
   }
-  const source = openFile(planPath);
-  try {
+  return closing(openFile(planPath), (source) => {
     if (source.size < SMALLEST_PLAN || source.size !== outcome.bytes) {
       throw new TrtforgeError(
         'TF_BUILD_FAILED',
@@ -94,9 +93,7 @@ function checkPlan(planPath: string, outcome: BuildOutcome, { target }: Identity
     }
     checkPlanHeader(source, target);
     return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 interface BuildRecord {

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
@@ -127,8 +127,7 @@ function checkPlan(
       { details: { log: logPath } },
     );
   if (!existsSync(path)) throw failed('wrote no plan');
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     const printed = log.engine.bytes;
     if (printed !== null && Math.abs(printed - source.size) > Math.max(source.size * PRINTED_PRECISION, 64))
       throw failed(`it printed a plan of ${printed} bytes and wrote ${source.size}`);
@@ -136,9 +135,7 @@ function checkPlan(
     if (product !== 'tensorrt' || version === null || (log.version !== null && !agree(version, log.version)))
       throw failed(`the plan's header states ${product} ${versionText(version)}, its banner ${log.version}`);
     return { bytes: source.size, version };
-  } finally {
-    source.close();
-  }
+  });
 }
 
 function keep({ plan, timingCache }: TrtexecFiles, planPath: string, kept: string | null): void {

@@ -1,4 +1,4 @@
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256InPieces, sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Passport, passportPath, readPassport } from '../identity/passport.js';
@@ -70,12 +70,9 @@ function checkDigest(planPath: string, passport: Passport, actual: string): void
 
 /** Checks the header of a plan file against a passport, as `checkPlanHeader`. */
 export function checkPlanHeaderOf(planPath: string, passport: Passport): void {
-  const source = openFile(planPath);
-  try {
+  closing(openFile(planPath), (source) => {
     checkPlanHeader(source, passport.identity.document.target);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /** Throws TF_PLAN_INVALID for what is not a plan and TF_ENGINE_HEADER_MISMATCH for one of another product or version than the target. */

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { type ByteSource, keepFile, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, keepFile, openFile } from '../../base/files/byte-source.js';
 import { isText, noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { decodeModel } from './decode.js';
@@ -130,20 +130,6 @@ export function viewModel<T>(path: string, read: (model: OnnxModel) => T): T {
 /** Opens a model of its own, which `edit` may change, and closes it. Throws what opening it and `edit` throw. */
 export const editModel = <T>(path: string, edit: (model: OnnxModel) => T, options: OpenOptions = {}): T =>
   closing(openModel(path, options), edit);
-
-/** Closes a model when work on it is through, also where that is a promise. */
-function closing<T>(model: OnnxModel, work: (model: OnnxModel) => T): T {
-  let result: T;
-  try {
-    result = work(model);
-  } catch (error) {
-    model.close();
-    throw error;
-  }
-  if (result instanceof Promise) return result.finally(model.close) as T;
-  model.close();
-  return result;
-}
 
 /** The same over any source of bytes; closes it when it throws. */
 export function modelOf(source: ByteSource, options: OpenOptions = {}): OnnxModel {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../tensor/dtype.js';
 import { readNpy, readNpyHeader } from '../tensor/npy.js';
@@ -102,12 +102,7 @@ export class TensorDecoder {
 }
 
 function readMember(path: string, member: string, voidDtype: Dtype): Tensor {
-  const file = openNpz(path, { voidDtype });
-  try {
-    return file.read(member);
-  } finally {
-    file.close();
-  }
+  return closing(openNpz(path, { voidDtype }), (file) => file.read(member));
 }
 
 /** What is wrong with a file that a line names is wrong with the line. */
