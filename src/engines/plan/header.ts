@@ -48,12 +48,7 @@ export function readPlanHeader(path: string): PlanHeader {
     const wrapped = locatePlan(source) === undefined ? wrappedPlanIn(source) : null;
     if (wrapped === null) return planHeaderOf(source);
     if (wrapped.kind === 'embedded') return embeddedHeader(source, wrapped);
-    const beside = openFile(wrapped.path);
-    try {
-      return planHeaderOf(beside);
-    } finally {
-      beside.close();
-    }
+    return closing(openFile(wrapped.path), planHeaderOf);
   });
 }
 
@@ -151,12 +146,9 @@ export function stripForeignHeader(
       remedy: header.path === input ? 'Use the file as it is.' : `Use ${header.path}, which the model names.`,
     });
   }
-  const source = openFile(input);
-  try {
-    protectingInputs([input], () => publishPart(output, source, header.planOffset, header.planBytes));
-  } finally {
-    source.close();
-  }
+  closing(openFile(input), (source) =>
+    protectingInputs([input], () => publishPart(output, source, header.planOffset, header.planBytes)),
+  );
   return { path: output, bytes: header.planBytes };
 }
 

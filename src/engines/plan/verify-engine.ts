@@ -13,13 +13,10 @@ import { loadsIn } from './loads.js';
  */
 export function verifyEngine(planPath: string): Passport {
   const passport = readPassport(planPath);
-  const source = openFile(planPath);
-  try {
+  closing(openFile(planPath), (source) => {
     checkPlanFacts(source, passport);
     checkDigest(planPath, passport, sha256OfRange(source));
-  } finally {
-    source.close();
-  }
+  });
   return passport;
 }
 
@@ -36,13 +33,10 @@ export async function checkPlan(
   passport: Passport,
   bytesPath: string = planPath,
 ): Promise<void> {
-  const source = { ...openFile(bytesPath), path: planPath };
-  try {
+  await closing({ ...openFile(bytesPath), path: planPath }, async (source) => {
     checkPlanFacts(source, passport);
     checkDigest(planPath, passport, await sha256InPieces(source));
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /** Size and header, which cost nothing to read. */

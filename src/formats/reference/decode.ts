@@ -47,15 +47,12 @@ export class TensorDecoder {
       }
       const encoded = encodedTensor(name, node);
       if ('data_b64' in encoded || 'npz' in encoded) return { name, ...declared(name, encoded) };
-      return orFault(() => {
-        const file = openFile(this.#npyPath(name, encoded));
-        try {
+      return orFault(() =>
+        closing(openFile(this.#npyPath(name, encoded)), (file) => {
           const { dtype, shape } = readNpyHeader(file);
           return { name, dtype, shape };
-        } finally {
-          file.close();
-        }
-      });
+        }),
+      );
     });
   }
 

@@ -1,3 +1,4 @@
+import { closing } from '../../base/files/byte-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
@@ -201,15 +202,12 @@ export class SampleRuns {
     work: (session: Session, run: Run) => Promise<T>,
   ): Promise<T & OpenedSide> {
     const { signal, backEnds } = this.#context;
-    const session = await openSession(path, options, this.#context, backEnds);
-    try {
+    return closing(await openSession(path, options, this.#context, backEnds), async (session) => {
       const found = await work(session, (inputs) => session.run(inputs, { signal }));
       const { roundedValues } = await session.facts();
       const { inputs, outputs: bindings, backend, seedsRepeat, arithmetic } = session;
       return { inputs, bindings, backend, seedsRepeat, arithmetic, roundedValues, ...found };
-    } finally {
-      await session.close();
-    }
+    });
   }
 
   #checkSameInputs(reference: readonly Binding[], candidate: readonly Binding[]): void {
