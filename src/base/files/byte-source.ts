@@ -41,7 +41,9 @@ class KeptFiles {
     return kept;
   }
 
+  /** Work that goes on after the run opens its files itself. */
   close(): void {
+    this.#files.clear();
     for (const file of this.#opened) file.close();
   }
 }

@@ -41,6 +41,16 @@ test('readers of a file that is kept open share one model; a conversion has its 
   expect(viewModel(path, itself)).not.toBe(viewModel(path, itself));
 });
 
+test('work that goes on after the run reads files of its own', async () => {
+  const path = await withWeight(1, 'late.onnx');
+  let late: Promise<number> | undefined;
+  await keepingFiles([path], async () => {
+    viewModel(path, firstWeight);
+    late = new Promise(setImmediate).then(() => viewModel(path, firstWeight));
+  });
+  await expect(late).resolves.toBe(1);
+});
+
 test('a view is closed by the end, also where reading it throws or takes its time', async () => {
   const path = await withWeight(1, 'closed.onnx');
   const read: OnnxModel[] = [];
