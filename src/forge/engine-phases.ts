@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { closing } from '../base/files/byte-source.js';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
 import { flatExporter } from '../engines/exports/layouts.js';
 import { identityDigest } from '../engines/identity/identity.js';
@@ -38,8 +39,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
   },
   run: async (soFar, { emit, signal }) => {
     const prepared = preparedOf(soFar);
-    const stores = await openStores(run.options, run.environment);
-    try {
+    return closing(await openStores(run.options, run.environment), async (stores) => {
       const kept = await keptEngine(run, prepared, stores.trust);
       if (kept !== undefined) return obtainedBy(kept);
       const obtained = await obtainEngine(
@@ -62,9 +62,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
         },
       );
       return obtainedBy(obtained);
-    } finally {
-      stores.close();
-    }
+    });
   },
   built: ({ obtained }) =>
     obtained === undefined || obtained.source === 'kept' ? null : obtained.passport.identity.document.target,

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { onDevice } from '../addon/chosen-gpu.js';
-import { openFile } from '../base/files/byte-source.js';
+import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
 import { ExitCode } from '../errors.js';
@@ -42,7 +42,8 @@ export const forgePhases = (run: Run) => ({
  * written all the same (`report` is its path), unless the request was wrong and nothing began, or made no engine where the report of a finished run is.
  */
 export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
-  return protectingInputs([options.model], () => forgeModel(options, context));
+  const { model } = options;
+  return protectingInputs([model], () => keepingFiles([model], () => forgeModel(options, context)));
 }
 
 /** A run as it begins. Throws what opening the model throws, and TF_USAGE for a device that is not there. */

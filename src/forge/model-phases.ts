@@ -1,4 +1,5 @@
 import { assertGpuPresent } from '../addon/chosen-gpu.js';
+import { keepFile } from '../base/files/byte-source.js';
 import { formatCount, plural } from '../base/text/quantity.js';
 import type { ResolvedBuild } from '../engines/builder/build.js';
 import { resolveBuild } from '../engines/builder/resolve-build.js';
@@ -67,6 +68,7 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
       { ...options.conversion, precision },
       context,
     );
+    keepFile(conversion.output);
     const { all, lowest } = computedNodes(conversion);
     return {
       found: { conversion },

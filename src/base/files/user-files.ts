@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Stats } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
-import { openFile } from './byte-source.js';
+import { closing, openFile } from './byte-source.js';
 import { statIfThere } from './files.js';
 
 /** What one command or library call reads, and where its user wants results; publishing looks here before it replaces a file. */
@@ -158,13 +158,10 @@ function isUtf8(head: Uint8Array): boolean {
 }
 
 function headOf(path: string, length: number): Buffer {
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     const head = Buffer.alloc(length);
     return head.subarray(0, source.read(head, 0, length));
-  } finally {
-    source.close();
-  }
+  });
 }
 
 function keyOf(path: string): string | undefined {

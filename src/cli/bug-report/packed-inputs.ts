@@ -6,7 +6,7 @@ import { makeFolder } from '../../base/files/folders.js';
 import { type FileKind, kindOf } from '../../base/files/user-files.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { editModel } from '../../formats/onnx/model.js';
 import { removeTexts, seededWeights } from '../../formats/onnx/seeded-weights.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import type { Redact } from './redact.js';
@@ -79,15 +79,12 @@ async function copyModel(
   withWeights: boolean,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const model = openModel(path);
-  try {
+  return editModel(path, async (model) => {
     const replacements = withWeights ? undefined : seededWeights(model);
     removeTexts(model);
     await writeModel(model, target, { replacements, signal });
     return model.files();
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /** Tensors, images and sound: what models are passed. */

@@ -1,5 +1,5 @@
 import { ExitCode } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { type ExplainResult, explainLog } from '../../quality/explain/explain.js';
 import { readExplainable } from '../../quality/explain/explainable.js';
 import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
@@ -31,7 +31,7 @@ export const command = defineCommand({
   schema: async () => (await import('../../quality/explain/explain.js')).explainResultSchema,
   run: async ([log = ''], { model }, { products }): Promise<ExplainResult & { exitCode: ExitCode }> => {
     // A model that cannot be read is the user's mistake here, and reported.
-    if (model !== undefined) openModel(model).close();
+    if (model !== undefined) viewModel(model, () => {});
     const means = { model, knownIssues: await issuesOfProducts(products) };
     const result = (await readExplainable(log, means)) ?? explainLog(log, means);
     return { ...result, exitCode: hasErrors(result) ? ExitCode.failed : ExitCode.pass };

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
@@ -60,15 +60,12 @@ function readQuantized(
   { modelPath, planPath }: BuildFiles,
   decisions: Parameters<typeof readLayerPrecisions>[2],
 ) {
-  const model = openModel(modelPath);
-  try {
+  return viewModel(modelPath, (model) => {
     return {
       precisions: readLayerPrecisions(planPath, model.proto, decisions),
       wrong: wrongQuantization(model).map(({ code, where, message }) => `${where}: ${message} (${code})`),
     };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 async function typedModel(
@@ -89,8 +86,7 @@ function checkPlan(planPath: string, outcome: BuildOutcome, { target }: Identity
       `The builder reported success and wrote no plan to ${planPath}.`,
     );
   }
-  const source = openFile(planPath);
-  try {
+  return closing(openFile(planPath), (source) => {
     if (source.size < SMALLEST_PLAN || source.size !== outcome.bytes) {
       throw new TrtforgeError(
         'TF_BUILD_FAILED',
@@ -99,9 +95,7 @@ function checkPlan(planPath: string, outcome: BuildOutcome, { target }: Identity
     }
     checkPlanHeader(source, target);
     return sha256OfRange(source);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 interface BuildRecord {

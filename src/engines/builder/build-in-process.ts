@@ -3,7 +3,7 @@ import type { NativeEvent } from '../../addon/native-job.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, logSeverities } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
@@ -187,12 +187,7 @@ function withNodeNames(error: unknown, modelPath: string): unknown {
 
 function graphNodes(modelPath: string): readonly { readonly name: string; readonly opType: string }[] {
   try {
-    const model = openModel(modelPath);
-    try {
-      return model.proto.graph?.node ?? [];
-    } finally {
-      model.close();
-    }
+    return viewModel(modelPath, (model) => model.proto.graph?.node ?? []);
   } catch {
     // Unreadable for us too: the parser's own text stands.
     return [];

@@ -6,11 +6,10 @@ import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
-import { ValueUses } from '../../formats/onnx/value-uses.js';
+import { viewModel } from '../../formats/onnx/model.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { usesOf } from '../../formats/precision/inline-functions.js';
 import {
   chooseToolchain,
   type FoundToolchain,
@@ -188,14 +187,7 @@ function requestedProfiles({ profiles = [] }: BuildOptions, { inputs }: ModelCon
 
 /** Ranges that would do for a model. What the graph does with its inputs shows more of their sizes than their declarations. */
 export function suggestFor(path: string, sizes?: ProfileSizes): Suggestion {
-  const model = openModel(path);
-  try {
-    const inputs = feedInputs(model.proto.graph!).map(valueFacts);
-    inlineFunctions(model.proto);
-    return suggestion(inputs, new ValueUses(model), sizes);
-  } finally {
-    model.close();
-  }
+  return viewModel(path, (model) => suggestion(interfaceOf(model.proto).inputs, usesOf(model), sizes));
 }
 
 /** Types hold TypeScript's callers to the recipe; JavaScript's can misspell a setting, which would change the identity and nothing else. */

@@ -1,15 +1,16 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { gpuBytesFree } from '../../addon/chosen-gpu.js';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { behaviour, holds } from '../../behaviour/facts.js';
 import { agree, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { viewModel } from '../../formats/onnx/model.js';
+import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import { buildMisreadings } from '../../tensorrt/trtexec/build-misreadings.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
@@ -126,8 +127,7 @@ function checkPlan(
       { details: { log: logPath } },
     );
   if (!existsSync(path)) throw failed('wrote no plan');
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     const printed = log.engine.bytes;
     if (printed !== null && Math.abs(printed - source.size) > Math.max(source.size * PRINTED_PRECISION, 64))
       throw failed(`it printed a plan of ${printed} bytes and wrote ${source.size}`);
@@ -135,9 +135,7 @@ function checkPlan(
     if (product !== 'tensorrt' || version === null || (log.version !== null && !agree(version, log.version)))
       throw failed(`the plan's header states ${product} ${versionText(version)}, its banner ${log.version}`);
     return { bytes: source.size, version };
-  } finally {
-    source.close();
-  }
+  });
 }
 
 function keep({ plan, timingCache }: TrtexecFiles, planPath: string, kept: string | null): void {
@@ -152,22 +150,15 @@ function keep({ plan, timingCache }: TrtexecFiles, planPath: string, kept: strin
 
 /** Inputs and outputs as a model declares them: what a network's are, where trtexec does not print them. Errors: as `openModel`. */
 function networkValues(modelPath: string): Pick<BuildOutcome, 'inputs' | 'outputs'> {
-  const model = openModel(modelPath);
-  try {
-    const { graph } = model.proto;
-    if (graph === undefined) return { inputs: [], outputs: [] };
-    const declared = (value: Parameters<typeof valueFacts>[0]) => {
-      const { name, dtype, shape } = valueFacts(value);
-      return {
-        name,
-        dtype: dtype ?? 'unknown',
-        shape: shape?.map((size) => (typeof size === 'number' ? size : null)) ?? null,
-      };
-    };
-    return { inputs: feedInputs(graph).map(declared), outputs: graph.output.map(declared) };
-  } finally {
-    model.close();
-  }
+  return viewModel(modelPath, (model) => {
+    const { inputs, outputs } = interfaceOf(model.proto);
+    const declared = ({ name, dtype, shape }: ValueFacts) => ({
+      name,
+      dtype: dtype ?? 'unknown',
+      shape: shape?.map((size) => (typeof size === 'number' ? size : null)) ?? null,
+    });
+    return { inputs: inputs.map(declared), outputs: outputs.map(declared) };
+  });
 }
 
 /** 8.6 prints of a valid cache that it "will not be used" where it means its compiler's part, and then that the global cache is in use: that decides. */

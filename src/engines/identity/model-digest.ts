@@ -4,7 +4,7 @@ import { sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { type EventListener, ignoreEvents, type WorkContext } from '../../events.js';
 import { visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import {
   type AttributeProto,
   AttributeProtoSchema,
@@ -61,12 +61,7 @@ export async function digestModelFile(
   path: string,
   { emit = ignoreEvents, signal }: WorkContext = {},
 ): Promise<string> {
-  const model = openModel(path);
-  try {
-    return (await digestModel(model, { emit, signal })).digest;
-  } finally {
-    model.close();
-  }
+  return editModel(path, async (model) => (await digestModel(model, { emit, signal })).digest);
 }
 
 function digestWeight(weight: Weight, signal: AbortSignal | undefined): Buffer {

@@ -2,9 +2,9 @@ import { type FileStamp, stampOf, unchanged } from '../../base/files/file-memo.j
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { editModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { precisionsOf } from '../../formats/precision/precisions-of-model.js';
 import { digestModel } from './model-digest.js';
@@ -33,9 +33,8 @@ export async function readModel(
   path: string,
   options: ContentOptions,
 ): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
-  const model = openModel(path);
-  try {
-    const inputs = model.proto.graph === undefined ? [] : feedInputs(model.proto.graph).map(valueFacts);
+  return editModel(path, async (model) => {
+    const { inputs } = interfaceOf(model.proto);
     const precisions = precisionsOf(model.proto);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
@@ -48,7 +47,5 @@ export async function readModel(
     }
     const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
     return { content: { digest, bytes, weightBytes, inputs, precisions }, stamps };
-  } finally {
-    model.close();
-  }
+  });
 }

@@ -1,4 +1,4 @@
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
@@ -32,14 +32,11 @@ const PRODUCT_TYPES = new Set(['gemm', 'correlation']);
 
 /** The text of a file of layer information, for `readLayers`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID where it is too large. */
 export function layersText(path: string): string {
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     if (source.size > LARGEST_BYTES) throw invalid(path, `it has ${source.size} bytes`);
     const bytes = Buffer.alloc(source.size);
     return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { publishPart } from '../../base/files/publish.js';
 import { kindOf, protectingInputs } from '../../base/files/user-files.js';
@@ -44,20 +44,12 @@ interface ForeignHeader {
  * Throws TF_PLAN_INVALID for anything else, also for plans that are cut short.
  */
 export function readPlanHeader(path: string): PlanHeader {
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     const wrapped = locatePlan(source) === undefined ? wrappedPlanIn(source) : null;
     if (wrapped === null) return planHeaderOf(source);
     if (wrapped.kind === 'embedded') return embeddedHeader(source, wrapped);
-    const beside = openFile(wrapped.path);
-    try {
-      return planHeaderOf(beside);
-    } finally {
-      beside.close();
-    }
-  } finally {
-    source.close();
-  }
+    return closing(openFile(wrapped.path), planHeaderOf);
+  });
 }
 
 /** The header of a plan inside of another file. */
@@ -127,12 +119,7 @@ export function planHeaderOf(source: ByteSource): PlanHeader {
 
 /** By the tag alone, with or without a foreign header. */
 function isPlanFile(path: string): boolean {
-  const source = openFile(path);
-  try {
-    return locatePlan(source) !== undefined;
-  } finally {
-    source.close();
-  }
+  return closing(openFile(path), (source) => locatePlan(source) !== undefined);
 }
 
 /** Whether a file is taken for an engine: it has the tag of a plan, or only the name of one (`.engine`, `.plan`, `.trt`), and then reading it reports what is wrong. */
@@ -140,12 +127,9 @@ export const isEngineFile = (path: string): boolean => isPlanFile(path) || /\.(e
 
 /** SHA-256 of the plan in a file, without what stands before it. */
 export function planDigest(header: PlanHeader): string {
-  const source = openFile(header.path);
-  try {
-    return sha256OfRange(source, header.planOffset, header.planBytes);
-  } finally {
-    source.close();
-  }
+  return closing(openFile(header.path), (source) =>
+    sha256OfRange(source, header.planOffset, header.planBytes),
+  );
 }
 
 /**
@@ -162,12 +146,9 @@ export function stripForeignHeader(
       remedy: header.path === input ? 'Use the file as it is.' : `Use ${header.path}, which the model names.`,
     });
   }
-  const source = openFile(input);
-  try {
-    protectingInputs([input], () => publishPart(output, source, header.planOffset, header.planBytes));
-  } finally {
-    source.close();
-  }
+  closing(openFile(input), (source) =>
+    protectingInputs([input], () => publishPart(output, source, header.planOffset, header.planBytes)),
+  );
   return { path: output, bytes: header.planBytes };
 }
 

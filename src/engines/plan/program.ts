@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { nodesOfMetadata } from '../layers/names.js';
 import type { PlanHeader } from './header.js';
 import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
@@ -71,12 +71,7 @@ const LARGEST_PROGRAM = 64 << 20;
  */
 export function readPlanProgram({ path, product, planOffset, planBytes }: PlanHeader): PlanProgram | null {
   if (product !== 'tensorrt-rtx') return null;
-  const source = openFile(path);
-  try {
-    return programIn(source, planOffset, planOffset + planBytes);
-  } finally {
-    source.close();
-  }
+  return closing(openFile(path), (source) => programIn(source, planOffset, planOffset + planBytes));
 }
 
 /** The same over the bytes from `start` to `end` of any source. */

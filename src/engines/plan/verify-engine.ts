@@ -1,4 +1,4 @@
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256InPieces, sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Passport, passportPath, readPassport } from '../identity/passport.js';
@@ -13,13 +13,10 @@ import { loadsIn } from './loads.js';
  */
 export function verifyEngine(planPath: string): Passport {
   const passport = readPassport(planPath);
-  const source = openFile(planPath);
-  try {
+  closing(openFile(planPath), (source) => {
     checkPlanFacts(source, passport);
     checkDigest(planPath, passport, sha256OfRange(source));
-  } finally {
-    source.close();
-  }
+  });
   return passport;
 }
 
@@ -36,13 +33,10 @@ export async function checkPlan(
   passport: Passport,
   bytesPath: string = planPath,
 ): Promise<void> {
-  const source = { ...openFile(bytesPath), path: planPath };
-  try {
+  await closing({ ...openFile(bytesPath), path: planPath }, async (source) => {
     checkPlanFacts(source, passport);
     checkDigest(planPath, passport, await sha256InPieces(source));
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /** Size and header, which cost nothing to read. */
@@ -70,12 +64,9 @@ function checkDigest(planPath: string, passport: Passport, actual: string): void
 
 /** Checks the header of a plan file against a passport, as `checkPlanHeader`. */
 export function checkPlanHeaderOf(planPath: string, passport: Passport): void {
-  const source = openFile(planPath);
-  try {
+  closing(openFile(planPath), (source) => {
     checkPlanHeader(source, passport.identity.document.target);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /** Throws TF_PLAN_INVALID for what is not a plan and TF_ENGINE_HEADER_MISMATCH for one of another product or version than the target. */

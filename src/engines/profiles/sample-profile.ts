@@ -2,11 +2,10 @@ import { cacheFolder } from '../../base/files/folders.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
-import { ValueUses } from '../../formats/onnx/value-uses.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { usesOf } from '../../formats/precision/inline-functions.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import { type CalibrationSample, ofSample } from '../calibration/sample-source.js';
@@ -73,14 +72,10 @@ export async function profileInputs(
 function valuedInputs(path: string, inputs: readonly ValueFacts[]): ReadonlySet<string> {
   const integers = inputs.filter(({ dtype, shape }) => shape !== null && /^int(?:32|64)$/.test(dtype ?? ''));
   if (integers.length === 0) return new Set();
-  const model = openModel(path);
-  try {
-    inlineFunctions(model.proto);
-    const uses = new ValueUses(model);
+  return viewModel(path, (model) => {
+    const uses = usesOf(model);
     return new Set(integers.filter((input) => shapeValues(input, uses) > 0).map(({ name }) => name));
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /**

@@ -1,4 +1,4 @@
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import { lacksVoidDtype, readNpyHeader } from '../../formats/tensor/npy.js';
@@ -110,8 +110,7 @@ export function inputHeader(
 /** Types are checked where the input's is known. */
 function describeArchive(path: string, inputs: readonly KnownInput[] | null): readonly Described[] {
   const voidDtypes = Object.fromEntries((inputs ?? []).map(({ name, dtype }) => [name, dtype]));
-  const archive = openNpz(path, { voidDtypes });
-  try {
+  return closing(openNpz(path, { voidDtypes }), (archive) => {
     if (archive.names.length === 0) {
       throw new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} holds no tensor: it has no .npy member.`);
     }
@@ -120,9 +119,7 @@ function describeArchive(path: string, inputs: readonly KnownInput[] | null): re
       bindingOf(inputs, name, path);
       return { name, from: `${name} in ${path}`, header: archive.describe(name) };
     });
-  } finally {
-    archive.close();
-  }
+  });
 }
 
 function unlessVoid(read: () => Described['header']): Described['header'] {

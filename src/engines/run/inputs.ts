@@ -1,7 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
-import { ValueUses } from '../../formats/onnx/value-uses.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { usesOf } from '../../formats/precision/inline-functions.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { type ByteFloat, isByteFloat } from '../../formats/tensor/low-precision.js';
 import { readNpy } from '../../formats/tensor/npy.js';
@@ -57,8 +56,7 @@ export interface PlannedInput {
 }
 
 /**
- * Plans every input of a model from its graph and the options. `model` is changed (its functions are inlined), so pass one opened for this.
- * `attempt` counts from 0: sizes that are guessed are others with each.
+ * Plans every input of a model from its graph and the options. `attempt` counts from 0: sizes that are guessed are others with each.
  * Throws TF_SHAPE_INVALID, TF_SESSION_INPUT (unknown names, types that cannot be drawn), and what reading a file throws.
  */
 export function planInputs(
@@ -73,8 +71,7 @@ export function planInputs(
   );
   const asked = new Map(options.shapes);
   for (const [name, { tensor }] of files) asked.set(name, tensor.shape);
-  inlineFunctions(model.proto);
-  const uses = new ValueUses(model);
+  const uses = usesOf(model);
   const { shapes, sizes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt);
   const longest = longestAxis(inputs, shapes);
 

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { closing } from '../../base/files/byte-source.js';
 import { statIfThere } from '../../base/files/files.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { figuresOf } from '../../base/statistics.js';
@@ -48,41 +49,41 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
   checkIterations(request);
   checkSources(request, takes === 'engine' ? inputsInPassport(request.file) : null);
   const started = performance.now();
-  const session = await inPhase('load', emit, () =>
-    openSession(request.file, request, { ...context, emit }, context.backEnds),
+  return closing(
+    await inPhase('load', emit, () =>
+      openSession(request.file, request, { ...context, emit }, context.backEnds),
+    ),
+    async (session) => {
+      checkOutputPlace(request.output, session.outputs.length);
+      const runs = { ...context, emit, started };
+      const ran =
+        session.kind === 'engine'
+          ? await runEngine(session, request, runs)
+          : await runModel(session, request, runs);
+      const facts = await session.facts();
+      const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more, onnxRuntime } = facts;
+      for (const message of more) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      return {
+        schema: 'trtforge.run/1',
+        file: request.file,
+        kind: session.kind,
+        backend: session.backend,
+        ...(onnxRuntime === null ? {} : { onnxRuntime }),
+        profile: ran.profile,
+        cudaGraph:
+          fallbacks === null ? null : { asked: request.cudaGraph ?? 'auto', fallbacks: [...fallbacks] },
+        ...(weightBudgetBytes === null ? {} : { weightBudgetBytes }),
+        seed: request.seed ?? 0,
+        inputs: ran.inputs.map(({ tensor, ...input }) =>
+          describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
+        ),
+        outputs: writeOutputs(ran.outputs, request.output),
+        times: timesOf(ran),
+        warnings,
+        repeat: null,
+      };
+    },
   );
-  try {
-    checkOutputPlace(request.output, session.outputs.length);
-    const runs = { ...context, emit, started };
-    const ran =
-      session.kind === 'engine'
-        ? await runEngine(session, request, runs)
-        : await runModel(session, request, runs);
-    const facts = await session.facts();
-    const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more, onnxRuntime } = facts;
-    for (const message of more) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-    return {
-      schema: 'trtforge.run/1',
-      file: request.file,
-      kind: session.kind,
-      backend: session.backend,
-      ...(onnxRuntime === null ? {} : { onnxRuntime }),
-      profile: ran.profile,
-      cudaGraph:
-        fallbacks === null ? null : { asked: request.cudaGraph ?? 'auto', fallbacks: [...fallbacks] },
-      ...(weightBudgetBytes === null ? {} : { weightBudgetBytes }),
-      seed: request.seed ?? 0,
-      inputs: ran.inputs.map(({ tensor, ...input }) =>
-        describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
-      ),
-      outputs: writeOutputs(ran.outputs, request.output),
-      times: timesOf(ran),
-      warnings,
-      repeat: null,
-    };
-  } finally {
-    await session.close();
-  }
 }
 
 interface Runs extends RunContext {

@@ -1,6 +1,7 @@
 import { create } from '@bufbuild/protobuf';
+import { closing } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
-import { type ModelLike, openModel } from '../../formats/onnx/model.js';
+import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
 import { GraphProtoSchema, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { type ByteFloat, isByteFloat, smallFloatTable } from '../../formats/tensor/low-precision.js';
@@ -48,12 +49,7 @@ export function gatherForModel(
   request: RunRequest,
   attempt = 0,
 ): readonly GatheredInput[] {
-  const model = openModel(request.file);
-  try {
-    return gatherInputs(inputs, request, model, attempt);
-  } finally {
-    model.close();
-  }
+  return viewModel(request.file, (model) => gatherInputs(inputs, request, model, attempt));
 }
 
 /** As shapes are guessed and reported. */
@@ -74,15 +70,12 @@ function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<s
       continue;
     }
     const voidDtypes = Object.fromEntries(inputs.map(({ name, dtype }) => [name, dtype]));
-    const archive = openNpz(source.path, { voidDtypes });
-    try {
+    closing(openNpz(source.path, { voidDtypes }), (archive) => {
       for (const name of archive.names) {
         const binding = bindingOf(inputs, name, source.path);
         given.set(name, converted(binding, archive.read(name), `${name} in ${source.path}`));
       }
-    } finally {
-      archive.close();
-    }
+    });
   }
   return given;
 }
@@ -90,12 +83,7 @@ function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<s
 /** A tensor for an input, as its file has it: `x=@file.npz` takes the tensor of that name from the archive. Throws what reading the file throws. */
 export function readInput({ name, dtype }: Binding, path: string): Tensor {
   if (!path.endsWith('.npz')) return readNpy(path, { voidDtype: dtype });
-  const archive = openNpz(path, { voidDtypes: { [name]: dtype } });
-  try {
-    return archive.read(name);
-  } finally {
-    archive.close();
-  }
+  return closing(openNpz(path, { voidDtypes: { [name]: dtype } }), (archive) => archive.read(name));
 }
 
 /** Names the file where a tensor cannot be the input: the user passed a file, not a shape. */

@@ -2,8 +2,7 @@ import { nodeLabel, visitMainGraphs } from '../../formats/onnx/graph.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
-import { ValueUses } from '../../formats/onnx/value-uses.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { inlined, usesOf } from '../../formats/precision/inline-functions.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
@@ -26,12 +25,10 @@ export interface Unreached {
 const MOST_ELEMENTS = 256;
 
 /**
- * The branches of If and the rows of tables that none of these samples reached, as far as integers and booleans decide them. `model` is changed (its
- * functions are inlined), so pass one opened for this. Nothing runs. A condition that floats decide is left out.
+ * The branches of If and the rows of tables that none of these samples reached, as far as integers and booleans decide them. Nothing runs. A condition that floats decide is left out.
  */
 export function findUnreached(model: ModelLike, samples: readonly NamedTensors[]): Unreached {
-  inlineFunctions(model.proto);
-  return { branches: branches(model, samples), tables: tables(model, samples) };
+  return { branches: branches(inlined(model), samples), tables: tables(model, samples) };
 }
 
 const isWhole = ({ dtype }: Tensor) => isIntegerDtype(dtype) || dtype === 'bool';
@@ -65,7 +62,7 @@ function branches(model: ModelLike, samples: readonly NamedTensors[]): Unreached
 }
 
 function tables(model: ModelLike, samples: readonly NamedTensors[]): Unreached['tables'] {
-  const uses = new ValueUses(model);
+  const uses = usesOf(model);
   const found = new Map<
     string,
     { readonly node: string; readonly rows: number; readonly reached: Set<number> }

@@ -1,3 +1,4 @@
+import { closing } from '../../base/files/byte-source.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { ignoreEvents } from '../../events.js';
 import type { BuildContext, BuildOptions } from '../builder/build.js';
@@ -21,11 +22,8 @@ export async function buildOrLoad(
   const { model, plugins = [], trustKeys = [], signKey } = requested;
   const full = { ...context, emit: context.emit ?? ignoreEvents };
   return protectingInputs([model, ...plugins, ...trustKeys, signKey], async () => {
-    const stores = await openStores(requested, context.environment);
-    try {
+    return closing(await openStores(requested, context.environment), async (stores) => {
       return await obtainEngine(await resolveBuild(requested, full), stores, full);
-    } finally {
-      stores.close();
-    }
+    });
   });
 }

@@ -1,4 +1,4 @@
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Audio, assertBounds, LARGEST_AUDIO_FILE, Mix, type RejectAudio } from './audio.js';
 
@@ -36,15 +36,12 @@ const PIECE = 1 << 20;
  * another kind of file and for one that is damaged or cut short, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE.
  */
 export function readWav(path: string): Audio {
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     const reject: RejectAudio = (why, remedy) =>
       new TrtforgeError('TF_AUDIO_INVALID', `${path} cannot be used as audio: ${why}.`, { remedy });
     if (source.size > LARGEST_AUDIO_FILE) throw reject(`it has ${source.size} bytes`);
     return soundOf(source, reject);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 function soundOf(source: ByteSource, reject: RejectAudio): Audio {

@@ -3,7 +3,7 @@ import { dtypeFromOnnx } from '../tensor/dtype.js';
 import { externalReference, locationOf } from './external-data.js';
 import { isMain, opsets, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
 import { lintModel } from './lint/lint.js';
-import { type OnnxModel, openModel } from './model.js';
+import { type OnnxModel, viewModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
 import type { TensorProto } from './onnx_pb.js';
 import { inferShapes } from './shapes/infer.js';
@@ -15,12 +15,7 @@ import { tensorFacts } from './weight.js';
  * Defects of the model are findings; only a file that cannot be read as a model throws (see `openModel`).
  */
 export function factsOfModel(path: string): ModelFacts {
-  const model = openModel(path);
-  try {
-    return modelFacts(model);
-  } finally {
-    model.close();
-  }
+  return viewModel(path, (model) => modelFacts(model));
 }
 
 /** The same for a model that is open already. */

@@ -123,6 +123,10 @@ export const qualifiedOpType = (node: NodeProto): string =>
 /** The default domain has two spellings. */
 export const isOnnxDomain = (domain: string): boolean => domain === '' || domain === 'ai.onnx';
 
+/** Operators whose output has the values of their first input, elsewhere or more often; other inputs are places and sizes. */
+export const rearrangers =
+  'Identity Reshape Flatten Squeeze Unsqueeze Transpose Slice Gather Expand Tile'.split(' ');
+
 /** Names that a graph itself gives values to: inputs, initializers, node outputs. */
 export function definedNames(view: Pick<GraphView, 'nodes' | 'graph' | 'function'>): Set<string> {
   const names = new Set<string>(view.function?.input ?? []);
@@ -154,6 +158,61 @@ export function usedNames(node: NodeProto): readonly string[] {
     ...capturedNames({ nodes: graph.node, graph, function: undefined }),
   ]);
   return [...node.input, ...captured];
+}
+
+/** Who makes and who reads the values of graphs, by name. A node that holds a body reads what the body takes from outside. */
+export class GraphUses {
+  readonly constants = new Map<string, TensorProto>();
+  readonly producers = new Map<string, NodeProto>();
+  readonly #readers = new Map<string, NodeProto[]>();
+
+  constructor(...graphs: readonly GraphProto[]) {
+    for (const { node, initializer } of graphs) {
+      for (const tensor of initializer) this.constants.set(tensor.name, tensor);
+      for (const each of node) this.#add(each);
+    }
+  }
+
+  #add(node: NodeProto): void {
+    const stored =
+      node.opType === 'Constant' ? node.attribute.find(({ name }) => name === 'value')?.t : undefined;
+    if (stored !== undefined) this.constants.set(node.output[0] ?? '', stored);
+    for (const name of node.output) if (name !== '') this.producers.set(name, node);
+    for (const name of usedNames(node)) {
+      if (name === '') continue;
+      const known = this.#readers.get(name);
+      if (known === undefined) this.#readers.set(name, [node]);
+      else known.push(node);
+    }
+  }
+
+  /** The nodes that read a value, as often as they do. */
+  readers(name: string): readonly NodeProto[] {
+    return this.#readers.get(name) ?? [];
+  }
+
+  /** The nodes that make what a node reads. */
+  before = (node: NodeProto): readonly NodeProto[] =>
+    usedNames(node).flatMap((name) => this.producers.get(name) ?? []);
+
+  /** The nodes that read what a node makes. */
+  after = (node: NodeProto): readonly NodeProto[] => node.output.flatMap((name) => this.readers(name));
+}
+
+/** Nodes, those that a step leads to from them, and those that further steps do. */
+export function nodesReached(
+  from: Iterable<NodeProto>,
+  step: (node: NodeProto) => readonly NodeProto[],
+): ReadonlySet<NodeProto> {
+  const all = new Set(from);
+  const queue = [...all];
+  for (let node = queue.pop(); node !== undefined; node = queue.pop())
+    for (const next of step(node)) {
+      if (all.has(next)) continue;
+      all.add(next);
+      queue.push(next);
+    }
+  return all;
 }
 
 function* withBodies(view: GraphView): Generator<GraphView> {

@@ -1,6 +1,6 @@
 import type { WorkContext } from '../../events.js';
 import { modelFacts } from './facts-of-model.js';
-import { openModel } from './model.js';
+import { viewModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
 import { listNodes } from './node-list.js';
 import { requestedSizes } from './requested-sizes.js';
@@ -31,8 +31,7 @@ export async function inspectModel(
   { shapes = new Map(), nodes, weights, checkWeights = false }: InspectOptions = {},
   context: InspectContext = {},
 ): Promise<ModelFacts> {
-  const model = openModel(path);
-  try {
+  return viewModel(path, async (model) => {
     const { graph } = model.proto;
     const sizes = requestedSizes(feedInputs(graph!).map(valueFacts), shapes);
     const inferred = inferShapes(model, shapes, sizes);
@@ -45,7 +44,5 @@ export async function inspectModel(
     if (!checkWeights) return facts;
     const { lintWeights } = await import('./lint/weights.js');
     return { ...facts, findings: [...facts.findings, ...(await lintWeights(model, context))] };
-  } finally {
-    model.close();
-  }
+  });
 }

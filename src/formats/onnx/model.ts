@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, keepFile, openFile } from '../../base/files/byte-source.js';
 import { isText, noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { decodeModel } from './decode.js';
@@ -99,12 +99,37 @@ export interface OpenOptions extends ScanOptions {
  */
 export function openModel(path: string, options: OpenOptions = {}): OnnxModel {
   const model = modelOf(openFile(path), options);
-  noteInput(path);
-  const { weightsFolder = dirname(path) } = options;
-  const locations = new Set(Array.from(visitTensors(model.proto), ({ tensor }) => locationOf(tensor)));
-  for (const location of locations) if (location !== undefined) noteInput(join(weightsFolder, location));
+  noteFiles(model, options);
   return model;
 }
+
+function noteFiles({ path, proto }: OnnxModel, { weightsFolder = dirname(path) }: OpenOptions = {}): void {
+  noteInput(path);
+  const locations = new Set(Array.from(visitTensors(proto), ({ tensor }) => locationOf(tensor)));
+  for (const location of locations) {
+    if (location === undefined) continue;
+    noteInput(join(weightsFolder, location));
+    keepFile(join(weightsFolder, location), path);
+  }
+}
+
+/** The models of files, for those that are kept open. */
+const views = new WeakMap<ByteSource, OnnxModel>();
+
+/**
+ * Reads a model that nobody changes, and closes it: the readers of a file that is kept open (`keepingFiles`) share one. Throws what opening it and `read` throw.
+ */
+export function viewModel<T>(path: string, read: (model: OnnxModel) => T): T {
+  const file = openFile(path);
+  const model = views.get(file) ?? modelOf(file);
+  views.set(file, model);
+  noteFiles(model);
+  return closing(model, read);
+}
+
+/** Opens a model of its own, which `edit` may change, and closes it. Throws what opening it and `edit` throw. */
+export const editModel = <T>(path: string, edit: (model: OnnxModel) => T, options: OpenOptions = {}): T =>
+  closing(openModel(path, options), edit);
 
 /** The same over any source of bytes; closes it when it throws. */
 export function modelOf(source: ByteSource, options: OpenOptions = {}): OnnxModel {

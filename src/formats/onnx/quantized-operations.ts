@@ -1,5 +1,5 @@
 import type { GraphTypes } from './dtype-inference.js';
-import { type GraphView, isMain, isOnnxDomain } from './graph.js';
+import { GraphUses, type GraphView, isMain, isOnnxDomain, rearrangers } from './graph.js';
 import { attributeOf, textAttribute } from './node-types.js';
 import type { GraphProto, NodeProto, TensorProto } from './onnx_pb.js';
 import { smallIntegers } from './small-integers.js';
@@ -45,11 +45,10 @@ const QUANTIZING_DOMAINS: ReadonlySet<string> = new Set(['', 'ai.onnx', 'com.mic
 
 const PRODUCTS: ReadonlySet<string> = new Set(['Conv', 'ConvTranspose', 'Gemm', 'MatMul']);
 
-const MOVES: ReadonlySet<string> = new Set(
-  'Identity Cast Dropout Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Gather Expand Tile MaxPool Concat DepthToSpace SpaceToDepth'.split(
-    ' ',
-  ),
-);
+const MOVES: ReadonlySet<string> = new Set([
+  ...rearrangers,
+  ...'Cast Dropout Split MaxPool Concat DepthToSpace SpaceToDepth'.split(' '),
+]);
 /** Whether a node moves values and computes nothing: pairs go through it. A Pad by a constant does not, since the constant has no codes. */
 export const isMove = (node: NodeProto): boolean =>
   isOnnxDomain(node.domain) &&
@@ -81,15 +80,18 @@ export class QuantizedGraph {
     };
     gather(types);
     for (const view of this.views)
-      this.#scopes.set(view, scopeOf(view, view.kind === 'graph' ? types : byGraph.get(view.graph)));
+      this.#scopes.set(view, {
+        uses: new GraphUses(view.graph!),
+        types: view.kind === 'graph' ? types : byGraph.get(view.graph),
+      });
   }
 
   producer(name: string, view: GraphView): NodeProto | undefined {
-    return this.#find(view, ({ producers }) => producers.get(name));
+    return this.#find(view, ({ uses }) => uses.producers.get(name));
   }
 
   constant(name: string, view: GraphView): TensorProto | undefined {
-    return this.#find(view, ({ constants }) => constants.get(name));
+    return this.#find(view, ({ uses }) => uses.constants.get(name));
   }
 
   dtype(name: string, view: GraphView): string | undefined {
@@ -97,7 +99,7 @@ export class QuantizedGraph {
   }
 
   readers(name: string, view: GraphView): readonly NodeProto[] {
-    return this.#scopes.get(view)?.readers.get(name) ?? [];
+    return [...new Set(this.#scopes.get(view)?.uses.readers(name))];
   }
 
   /** Whether a value is stored in the model, or is computed of nothing but such values. */
@@ -301,27 +303,8 @@ function remembered<T>(answers: Answers<T>, view: GraphView, name: string, meanw
 const isProduct = ({ opType, domain }: NodeProto): boolean => domain === '' && PRODUCTS.has(opType);
 
 interface Scope {
-  readonly producers: ReadonlyMap<string, NodeProto>;
-  readonly readers: ReadonlyMap<string, readonly NodeProto[]>;
-  readonly constants: ReadonlyMap<string, TensorProto>;
+  readonly uses: GraphUses;
   readonly types: GraphTypes | undefined;
-}
-
-function scopeOf(view: GraphView, types: GraphTypes | undefined): Scope {
-  const producers = new Map<string, NodeProto>();
-  const readers = new Map<string, NodeProto[]>();
-  const constants = new Map(view.graph?.initializer.map((tensor) => [tensor.name, tensor]) ?? []);
-  for (const node of view.nodes) {
-    for (const output of node.output) if (output !== '') producers.set(output, node);
-    for (const input of new Set(node.input)) {
-      const known = readers.get(input);
-      if (known === undefined) readers.set(input, [node]);
-      else known.push(node);
-    }
-    const value = node.opType === 'Constant' ? attributeOf(node, 'value')?.t : undefined;
-    if (value !== undefined) constants.set(node.output[0] ?? '', value);
-  }
-  return { producers, readers, constants, types };
 }
 
 /** Where an axis of a node's input is in its output. */

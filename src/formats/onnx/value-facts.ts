@@ -1,6 +1,6 @@
 import { dtypeFromOnnx } from '../tensor/dtype.js';
 import type { ValueFacts } from './model-facts.js';
-import type { GraphProto, TensorShapeProto, TypeProto, ValueInfoProto } from './onnx_pb.js';
+import type { GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto } from './onnx_pb.js';
 
 /** Name, dtype and shape of a declared value. Some exporters write a negative size for a dimension that is open: here it is null. */
 export function valueFacts(value: ValueInfoProto): ValueFacts {
@@ -19,6 +19,12 @@ export function factsAsWritten(value: ValueInfoProto): ValueFacts {
     shape: value.type === undefined ? null : shapeOf(value.type),
   };
 }
+
+/** The inputs that a caller feeds and the outputs, as a model declares them. */
+export const interfaceOf = ({ graph }: ModelProto) => ({
+  inputs: feedInputs(graph!).map(valueFacts),
+  outputs: graph!.output.map(valueFacts),
+});
 
 /** The inputs a caller feeds: those that no initializer gives a value (old IR versions list weights as inputs). */
 export function feedInputs(graph: GraphProto): ValueInfoProto[] {

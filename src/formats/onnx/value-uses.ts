@@ -1,8 +1,8 @@
 import { elementCount } from '../tensor/dtype.js';
 import { numbersOf } from '../tensor/values.js';
-import { bodiesOf, type GraphView, visitMainGraphs } from './graph.js';
+import { GraphUses, type GraphView, rearrangers, visitMainGraphs } from './graph.js';
 import type { ModelLike } from './model.js';
-import type { NodeProto, TensorProto } from './onnx_pb.js';
+import type { GraphProto, NodeProto } from './onnx_pb.js';
 import { valueFacts } from './value-facts.js';
 
 /** One place where a value is used: as input `index` of `node`. */
@@ -23,30 +23,13 @@ interface Onward {
 }
 
 /** Nodes that hand their first input on, perhaps in another type or shape. */
-const handOn: ReadonlySet<string> = new Set(
-  'Identity Cast Reshape Squeeze Unsqueeze Flatten Transpose Expand Tile Slice Split Dropout Abs Pad ReduceMax ReduceMin'.split(
-    ' ',
-  ),
-);
-/** Nodes that hand on any of their inputs. */
-const choose: ReadonlySet<string> = new Set([
-  'Concat',
-  'Where',
-  'Max',
-  'Min',
-  'Clip',
-  'Gather',
-  'GatherElements',
-  'GatherND',
+const handOn: ReadonlySet<string> = new Set([
+  ...rearrangers,
+  ...'Cast Split Dropout Abs Pad ReduceMax ReduceMin Clip GatherElements GatherND'.split(' '),
 ]);
-/** Data inputs only: indices and conditions are uses, not values handed on. */
-const chosenInputs: Readonly<Record<string, readonly number[]>> = {
-  Where: [1, 2],
-  Clip: [0],
-  Gather: [0],
-  GatherElements: [0],
-  GatherND: [0],
-};
+/** Whether a node hands an input on: of those that choose any but a condition. Indices and bounds are uses. */
+const isHandedOn = ({ opType }: NodeProto, index: number): boolean =>
+  /^(Concat|Max|Min)$/.test(opType) || (opType === 'Where' ? index > 0 : index === 0 && handOn.has(opType));
 
 /** Nodes that change no element of a constant, or only its type. */
 const keepsElements = /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Flatten|Expand|Tile)$/;
@@ -78,16 +61,16 @@ export const decidesShape = ({ node, index }: Use): boolean =>
 /** What is known about the values of a model, for following an input to where it matters. */
 export class ValueUses {
   readonly #model: ModelLike;
-  readonly #uses = new Map<string, { node: NodeProto; index: number; view: GraphView }[]>();
+  readonly #graphs: GraphUses;
   /** Outputs of the bodies of If, and what they are called outside. */
   readonly #left = new Map<string, string>();
-  readonly #producers = new Map<string, NodeProto>();
-  readonly #initializers = new Map<string, TensorProto>();
   readonly #shapes = new Map<string, readonly (number | string | null)[]>();
 
   constructor(model: ModelLike) {
     this.#model = model;
-    for (const view of visitMainGraphs(model.proto)) this.#collect(view);
+    const views = [...visitMainGraphs(model.proto)];
+    this.#graphs = new GraphUses(...views.map(({ graph }) => graph!));
+    for (const view of views) this.#collect(view);
   }
 
   /**
@@ -105,8 +88,8 @@ export class ValueUses {
       seen.add(key);
       const outside = this.#left.get(at.name);
       if (outside !== undefined) queue.push({ ...at, name: outside });
-      for (const { node, index, view } of this.#uses.get(at.name) ?? []) {
-        const onward = this.#onward(node, index, view);
+      for (const { node, index } of this.users(at.name)) {
+        const onward = this.#onward(node, index);
         const { names = [], offset: shift = 0, scale: factor = 1 } = onward ?? {};
         if (onward === undefined || factor !== 1) found.push({ node, index, offset, scale });
         if (factor !== 1 && !isScaled) continue;
@@ -119,7 +102,9 @@ export class ValueUses {
 
   /** The places where a value itself is used. */
   users(name: string): readonly { readonly node: NodeProto; readonly index: number }[] {
-    return this.#uses.get(name) ?? [];
+    return [...new Set(this.#graphs.readers(name))].flatMap((node) =>
+      node.input.flatMap((input, index) => (input === name ? [{ node, index }] : [])),
+    );
   }
 
   /** Dimensions of a value, as far as the model reports: of a weight, or as declared. */
@@ -128,7 +113,7 @@ export class ValueUses {
   }
 
   weightShape(name: string): readonly number[] | undefined {
-    return this.#initializers.get(name)?.dims.map(Number);
+    return this.#graphs.constants.get(name)?.dims.map(Number);
   }
 
   /** The one number of a constant with a single element. */
@@ -139,7 +124,7 @@ export class ValueUses {
 
   /** The numbers of a constant, also in another type or shape, or counted by Range; undefined for other values and large ones. */
   constants(name: string, most = MOST_CONSTANTS, steps = MOST_STEPS): ArrayLike<number> | undefined {
-    const node = this.#producers.get(name);
+    const node = this.#graphs.producers.get(name);
     if (node?.opType === 'Range' && steps > 0) {
       const [start = NaN, limit = NaN, delta = NaN] = node.input.map(
         (end) => this.constants(end, 1, steps - 1)?.[0],
@@ -149,7 +134,7 @@ export class ValueUses {
     }
     if (node !== undefined && keepsElements.test(node.opType) && steps > 0)
       return this.constants(node.input[0] ?? '', most, steps - 1);
-    const tensor = this.#initializers.get(name);
+    const tensor = this.#graphs.constants.get(name);
     const shape = tensor?.dims.map(Number) ?? [];
     if (tensor === undefined || elementCount(shape) > most) return undefined;
     const { dtype, byteLength, chunks } = this.#model.weight(tensor);
@@ -159,14 +144,13 @@ export class ValueUses {
 
   /** Whether a value is what negative indices are shifted by: a comparison with 0 makes it. */
   #wrapsIndices(name: string, steps = MOST_STEPS): boolean {
-    const node = this.#producers.get(name);
+    const node = this.#graphs.producers.get(name);
     if (node?.opType === 'Less') return this.constant(node.input[1] ?? '') === 0;
     if (node === undefined || steps === 0 || !wrapSteps.test(node.opType)) return false;
     return node.input.some((input) => this.#wrapsIndices(input, steps - 1));
   }
 
   #collect(view: GraphView): void {
-    for (const tensor of view.graph?.initializer ?? []) this.#initializers.set(tensor.name, tensor);
     for (const info of [
       ...(view.graph?.valueInfo ?? []),
       ...(view.graph?.input ?? []),
@@ -175,33 +159,18 @@ export class ValueUses {
       const { dtype, shape } = valueFacts(info);
       if (dtype !== null && shape !== null) this.#shapes.set(info.name, shape);
     }
-    for (const node of view.nodes) {
-      const constant =
-        node.opType === 'Constant' ? node.attribute.find(({ name }) => name === 'value')?.t : undefined;
-      for (const output of node.output) this.#producers.set(output, node);
-      if (constant !== undefined) this.#initializers.set(node.output[0] ?? '', constant);
-      for (const body of node.opType === 'If' ? bodiesOf(node, view) : [])
-        for (const [index, { name }] of (body.graph?.output ?? []).entries())
-          this.#left.set(name, node.output[index] ?? '');
-      for (const [index, name] of node.input.entries()) {
-        if (name === '') continue;
-        const uses = this.#uses.get(name) ?? [];
-        this.#uses.set(name, uses);
-        uses.push({ node, index, view });
-      }
-    }
+    const { node: owner } = view.owner ?? {};
+    if (owner?.opType !== 'If') return;
+    for (const [index, { name }] of (view.graph?.output ?? []).entries())
+      this.#left.set(name, owner.output[index] ?? '');
   }
 
   /** The values that carry the input on, or undefined when this node is where it is used. */
-  #onward(node: NodeProto, index: number, view: GraphView): Onward | undefined {
+  #onward(node: NodeProto, index: number): Onward | undefined {
     const names = node.output.filter((output) => output !== '');
-    const bodies = bodiesOf(node, view);
-    if (bodies.length > 0) return intoBody(node, index, bodies);
-    if (handOn.has(node.opType) && index === 0) return { names, offset: 0 };
-    if (choose.has(node.opType)) {
-      const data = chosenInputs[node.opType];
-      return data === undefined || data.includes(index) ? { names, offset: 0 } : undefined;
-    }
+    const body = node.attribute.find(({ g }) => g !== undefined)?.g;
+    if (body !== undefined) return intoBody(node, index, body);
+    if (isHandedOn(node, index)) return { names, offset: 0 };
     if (!/^(Add|Sub|Mul|Div)$/.test(node.opType)) return undefined;
     const [operand = ''] = node.input.toSpliced(index, 1);
     const other = this.constant(operand);
@@ -216,9 +185,9 @@ export class ValueUses {
 }
 
 /** Inputs of Loop (after trip count and condition) and Scan enter the body by position. */
-function intoBody(node: NodeProto, index: number, bodies: readonly GraphView[]): Onward | undefined {
+function intoBody(node: NodeProto, index: number, body: GraphProto): Onward | undefined {
   if (node.opType === 'Loop' && index < 2) return undefined;
   if (node.opType !== 'Loop' && node.opType !== 'Scan') return undefined;
-  const inner = bodies[0]?.graph?.input[index]?.name;
+  const inner = body.input[index]?.name;
   return inner === undefined ? undefined : { names: [inner], offset: 0 };
 }

@@ -3,7 +3,7 @@ import { assertNotInput, protectingInputs } from '../../base/files/user-files.js
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
-import { type OnnxModel, openModel } from '../onnx/model.js';
+import { editModel, type OnnxModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
 import { declaredType } from '../onnx/value-type.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
@@ -13,11 +13,9 @@ import type { ConversionResult } from './conversion.js';
 import { dequantizeCodes } from './dequantize-codes.js';
 import { operatorName } from './flow.js';
 import type { FloatFormatId, FormatId } from './formats/index.js';
-import { inlineFunctions } from './inline-functions.js';
 import { normalise } from './normalise.js';
 import { type ConversionOptions, type ResolvedConversion, resolveConversion } from './options.js';
 import { type Plan, planConversion } from './plan.js';
-import { declarePlugins } from './plugin-types.js';
 import { leftOut, placements } from './quantize/placement.js';
 import { placementRules } from './quantize/placement-rules.js';
 import { type Quantization, quantizeModel } from './quantize/quantize.js';
@@ -69,13 +67,12 @@ async function convert(
       ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal }))
       : undefined;
   let started = performance.now();
-  const model = openModel(inputPath);
-  try {
+  return editModel(inputPath, async (model) => {
     assertNotInput(outputPath);
     const interfaceBefore = interfaceTypes(model.proto.graph);
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
     assertWellTyped(inputPath, model.proto);
-    const functionsInlined = prepare(model.proto, asked);
+    const functionsInlined = normalise(model.proto, asked.pluginTypes);
     const calibrate = calibration?.calibrate;
     const quantized =
       asked.quantization &&
@@ -128,17 +125,7 @@ async function convert(
       warnings: [...warned, ...warningsOf(plan, resolved, quantized)],
       ms: performance.now() - started,
     };
-  } finally {
-    model.close();
-  }
-}
-
-/** Writes the model so that the rules know its spelling; returns how many calls of functions were replaced. */
-function prepare(proto: ModelProto, { pluginTypes }: ResolvedConversion): number {
-  const functionsInlined = inlineFunctions(proto);
-  declarePlugins(proto, pluginTypes);
-  normalise(proto);
-  return functionsInlined;
+  });
 }
 
 /** Whether a conversion would convert a node; it writes nothing. */
@@ -147,15 +134,12 @@ async function convertsSome(
   options: ResolvedConversion,
   context: ConvertContext,
 ): Promise<boolean> {
-  const model = openModel(path);
-  try {
-    prepare(model.proto, options);
+  return editModel(path, async (model) => {
+    normalise(model.proto, options.pluginTypes);
     dequantizeCodes(model);
     const { flow, decisions } = await planConversion(model, options, context);
     return flow.operations.some((operation) => decisions.of(operation).kind === 'convert');
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /** The contract of this room: what is written is well typed, as the original was. */

@@ -1,7 +1,7 @@
 import { clone, create } from '@bufbuild/protobuf';
-import { type CastCodes, castCodes, GraphUses } from '../onnx/cast-codes.js';
+import { type CastCodes, castCodes, onlyReader } from '../onnx/cast-codes.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
-import { visitMainGraphs } from '../onnx/graph.js';
+import { GraphUses, visitMainGraphs } from '../onnx/graph.js';
 import type { OnnxModel } from '../onnx/model.js';
 import { attributeOf } from '../onnx/node-types.js';
 import {
@@ -87,8 +87,10 @@ class Rewriting {
     this.#graph.valueInfo = this.#graph.valueInfo.filter(({ name }) => !this.#changed.has(name));
     const uses = new GraphUses(this.#graph);
     const inputs = new Set(this.#graph.input.map(({ name }) => name));
+    const outputs = new Set(this.#graph.output.map(({ name }) => name));
+    const isRead = (name: string, all: GraphUses) => all.readers(name).length > 0 || outputs.has(name);
     const isUnread = (name: string) =>
-      this.#uses.isRead(name) && !uses.isRead(name) && this.#uses.constants.has(name) && !inputs.has(name);
+      isRead(name, this.#uses) && !isRead(name, uses) && this.#uses.constants.has(name) && !inputs.has(name);
     this.#graph.initializer = this.#graph.initializer.filter(({ name }) => !isUnread(name));
     this.#graph.node = this.#graph.node.filter(({ output }) => !isUnread(output[0] ?? ''));
     return count;
@@ -100,7 +102,7 @@ class Rewriting {
     const isFloat32 = Number(attributeOf(cast, 'to')?.i) === dtypes.float32.onnx;
     const gone = isFloat32 ? [cast] : [];
     let [result = ''] = cast.output;
-    let next = isFloat32 ? this.#uses.onlyReader(result) : undefined;
+    let next = isFloat32 ? onlyReader(result, this.#graph, this.#uses) : undefined;
     if (
       next?.opType === 'Sub' &&
       next.input[0] === result &&
@@ -108,7 +110,7 @@ class Rewriting {
     ) {
       gone.push(next);
       result = next.output[0] ?? '';
-      next = this.#uses.onlyReader(result);
+      next = onlyReader(result, this.#graph, this.#uses);
     } else if (!isSigned) return false;
     const scale =
       next?.opType === 'Mul'

@@ -1,5 +1,6 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { functionKey, opsetsOf } from '../onnx/dtype-inference.js';
+import type { ModelLike } from '../onnx/model.js';
 import { inOrder } from '../onnx/node-order.js';
 import {
   type AttributeProto,
@@ -7,10 +8,12 @@ import {
   type FunctionProto,
   type GraphProto,
   type ModelProto,
+  ModelProtoSchema,
   type NodeProto,
   NodeProtoSchema,
   OperatorSetIdProtoSchema,
 } from '../onnx/onnx_pb.js';
+import { ValueUses } from '../onnx/value-uses.js';
 
 /** Functions that call each other deeper than this are taken for a cycle, which ONNX forbids, and left alone. */
 const DEEPEST = 32;
@@ -27,6 +30,27 @@ export function inlineFunctions(model: ModelProto): number {
   inliner.inlineGraph(model.graph, 0);
   model.functions = model.functions.filter((fn) => inliner.isStillCalled(fn));
   return inliner.calls;
+}
+
+const withoutCalls = new WeakMap<ModelProto, ModelProto>();
+
+/** A model for reading whose functions are inlined: itself where it has none, else a copy, made once. */
+export function inlined<M extends ModelLike>(model: M): M {
+  const { proto } = model;
+  if (proto.functions.length === 0) return model;
+  const known = withoutCalls.get(proto) ?? clone(ModelProtoSchema, proto);
+  if (!withoutCalls.has(proto)) inlineFunctions(known);
+  withoutCalls.set(proto, known);
+  return { ...model, proto: known };
+}
+
+const uses = new WeakMap<ModelLike, ValueUses>();
+
+/** Where the values of a model for reading are used, its functions inlined; worked out once. */
+export function usesOf(model: ModelLike): ValueUses {
+  const known = uses.get(model) ?? new ValueUses(inlined(model));
+  uses.set(model, known);
+  return known;
 }
 
 class Inliner {

@@ -11,10 +11,18 @@ import {
 import { plainDomain } from '../onnx/operators.js';
 import { onnxNumber, type ValueType } from '../onnx/value-type.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
+import { inlineFunctions } from './inline-functions.js';
+import { declarePlugins, type PluginTypes } from './plugin-types.js';
 
-/** Rewrites the spellings that ONNX has twice into the one that the conversion knows: CastLike is a Cast, Constant's floats are a tensor. */
-export function normalise(model: ModelProto): void {
+/**
+ * Writes a model so that the rules know its spelling: functions inlined, and of the spellings that ONNX has twice the one that the conversion knows (CastLike is a
+ * Cast, Constant's floats are a tensor). Returns how many calls of functions were replaced.
+ */
+export function normalise(model: ModelProto, pluginTypes: PluginTypes = new Map()): number {
+  const functionsInlined = inlineFunctions(model);
+  declarePlugins(model, pluginTypes);
   if (model.graph !== undefined) normaliseGraph(model.graph, inferDtypes(model).graph, []);
+  return functionsInlined;
 }
 
 function normaliseGraph(graph: GraphProto, types: GraphTypes, outer: readonly GraphTypes[]): void {

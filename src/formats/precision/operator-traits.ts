@@ -1,3 +1,4 @@
+import { rearrangers } from '../onnx/graph.js';
 import { attributeOf } from '../onnx/node-types.js';
 import type { NodeProto } from '../onnx/onnx_pb.js';
 
@@ -7,11 +8,13 @@ import type { NodeProto } from '../onnx/onnx_pb.js';
  */
 
 /** Hand values on unchanged (or pick among them): converting one between two FP32 neighbours would round and save nothing. */
-export const movers: ReadonlySet<string> = new Set(
-  `Identity Reshape Transpose Squeeze Unsqueeze Flatten Slice Gather GatherElements GatherND Concat Split Expand Tile Pad DepthToSpace
-  SpaceToDepth Scatter ScatterElements ScatterND TensorScatter Where Dropout Compress ReverseSequence CenterCropPad Trilu Neg Abs Relu Max Min
-  Clip MaxPool GlobalMaxPool ReduceMax ReduceMin`.split(/\s+/),
-);
+export const movers: ReadonlySet<string> = new Set([
+  ...rearrangers,
+  ...`GatherElements GatherND Concat Split Pad DepthToSpace SpaceToDepth Scatter ScatterElements ScatterND TensorScatter Where Dropout
+  Compress ReverseSequence CenterCropPad Trilu Neg Abs Relu Max Min Clip MaxPool GlobalMaxPool ReduceMax ReduceMin`.split(
+    /\s+/,
+  ),
+]);
 
 /** Movers that pick values of input 0, which may be a stored table. */
 export const lookups: ReadonlySet<string> = new Set('Gather GatherElements GatherND Slice Split'.split(' '));

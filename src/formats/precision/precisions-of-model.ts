@@ -1,5 +1,5 @@
 import { type GraphTypes, inferDtypes } from '../onnx/dtype-inference.js';
-import { openModel } from '../onnx/model.js';
+import { viewModel } from '../onnx/model.js';
 import type { ModelProto } from '../onnx/onnx_pb.js';
 import { type FormatId, formats } from './formats/index.js';
 
@@ -25,10 +25,5 @@ export function precisionsOf(model: ModelProto): readonly FormatId[] {
 
 /** The same of a file. Throws what opening a model throws. */
 export function precisionsOfModelFile(path: string): readonly FormatId[] {
-  const model = openModel(path);
-  try {
-    return precisionsOf(model.proto);
-  } finally {
-    model.close();
-  }
+  return viewModel(path, (model) => precisionsOf(model.proto));
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../tensor/dtype.js';
@@ -48,15 +48,12 @@ export class TensorDecoder {
       }
       const encoded = encodedTensor(name, node);
       if ('data_b64' in encoded || 'npz' in encoded) return { name, ...declared(name, encoded) };
-      return orFault(() => {
-        const file = openFile(this.#npyPath(name, encoded));
-        try {
+      return orFault(() =>
+        closing(openFile(this.#npyPath(name, encoded)), (file) => {
           const { dtype, shape } = readNpyHeader(file);
           return { name, dtype, shape };
-        } finally {
-          file.close();
-        }
-      });
+        }),
+      );
     });
   }
 
@@ -103,12 +100,7 @@ export class TensorDecoder {
 }
 
 function readMember(path: string, member: string, voidDtype: Dtype): Tensor {
-  const file = openNpz(path, { voidDtype });
-  try {
-    return file.read(member);
-  } finally {
-    file.close();
-  }
+  return closing(openNpz(path, { voidDtype }), (file) => file.read(member));
 }
 
 /** What is wrong with a file that a line names is wrong with the line. */

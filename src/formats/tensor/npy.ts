@@ -1,4 +1,4 @@
-import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
@@ -28,16 +28,13 @@ const MAX_RANK = 64;
 
 /** Reads an npy file. Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED (text, objects, records), TF_FILE_…. */
 export function readNpy(path: string, options: NpyOptions = {}): Tensor {
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     const header = readNpyHeader(source, options);
     const bytes = new Uint8Array(header.dataBytes);
     if (source.read(bytes, header.dataOffset, bytes.length) !== bytes.length)
       throw invalid(path, 'it is cut short');
     return toTensor(header, bytes);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 /** Reads an npy file that is in memory; the tensor may share its bytes. `path` names it in errors. */

@@ -1,7 +1,7 @@
 import { readZipDirectory, readZipEntry, type ZipEntry } from '../../base/archive/zip.js';
 import { memberStart, storedMember } from '../../base/archive/zip-member.js';
 import { zipWriter } from '../../base/archive/zip-writer.js';
-import { type ByteSource, bytesSource, openFile } from '../../base/files/byte-source.js';
+import { type ByteSource, bytesSource, closing, openFile } from '../../base/files/byte-source.js';
 import { beginFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import {
@@ -77,12 +77,10 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
 
 /** Reads every tensor of an npz archive into memory. */
 export function readNpz(path: string, options: NpzOptions = {}): NamedTensors {
-  const file = openNpz(path, options);
-  try {
-    return new Map(file.names.map((name): [string, Tensor] => [name, file.read(name)]));
-  } finally {
-    file.close();
-  }
+  return closing(
+    openNpz(path, options),
+    (file) => new Map(file.names.map((name): [string, Tensor] => [name, file.read(name)])),
+  );
 }
 
 /** Writes an npz archive that numpy.load reads, in one step; `compress` deflates the members. */

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { externalReference, isExternal } from '../../formats/onnx/external-data.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { type OnnxModel, viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { feedInputs, valueFacts } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 
 /** The components of a transducer, in the order of the data: what a bundle has without a profiles file. */
 export const usualComponents = ['encoder', 'predictor', 'joint'] as const;
@@ -52,20 +52,13 @@ export function locateComponents(
  * details), TF_ONNX_EXTERNAL_OUTSIDE, TF_ONNX_EXTERNAL_INVALID.
  */
 export function readComponent({ name, onnx }: ComponentPlace): Component {
-  const model = openModel(onnx);
-  try {
-    const graph = model.proto.graph!;
-    return {
-      name,
-      onnx,
-      inputs: feedInputs(graph).map(valueFacts),
-      outputs: graph.output.map(valueFacts),
-      externalFiles: externalFilesOf(model),
-      embeddingRows: embeddingRowsOf(model),
-    };
-  } finally {
-    model.close();
-  }
+  return viewModel(onnx, (model) => ({
+    name,
+    onnx,
+    ...interfaceOf(model.proto),
+    externalFiles: externalFilesOf(model),
+    embeddingRows: embeddingRowsOf(model),
+  }));
 }
 
 function externalFilesOf(model: OnnxModel): readonly string[] {
@@ -95,7 +88,7 @@ function externalFilesOf(model: OnnxModel): readonly string[] {
 function embeddingRowsOf({ proto }: OnnxModel): number | null {
   const graph = proto.graph!;
   const tokens = new Set(
-    feedInputs(graph).flatMap((input) => (/int/.test(valueFacts(input).dtype ?? '') ? [input.name] : [])),
+    interfaceOf(proto).inputs.flatMap(({ name, dtype }) => (/int/.test(dtype ?? '') ? [name] : [])),
   );
   for (const { opType, input, output, attribute } of graph.node) {
     if (opType === 'Cast' && tokens.has(input[0] ?? '')) tokens.add(output[0] ?? '');

@@ -3,7 +3,7 @@ import { planInputs, sampleOf } from '../../engines/run/inputs.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { Component } from './component.js';
 
 /** What TensorRT prints when the shapes of a profile cannot pass through the graph: in an error, or only in a warning of a build that passes. */
@@ -80,18 +80,16 @@ async function findDimension(
   const candidates = ends.filter((end) => named === undefined || end === named);
   const session = await openSession(component.onnx, {}, context);
   try {
-    const runs = async (sizes: ReadonlyMap<string, readonly number[]>): Promise<boolean> => {
-      const model = openModel(component.onnx);
-      try {
-        await session.run(sampleOf(planInputs(model, session.inputs, { shapes: sizes }), 0, 0));
-        return true;
-      } catch (error) {
-        if (error instanceof TrtforgeError && error.code === 'TF_CHILD_DIED') throw error;
-        return false;
-      } finally {
-        model.close();
-      }
-    };
+    const runs = (sizes: ReadonlyMap<string, readonly number[]>): Promise<boolean> =>
+      viewModel(component.onnx, async (model) => {
+        try {
+          await session.run(sampleOf(planInputs(model, session.inputs, { shapes: sizes }), 0, 0));
+          return true;
+        } catch (error) {
+          if (error instanceof TrtforgeError && error.code === 'TF_CHILD_DIED') throw error;
+          return false;
+        }
+      });
     const shapes = (end: End) => new Map([...profile].map(([name, range]) => [name, range[end]] as const));
     for (const end of candidates) {
       if (await runs(shapes(end))) continue;

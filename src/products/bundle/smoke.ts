@@ -4,7 +4,7 @@ import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { ignoreEvents } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
 import type { Component } from './component.js';
@@ -59,8 +59,7 @@ const tensorText = (name: string, { dtype, shape }: Pick<Tensor, 'dtype' | 'shap
 
 /** Seeded inputs for the opt shapes; their kinds are read from the original model. */
 function smokeInputs({ onnx }: Component, profile: ProfileRequest, session: Session): NamedTensors {
-  const model = openModel(onnx);
-  try {
+  return viewModel(onnx, (model) => {
     const shapes = new Map(
       [...profile].flatMap(([name, range]) => (range.values ? [] : [[name, range.opt] as const])),
     );
@@ -68,7 +67,5 @@ function smokeInputs({ onnx }: Component, profile: ProfileRequest, session: Sess
     return new Map(
       session.inputs.map((input) => [input.name, inDtype(input, planned.get(input.name)!, onnx)]),
     );
-  } finally {
-    model.close();
-  }
+  });
 }

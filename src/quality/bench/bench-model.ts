@@ -16,9 +16,8 @@ import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provide
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
-import { ValueUses } from '../../formats/onnx/value-uses.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { viewModel } from '../../formats/onnx/model.js';
+import { usesOf } from '../../formats/precision/inline-functions.js';
 import { checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
@@ -58,12 +57,10 @@ export async function benchModel(
   if (session.kind !== 'model') throw new TrtforgeError('TF_INTERNAL', `${path} was opened as an engine.`);
   try {
     const loadMs = performance.now() - started;
-    const model = openModel(path);
     const runs: BenchRun[] = [];
     const guesses = new Set<string>();
-    try {
-      inlineFunctions(model.proto);
-      const uses = new ValueUses(model);
+    await viewModel(path, async (model) => {
+      const uses = usesOf(model);
       const casesAt = (attempt: number) => modelCases(session.inputs, request.shapes, { uses, attempt });
       for (const [index, { batch }] of casesAt(0).entries()) {
         const caseAt = (attempt: number) => casesAt(attempt)[index]!;
@@ -76,9 +73,7 @@ export async function benchModel(
         runs.push(run);
         if (guess !== null) guesses.add(guess);
       }
-    } finally {
-      model.close();
-    }
+    });
     return resultOf(path, session, {
       loadMs,
       runs,

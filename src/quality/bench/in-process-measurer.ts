@@ -7,6 +7,7 @@ import type {
   NativeHostData,
   NativeMeasureRequest,
 } from '../../addon/native-engine.js';
+import { closing } from '../../base/files/byte-source.js';
 import { gatherInputs } from '../../engines/run/run-inputs.js';
 import {
   type EngineAddon,
@@ -143,11 +144,8 @@ async function runOften(engine: NativeEngine, context: NativeContext, request: L
   const bindings = engine.facts.tensors
     .filter(({ location }) => location === 'device')
     .map(({ name }) => ({ name, kind: 'host' as const }));
-  const call = await context.prepare({ shapes, bindings, graph: false }).done;
-  try {
+  await closing(await context.prepare({ shapes, bindings, graph: false }).done, async (call) => {
     const inputs: readonly NativeHostData[] = inputData(request);
     for (let run = 0; run < runs; run++) await call.run(inputs, []).done;
-  } finally {
-    call.close();
-  }
+  });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { rawLines } from '../../tensorrt/trtexec/log/lines.js';
 import { explainedIssueSchema, logLineSchema } from './explained-issue.js';
@@ -31,14 +31,11 @@ export type ExplainResult = z.infer<typeof explainResultSchema>;
 
 /** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is not text. */
 export function explainLog(path: string, means?: ExplainMeans): ExplainResult {
-  const file = openFile(path);
-  try {
+  return closing(openFile(path), (file) => {
     const start = Buffer.alloc(FIRST_BYTES);
     rejectBinary(path, start.subarray(0, file.read(start, 0, start.length)));
     return explainLines(path, rawLines(file), means);
-  } finally {
-    file.close();
-  }
+  });
 }
 
 /** The same for raw lines from anywhere; `log` names them. */

@@ -1,4 +1,4 @@
-import { openFile } from '../../base/files/byte-source.js';
+import { closing, openFile } from '../../base/files/byte-source.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { LineCutter } from '../../tensorrt/trtexec/log/lines.js';
 import { type ExplainResult, explainLines, explanation, FIRST_BYTES, rejectBinary } from './explain.js';
@@ -21,15 +21,12 @@ export async function readExplainable(
 ): Promise<ExplainResult | undefined> {
   if (path === '-') return explainStream(standardInput, means);
   if (!path.endsWith('.json')) return undefined;
-  const source = openFile(path);
-  try {
+  return closing(openFile(path), (source) => {
     if (source.size > LARGEST_RESULT) return undefined;
     const bytes = Buffer.alloc(source.size);
     const text = bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
     return explainLines(path, linesIn(text), means);
-  } finally {
-    source.close();
-  }
+  });
 }
 
 const STANDARD_INPUT = 'standard input';

@@ -1,9 +1,15 @@
 import { originOfLayer } from '../../engines/layers/names.js';
 import { TrtforgeError } from '../../errors.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
-import { type GraphView, qualifiedOpType, usedNames, visitMainGraphs } from '../../formats/onnx/graph.js';
+import {
+  GraphUses,
+  type GraphView,
+  nodesReached,
+  qualifiedOpType,
+  visitMainGraphs,
+} from '../../formats/onnx/graph.js';
 import { rejections } from '../../formats/onnx/lint/findings.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { valueFacts } from '../../formats/onnx/value-facts.js';
@@ -31,16 +37,13 @@ export interface ModelNodes {
 /** Opens a model for look-ups; undefined where it cannot be read, since the failure at hand matters more. */
 export function openModelNodes(path: string): ModelNodes | undefined {
   try {
-    const model = openModel(path);
-    try {
+    return viewModel(path, (model) => {
       let found: readonly Finding[] | undefined;
       return modelNodes(model.proto, () => {
         found ??= factsOfModel(path).findings.filter(({ code }) => rejections.has(code));
         return found;
       });
-    } finally {
-      model.close();
-    }
+    });
   } catch (error) {
     if (error instanceof TrtforgeError) return undefined;
     throw error;
@@ -96,9 +99,12 @@ function byNumber(text: string, view: GraphView | undefined): NodePlace | undefi
 
 /** What the first node leads to and the last one needs; where no path joins them, what stands between them. */
 function region(view: GraphView, first: number, last: number): ModelPlace | null {
-  const { producers, consumers } = edges(view);
-  const needed = reached(last, producers);
-  const indices = [...reached(first, consumers)].filter((index) => needed.has(index)).sort((a, b) => a - b);
+  const uses = new GraphUses(view.graph!);
+  const led = nodesReached([view.nodes[first]!], uses.after);
+  const needed = nodesReached([view.nodes[last]!], uses.before);
+  const indices = [...view.nodes.entries()].flatMap(([index, node]) =>
+    led.has(node) && needed.has(node) ? [index] : [],
+  );
   if (indices.length > 0)
     return place(
       'path',
@@ -109,37 +115,6 @@ function region(view: GraphView, first: number, last: number): ModelPlace | null
     'order',
     Array.from({ length: high - low + 1 }, (_, offset) => ({ view, index: low + offset })),
   );
-}
-
-interface Edges {
-  readonly producers: readonly (readonly number[])[];
-  readonly consumers: readonly (readonly number[])[];
-}
-
-function edges(view: GraphView): Edges {
-  const producerOf = new Map<string, number>();
-  for (const [index, { output }] of view.nodes.entries())
-    for (const name of output) if (name !== '') producerOf.set(name, index);
-  const consumers: number[][] = view.nodes.map(() => []);
-  const producers = view.nodes.map((node, index) => {
-    const from = usedNames(node).flatMap((name) => producerOf.get(name) ?? []);
-    for (const producer of from) consumers[producer]?.push(index);
-    return from;
-  });
-  return { producers, consumers };
-}
-
-function reached(start: number, next: readonly (readonly number[])[]): Set<number> {
-  const seen = new Set([start]);
-  const open = [start];
-  for (let index = open.pop(); index !== undefined; index = open.pop()) {
-    for (const neighbour of next[index] ?? []) {
-      if (seen.has(neighbour)) continue;
-      seen.add(neighbour);
-      open.push(neighbour);
-    }
-  }
-  return seen;
 }
 
 function place(found: ModelPlace['found'], places: readonly NodePlace[]): ModelPlace | null {

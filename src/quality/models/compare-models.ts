@@ -2,7 +2,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
 import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
 import { type GraphView, isMain, opsets, visitGraphs, visitTensors } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import { type FunctionProto, type ModelProto, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import { factsAsWritten, feedInputs } from '../../formats/onnx/value-facts.js';
 import { distanceOf } from './distance.js';
@@ -21,10 +21,8 @@ export async function compareModels(
   { emit = ignoreEvents, signal }: CompareModelsContext = {},
 ): Promise<ModelComparison> {
   const context = { emit, signal };
-  const modelA = openModel(fileA);
-  try {
-    const modelB = openModel(fileB);
-    try {
+  return editModel(fileA, (modelA) =>
+    editModel(fileB, async (modelB) => {
       const [a, b] = [await sideOf(modelA, context), await sideOf(modelB, context)];
       const result: ModelComparison = {
         schema: 'trtforge.compare-models/1',
@@ -42,18 +40,14 @@ export async function compareModels(
       if (result.outcome === 'fail' && !isAnyListed(result))
         result.others.push({ graph: 'model', field: 'order' });
       return result;
-    } finally {
-      modelB.close();
-    }
-  } finally {
-    modelA.close();
-  }
+    }),
+  );
 }
 
 type ModelSide = Awaited<ReturnType<typeof sideOf>>;
 
 /** What a model declares, and its canonical form with the weights that it had. */
-async function sideOf(model: ReturnType<typeof openModel>, { emit, signal }: Context) {
+async function sideOf(model: OnnxModel, { emit, signal }: Context) {
   const { proto, path } = model;
   const graph = proto.graph!;
   const views = [...visitGraphs(proto)].filter(isMain);

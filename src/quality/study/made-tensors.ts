@@ -1,8 +1,7 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import { qualifiedOpType, usedNames } from '../../formats/onnx/graph.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { GraphUses, qualifiedOpType } from '../../formats/onnx/graph.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { inOrder } from '../../formats/onnx/node-order.js';
-import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 
 /** A floating-point value that a node of a graph makes. */
@@ -21,23 +20,16 @@ const floats: ReadonlySet<string> = new Set(['float16', 'bfloat16', 'float32', '
 
 /** The floating-point values of a graph in its order, save for constants, which are weights. Throws what opening a model throws. */
 export function madeTensors(path: string): readonly MadeTensor[] {
-  const model = openModel(path);
-  try {
-    const { node: nodes = [], output = [] } = model.proto.graph ?? {};
+  return viewModel(path, (model) => {
+    const graph = model.proto.graph!;
     const { types } = inferDtypes(model.proto).graph;
-    const outputs = new Set(output.map(({ name }) => name));
-    const readers = new Map<string, NodeProto[]>();
-    for (const node of nodes)
-      for (const name of usedNames(node)) {
-        const known = readers.get(name);
-        if (known === undefined) readers.set(name, [node]);
-        else known.push(node);
-      }
+    const outputs = new Set(graph.output.map(({ name }) => name));
+    const uses = new GraphUses(graph);
     const readersOf = (name: string): readonly string[] =>
-      (readers.get(name) ?? []).flatMap((node) =>
-        node.opType === 'Cast' ? node.output.flatMap(readersOf) : [node.name],
-      );
-    return inOrder(nodes).nodes.flatMap((node) =>
+      uses
+        .readers(name)
+        .flatMap((node) => (node.opType === 'Cast' ? node.output.flatMap(readersOf) : [node.name]));
+    return inOrder(graph.node).nodes.flatMap((node) =>
       node.opType === 'Constant'
         ? []
         : node.output.flatMap((name) => {
@@ -47,7 +39,5 @@ export function madeTensors(path: string): readonly MadeTensor[] {
             return [{ ...made, readers: readersOf(name), isOutput: outputs.has(name) }];
           }),
     );
-  } finally {
-    model.close();
-  }
+  });
 }

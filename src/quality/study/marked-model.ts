@@ -1,5 +1,5 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { addOutputs, type BorderValue } from '../../formats/onnx/subgraph.js';
@@ -20,8 +20,7 @@ export async function writeMarked(
   own: OwnOutputs,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const model = openModel(path);
-  try {
+  return editModel(path, async (model) => {
     const { types } = inferDtypes(model.proto).graph;
     const shapes = inferredShapes(model);
     const values = [...new Set(names)].flatMap((name): readonly BorderValue[] => {
@@ -32,9 +31,7 @@ export async function writeMarked(
     if (own === 'dropped' && model.proto.graph !== undefined) model.proto.graph.output = [];
     addOutputs(model.proto, values);
     await writeModel(model, copy, { signal });
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /** Shapes of the values that nodes make. ONNX's own checker takes no output without a rank. */

@@ -1,35 +1,27 @@
 import { visitMainGraphs } from '../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../formats/onnx/model.js';
+import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { normalise } from '../../formats/precision/normalise.js';
 
 /** Reads a model as conversions decide on it: functions inlined and normalised. Throws what opening a model and `read` throw. */
-export async function asConverted<T>(path: string, read: (model: OnnxModel) => T | Promise<T>): Promise<T> {
-  const model = openModel(path);
-  try {
-    inlineFunctions(model.proto);
+export const asConverted = <T>(path: string, read: (model: OnnxModel) => T | Promise<T>): Promise<T> =>
+  editModel(path, async (model) => {
     normalise(model.proto);
     return await read(model);
-  } finally {
-    model.close();
-  }
-}
+  });
 
 /**
  * The model where each of its nodes has a name of its own, else a copy at `copy` whose nodes have: by their first output, numbered where that is taken.
  * Throws what opening and writing models throw.
  */
 export async function withNodeNames(path: string, copy: string, signal?: AbortSignal): Promise<string> {
-  const model = openModel(path);
-  try {
+  return editModel(path, async (model) => {
     if (!nameNodes(model.proto)) return path;
     await writeModel(model, copy, { signal });
     return copy;
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /** Whether names were missing, or several nodes had the same. */

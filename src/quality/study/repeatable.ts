@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import {
   isStored,
@@ -8,7 +8,7 @@ import {
   readFlow,
   type Value,
 } from '../../formats/precision/flow.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { inlined } from '../../formats/precision/inline-functions.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
@@ -21,9 +21,7 @@ import type { ReferenceRun, SampleRuns, SideRun } from '../verify/sample-runs.js
  * ONNX Runtime draws the same numbers from it in every process, TensorRT others.
  */
 function randomOutputs(path: string, seedsRepeat: boolean): ReadonlyMap<string, string> {
-  const model = openModel(path);
-  try {
-    inlineFunctions(model.proto);
+  return viewModel(path, (model) => {
     const isFalse = ({ tensor }: Value) =>
       tensor !== undefined && [...model.weight(tensor).chunks()].every((bytes) => bytes[0] === 0);
     const draws = (operation: Operation) => {
@@ -33,7 +31,7 @@ function randomOutputs(path: string, seedsRepeat: boolean): ReadonlyMap<string, 
       if (!isDropout && !drawsNumbers(operatorName(operation))) return false;
       return !(seedsRepeat && attributeOf(node, 'seed') !== undefined);
     };
-    const flow = readFlow(model.proto);
+    const flow = readFlow(inlined(model).proto);
     const random = new Map<Value, string>();
     for (const operation of flow.operations) {
       const read = [...operation.inputs, ...operation.bodies.flatMap(({ outputs }) => outputs)];
@@ -48,9 +46,7 @@ function randomOutputs(path: string, seedsRepeat: boolean): ReadonlyMap<string, 
         return value === undefined || drawn === undefined ? [] : [[value.name, drawn] as const];
       }),
     );
-  } finally {
-    model.close();
-  }
+  });
 }
 
 /** Why a failure of an output shows nothing, by output: it depends on random numbers, or the reference does not agree with itself in a second run over the samples up to the first that failed. */

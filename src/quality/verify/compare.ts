@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { closing } from '../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
@@ -25,17 +26,12 @@ export async function compareOutputs(
 ): Promise<CompareResult> {
   const { voidDtype } = request;
   checkRules(request);
-  const candidate = openOutputSet(request.candidate, { runner: request.candidateRunner, voidDtype });
-  try {
-    const reference = openOutputSet(request.reference, { runner: request.referenceRunner, voidDtype });
-    try {
-      return await compareSets(request, candidate, reference, context);
-    } finally {
-      reference.close();
-    }
-  } finally {
-    candidate.close();
-  }
+  const opened = (path: string, runner: string | undefined) => openOutputSet(path, { runner, voidDtype });
+  return closing(opened(request.candidate, request.candidateRunner), (candidate) =>
+    closing(opened(request.reference, request.referenceRunner), (reference) =>
+      compareSets(request, candidate, reference, context),
+    ),
+  );
 }
 
 async function compareSets(

@@ -1,6 +1,6 @@
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { operatorName, readFlow, type Value } from '../../formats/precision/flow.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
+import { inlined } from '../../formats/precision/inline-functions.js';
 
 const nothing: ReadonlySet<string> = new Set();
 
@@ -49,10 +49,8 @@ function isCount(value: Value): boolean {
 }
 
 function read(path: string): ReadonlyMap<string, Reached> {
-  const model = openModel(path);
-  try {
-    inlineFunctions(model.proto);
-    const { root, operations } = readFlow(model.proto);
+  return viewModel(path, (model) => {
+    const { root, operations } = readFlow(inlined(model).proto);
     const reached = new Map<Value, ReadonlySet<string>>(
       root.inputs.filter(({ tensor }) => tensor === undefined).map((input) => [input, new Set([input.name])]),
     );
@@ -77,7 +75,5 @@ function read(path: string): ReadonlyMap<string, Reached> {
         return [[value.name, { inputs, isOrdered: all.includes(ORDER), isCount: isCount(value) }]];
       }),
     );
-  } finally {
-    model.close();
-  }
+  });
 }

@@ -1,3 +1,4 @@
+import { closing } from '../../base/files/byte-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
@@ -6,7 +7,7 @@ import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.j
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { readNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Outputs } from './judge-runs.js';
@@ -135,12 +136,11 @@ export class SampleRuns {
     const read = data && (await readData(data, inputs, this.#request, signal));
     for (const message of read?.warnings ?? [])
       emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
-    const model = openModel(reference);
-    try {
-      return await use((attempt) => planSamples(model, inputs, this.#request, read ?? null, attempt));
-    } finally {
-      model.close();
-    }
+    return viewModel(
+      reference,
+      async (model) =>
+        await use((attempt) => planSamples(model, inputs, this.#request, read ?? null, attempt)),
+    );
   }
 
   /** The outputs of a second run of the first samples. */
@@ -186,15 +186,12 @@ export class SampleRuns {
     work: (session: Session, run: Run) => Promise<T>,
   ): Promise<T & OpenedSide> {
     const { signal, backEnds } = this.#context;
-    const session = await openSession(path, options, this.#context, backEnds);
-    try {
+    return closing(await openSession(path, options, this.#context, backEnds), async (session) => {
       const found = await work(session, (inputs) => session.run(inputs, { signal }));
       const { roundedValues } = await session.facts();
       const { inputs, outputs: bindings, backend, seedsRepeat, arithmetic } = session;
       return { inputs, bindings, backend, seedsRepeat, arithmetic, roundedValues, ...found };
-    } finally {
-      await session.close();
-    }
+    });
   }
 
   #checkSameInputs(reference: readonly Binding[], candidate: readonly Binding[]): void {

@@ -1,6 +1,6 @@
 import { describedInput } from '../../engines/run/inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
@@ -101,16 +101,13 @@ export async function verifyModel(
 }
 
 function unreachedIn(path: string, { tensors }: SamplePlan, samples: number): VerifyResult['unreached'] {
-  const model = openModel(path);
-  try {
+  return viewModel(path, (model) => {
     const { branches, tables } = findUnreached(
       model,
       Array.from({ length: samples }, (_, at) => tensors(at)),
     );
     return { branches: [...branches], tables: [...tables] };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 interface Sides {

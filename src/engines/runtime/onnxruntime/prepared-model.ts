@@ -7,10 +7,11 @@ import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
-import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
+import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
+import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
-import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
@@ -51,54 +52,55 @@ export async function prepareModel(
   options: Pick<OrtPlace, 'provider'> & WorkContext & { readonly weightsFolder?: string },
 ): Promise<PreparedModel> {
   const { weightsFolder } = options;
-  const model = openModel(path, { weightsFolder });
-  try {
-    assertWellTyped(path, model.proto);
-    const isGpu = (options.provider ?? 'cpu') !== 'cpu';
-    const { inputs, outputs } = bindingsOf(given, model);
-    const replacements = isGpu ? new Map() : fp4AsInt8(model);
-    const rounding = isGpu ? undefined : roundInFloat32(model.proto);
-    const arithmetic = wrapsEngine(model.proto)
-      ? 'as-built'
-      : rounding !== undefined
-        ? 'rounded'
-        : !isGpu || isWide(model.proto)
-          ? 'fp32'
-          : 'mixed';
-    const facts = {
-      inputs,
-      outputs,
-      rounding,
-      arithmetic,
-      isFloat8: quantizesToFloat8(model.proto),
-      precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
-    } as const;
-    const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-    const isAsItIs = rounding === undefined && replacements.size === 0;
-    if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
-      return { path, weightsFolder, ...facts, discard: () => {} };
-    const folder = makeScratch('model');
-    const discard = () => rmSync(folder, { recursive: true, force: true });
-    const copy = join(folder, 'model.onnx');
-    try {
-      await writeModel(
-        model,
-        copy,
-        {
-          externalData: isTooLarge ? 'always' : 'auto',
-          replacements,
-          signal: options.signal,
-        },
-        options.emit,
-      );
-    } catch (error) {
-      discard();
-      throw error;
-    }
-    return { path: copy, weightsFolder: undefined, ...facts, discard };
-  } finally {
-    model.close();
-  }
+  return editModel(
+    path,
+    async (model) => {
+      assertWellTyped(path, model.proto);
+      const isGpu = (options.provider ?? 'cpu') !== 'cpu';
+      const { inputs, outputs } = bindingsOf(given, model);
+      const replacements = isGpu ? new Map() : fp4AsInt8(model);
+      const rounding = isGpu ? undefined : roundInFloat32(model.proto);
+      const arithmetic = wrapsEngine(model.proto)
+        ? 'as-built'
+        : rounding !== undefined
+          ? 'rounded'
+          : !isGpu || isWide(model.proto)
+            ? 'fp32'
+            : 'mixed';
+      const facts = {
+        inputs,
+        outputs,
+        rounding,
+        arithmetic,
+        isFloat8: quantizesToFloat8(model.proto),
+        precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
+      } as const;
+      const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
+      const isAsItIs = rounding === undefined && replacements.size === 0;
+      if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
+        return { path, weightsFolder, ...facts, discard: () => {} };
+      const folder = makeScratch('model');
+      const discard = () => rmSync(folder, { recursive: true, force: true });
+      const copy = join(folder, 'model.onnx');
+      try {
+        await writeModel(
+          model,
+          copy,
+          {
+            externalData: isTooLarge ? 'always' : 'auto',
+            replacements,
+            signal: options.signal,
+          },
+          options.emit,
+        );
+      } catch (error) {
+        discard();
+        throw error;
+      }
+      return { path: copy, weightsFolder: undefined, ...facts, discard };
+    },
+    { weightsFolder },
+  );
 }
 
 /** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */
@@ -136,11 +138,10 @@ const wrapsEngine = ({ graph }: ModelProto): boolean =>
   graph?.node.some(({ opType }) => opType === 'EPContext') ?? false;
 
 function bindingsOf(path: string, model: OnnxModel): Pick<PreparedModel, 'inputs' | 'outputs'> {
-  const graph = model.proto.graph;
+  const declared = interfaceOf(model.proto);
   const binding =
     (what: string) =>
-    (value: Parameters<typeof valueFacts>[0]): Binding => {
-      const { name, dtype, shape } = valueFacts(value);
+    ({ name, dtype, shape }: ValueFacts): Binding => {
       if (dtype === null || !(dtype in dtypes) || !isArrayDtype(dtype as Dtype)) {
         throw new TrtforgeError(
           'TF_SESSION_BINDING',
@@ -152,7 +153,7 @@ function bindingsOf(path: string, model: OnnxModel): Pick<PreparedModel, 'inputs
       return { name, dtype: dtype as Dtype, shape: shape?.map(unnamed) ?? null };
     };
   return {
-    inputs: graph === undefined ? [] : feedInputs(graph).map(binding('input')),
-    outputs: (graph?.output ?? []).map(binding('output')),
+    inputs: declared.inputs.map(binding('input')),
+    outputs: declared.outputs.map(binding('output')),
   };
 }

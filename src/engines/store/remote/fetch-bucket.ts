@@ -1,5 +1,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import { passportPath } from '../../identity/passport-file.js';
@@ -54,15 +55,12 @@ async function withBucket<T>(
 ): Promise<T> {
   const address = remoteAddress(uri, environment);
   if (address === null) throw new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', `"${uri}" names no bucket.`);
-  const objects = await openS3(address);
-  try {
+  return closing(await openS3(address), async (objects) => {
     const keys: string[] = [];
     for await (const { key } of objects.list(address.prefix === '' ? '' : `${address.prefix}/`, signal))
       keys.push(key);
     return await work(objects, keys);
-  } finally {
-    objects.close();
-  }
+  });
 }
 
 const plain = (name: string): string =>

@@ -1,3 +1,4 @@
+import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
@@ -55,8 +56,7 @@ export function calibrateTensors<S extends ObservingSession>(
     tensors,
     async ({ outputs, ...file }) => {
       if (tensors.length === 0) return new Map();
-      const session = await openSession(file);
-      try {
+      return closing(await openSession(file), async (session) => {
         const seen = tensors.map(() => new Seen());
         const observing: Observing = {
           histograms: method.name !== 'max',
@@ -93,9 +93,7 @@ export function calibrateTensors<S extends ObservingSession>(
             return [name, moments === undefined ? range : { ...range, channels: moments }];
           }),
         );
-      } finally {
-        await session.close();
-      }
+      });
     },
     signal,
   );

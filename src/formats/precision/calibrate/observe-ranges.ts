@@ -1,3 +1,4 @@
+import { closing } from '../../../base/files/byte-source.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values } from '../../tensor/values.js';
@@ -33,8 +34,7 @@ export function observeRanges<S extends RunningSession>(
     'extremes',
     async ({ names, ...file }) => {
       if (names.length === 0) return new Map();
-      const session = await openSession(file);
-      try {
+      return closing(await openSession(file), async (session) => {
         const ranges = names.map(() => ({ min: 0, max: 0 }));
         let done = 0;
         for await (const sample of samples(session)) {
@@ -43,9 +43,7 @@ export function observeRanges<S extends RunningSession>(
           emit({ type: 'progress', phase: 'calibrate', done: ++done, total });
         }
         return new Map(names.map((name, index) => [name, ranges[index] ?? { min: 0, max: 0 }]));
-      } finally {
-        await session.close();
-      }
+      });
     },
     signal,
   );

@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import { leaves } from '../../onnx/external-data.js';
-import { type OnnxModel, openModel } from '../../onnx/model.js';
+import { editModel, type OnnxModel } from '../../onnx/model.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -17,7 +17,6 @@ import {
 import { EXTERNAL_THRESHOLD, writeModel } from '../../onnx/write.js';
 import { dtypes } from '../../tensor/dtype.js';
 import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
-import { inlineFunctions } from '../inline-functions.js';
 import { normalise } from '../normalise.js';
 
 /** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
@@ -51,17 +50,13 @@ export async function withObservedModel<T>(
   const folder = makeScratch('calibration');
   try {
     const path = join(folder, 'observed.onnx');
-    const model = openModel(modelPath);
-    let observed: Omit<ObservedModel, 'path'>;
-    try {
+    const observed = await editModel(modelPath, async (model) => {
       const shown = which === 'extremes' ? showExtremes(model) : showValues(model, modelPath, which);
       const { references, weightsFolder } = referencesOf(model);
       await writeModel(model, path, { references, externalData: 'never', signal });
-      observed = { ...shown, weightsFolder };
-    } finally {
-      model.close();
-    }
-    return await use({ path, ...observed });
+      return { ...shown, path, weightsFolder };
+    });
+    return await use(observed);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -69,7 +64,6 @@ export async function withObservedModel<T>(
 
 /** The graph as the conversion has it, so that names are the same, and its float activations. */
 function activationsOf(model: OnnxModel): { graph: GraphProto; activations: readonly Value[] } {
-  inlineFunctions(model.proto);
   normalise(model.proto);
   const { root } = readFlow(model.proto);
   const activations = [...root.values.values()].filter((value) => isFloat32(value) && !isStored(value));

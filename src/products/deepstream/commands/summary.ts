@@ -1,6 +1,5 @@
 import { defineCommand } from '../../../cli/command.js';
-import { modelFacts } from '../../../formats/onnx/facts-of-model.js';
-import { openModel } from '../../../formats/onnx/model.js';
+import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import { deepstreamSummary } from '../model-summary.js';
 
@@ -9,14 +8,7 @@ export const command = defineCommand({
   examples: ['trtforge deepstream summary yolo.onnx | grep input_name'],
   options: {},
   schema: async () => (await import('../../../formats/onnx/model-facts.js')).modelFactsSchema,
-  run: async ([file = '']): Promise<ModelFacts> => {
-    const model = openModel(file);
-    try {
-      return modelFacts(model);
-    } finally {
-      model.close();
-    }
-  },
+  run: async ([file = '']): Promise<ModelFacts> => factsOfModel(file),
   render: (facts: ModelFacts, { line }) => {
     for (const each of deepstreamSummary(facts)) line(each);
   },

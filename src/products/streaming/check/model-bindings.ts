@@ -8,8 +8,9 @@ import {
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
-import { openModel } from '../../../formats/onnx/model.js';
-import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { editModel } from '../../../formats/onnx/model.js';
+import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
+import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from './bindings.js';
 
@@ -41,22 +42,19 @@ export async function readModelBindings(path: string, context: ModelContext = {}
 }
 
 async function ofModel(path: string, context: ModelContext): Promise<KnownModel> {
-  const model = openModel(path);
-  try {
-    const { graph } = model.proto;
-    const binding = (value: Parameters<typeof valueFacts>[0]): ModelBinding => {
-      const { name, dtype, shape } = valueFacts(value);
-      return { name, dtype: knownDtype(dtype), shape };
-    };
-    const inputs = graph === undefined ? [] : feedInputs(graph).map(binding);
-    const outputs = (graph?.output ?? []).map(binding);
+  return editModel(path, async (model) => {
+    const binding = ({ name, dtype, shape }: ValueFacts): ModelBinding => ({
+      name,
+      dtype: knownDtype(dtype),
+      shape,
+    });
+    const declared = interfaceOf(model.proto);
+    const [inputs, outputs] = [declared.inputs.map(binding), declared.outputs.map(binding)];
     // Last: the digest changes the messages it reads.
     const { emit = ignoreEvents, signal } = context;
     const digest = context.digest === true ? (await digestModel(model, { emit, signal })).digest : null;
     return { path, kind: 'model', inputs, outputs, digest };
-  } finally {
-    model.close();
-  }
+  });
 }
 
 async function ofEngine(path: string, context: ModelContext): Promise<KnownModel> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../../errors.js';
-import { openModel } from '../../../formats/onnx/model.js';
+import { viewModel } from '../../../formats/onnx/model.js';
 import { measure } from '../../verify/result.js';
 import { type Change, type Conversion, writeChange } from '../conversion.js';
 import { Trials } from '../trials.js';
@@ -151,10 +151,7 @@ export class Choices {
 const withoutKey = ({ key: _, ...choice }: z.infer<typeof form.trial>): Choice => choice;
 
 function bytesOf(path: string): number {
-  const model = openModel(path);
-  try {
-    return [...new Set(model.files())].reduce((sum, file) => sum + statSync(file).size, 0);
-  } finally {
-    model.close();
-  }
+  return viewModel(path, (model) =>
+    [...new Set(model.files())].reduce((sum, file) => sum + statSync(file).size, 0),
+  );
 }

@@ -1,4 +1,4 @@
-import { usedNames } from '../../../formats/onnx/graph.js';
+import { GraphUses, nodesReached } from '../../../formats/onnx/graph.js';
 import type { GraphProto, NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { madeTensors } from '../made-tensors.js';
 
@@ -47,48 +47,34 @@ export const float32Products = (path: string): readonly string[] =>
 
 const products: ReadonlySet<string> = new Set(['MatMul', 'Gemm', 'Conv', 'ConvTranspose']);
 
-class Neighbourhood {
+class Neighbourhood extends GraphUses {
   readonly #nodes: readonly NodeProto[];
-  readonly #makers = new Map<string, NodeProto>();
-  readonly #readers = new Map<string, NodeProto[]>();
 
   constructor(graph: GraphProto) {
+    super(graph);
     this.#nodes = graph.node;
-    for (const node of graph.node) {
-      for (const name of node.output) this.#makers.set(name, node);
-      for (const name of usedNames(node)) {
-        const readers = this.#readers.get(name);
-        if (readers === undefined) this.#readers.set(name, [node]);
-        else readers.push(node);
-      }
-    }
   }
-
-  #before = (node: NodeProto): readonly NodeProto[] =>
-    usedNames(node).flatMap((name) => this.#makers.get(name) ?? []);
-  #after = (node: NodeProto): readonly NodeProto[] =>
-    node.output.flatMap((name) => this.#readers.get(name) ?? []);
 
   grown(part: ReadonlySet<NodeProto>, steps: number): ReadonlySet<NodeProto> {
     let all = part;
     for (let step = 0; step < steps; step++)
-      all = new Set([...all].flatMap((node) => [node, ...this.#before(node), ...this.#after(node)]));
+      all = new Set([...all].flatMap((node) => [node, ...this.before(node), ...this.after(node)]));
     return all;
   }
 
   /** The nodes on all ways from one of the part to another. */
   between(part: ReadonlySet<NodeProto>): ReadonlySet<NodeProto> {
-    const after = reached(part, this.#after);
-    const before = reached(part, this.#before);
-    return new Set(this.#nodes.filter((node) => part.has(node) || (after.has(node) && before.has(node))));
+    const after = nodesReached(part, this.after);
+    const before = nodesReached(part, this.before);
+    return new Set(this.#nodes.filter((node) => after.has(node) && before.has(node)));
   }
 
   /** Names with the casts at the border, so that it lies at values of the FP32 model, and with nodes that read nothing but weights. */
   closed(part: ReadonlySet<NodeProto>): ReadonlySet<string> {
     const all = new Set(part);
     for (const node of all) {
-      const sources = this.#before(node).filter((maker) => this.#before(maker).length === 0 && isFree(maker));
-      const casts = [...this.#before(node), ...this.#after(node)].filter(({ opType }) => opType === 'Cast');
+      const sources = this.before(node).filter((maker) => this.before(maker).length === 0 && isFree(maker));
+      const casts = [...this.before(node), ...this.after(node)].filter(({ opType }) => opType === 'Cast');
       for (const more of [...sources, ...casts]) all.add(more);
     }
     return new Set([...all].map(({ name }) => name));
@@ -97,18 +83,3 @@ class Neighbourhood {
 
 /** Whether a node reads nothing that could be cut. */
 const isFree = ({ input }: NodeProto): boolean => input.length === 0;
-
-function reached(
-  from: ReadonlySet<NodeProto>,
-  next: (node: NodeProto) => readonly NodeProto[],
-): ReadonlySet<NodeProto> {
-  const all = new Set<NodeProto>();
-  const queue = [...from];
-  for (let node = queue.pop(); node !== undefined; node = queue.pop())
-    for (const more of next(node))
-      if (!all.has(more)) {
-        all.add(more);
-        queue.push(more);
-      }
-  return all;
-}

@@ -3,7 +3,7 @@ import { shellLine } from '../../../base/process/shell-quote.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { type OnnxModel, openModel } from '../../../formats/onnx/model.js';
+import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
@@ -65,12 +65,11 @@ export async function reduceFailure(
   context: BisectContext,
 ): Promise<Reduction> {
   const reducer = new Reducer(failing, request, context);
-  const whole = openModel(failing.typed);
-  whole.close();
+  const whole = viewModel(failing.typed, ({ proto }) => proto.graph!);
   const tried = new Set<string>();
   let judged = 0;
   let doubts: readonly string[] = [];
-  for (const part of partsOf(whole.proto.graph!, failing)) {
+  for (const part of partsOf(whole, failing)) {
     const key = [...part].sort().join('\n');
     if (tried.has(key)) continue;
     tried.add(key);
@@ -113,8 +112,7 @@ class Reducer {
   /** Cuts a part out and keeps it where it fails; null where it cannot be cut out, or built. */
   async tryPart(names: ReadonlySet<string>): Promise<NonNullable<Reduction['reduced']> | Unproven | null> {
     const { typed: path, engines, check } = this.#failing;
-    const typed = openModel(path);
-    try {
+    return editModel(path, async (typed) => {
       const cut = await this.#cut(typed, names, 'reduced.onnx');
       const built = cut && (await this.#build(cut, {}));
       if (cut === null || built === null) return null;
@@ -133,9 +131,7 @@ class Reducer {
         reasons: [...judged.reasons],
         commands: [...(build === null ? [] : [build]), ...judged.commands],
       };
-    } finally {
-      typed.close();
-    }
+    });
   }
 
   /** Runs a part on the values of the FP32 model, and compares. */
@@ -184,8 +180,7 @@ class Reducer {
     const { outcome, reasons } = await judged(cut.path, built);
     if (outcome === 'pass') return passes;
     if (outcome === 'unresolved') return { doubts: ['On a part of the model:', ...reasons] };
-    const good = openModel(passing);
-    try {
+    return editModel(passing, async (good) => {
       const part = partOf(good.proto.graph!, this.#ownNames(names));
       const control = await this.#cut(good, part, 'passing.onnx');
       const file = control && (await this.#build(control, change));
@@ -198,16 +193,13 @@ class Reducer {
           commands: [checkLine(command, { model: this.#files.model, engine: this.#engine })],
         };
       return { doubts: ['On a part of the work-around:', ...other.reasons] };
-    } finally {
-      good.close();
-    }
+    });
   }
 
   /** Those of the FP32 model: a conversion adds casts. */
   #ownNames(names: ReadonlySet<string>): ReadonlySet<string> {
-    const model = openModel(this.#failing.model);
-    model.close();
-    return new Set(model.proto.graph!.node.flatMap(({ name }) => (names.has(name) ? [name] : [])));
+    const { node } = viewModel(this.#failing.model, ({ proto }) => proto.graph!);
+    return new Set(node.flatMap(({ name }) => (names.has(name) ? [name] : [])));
   }
 
   #cut(model: OnnxModel, names: ReadonlySet<string>, file: string): Promise<Cut | null> {

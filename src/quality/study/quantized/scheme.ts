@@ -1,7 +1,8 @@
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
-import { openModel } from '../../../formats/onnx/model.js';
+import { viewModel } from '../../../formats/onnx/model.js';
+import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
-import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { IoContract, PrecisionScheme } from './result.js';
 
@@ -17,10 +18,9 @@ const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e
 
 /** Reads what each node of a model computes in. Throws what opening a model throws. */
 export function readQuantized(path: string): QuantizedModel {
-  const model = openModel(path);
-  try {
-    const { graph } = model.proto;
-    const nodes = graph?.node ?? [];
+  return viewModel(path, (model) => {
+    const nodes = model.proto.graph!.node;
+    const { inputs, outputs } = interfaceOf(model.proto);
     const { types } = inferDtypes(model.proto).graph;
     const isPair = ({ opType }: NodeProto) => opType === 'QuantizeLinear' || opType === 'DequantizeLinear';
     const codes = new Map<string, string>();
@@ -46,9 +46,8 @@ export function readQuantized(path: string): QuantizedModel {
       }));
     const counts: Record<string, number> = {};
     for (const { precision } of described) counts[precision] = (counts[precision] ?? 0) + 1;
-    const bindings = (values: Parameters<typeof valueFacts>[0][]): IoContract['inputs'] =>
-      values.map((value) => {
-        const { name, dtype, shape } = valueFacts(value);
+    const bindings = (values: readonly ValueFacts[]): IoContract['inputs'] =>
+      values.map(({ name, dtype, shape }) => {
         const known = Object.entries(dtypes).find(([id]) => id === dtype)?.[1];
         return { name, dtype: known?.onnx ?? 0, shape: [...(shape ?? [])] };
       });
@@ -57,13 +56,8 @@ export function readQuantized(path: string): QuantizedModel {
     );
     return {
       scheme: { model_path: path, num_nodes: nodes.length, counts, nodes: described },
-      io: {
-        inputs: graph === undefined ? [] : bindings(feedInputs(graph)),
-        outputs: bindings([...(graph?.output ?? [])]),
-      },
+      io: { inputs: bindings(inputs), outputs: bindings(outputs) },
       floats: new Set(floats),
     };
-  } finally {
-    model.close();
-  }
+  });
 }
