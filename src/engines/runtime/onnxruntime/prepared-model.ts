@@ -11,6 +11,7 @@ import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { feedInputs, valueFacts } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
+import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
 import type { Setting } from '../../../tensorrt/addon/onnx-runtime.js';
@@ -36,6 +37,8 @@ export interface PreparedModel {
   readonly arithmetic: Arithmetic;
   /** Whether values are quantized to float8. */
   readonly isFloat8: boolean;
+  /** Whether a node draws random numbers: ONNX Runtime draws the same ones in every session of a process. */
+  readonly drawsNumbers: boolean;
   /** Options of the TensorRT provider that the model's types need. */
   readonly precisionFlags: readonly Setting[];
   discard(): void;
@@ -75,6 +78,7 @@ export async function prepareModel(
       rounding,
       arithmetic,
       isFloat8: quantizesToFloat8(model.proto),
+      drawsNumbers: hasRandomNode(model.proto),
       precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
     } as const;
     const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
@@ -115,6 +119,12 @@ function hasShapesOutside(proto: ModelProto): boolean {
 const float8: ReadonlySet<number> = new Set(
   Object.entries(dtypes).flatMap(([name, { onnx }]) => (name.startsWith('float8') ? [onnx as number] : [])),
 );
+
+function hasRandomNode(proto: ModelProto): boolean {
+  for (const { node } of visitNodes(proto))
+    if (drawsNumbers(node.opType) || (node.opType === 'Dropout' && node.input.length > 2)) return true;
+  return false;
+}
 
 function quantizesToFloat8(proto: ModelProto): boolean {
   for (const { tensor } of visitTensors(proto)) if (float8.has(tensor.dataType)) return true;

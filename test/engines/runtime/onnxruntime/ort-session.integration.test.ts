@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -352,5 +352,68 @@ describe('16-bit models are computed in float32 and rounded to their type after 
 
   it('leaves no rounded copy behind', () => {
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith('trtforge-rounded-'))).toEqual([]);
+  });
+});
+
+describe('the process of a session on the CPU', () => {
+  const runs = () => {
+    const paths = readdirSync('/proc/self/task').map((thread) => `/proc/self/task/${thread}/children`);
+    const pids = paths.flatMap((path) => readFileSync(path, 'latin1').split(' ')).filter((pid) => pid !== '');
+    return new Set(pids);
+  };
+  const relu = () => modelFile(network);
+  const network = (graph: GraphBuilder) => {
+    graph.input('x', 'float32', ['n', 3]);
+    graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+    graph.output('y', 'float32', ['n', 3]);
+  };
+  const rows = (count: number) => floats('float32', [count, 3], new Array(3 * count).fill(1));
+
+  it('serves the next one, whose peak memory is its own', async () => {
+    const path = await relu();
+    const large = await openOrtSession(path, { threads: 1 });
+    const started = runs();
+    await large.run(new Map([['x', rows(3_000_000)]]));
+    const peak = large.peakBytes()!;
+    await large.close();
+    expect(large.peakBytes()).toBeNull();
+    await runOnce(path, { x: rows(1) });
+    await using small = await openOrtSession(path, { threads: 1 });
+    await small.run(new Map([['x', rows(1)]]));
+    expect(runs()).toEqual(started);
+    expect(small.peakBytes()!).toBeLessThan(peak);
+  });
+
+  it('serves no other after a failure, nor in another environment', async () => {
+    const path = await relu();
+    const reshaping = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 3]);
+      graph.initializer('to', ids([2], [2, 2]));
+      graph.node('Reshape', { inputs: ['x', 'to'], outputs: ['y'] });
+      graph.output('y', 'float32', [2, 2]);
+    });
+    const failing = await openOrtSession(reshaping, { threads: 1 });
+    const first = runs();
+    await expect(failing.run(new Map([['x', rows(1)]]))).rejects.toMatchObject({
+      code: 'TF_ONNXRUNTIME_FAILED',
+    });
+    await failing.close();
+    await runOnce(path, { x: rows(1) });
+    const second = runs();
+    expect([...second].filter((pid) => !first.has(pid))).toHaveLength(1);
+    const environment = { ...process.env, OTHER: '1' };
+    await using other = await openOrtSession(path, { threads: 1, environment });
+    await other.run(new Map([['x', rows(1)]]));
+    expect([...runs()].filter((pid) => !second.has(pid))).toHaveLength(1);
+  });
+
+  it('is another for each model that draws random numbers, which are others then', async () => {
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', [2, 3]);
+      graph.node('RandomUniformLike', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', [2, 3]);
+    });
+    const draw = async () => [...float32Values((await runOnce(path, { x: rows(2) })).outputs.get('y')!)];
+    expect(await draw()).not.toEqual(await draw());
   });
 });
