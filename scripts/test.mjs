@@ -23,7 +23,7 @@ const TIERS = {
       ],
       ['unused files, exports and dependencies', 'knip', []],
     ],
-    projects: ['unit', 'integration'],
+    projects: ['unit', 'integration', 'integration-alone'],
   },
   full: { prepare: ['examples', 'addon', 'toolchain', 'minio'], checks: [], projects: ['full'] },
 };

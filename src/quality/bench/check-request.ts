@@ -1,6 +1,7 @@
 import { assertWithin } from '../../base/text/number-range.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
-import { checkSources, inputsInPassport } from '../../engines/run/check-sources.js';
+import { checkSources } from '../../engines/run/check-sources.js';
+import { inputsInPassport } from '../../engines/run/passport-inputs.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { checkDevice } from '../../tensorrt/addon/chosen-gpu.js';
