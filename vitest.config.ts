@@ -8,10 +8,10 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 /** Files with fuzz tests: `runs` gives them a tenth of their count in `npm test`, and all of it in the full tier, where they run again. */
 const fuzzed = testFiles('.test.ts', /\/support\/runs\.js/);
 
-/** Integration tests that change what a process has once: its modules, environment, folder or libraries. The others share processes, and import the source once in each. */
+/** Tests that change what a process has once: its modules, environment, folder or libraries. The others share processes, and import the source once in each. */
 const alone = testFiles(
-  '.integration.test.ts',
-  /vi\.(?:mock|spyOn|stubEnv)\(|process\.(?:chdir|env\.)|\.enter\(|loadAddon/,
+  '.test.ts',
+  /vi\.(?:mock|spyOn|stubEnv)\(|process\.chdir|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
 );
 
 function testFiles(ending: string, content: RegExp): readonly string[] {
@@ -65,13 +65,28 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'integration-alone', include: [...alone], pool: 'forks' },
+        test: {
+          name: 'integration-alone',
+          include: alone.filter((path) => path.endsWith('.integration.test.ts')),
+          pool: 'forks',
+        },
       },
       {
         extends: true,
         test: {
           name: 'full',
           include: ['test/**/*.full.test.ts', ...fuzzed],
+          exclude: [...alone],
+          pool: 'forks',
+          isolate: false,
+          env: { TRTFORGE_TESTS_FULL: '1' },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'full-alone',
+          include: alone.filter((path) => path.endsWith('.full.test.ts') || fuzzed.includes(path)),
           pool: 'forks',
           env: { TRTFORGE_TESTS_FULL: '1' },
         },

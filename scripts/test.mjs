@@ -25,7 +25,11 @@ const TIERS = {
     ],
     projects: ['unit', 'integration', 'integration-alone'],
   },
-  full: { prepare: ['examples', 'addon', 'toolchain', 'minio'], checks: [], projects: ['full'] },
+  full: {
+    prepare: ['examples', 'addon', 'toolchain', 'minio'],
+    checks: [],
+    projects: ['full', 'full-alone'],
+  },
 };
 
 /** Runs a tool and resolves to its exit status and seconds; its output goes to the file. */
