@@ -325,7 +325,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
       { FAKE_REFUSES: 'flags' },
     );
     expect(answer.error?.code).toBe('TF_OPTION_UNSUPPORTED');
-    expect(answer.error?.message).toContain('refuses the builder flag refit: this flag is not supported');
+    expect(answer.error?.message).toContain('rejects the builder flag refit: this flag is not supported');
   });
 });
 

@@ -445,7 +445,7 @@ describe('programs that run TensorRT', () => {
   });
 
   test("trtforge's own errors repeat what stands before", () => {
-    const line = '    1.034  error [trtforge] TF_MODEL_REJECTED m.onnx was refused by the ONNX parser:';
+    const line = '    1.034  error [trtforge] TF_MODEL_REJECTED m.onnx was rejected by the ONNX parser:';
     expect(explainText(line).unexplained).toEqual([]);
   });
 });

@@ -249,7 +249,7 @@ describe('loading an engine', () => {
 
   it('a plan that the library runs only with leave says how to give it', async () => {
     const addon = new FakeAddon(doubling);
-    const words = 'The library says: Cannot deserialize engine with lean runtime';
+    const words = 'The library reports: Cannot deserialize engine with lean runtime';
     addon.failures.set('open', new TrtforgeError('TF_PLAN_LOAD_FAILED', words));
     expect((await refusal(engine(), {}, addon)).remedy).toContain('--allow-host-code');
   });
