@@ -95,7 +95,7 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
     expect(found.builds).toBe('builds on NVIDIA Fake');
   });
 
-  test('a GPU that is not there, memory of the other GPU and memory it has not are refused', () => {
+  test('a GPU that is not there, memory of the other GPU and memory it has not are rejected', () => {
     const other = (name: string, memory: number, engine: number) =>
       refused(
         'TF_SESSION_INPUT',

@@ -34,7 +34,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
     expect(result.sync).toBe(201);
   });
 
-  test('close in any order, twice and with runs in flight; what is used afterwards says so', () => {
+  test('close in any order, twice and with runs in flight; use afterwards is an error', () => {
     const result = found.closing;
     const closed = { code: 'TF_SESSION_CLOSED' };
     expect(result).toMatchObject({

@@ -163,7 +163,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
     });
   });
 
-  test('run several contexts at once, each with a profile; a shape outside is refused and harms nothing', () => {
+  test('run several contexts at once, each with a profile; a shape outside is rejected and harms nothing', () => {
     const result = found.profiles;
     expect(result).toMatchObject({
       again: wide ? 'made' : refused('TF_CONTEXT_FAILED', 'Profile 0 has been chosen'),

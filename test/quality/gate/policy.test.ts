@@ -138,7 +138,7 @@ describe('a policy file', () => {
     expect(error.message).toMatch(message);
   });
 
-  it('is refused without its schema', () => {
+  it('is rejected without its schema', () => {
     expect(refusal(() => loadText(check)).message).toMatch(/schema/);
   });
 
@@ -170,7 +170,7 @@ describe('a policy file', () => {
     expect(refusal(() => loadPolicy(join(folder, 'none.yaml')))).toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
   });
 
-  it('that is damaged is read or refused, and nothing else', () => {
+  it('that is damaged is read or rejected, and nothing else', () => {
     const path = join(folderOf({}), 'p.yaml');
     for (const bytes of mutations(Buffer.from(WHOLE), runs(1500), 7)) {
       writeFileSync(path, bytes);

@@ -31,7 +31,7 @@ const product = (dtype: 'float16' | 'bfloat16', weight: number) => (graph: Graph
 };
 
 describe('a session on ONNX Runtime', () => {
-  it('runs named tensors, several times, and tells its bindings', async () => {
+  it('runs named tensors, several times, and reports its bindings', async () => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 3]);
       graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
@@ -222,7 +222,7 @@ describe('a session on ONNX Runtime', () => {
     );
   });
 
-  it('refuses an INT4 output before it can kill a process', async () => {
+  it('rejects an INT4 output before it can kill a process', async () => {
     const path = await modelFile(
       (graph) => {
         graph.input('x', 'float32', [4]);
@@ -234,7 +234,7 @@ describe('a session on ONNX Runtime', () => {
     await expect(openOrtSession(path)).rejects.toThrow(/output y of .* is int4/);
   });
 
-  it('passes on what ONNX Runtime says of a model it cannot run', async () => {
+  it('passes on what ONNX Runtime states of a model it cannot run', async () => {
     const path = await modelFile(
       (graph) => {
         graph.input('x', 'float32', [1]);
