@@ -356,64 +356,75 @@ describe('16-bit models are computed in float32 and rounded to their type after 
 });
 
 describe('the process of a session on the CPU', () => {
-  const runs = () => {
+  const children = () => {
     const paths = readdirSync('/proc/self/task').map((thread) => `/proc/self/task/${thread}/children`);
-    const pids = paths.flatMap((path) => readFileSync(path, 'latin1').split(' ')).filter((pid) => pid !== '');
-    return new Set(pids);
+    return paths.flatMap((path) => readFileSync(path, 'latin1').split(' ')).filter((pid) => pid !== '');
   };
-  const relu = () => modelFile(network);
-  const network = (graph: GraphBuilder) => {
-    graph.input('x', 'float32', ['n', 3]);
-    graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
-    graph.output('y', 'float32', ['n', 3]);
-  };
-  const rows = (count: number) => floats('float32', [count, 3], new Array(3 * count).fill(1));
+  /** Sessions that no test before has left a process for, and the processes that they start. */
+  function fresh(name: string) {
+    const before = new Set(children());
+    const environment = { ...process.env, TEST_OF_SESSIONS: name };
+    return {
+      open: (path: string, more: NodeJS.ProcessEnv = {}) =>
+        openOrtSession(path, { threads: 1, environment: { ...environment, ...more } }),
+      started: () => children().filter((pid) => !before.has(pid)),
+    };
+  }
+  const relu = () =>
+    modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 3]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 3]);
+    });
+  const rows = (count: number) => new Map([['x', floats('float32', [count, 3], Array(3 * count).fill(1))]]);
 
   it('serves the next one, whose peak memory is its own', async () => {
+    const { open, started } = fresh('next');
     const path = await relu();
-    const large = await openOrtSession(path, { threads: 1 });
-    const started = runs();
-    await large.run(new Map([['x', rows(3_000_000)]]));
-    const peak = large.peakBytes()!;
+    const large = await open(path);
+    await large.run(rows(3_000_000));
+    const [peak, process] = [large.peakBytes()!, started()];
     await large.close();
     expect(large.peakBytes()).toBeNull();
-    await runOnce(path, { x: rows(1) });
-    await using small = await openOrtSession(path, { threads: 1 });
-    await small.run(new Map([['x', rows(1)]]));
-    expect(runs()).toEqual(started);
+    await expect(large.run(rows(1))).rejects.toMatchObject({ code: 'TF_SESSION_CLOSED' });
+    await using small = await open(path);
+    await small.run(rows(1));
+    expect(process).toHaveLength(1);
+    expect(started()).toEqual(process);
     expect(small.peakBytes()!).toBeLessThan(peak);
   });
 
   it('serves no other after a failure, nor in another environment', async () => {
-    const path = await relu();
+    const { open, started } = fresh('failure');
     const reshaping = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 3]);
       graph.initializer('to', ids([2], [2, 2]));
       graph.node('Reshape', { inputs: ['x', 'to'], outputs: ['y'] });
       graph.output('y', 'float32', [2, 2]);
     });
-    const failing = await openOrtSession(reshaping, { threads: 1 });
-    const first = runs();
-    await expect(failing.run(new Map([['x', rows(1)]]))).rejects.toMatchObject({
-      code: 'TF_ONNXRUNTIME_FAILED',
-    });
+    const failing = await open(reshaping);
+    const first = started();
+    await expect(failing.run(rows(1))).rejects.toMatchObject({ code: 'TF_ONNXRUNTIME_FAILED' });
     await failing.close();
-    await runOnce(path, { x: rows(1) });
-    const second = runs();
-    expect([...second].filter((pid) => !first.has(pid))).toHaveLength(1);
-    const environment = { ...process.env, OTHER: '1' };
-    await using other = await openOrtSession(path, { threads: 1, environment });
-    await other.run(new Map([['x', rows(1)]]));
-    expect([...runs()].filter((pid) => !second.has(pid))).toHaveLength(1);
+    await (await open(await relu())).close();
+    const second = started();
+    expect(second.filter((pid) => !first.includes(pid))).toHaveLength(1);
+    await using other = await open(await relu(), { OTHER: '1' });
+    await other.run(rows(1));
+    expect(started().filter((pid) => !second.includes(pid))).toHaveLength(1);
   });
 
   it('is another for each model that draws random numbers, which are others then', async () => {
+    const { open } = fresh('random');
     const path = await modelFile((graph) => {
-      graph.input('x', 'float32', [2, 3]);
+      graph.input('x', 'float32', ['n', 3]);
       graph.node('RandomUniformLike', { inputs: ['x'], outputs: ['y'] });
-      graph.output('y', 'float32', [2, 3]);
+      graph.output('y', 'float32', ['n', 3]);
     });
-    const draw = async () => [...float32Values((await runOnce(path, { x: rows(2) })).outputs.get('y')!)];
+    const draw = async () => {
+      await using session = await open(path);
+      return [...float32Values((await session.run(rows(2))).get('y')!)];
+    };
     expect(await draw()).not.toEqual(await draw());
   });
 });
