@@ -6,10 +6,20 @@ import { defineConfig } from 'vitest/config';
 const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
 /** Files with fuzz tests: `runs` gives them a tenth of their count in `npm test`, and all of it in the full tier, where they run again. */
-const fuzzed = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.test.ts'))
-  .map((path) => `test/${path}`)
-  .filter((path) => readFileSync(path, 'utf8').includes('/support/runs.js'));
+const fuzzed = testFiles('.test.ts', /\/support\/runs\.js/);
+
+/** Tests that change what a process has once: its modules, environment, folder or libraries. The others share processes, and import the source once in each. */
+const alone = testFiles(
+  '.test.ts',
+  /vi\.(?:mock|spyOn|stubEnv)\(|process\.chdir|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
+);
+
+function testFiles(ending: string, content: RegExp): readonly string[] {
+  return readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith(ending))
+    .map((path) => `test/${path}`)
+    .filter((path) => content.test(readFileSync(path, 'utf8')));
+}
 
 export default defineConfig({
   resolve: {
@@ -45,13 +55,38 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'integration', include: ['test/**/*.integration.test.ts'], pool: 'forks' },
+        test: {
+          name: 'integration',
+          include: ['test/**/*.integration.test.ts'],
+          exclude: [...alone],
+          pool: 'forks',
+          isolate: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'integration-alone',
+          include: alone.filter((path) => path.endsWith('.integration.test.ts')),
+          pool: 'forks',
+        },
       },
       {
         extends: true,
         test: {
           name: 'full',
           include: ['test/**/*.full.test.ts', ...fuzzed],
+          exclude: [...alone],
+          pool: 'forks',
+          isolate: false,
+          env: { TRTFORGE_TESTS_FULL: '1' },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'full-alone',
+          include: alone.filter((path) => path.endsWith('.full.test.ts') || fuzzed.includes(path)),
           pool: 'forks',
           env: { TRTFORGE_TESTS_FULL: '1' },
         },

@@ -12,7 +12,7 @@ export const root = fileURLToPath(new URL('../', import.meta.url));
 const OLDEST_NODE = [20, 19];
 
 /** Building engines needs x86-64 Linux; inspect, convert, verify and report work elsewhere too. */
-const canBuildEngines = process.platform === 'linux' && process.arch === 'x64';
+export const canBuildEngines = process.platform === 'linux' && process.arch === 'x64';
 const NOT_HERE = 'skipped: x86-64 Linux only';
 
 /** The package that runs models, and whether it has binaries for this machine. npm leaves it out without a word where it does not install. */

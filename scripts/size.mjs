@@ -1,13 +1,14 @@
 // Prints what the house costs beside the last release: lines of src by room, files, verbs, options; and short files that belong into their only importer.
 //   npm run size [-- --record NAME]    writes docs/size.json, at a release
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const record = join(root, 'docs', 'size.json');
-/** A file below this with one importer beside it is a part of that importer. */
+/** A file below this with one importer beside it is a part of that importer, unless both together have more lines than a file may, or the importer is a list (a seam: one format, one file). */
 const SHORT = 60;
+const LONGEST = 400;
 
 const files = readdirSync(join(root, 'src'), { recursive: true })
   .filter((path) => path.endsWith('.ts'))
@@ -42,7 +43,8 @@ function shortFiles() {
       importers.get(`${join(dirname(path), imported)}.ts`)?.push(how.startsWith('from') ? path : 'later');
   return files.flatMap((path) => {
     const [only, ...others] = new Set(importers.get(path));
-    const isPart = texts.has(only) && others.length === 0 && dirname(only) === dirname(path);
+    if (!texts.has(only) || others.length > 0 || dirname(only) !== dirname(path)) return [];
+    const isPart = basename(only) !== 'index.ts' && linesOf(path) + linesOf(only) <= LONGEST;
     return isPart && linesOf(path) < SHORT
       ? [`  ${path} (${linesOf(path)}) → ${only} (${linesOf(only)})`]
       : [];

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { runScript } from './phases.mjs';
-import { root, setUp } from './setup.mjs';
+import { canBuildEngines, root, setUp } from './setup.mjs';
 
 const tools = join(root, 'node_modules', '.bin');
 const build = join(root, 'build');
@@ -15,6 +15,10 @@ const TIERS = {
     prepare: ['addon', 'toolchain'],
     checks: [
       ['format and lint', 'biome', ['ci', '--colors=off', '.']],
+      // Its package has binaries for few machines; those that compile the addon are among them.
+      ...(canBuildEngines
+        ? [['format of native', 'clang-format', ['--glob=native/**/*.{cpp,hpp}', '--dry-run', '--Werror']]]
+        : []),
       // What the last check found about files that did not change stays true.
       [
         'types',
@@ -23,9 +27,13 @@ const TIERS = {
       ],
       ['unused files, exports and dependencies', 'knip', []],
     ],
-    projects: ['unit', 'integration'],
+    projects: ['unit', 'integration', 'integration-alone'],
   },
-  full: { prepare: ['examples', 'addon', 'toolchain', 'minio'], checks: [], projects: ['full'] },
+  full: {
+    prepare: ['examples', 'addon', 'toolchain', 'minio'],
+    checks: [],
+    projects: ['full', 'full-alone'],
+  },
 };
 
 /** Runs a tool and resolves to its exit status and seconds; its output goes to the file. */

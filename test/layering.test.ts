@@ -118,7 +118,8 @@ describe('the layers', () => {
     expect(named.filter((path) => !files.includes(path))).toEqual([]);
   });
 
-  test('starting the command line and listing a store load nothing heavy, not even by way of others', () => {
+  /** Files that these load as they start, and which of them import one of the packages. */
+  function loadedBy(entries: readonly string[], packages: RegExp) {
     const statics = /^(?:import|export) (?!type)[^;]*?from '(\.[^']+)'/gm;
     const seen = new Set<string>();
     const walk = (path: string): void => {
@@ -126,13 +127,26 @@ describe('the layers', () => {
       seen.add(path);
       for (const imported of importsOf(path, statics)) walk(target(path, imported));
     };
-    for (const path of [...LIGHT, 'cli/commands/cache.ts']) walk(path);
-    const heavy = [...seen].filter(
-      (path) =>
-        importsOf(path, /^import (?!type)[^;]*from '((?:zod|@bufbuild|onnxruntime|yaml)[^']*)'/gm).length > 0,
+    for (const path of entries) walk(path);
+    const heavy = [...seen].filter((path) =>
+      importsOf(path, /^import (?!type)[^;]*from '([^.'][^']*)'/gm).some((name) => packages.test(name)),
     );
-    expect(seen.size).toBeGreaterThan(20);
+    return { files: seen.size, heavy };
+  }
+
+  test('starting the command line and listing a store load nothing heavy, not even by way of others', () => {
+    const { files, heavy } = loadedBy(
+      [...LIGHT, 'cli/commands/cache.ts'],
+      /^(?:zod|@bufbuild|onnxruntime|yaml)/,
+    );
+    expect(files).toBeGreaterThan(20);
     expect(heavy).toEqual([]);
+  });
+
+  test('child processes that build, run and measure start without zod, which takes 0.2 s', () => {
+    const children = files.filter((path) => /^(?:engines|quality)\/.*-child\.ts$/.test(path));
+    expect(children.length).toBeGreaterThan(5);
+    expect(loadedBy(children, /^zod/).heavy).toEqual([]);
   });
 
   test('only the command line and its doors speak to the console', () => {

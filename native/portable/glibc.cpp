@@ -1,4 +1,5 @@
-// What glibc has under a name only since 2.32 or 2.33, in terms of what every glibc since 2.17 has: linked into the prebuilt addon.
+// What glibc has under a name only since 2.32 or 2.33, in terms of what every glibc since 2.17 has: linked into the
+// prebuilt addon.
 #include <sys/stat.h>
 
 extern "C" {

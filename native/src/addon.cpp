@@ -30,7 +30,8 @@ BuildRequest buildRequest(const Reader& from) {
   for (const Reader& profile : from["profiles"].elements()) {
     auto& inputs = request.profiles.emplace_back();
     for (const Reader& input : profile.elements())
-      inputs.push_back({input["input"].text(), input["values"].boolean(), input["min"].integers(), input["opt"].integers(), input["max"].integers()});
+      inputs.push_back({input["input"].text(), input["values"].boolean(), input["min"].integers(),
+                        input["opt"].integers(), input["max"].integers()});
   }
   request.computeCapabilities = from["computeCapabilities"].integers();
   request.pluginPaths = from["pluginPaths"].texts();
@@ -41,7 +42,11 @@ BuildRequest buildRequest(const Reader& from) {
 }
 
 Napi::Value tensorValue(Napi::Env env, const TensorFacts& tensor) {
-  return Writer(env).set("name", tensor.name).set("dtype", tensor.dtype).set("shape", js::array(env, tensor.shape)).value();
+  return Writer(env)
+      .set("name", tensor.name)
+      .set("dtype", tensor.dtype)
+      .set("shape", js::array(env, tensor.shape))
+      .value();
 }
 
 Napi::Value resultValue(Napi::Env env, const BuildResult& result) {

@@ -15,12 +15,15 @@ std::size_t largestThatServes(std::size_t bytes) { return bytes + bytes / 2 + kS
 }  // namespace
 
 template <class Block>
-std::shared_ptr<Block> BlockPool::take(std::vector<std::shared_ptr<Block>>& kept, std::size_t bytes, const std::string& what) {
+std::shared_ptr<Block> BlockPool::take(std::vector<std::shared_ptr<Block>>& kept, std::size_t bytes,
+                                       const std::string& what) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     auto best = kept.end();
     for (auto it = kept.begin(); it != kept.end(); ++it)
-      if ((*it)->bytes() >= bytes && (*it)->bytes() <= largestThatServes(bytes) && (best == kept.end() || (*it)->bytes() < (*best)->bytes())) best = it;
+      if ((*it)->bytes() >= bytes && (*it)->bytes() <= largestThatServes(bytes) &&
+          (best == kept.end() || (*it)->bytes() < (*best)->bytes()))
+        best = it;
     if (best != kept.end()) {
       auto block = std::move(*best);
       kept.erase(best);
@@ -47,8 +50,12 @@ void BlockPool::keep(std::vector<std::shared_ptr<Block>>& kept, std::shared_ptr<
   kept.push_back(std::move(block));
 }
 
-std::shared_ptr<cuda::DeviceBlock> BlockPool::device(std::size_t bytes, const std::string& what) { return take(deviceBlocks_, bytes, what); }
-std::shared_ptr<cuda::HostBlock> BlockPool::host(std::size_t bytes, const std::string& what) { return take(hostBlocks_, bytes, what); }
+std::shared_ptr<cuda::DeviceBlock> BlockPool::device(std::size_t bytes, const std::string& what) {
+  return take(deviceBlocks_, bytes, what);
+}
+std::shared_ptr<cuda::HostBlock> BlockPool::host(std::size_t bytes, const std::string& what) {
+  return take(hostBlocks_, bytes, what);
+}
 void BlockPool::giveBack(std::shared_ptr<cuda::DeviceBlock> block) { keep(deviceBlocks_, std::move(block)); }
 void BlockPool::giveBack(std::shared_ptr<cuda::HostBlock> block) { keep(hostBlocks_, std::move(block)); }
 

@@ -22,7 +22,8 @@ namespace {
 Owned createBuilder(const InferenceLibrary& library, Listener& listener) {
   const auto create = library.shared().symbol<void* (*)(void*, std::int32_t)>("createInferBuilder_INTERNAL");
   Owned builder(library, create(loggerFor(library), library.code()));
-  if (!builder) throw listener.failure("TF_BUILDER_UNAVAILABLE", library.name() + " cannot create a builder on this machine.");
+  if (!builder)
+    throw listener.failure("TF_BUILDER_UNAVAILABLE", library.name() + " cannot create a builder on this machine.");
   return builder;
 }
 
@@ -33,10 +34,12 @@ Owned require(Owned object, Listener& listener, const char* what) {
 
 std::vector<TensorFacts> factsOf(const std::vector<NetworkTensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
-// With less free than this a builder's own kernels and libraries do not load, and it names other causes («invalid resource handle» of Cask was seen).
+// With less free than this a builder's own kernels and libraries do not load, and it names other causes («invalid
+// resource handle» of Cask was seen).
 constexpr std::size_t kRoomToBuild = std::size_t{1} << 30;
 
-// Kernels that needed too much memory are left out in warnings, also of builds that go well; tensorrt-rtx builds without a GPU.
+// Kernels that needed too much memory are left out in warnings, also of builds that go well; tensorrt-rtx builds
+// without a GPU.
 Failure noPlan(const InferenceLibrary& library, const BuildRequest& request, Listener& listener) {
   const std::string failed = library.name() + " could not build " + request.modelPath;
   if (library.rtx()) return listener.failure("TF_BUILD_FAILED", failed + ".");
@@ -44,7 +47,8 @@ Failure noPlan(const InferenceLibrary& library, const BuildRequest& request, Lis
   const cuda::Device& gpu = cuda::Device::at(0);
   gpu.makeCurrentQuietly();
   const bool known = gpu.api().memoryInfo(&free, &total) == cuda::kSuccess;
-  if (!(known && free < kRoomToBuild) && !ranOutOfMemory(listener, true)) return listener.failure("TF_BUILD_FAILED", failed + ".");
+  if (!(known && free < kRoomToBuild) && !ranOutOfMemory(listener, true))
+    return listener.failure("TF_BUILD_FAILED", failed + ".");
   Failure failure = listener.failure("TF_GPU_MEMORY", failed + ": the GPU ran out of memory.");
   if (known) failure.numbers = {{"freeBytes", static_cast<double>(free)}, {"totalBytes", static_cast<double>(total)}};
   return failure;
@@ -89,8 +93,8 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   library.requireTable();
   if (!library.rtx()) {
     requireGpu(library.name());
-    // On a GPU without room for a CUDA context the library's builder ends the process, so the context is made before. The library builds on the GPU that is
-    // current, which may be another one that this thread worked on.
+    // On a GPU without room for a CUDA context the library's builder ends the process, so the context is made before.
+    // The library builds on the GPU that is current, which may be another one that this thread worked on.
     cuda::Device::at(0).makeCurrent();
   }
   initialiseStandardPlugins(library, request.pluginLibrary, listener);
@@ -98,7 +102,8 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   // Destroyed in the reverse order of these lines: what the library hands out goes before what it came from.
   Owned builder = createBuilder(library, listener);
   const Plugins plugins(library, builder, Slot::IBuilder_getPluginRegistry_0, request.pluginPaths, listener);
-  const Owned network = require(Owned(library, builder.call(Slot::IBuilder_createNetworkV2_1, request.networkFlags)), listener, "network");
+  const Owned network = require(Owned(library, builder.call(Slot::IBuilder_createNetworkV2_1, request.networkFlags)),
+                                listener, "network");
   Parser parser(library, request.parserLibrary, network, listener);
   listener.throwIfCancelled();
   parser.parse(request.modelPath, request.parserFlags, listener);
@@ -106,9 +111,11 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   const std::vector<NetworkTensor> inputs = networkInputs(library, network);
   const std::vector<NetworkTensor> outputs = networkOutputs(library, network);
   // An empty file is a valid message without a graph, and the parser accepts it.
-  if (outputs.empty()) throw Failure("TF_MODEL_REJECTED", request.modelPath + " holds no graph with an output: it is empty or not a model.");
+  if (outputs.empty())
+    throw Failure("TF_MODEL_REJECTED", request.modelPath + " has no graph with an output: it is empty or not a model.");
   checkProfiles(request.profiles, inputs);
-  const Owned config = require(Owned(library, builder.call(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
+  const Owned config =
+      require(Owned(library, builder.call(Slot::IBuilder_createBuilderConfig_0)), listener, "builder configuration");
   applySettings(library, config, request.settings, listener);
   setComputeCapabilities(config, request.computeCapabilities, listener);
   addProfiles(library, builder, config, profilesToBuild(library, request.profiles, inputs, outputs), listener);

@@ -7,7 +7,9 @@ namespace trtforge {
 
 namespace {
 
-std::string sizes(std::size_t has, std::size_t needs) { return std::to_string(has) + " bytes, and " + std::to_string(needs) + " are needed"; }
+std::string sizes(std::size_t has, std::size_t needs) {
+  return std::to_string(has) + " bytes, and " + std::to_string(needs) + " are needed";
+}
 
 }  // namespace
 
@@ -41,24 +43,29 @@ Call::~Call() { close(); }
 const BindingRequest& Call::bindingOf(const std::string& name) const {
   for (const BindingRequest& binding : request_.bindings)
     if (binding.name == name) return binding;
-  throw Failure("TF_SESSION_INPUT", "No binding was given for " + name + ".");
+  throw Failure("TF_SESSION_INPUT", "No binding was passed for " + name + ".");
 }
 
 void Call::addSlots() {
   const Engine& engine = *context_->engine();
   for (const BindingRequest& binding : request_.bindings) (void)engine.tensor(binding.name);
   for (const EngineTensor& tensor : engine.facts().tensors) {
-    const auto given = std::find_if(request_.shapes.begin(), request_.shapes.end(), [&](const InputShape& shape) { return shape.name == tensor.name; });
+    const auto given = std::find_if(request_.shapes.begin(), request_.shapes.end(),
+                                    [&](const InputShape& shape) { return shape.name == tensor.name; });
     if (tensor.input && given == request_.shapes.end() && (tensor.host || volumeOf(tensor.shape) < 0))
-      throw Failure("TF_SESSION_INPUT", "No shape was given for the input " + tensor.name + ", whose dimensions are open.");
+      throw Failure("TF_SESSION_INPUT",
+                    "No shape was passed for the input " + tensor.name + ", whose dimensions are open.");
     if (tensor.input && tensor.host) continue;
-    if (tensor.format != 0) throw Failure("TF_SESSION_BINDING", tensor.name + " is not laid out linearly (format " + std::to_string(tensor.format) + ").");
+    if (tensor.format != 0)
+      throw Failure("TF_SESSION_BINDING",
+                    tensor.name + " is not laid out linearly (format " + std::to_string(tensor.format) + ").");
     if (tensor.input) {
       const auto& shape = given == request_.shapes.end() ? tensor.shape : given->shape;
       addSlot(tensor, &shape, static_cast<std::size_t>(bytesOf(tensor.dtype, volumeOf(shape))));
       continue;
     }
-    const auto output = std::find_if(outputs_.begin(), outputs_.end(), [&](const OutputShape& shape) { return shape.name == tensor.name; });
+    const auto output = std::find_if(outputs_.begin(), outputs_.end(),
+                                     [&](const OutputShape& shape) { return shape.name == tensor.name; });
     addSlot(tensor, output->shape.has_value() ? &*output->shape : nullptr, static_cast<std::size_t>(output->bytes));
   }
 }
@@ -80,15 +87,21 @@ void Call::addSlot(const EngineTensor& tensor, const std::vector<std::int64_t>* 
   slot.device = binding.memory;
   slot.offset = binding.offset;
   if (slot.callerOwns && &slot.device->device() != &engine.device())
-    throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " is on GPU " + std::to_string(slot.device->device().ordinal()) + ", and the engine on GPU " +
+    throw Failure("TF_SESSION_INPUT", "The device memory passed for " + tensor.name + " is on GPU " +
+                                          std::to_string(slot.device->device().ordinal()) + ", and the engine on GPU " +
                                           std::to_string(engine.device().ordinal()) + ".");
   if (slot.callerOwns && slot.offset % kAddressAlignment != 0)
-    throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " begins at byte " + std::to_string(slot.offset) + ", which is no multiple of 256.");
-  if (slot.callerOwns && (slot.offset > slot.device->bytes() || (shape != nullptr && slot.device->bytes() - slot.offset < bytes)))
-    throw Failure("TF_SESSION_INPUT", "The device memory given for " + tensor.name + " has from byte " + std::to_string(slot.offset) + " on " +
-                                          sizes(slot.device->bytes() - std::min(slot.offset, slot.device->bytes()), bytes) + ".");
+    throw Failure("TF_SESSION_INPUT", "The device memory passed for " + tensor.name + " begins at byte " +
+                                          std::to_string(slot.offset) + ", which is not a multiple of 256.");
+  if (slot.callerOwns &&
+      (slot.offset > slot.device->bytes() || (shape != nullptr && slot.device->bytes() - slot.offset < bytes)))
+    throw Failure("TF_SESSION_INPUT",
+                  "The device memory passed for " + tensor.name + " has from byte " + std::to_string(slot.offset) +
+                      " on " + sizes(slot.device->bytes() - std::min(slot.offset, slot.device->bytes()), bytes) + ".");
   if (shape == nullptr && slot.callerOwns)
-    slot.allocator = std::make_unique<OutputAllocator>(engine.device(), tensor.name, static_cast<char*>(slot.device->get()) + slot.offset, slot.device->bytes() - slot.offset);
+    slot.allocator = std::make_unique<OutputAllocator>(engine.device(), tensor.name,
+                                                       static_cast<char*>(slot.device->get()) + slot.offset,
+                                                       slot.device->bytes() - slot.offset);
   else if (shape == nullptr)
     slot.allocator = std::make_unique<OutputAllocator>(engine.device(), tensor.name);
   else if (!slot.callerOwns) {
@@ -118,7 +131,9 @@ void Call::keepingOutputs(const std::function<void()>& work) {
     engine.device().api().streamSynchronize(stream.get());
     throw;
   }
-  for (const auto& [slot, block] : saved) stream.copyOnDevice(slot->address(), block->address(), slot->allocator == nullptr ? slot->bytes : slot->device->bytes() - slot->offset);
+  for (const auto& [slot, block] : saved)
+    stream.copyOnDevice(slot->address(), block->address(),
+                        slot->allocator == nullptr ? slot->bytes : slot->device->bytes() - slot->offset);
   stream.synchronize();
   for (auto& [slot, block] : saved) engine.pool().giveBack(std::move(block));
 }
@@ -142,8 +157,10 @@ void Call::prepareGraph() {
 
 std::string Call::whyNoGraph() const {
   for (const Slotted& slot : slots_)
-    if (slot.allocator != nullptr) return "The shape of the output " + slot.name + " depends on the data, so no graph can fix it.";
-  if (context_->engine()->streamsWeights()) return "The engine streams its weights from host memory, which no graph can capture.";
+    if (slot.allocator != nullptr)
+      return "The shape of the output " + slot.name + " depends on the data, so no graph can fix it.";
+  if (context_->engine()->streamsWeights())
+    return "The engine streams its weights from host memory, which no graph can capture.";
   if (profiled_) return "The context takes the times of layers, which a graph does not report.";
   return "";
 }
@@ -201,7 +218,9 @@ void Call::enqueue() {
 Failure Call::explained(const Failure& failure) const {
   for (const Slotted& slot : slots_)
     if (slot.allocator != nullptr && slot.allocator->refusedBytes() > 0)
-      return context_->engine()->device().outOfMemory("output " + slot.name + (slot.callerOwns ? " in the memory given for it" : ""), slot.allocator->refusedBytes());
+      return context_->engine()->device().outOfMemory(
+          "output " + slot.name + (slot.callerOwns ? " in the memory passed for it" : ""),
+          slot.allocator->refusedBytes());
   return failure;
 }
 
@@ -220,9 +239,12 @@ std::vector<char> Call::readOutput(const std::string& name) {
   open();
   const Engine& engine = *context_->engine();
   const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slotted& one) { return one.name == name; });
-  if (slot == slots_.end() || slot->allocator == nullptr) throw Failure("TF_SESSION_INPUT", name + " is not an output whose shape depends on the data.");
-  if (!slot->allocator->known()) throw Failure("TF_SESSION_INPUT", "The output " + name + " has no shape yet: nothing has run.");
-  std::vector<char> bytes(static_cast<std::size_t>(bytesOf(engine.tensor(name).dtype, std::max<std::int64_t>(0, volumeOf(slot->allocator->shape())))));
+  if (slot == slots_.end() || slot->allocator == nullptr)
+    throw Failure("TF_SESSION_INPUT", name + " is not an output whose shape depends on the data.");
+  if (!slot->allocator->known())
+    throw Failure("TF_SESSION_INPUT", "The output " + name + " has no shape yet: nothing has run.");
+  std::vector<char> bytes(static_cast<std::size_t>(
+      bytesOf(engine.tensor(name).dtype, std::max<std::int64_t>(0, volumeOf(slot->allocator->shape())))));
   engine.device().makeCurrent();
   context_->stream().copyToHost(bytes.data(), reinterpret_cast<cuda::Address>(slot->allocator->memory()), bytes.size());
   context_->stream().synchronize();

@@ -23,7 +23,8 @@ struct BindingRequest {
   std::size_t offset = 0;
 };
 
-// How small tensors of the call's own reach the GPU: copied, used by it in pinned memory, or as a few runs of both show to be faster.
+// How small tensors of the call's own reach the GPU: copied, used by it in pinned memory, or as a few runs of both show
+// to be faster.
 enum class SmallTensors { kCopied, kMapped, kMeasured };
 
 struct CallRequest {
@@ -43,7 +44,7 @@ struct Slotted {
   std::shared_ptr<cuda::DeviceBlock> device;  // null for host tensors, and data-dependent outputs of the call's own
   std::size_t offset = 0;
   bool callerOwns = false;
-  cuda::Address mapped = 0;                   // of the pinned memory on the GPU, where the engine uses it in place
+  cuda::Address mapped = 0;                    // of the pinned memory on the GPU, where the engine uses it in place
   std::unique_ptr<OutputAllocator> allocator;  // data-dependent outputs only
 
   cuda::Address address() const { return device->address() + offset; }
@@ -59,7 +60,8 @@ struct HostView {
 
 class Call {
  public:
-  // Throws TF_SESSION_INPUT, TF_SESSION_BINDING, TF_GPU_MEMORY, TF_RUN_FAILED. Memory of `device` bindings is as it was afterwards.
+  // Throws TF_SESSION_INPUT, TF_SESSION_BINDING, TF_GPU_MEMORY, TF_RUN_FAILED. Memory of `device` bindings is as it was
+  // afterwards.
   static std::shared_ptr<Call> prepare(const std::shared_ptr<Context>& context, const CallRequest& request);
   ~Call();
   Call(const Call&) = delete;
@@ -76,12 +78,14 @@ class Call {
   // A run whose inputs are in pinned memory, large ones on their way to the GPU.
   struct Begun {
     Pace::Clock::time_point started;
-    bool follows = false;     // another one by less than a moment
+    bool follows = false;    // another one by less than a moment
     std::size_t staged = 0;  // bytes that several threads copy, in and out
   };
-  // `inputs` are copied in first, `outputs` copied out at the end. Both throw TF_RUN_FAILED, TF_GPU_MEMORY, TF_SESSION_CLOSED.
+  // `inputs` are copied in first, `outputs` copied out at the end. Both throw TF_RUN_FAILED, TF_GPU_MEMORY,
+  // TF_SESSION_CLOSED.
   void run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
-  // The first half of a run, nothing where the context is busy: reads the inputs for the last time. Whoever began must finish.
+  // The first half of a run, nothing where the context is busy: reads the inputs for the last time. The caller that
+  // began must finish.
   std::optional<Begun> tryBegin(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs);
   void finish(const Begun& begun, const std::vector<HostView>& outputs);
   // Bytes of a data-dependent output of the last run. Throws TF_SESSION_INPUT.

@@ -32,7 +32,8 @@ class RunJob : public Completion {
     }
   }
 
-  // On the event loop: reads the inputs for the last time, since the thread that owns them may free them once JavaScript goes on.
+  // On the event loop: reads the inputs for the last time, since the thread that owns them may free them once
+  // JavaScript goes on.
   void take(std::vector<HostView> from) {
     if (from.empty()) return;
     if (call->context()->worker().idle()) begun = call->tryBegin(from, outputs);
@@ -59,7 +60,8 @@ class RunJob : public Completion {
 
   CallHandle::Copy blockOf(std::size_t bytes) {
     auto& spare = handle_->spare;
-    const auto found = std::find_if(spare.begin(), spare.end(), [bytes](const CallHandle::Copy& copy) { return copy.bytes == bytes; });
+    const auto found =
+        std::find_if(spare.begin(), spare.end(), [bytes](const CallHandle::Copy& copy) { return copy.bytes == bytes; });
     if (found == spare.end()) return {std::unique_ptr<char[]>(new char[bytes]), bytes};
     CallHandle::Copy copy = std::move(*found);
     spare.erase(found);
@@ -101,14 +103,17 @@ CallRequest callRequest(const Reader& from) {
   request.shapes = shapesOf(from["shapes"]);
   request.graph = from["graph"].boolean();
   const std::string small = from["smallTensors"].text();
-  request.small = small == "copied" ? SmallTensors::kCopied : small == "mapped" ? SmallTensors::kMapped : SmallTensors::kMeasured;
+  request.small = small == "copied"   ? SmallTensors::kCopied
+                  : small == "mapped" ? SmallTensors::kMapped
+                                      : SmallTensors::kMeasured;
   for (const Reader& one : from["bindings"].elements()) {
     BindingRequest binding;
     binding.name = one["name"].text();
     if (!one["memory"].isNull()) {
       binding.memory = handleOf<MemoryHandle>(one["memory"].value())->open();
       const std::int64_t offset = one["offset"].integer();
-      if (offset < 0) throw Failure("TF_SESSION_INPUT", "The memory given for " + binding.name + " begins at a negative byte.");
+      if (offset < 0)
+        throw Failure("TF_SESSION_INPUT", "The memory passed for " + binding.name + " begins at a negative byte.");
       binding.offset = static_cast<std::size_t>(offset);
     }
     request.bindings.push_back(std::move(binding));
@@ -136,7 +141,13 @@ Napi::Value contextOutputsExport(const Napi::CallbackInfo& info) {
 Napi::Value preparedValue(Napi::Env env, const std::shared_ptr<CallHandle>& handle) {
   const Call& call = handle->open();
   const auto slot = [env](const Slotted& one) {
-    return Writer(env).set("name", one.name).set("input", one.input).set("bytes", static_cast<std::int64_t>(one.bytes)).set("pinned", one.host != nullptr).set("dependsOnData", one.allocator != nullptr).value();
+    return Writer(env)
+        .set("name", one.name)
+        .set("input", one.input)
+        .set("bytes", static_cast<std::int64_t>(one.bytes))
+        .set("pinned", one.host != nullptr)
+        .set("dependsOnData", one.allocator != nullptr)
+        .value();
   };
   return Writer(env)
       .set("handle", handleValue(env, handle))
@@ -153,21 +164,24 @@ Napi::Value prepareCallExport(const Napi::CallbackInfo& info) {
   const Napi::Value request = info[1];
   const auto owner = handleOf<ContextHandle>(value);
   (void)owner->open();
-  return startTask(info.Env(), "trtforge:prepare", [owner, context = owner->context, request = callRequest(Reader(request))](Listener&) -> Answer {
-    const auto call = Call::prepare(context, request);
-    return [owner, call](Napi::Env env) {
-      if (owner->context == nullptr) throw Failure("TF_SESSION_CLOSED", "The context was closed while a call was prepared.");
-      auto handle = std::make_shared<CallHandle>();
-      handle->call = call;
-      handle->buffers.resize(call->slots().size());
-      owner->add(handle);
-      return preparedValue(env, handle);
-    };
-  });
+  return startTask(info.Env(), "trtforge:prepare",
+                   [owner, context = owner->context, request = callRequest(Reader(request))](Listener&) -> Answer {
+                     const auto call = Call::prepare(context, request);
+                     return [owner, call](Napi::Env env) {
+                       if (owner->context == nullptr)
+                         throw Failure("TF_SESSION_CLOSED", "The context was closed while a call was prepared.");
+                       auto handle = std::make_shared<CallHandle>();
+                       handle->call = call;
+                       handle->buffers.resize(call->slots().size());
+                       owner->add(handle);
+                       return preparedValue(env, handle);
+                     };
+                   });
 }
 
 int slotNumber(const Call& call, std::int64_t number) {
-  if (number < 0 || number >= static_cast<std::int64_t>(call.slots().size())) throw Failure("TF_INTERNAL", "There is no slot " + std::to_string(number) + ".");
+  if (number < 0 || number >= static_cast<std::int64_t>(call.slots().size()))
+    throw Failure("TF_INTERNAL", "There is no slot " + std::to_string(number) + ".");
   return static_cast<int>(number);
 }
 
@@ -177,12 +191,17 @@ Napi::Value callBufferExport(const Napi::CallbackInfo& info) {
   auto& handle = *handleOf<CallHandle>(value);
   const auto slot = static_cast<std::size_t>(slotNumber(handle.open(), Reader(number).integer()));
   const Slotted& slotted = handle.open().slots()[slot];
-  if (slotted.host == nullptr) throw Failure("TF_SESSION_INPUT", slotted.name + " has no pinned memory: it is bound to device memory, or its shape depends on the data.");
+  if (slotted.host == nullptr)
+    throw Failure(
+        "TF_SESSION_INPUT",
+        slotted.name + " has no pinned memory: it is bound to device memory, or its shape depends on the data.");
   CallHandle::Buffer& buffer = handle.buffers[slot];
   if (!buffer.array.IsEmpty()) return buffer.array.Value();
   using Memory = std::shared_ptr<cuda::HostBlock>;
   auto memory = std::make_unique<Memory>(slotted.host);
-  const auto array = Napi::ArrayBuffer::New(info.Env(), slotted.host->get(), slotted.bytes, [](Napi::Env, void*, Memory* held) { delete held; }, memory.get());
+  const auto array = Napi::ArrayBuffer::New(
+      info.Env(), slotted.host->get(), slotted.bytes, [](Napi::Env, void*, Memory* held) { delete held; },
+      memory.get());
   buffer.memory = memory.release();
   buffer.array = Napi::Reference<Napi::ArrayBuffer>::New(array, 1);
   return array;
@@ -197,9 +216,12 @@ std::vector<HostView> viewsOf(const Call& call, const Napi::Value& list, bool in
     const int slot = slotNumber(call, items[i].integer());
     const Slotted& slotted = call.slots()[static_cast<std::size_t>(slot)];
     const js::Bytes bytes = js::bytesOf(items[i + 1].value());
-    if (slotted.host == nullptr || slotted.input != inputs) throw Failure("TF_SESSION_INPUT", slotted.name + " takes no bytes from, and gives none to, JavaScript's memory in this call.");
+    if (slotted.host == nullptr || slotted.input != inputs)
+      throw Failure("TF_SESSION_INPUT",
+                    slotted.name + " reads no bytes from, and writes none to, JavaScript's memory in this call.");
     if (bytes.size != slotted.bytes)
-      throw Failure("TF_SESSION_INPUT", slotted.name + " has " + std::to_string(slotted.bytes) + " bytes, and " + std::to_string(bytes.size) + " were given.");
+      throw Failure("TF_SESSION_INPUT", slotted.name + " has " + std::to_string(slotted.bytes) + " bytes, and " +
+                                            std::to_string(bytes.size) + " were passed.");
     if (run != nullptr) run->keep(items[i + 1].value());
     views.push_back({slot, bytes.data});
   }
@@ -263,7 +285,9 @@ Napi::Value callLastShapesExport(const Napi::CallbackInfo& info) {
   for (const Slotted& slot : call.slots())
     if (slot.allocator != nullptr && slot.allocator->known()) known.push_back(&slot);
   const Napi::Env env = info.Env();
-  return js::array(env, known, [env](const Slotted* slot) { return Writer(env).set("name", slot->name).set("shape", js::array(env, slot->allocator->shape())).value(); });
+  return js::array(env, known, [env](const Slotted* slot) {
+    return Writer(env).set("name", slot->name).set("shape", js::array(env, slot->allocator->shape())).value();
+  });
 }
 
 Napi::Value callReadOutputExport(const Napi::CallbackInfo& info) {

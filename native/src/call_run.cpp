@@ -61,8 +61,10 @@ Call::Begun Call::begin(const std::vector<HostView>& inputs, const std::vector<H
 void Call::end(const Begun& begun, const std::vector<HostView>& outputs) {
   const cuda::Stream& stream = context_->stream();
   try {
-    if (begun.staged > 0) launchRest(outputs);
-    else launch();
+    if (begun.staged > 0)
+      launchRest(outputs);
+    else
+      launch();
     awaitEnd(begun.started, begun.follows ? begun.staged : 0);
     if (begun.staged > 0) stageOut();
     stream.synchronize();
@@ -80,11 +82,11 @@ void Call::end(const Begun& begun, const std::vector<HostView>& outputs) {
 void Call::awaitEnd(Clock::time_point started, std::size_t staged) {
   const Clock::duration expected = pace_.expected();
   if (expected == Clock::duration::zero() || staged == 0) return;
-  const Clock::time_point tell = started + expected - kWaking;
+  const Clock::time_point wake = started + expected - kWaking;
   const cuda::Stream& stream = context_->stream();
-  for (Clock::time_point now = Clock::now(); now < tell; now = Clock::now()) {
+  for (Clock::time_point now = Clock::now(); now < wake; now = Clock::now()) {
     if (stream.idle()) return;
-    lookFor([] { return false; }, std::min(tell, now + kBetweenQueries));
+    lookFor([] { return false; }, std::min(wake, now + kBetweenQueries));
   }
   wakeCopyThreads(helpersFor(staged), patience(expected));
 }
@@ -115,8 +117,10 @@ void Call::launchRest(const std::vector<HostView>& outputs) {
         refusal);
   }
   const bool graphed = !rebound && rest_;
-  if (graphed) rest_.launch(context_->stream());
-  else enqueue();
+  if (graphed)
+    rest_.launch(context_->stream());
+  else
+    enqueue();
   if (!graphed || !whole) enqueueOut(outputs);
 }
 

@@ -1,5 +1,6 @@
-// Small tensors of a call: copied to the GPU and back, or used by it in pinned memory. A copy costs microseconds; memory behind the bus costs each layer that
-// reads it. Which is less differs from engine to engine, so a call tries both.
+// Small tensors of a call: copied to the GPU and back, or used by it in pinned memory. A copy costs microseconds;
+// memory behind the bus costs each layer that reads it. Which is less differs from engine to engine, so a call tries
+// both.
 #include <algorithm>
 
 #include "call.hpp"
@@ -20,7 +21,8 @@ constexpr int kRuns = 20;
 constexpr auto kGain = 20;
 
 bool isSmall(const Slotted& slot) {
-  return slot.host != nullptr && slot.device != nullptr && !slot.callerOwns && slot.bytes <= kSmall && slot.host->deviceAddress() % kAddressAlignment == 0;
+  return slot.host != nullptr && slot.device != nullptr && !slot.callerOwns && slot.bytes <= kSmall &&
+         slot.host->deviceAddress() % kAddressAlignment == 0;
 }
 
 }  // namespace
@@ -31,7 +33,9 @@ bool Call::mapsSmall() const {
 
 void Call::placeSmall() {
   const bool measures = request_.small == SmallTensors::kMeasured;
-  if (request_.small == SmallTensors::kCopied || (measures && !full_) || std::none_of(slots_.begin(), slots_.end(), isSmall)) return;
+  if (request_.small == SmallTensors::kCopied || (measures && !full_) ||
+      std::none_of(slots_.begin(), slots_.end(), isSmall))
+    return;
   const Clock::duration copied = measures ? bestRun() : Clock::duration::max();
   if (measures && copied > kWorthwhile) return;
   try {

@@ -1,5 +1,5 @@
-// Large tensors in ordinary memory: several threads copy them to and from pinned memory in pieces, and each piece is on its way to the GPU, or from it,
-// while others are copied.
+// Large tensors in ordinary memory: several threads copy them to and from pinned memory in pieces, and each piece is on
+// its way to the GPU, or from it, while others are copied.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -64,11 +64,13 @@ bool Call::isLarge(const HostView& view) const {
 }
 
 bool Call::isStaged(const Slotted& one, const std::vector<HostView>& views) const {
-  return std::any_of(views.begin(), views.end(), [&](const HostView& view) { return &slot(view) == &one && isLarge(view); });
+  return std::any_of(views.begin(), views.end(),
+                     [&](const HostView& view) { return &slot(view) == &one && isLarge(view); });
 }
 
 bool Call::outputsAreSmall() const {
-  return std::none_of(slots_.begin(), slots_.end(), [](const Slotted& one) { return !one.input && one.copied() && one.bytes >= kLargeOutput; });
+  return std::none_of(slots_.begin(), slots_.end(),
+                      [](const Slotted& one) { return !one.input && one.copied() && one.bytes >= kLargeOutput; });
 }
 
 std::size_t Call::bytesStaged(const std::vector<HostView>& views) const {
@@ -85,7 +87,8 @@ std::vector<Call::Piece> Call::piecesOf(const std::vector<HostView>& views, std:
   for (const HostView& view : views) {
     if (!isLarge(view)) continue;
     const Slotted& one = slot(view);
-    for (std::size_t from = 0; from < one.bytes; from += size) pieces.push_back({&one, static_cast<char*>(view.data) + from, from, std::min(size, one.bytes - from)});
+    for (std::size_t from = 0; from < one.bytes; from += size)
+      pieces.push_back({&one, static_cast<char*>(view.data) + from, from, std::min(size, one.bytes - from)});
   }
   return pieces;
 }
@@ -93,18 +96,22 @@ std::vector<Call::Piece> Call::piecesOf(const std::vector<HostView>& views, std:
 void Call::stageIn(const std::vector<HostView>& views) {
   const cuda::Stream& stream = context_->stream();
   for (const Slotted& one : slots_)
-    if (one.input && one.copied() && !isStaged(one, views)) stream.copyToDevice(one.address(), one.host->get(), one.bytes);
+    if (one.input && one.copied() && !isStaged(one, views))
+      stream.copyToDevice(one.address(), one.host->get(), one.bytes);
   const std::size_t total = bytesStaged(views);
   if (total == 0) return;
-  const std::vector<Piece> pieces = piecesOf(views, std::clamp(total / kPieces / kLeastPiece * kLeastPiece, kLeastPiece, kMostPiece));
+  const std::vector<Piece> pieces =
+      piecesOf(views, std::clamp(total / kPieces / kLeastPiece * kLeastPiece, kLeastPiece, kMostPiece));
   std::vector<std::atomic<bool>> done(pieces.size());
   std::atomic<std::size_t> next{0};
   const auto copyNext = [&] {
     const std::size_t index = next++;
     if (index >= pieces.size()) return false;
     const Piece& piece = pieces[index];
-    if (total >= kPastCaches) copyPastCaches(piece.pinned(), piece.view, piece.bytes);
-    else std::memcpy(piece.pinned(), piece.view, piece.bytes);
+    if (total >= kPastCaches)
+      copyPastCaches(piece.pinned(), piece.view, piece.bytes);
+    else
+      std::memcpy(piece.pinned(), piece.view, piece.bytes);
     done[index].store(true, std::memory_order_release);
     return true;
   };
@@ -114,8 +121,10 @@ void Call::stageIn(const std::vector<HostView>& views) {
   withCopyThreads(helpersFor(total), help, [&] {
     Transfers transfers(stream, total);
     for (std::size_t sent = 0; !transfers.over();) {
-      if (!copyNext()) lookFor([&] { return done[sent].load(std::memory_order_acquire); }, Pace::Clock::time_point::max());
-      for (; sent < pieces.size() && done[sent].load(std::memory_order_acquire); ++sent) transfers.staged(*pieces[sent].slot, pieces[sent].bytes);
+      if (!copyNext())
+        lookFor([&] { return done[sent].load(std::memory_order_acquire); }, Pace::Clock::time_point::max());
+      for (; sent < pieces.size() && done[sent].load(std::memory_order_acquire); ++sent)
+        transfers.staged(*pieces[sent].slot, pieces[sent].bytes);
     }
   });
 }
@@ -123,7 +132,8 @@ void Call::stageIn(const std::vector<HostView>& views) {
 void Call::enqueueOut(const std::vector<HostView>& views) {
   const cuda::Stream& stream = context_->stream();
   for (const Slotted& one : slots_)
-    if (!one.input && one.copied() && !isStaged(one, views)) stream.copyToHost(one.host->get(), one.address(), one.bytes);
+    if (!one.input && one.copied() && !isStaged(one, views))
+      stream.copyToHost(one.host->get(), one.address(), one.bytes);
   outPieces_ = piecesOf(views, kOutputPiece);
   while (outDone_.size() < outPieces_.size()) outDone_.push_back(std::make_unique<cuda::Event>(stream.device(), false));
   for (std::size_t i = 0; i < outPieces_.size(); ++i) {
@@ -142,8 +152,10 @@ void Call::stageOut() {
     device.makeCurrentQuietly();
     for (std::size_t index = next++; index < outPieces_.size(); index = next++) {
       const Piece& piece = outPieces_[index];
-      if (const int code = device.api().eventSynchronize(outDone_[index]->get()); code != cuda::kSuccess) failed = code;
-      else std::memcpy(piece.view, piece.pinned(), piece.bytes);
+      if (const int code = device.api().eventSynchronize(outDone_[index]->get()); code != cuda::kSuccess)
+        failed = code;
+      else
+        std::memcpy(piece.view, piece.pinned(), piece.bytes);
     }
   };
   withCopyThreads(outPieces_.size() - 1, help, help);

@@ -1,5 +1,6 @@
-// A chunk of pairs of numbers measured as `measureChunk` of src/formats/tensor/compare/pair-sums.ts does, but for the order of additions. Plain loops that the
-// compiler makes vectors of; it may not contract a product and a sum, which would round once instead of twice (flags in scripts/build-native.mjs).
+// A chunk of pairs of numbers measured as `measureChunk` of src/formats/tensor/compare/pair-sums.ts does, but for the
+// order of additions. Plain loops that the compiler makes vectors of; it may not contract a product and a sum, which
+// would round once instead of twice (flags in scripts/build-native.mjs).
 #include "compare.hpp"
 
 #include <array>
@@ -136,10 +137,25 @@ bool measureChunk(const ChunkOfPairs<T>& chunk) {
   const Side<T> errors = sideOf(absolute, count);
   const Side<T> ratios = sideOf(relative, count);
   // In the order of `sumSlots` in pair-sums.ts.
-  const double sums[kPairSums] = {
-      static_cast<double>(count), ours.sum, ours.squares, ours.min, ours.max, theirs.sum, theirs.squares, theirs.min, theirs.max,
-      errors.sum, errors.squares, errors.max, ratios.sum, ratios.squares, ratios.max, sideOf(excesses.data(), count).max,
-      static_cast<double>(outside), static_cast<double>(beyondBoth), static_cast<double>(zeros)};
+  const double sums[kPairSums] = {static_cast<double>(count),
+                                  ours.sum,
+                                  ours.squares,
+                                  ours.min,
+                                  ours.max,
+                                  theirs.sum,
+                                  theirs.squares,
+                                  theirs.min,
+                                  theirs.max,
+                                  errors.sum,
+                                  errors.squares,
+                                  errors.max,
+                                  ratios.sum,
+                                  ratios.squares,
+                                  ratios.max,
+                                  sideOf(excesses.data(), count).max,
+                                  static_cast<double>(outside),
+                                  static_cast<double>(beyondBoth),
+                                  static_cast<double>(zeros)};
   std::memcpy(chunk.sums, sums, sizeof sums);
   if (chunk.absoluteKeys != nullptr) {
     countKeys<T>(absolute, count, chunk.absoluteKeys);
@@ -163,16 +179,19 @@ View viewOf(const Napi::Value& value) {
 }
 
 template <class T>
-bool measureViews(const std::array<View, 4>& numbers, const View& sums, double absoluteTolerance, double relativeTolerance, const View& keys) {
+bool measureViews(const std::array<View, 4>& numbers, const View& sums, double absoluteTolerance,
+                  double relativeTolerance, const View& keys) {
   const std::size_t count = numbers[0].length;
   const std::size_t tables = Pattern<T>::kExponents << kKeyFraction;
-  bool fits = sums.type == napi_float64_array && sums.length == kPairSums && count <= std::numeric_limits<std::uint32_t>::max();
+  bool fits =
+      sums.type == napi_float64_array && sums.length == kPairSums && count <= std::numeric_limits<std::uint32_t>::max();
   for (const View& view : numbers) fits = fits && view.type == numbers[0].type && view.length >= count;
   fits = fits && keys.type == napi_float64_array && (keys.length == 0 || keys.length == 2 * tables);
   if (!fits) throw Failure("TF_INTERNAL", "The arrays of a comparison do not belong together.");
   double* const absoluteKeys = keys.length == 0 ? nullptr : static_cast<double*>(keys.data);
-  return measureChunk(ChunkOfPairs<T>{static_cast<const T*>(numbers[0].data), static_cast<const T*>(numbers[1].data), static_cast<T*>(numbers[2].data),
-                                      static_cast<T*>(numbers[3].data), count, static_cast<double*>(sums.data), absoluteTolerance, relativeTolerance,
+  return measureChunk(ChunkOfPairs<T>{static_cast<const T*>(numbers[0].data), static_cast<const T*>(numbers[1].data),
+                                      static_cast<T*>(numbers[2].data), static_cast<T*>(numbers[3].data), count,
+                                      static_cast<double*>(sums.data), absoluteTolerance, relativeTolerance,
                                       absoluteKeys, absoluteKeys == nullptr ? nullptr : absoluteKeys + tables});
 }
 
@@ -180,10 +199,11 @@ Napi::Value measureChunkExport(const Napi::CallbackInfo& info) {
   const auto view = [&](std::size_t at) { return viewOf(info[at]); };
   const std::array<View, 4> numbers = {view(0), view(1), view(2), view(3)};
   const auto type = numbers[0].type;
-  if (type != napi_float64_array && type != napi_float32_array) throw Failure("TF_INTERNAL", "A comparison is of float32 or float64.");
+  if (type != napi_float64_array && type != napi_float32_array)
+    throw Failure("TF_INTERNAL", "A comparison is of float32 or float64.");
   const auto measure = type == napi_float64_array ? measureViews<double> : measureViews<float>;
-  return Napi::Boolean::New(info.Env(),
-                            measure(numbers, view(4), js::Reader(info[5]).number(), js::Reader(info[6]).number(), view(7)));
+  return Napi::Boolean::New(
+      info.Env(), measure(numbers, view(4), js::Reader(info[5]).number(), js::Reader(info[6]).number(), view(7)));
 }
 
 }  // namespace

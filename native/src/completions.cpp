@@ -17,7 +17,8 @@ void Completion::abandon() {
 }
 
 Completions::Completions(Napi::Env env)
-    : env_(env), function_(Napi::TypedThreadSafeFunction<Completions, Completion, settle>::New(env, "trtforge:runs", 0, 1, this)) {
+    : env_(env),
+      function_(Napi::TypedThreadSafeFunction<Completions, Completion, settle>::New(env, "trtforge:runs", 0, 1, this)) {
   function_.Unref(env);
 }
 
@@ -30,7 +31,8 @@ void stays(Napi::Env, Completions*) {}
 Completions& Completions::of(Napi::Env env) {
   auto* known = env.GetInstanceData<Completions>();
   if (known == nullptr) {
-    // A thread-safe function is closed by its environment, which calls `settle` for what is left in it: what it points to stays.
+    // A thread-safe function is closed by its environment, which calls `settle` for what is left in it: what it points
+    // to stays.
     known = new Completions(env);
     env.SetInstanceData<Completions, stays>(known);
   }
@@ -47,8 +49,10 @@ void Completions::settle(Napi::Env env, Napi::Function, Completions* completions
   if (env == nullptr) return completion->abandon();
   if (--completions->unsettled_ == 0) completions->function_.Unref(env);
   completion->pending_ = false;
-  if (completion->failure.has_value()) js::reject(completion->deferred_, *completion->failure);
-  else js::resolve(completion->deferred_, env.Undefined());
+  if (completion->failure.has_value())
+    js::reject(completion->deferred_, *completion->failure);
+  else
+    js::resolve(completion->deferred_, env.Undefined());
 }
 
 }  // namespace trtforge

@@ -1,4 +1,5 @@
-// Promises of runs that end on a context's thread, settled on the event loop through one thread-safe function for all of an environment.
+// Promises of runs that end on a context's thread, settled on the event loop through one thread-safe function for all
+// of an environment.
 #pragma once
 #include <napi.h>
 

@@ -9,14 +9,16 @@ namespace {
 
 // Passes numbers on as the function takes them; a setter that answers nothing accepts.
 template <class Result, class... Taken, std::size_t... index>
-bool pass(const Facade& config, const TypedMethod<Result(Taken...)>& method, const std::vector<std::int64_t>& numbers, std::index_sequence<index...>) {
+bool pass(const Facade& config, const TypedMethod<Result(Taken...)>& method, const std::vector<std::int64_t>& numbers,
+          std::index_sequence<index...>) {
   if constexpr (std::is_same_v<Result, bool>) return config.call(method, static_cast<Taken>(numbers[index])...);
   config.call(method, static_cast<Taken>(numbers[index])...);
   return true;
 }
 template <class Result, class... Taken>
 bool pass(const Facade& config, const TypedMethod<Result(Taken...)>& method, const std::vector<std::int64_t>& numbers) {
-  if (numbers.size() != sizeof...(Taken)) throw Failure("TF_INTERNAL", "A setting takes " + std::to_string(sizeof...(Taken)) + " arguments.");
+  if (numbers.size() != sizeof...(Taken))
+    throw Failure("TF_INTERNAL", "A setting takes " + std::to_string(sizeof...(Taken)) + " arguments.");
   return pass(config, method, numbers, std::index_sequence_for<Taken...>());
 }
 
@@ -33,7 +35,8 @@ bool setAlike(const Facade& config, const InferenceLibrary&, const std::vector<s
 bool setMaxAuxStreams(const Facade& config, const InferenceLibrary& library, const std::vector<std::int64_t>& numbers) {
   constexpr const auto& method = Slot::IBuilderConfig_setMaxAuxStreams_1;
   const bool early = library.generation() == Generation::k8 || library.generation() == Generation::k10;
-  return early ? pass(config, declaredIn<Generation::k10>(method), numbers) : pass(config, declaredIn<Generation::k11>(method), numbers);
+  return early ? pass(config, declaredIn<Generation::k10>(method), numbers)
+               : pass(config, declaredIn<Generation::k11>(method), numbers);
 }
 
 // How the library words, in a warning, that it passes over a setting.
@@ -58,14 +61,16 @@ constexpr Setter kSetters[] = {
 };
 
 const Setter& setterNamed(const Setting& setting) {
-  const auto found = std::find_if(std::begin(kSetters), std::end(kSetters), [&](const Setter& setter) { return setting.call == setter.name; });
+  const auto found = std::find_if(std::begin(kSetters), std::end(kSetters),
+                                  [&](const Setter& setter) { return setting.call == setter.name; });
   if (found == std::end(kSetters)) throw Failure("TF_INTERNAL", "The addon knows no setting " + setting.call + ".");
   return *found;
 }
 
 }  // namespace
 
-void applySettings(const InferenceLibrary& library, const Facade& config, const std::vector<Setting>& settings, Listener& listener) {
+void applySettings(const InferenceLibrary& library, const Facade& config, const std::vector<Setting>& settings,
+                   Listener& listener) {
   for (const Setting& setting : settings) {
     const Setter& setter = setterNamed(setting);
     // Most setters answer nothing: what the library logs meanwhile is its answer.
@@ -73,7 +78,8 @@ void applySettings(const InferenceLibrary& library, const Facade& config, const 
     const bool accepted = setter.set(config, library, setting.arguments);
     const std::string complaint = listener.complaintSince(before, kPassedOver);
     if (!accepted || !complaint.empty())
-      throw Failure("TF_OPTION_UNSUPPORTED", library.name() + " refuses the " + setting.option + (complaint.empty() ? "." : ": " + complaint));
+      throw Failure("TF_OPTION_UNSUPPORTED",
+                    library.name() + " rejects the " + setting.option + (complaint.empty() ? "." : ": " + complaint));
   }
 }
 
@@ -81,11 +87,13 @@ void setComputeCapabilities(const Facade& config, const std::vector<std::int64_t
   if (capabilities.empty()) return;
   const auto count = static_cast<std::int32_t>(capabilities.size());
   if (!config.call(Slot::IBuilderConfig_setNbComputeCapabilities_1, count))
-    throw listener.failure("TF_TARGET_UNSUPPORTED", "The library does not build for " + std::to_string(count) + " compute capabilities at once.");
+    throw listener.failure("TF_TARGET_UNSUPPORTED", "The library does not build for " + std::to_string(count) +
+                                                        " compute capabilities at once.");
   for (std::int32_t i = 0; i < count; ++i) {
     const auto capability = static_cast<std::int32_t>(capabilities[static_cast<std::size_t>(i)]);
     if (!config.call(Slot::IBuilderConfig_setComputeCapability_2, capability, i))
-      throw listener.failure("TF_TARGET_UNSUPPORTED", "The library does not build for sm_" + std::to_string(capability) + ".");
+      throw listener.failure("TF_TARGET_UNSUPPORTED",
+                             "The library does not build for sm_" + std::to_string(capability) + ".");
   }
 }
 

@@ -11,12 +11,14 @@ Context::Context(std::shared_ptr<Engine> engine, int profile) : engine_(std::mov
 std::shared_ptr<Context> Context::create(std::shared_ptr<Engine> engine, int profile, bool profiling) {
   const EngineFacts& facts = engine->facts();
   if (profile < 0 || profile >= facts.profiles)
-    throw Failure("TF_SESSION_INPUT", "The engine has no profile " + std::to_string(profile) + ": it has " + std::to_string(facts.profiles) + ", counted from 0.");
+    throw Failure("TF_SESSION_INPUT", "The engine has no profile " + std::to_string(profile) + ": it has " +
+                                          std::to_string(facts.profiles) + ", counted from 0.");
   const cuda::Device& device = engine->device();
   device.makeCurrent();
   const std::shared_ptr<Context> context(new Context(std::move(engine), profile));
   context->stream_ = std::make_unique<cuda::Stream>(device);
-  context->activations_ = cuda::DeviceBlock(device, static_cast<std::size_t>(context->engine_->activationBytes(profile)), "activations of a context");
+  context->activations_ = cuda::DeviceBlock(
+      device, static_cast<std::size_t>(context->engine_->activationBytes(profile)), "activations of a context");
   if (profiling) context->layerTimes_ = std::make_unique<LayerTimes>(context->engine_->library());
   context->first_ = context->newExecution();
   context->worker_ = std::make_unique<Worker>();
@@ -63,7 +65,9 @@ void Context::giveBack(std::shared_ptr<Execution> execution) {
 }
 
 void Context::add(const std::shared_ptr<Call>& call) {
-  calls_.erase(std::remove_if(calls_.begin(), calls_.end(), [](const std::weak_ptr<Call>& known) { return known.expired(); }), calls_.end());
+  calls_.erase(
+      std::remove_if(calls_.begin(), calls_.end(), [](const std::weak_ptr<Call>& known) { return known.expired(); }),
+      calls_.end());
   calls_.push_back(call);
 }
 

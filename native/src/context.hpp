@@ -1,4 +1,5 @@
-// A stream, the activations and the thread of runs that follow one another. Its calls (call.hpp) are fixed shapes and buffers.
+// A stream, the activations and the thread of runs that follow one another. Its calls (call.hpp) are fixed shapes and
+// buffers.
 #pragma once
 #include <memory>
 #include <mutex>

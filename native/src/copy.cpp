@@ -18,14 +18,16 @@ constexpr std::size_t kVector = 32, kUnrolled = 4, kStep = kUnrolled * kVector;
 __attribute__((target("avx2"))) void stream(char* to, const char* from, std::size_t bytes) {
   const auto* read = reinterpret_cast<const __m256i*>(from);
   auto* write = reinterpret_cast<__m256i*>(to);
-  for (const auto* end = reinterpret_cast<const __m256i*>(from + bytes); read < end; read += kUnrolled, write += kUnrolled) {
-    const __m256i a = _mm256_loadu_si256(read), b = _mm256_loadu_si256(read + 1), c = _mm256_loadu_si256(read + 2), d = _mm256_loadu_si256(read + 3);
+  for (const auto* end = reinterpret_cast<const __m256i*>(from + bytes); read < end;
+       read += kUnrolled, write += kUnrolled) {
+    const __m256i a = _mm256_loadu_si256(read), b = _mm256_loadu_si256(read + 1), c = _mm256_loadu_si256(read + 2),
+                  d = _mm256_loadu_si256(read + 3);
     _mm256_stream_si256(write, a);
     _mm256_stream_si256(write + 1, b);
     _mm256_stream_si256(write + 2, c);
     _mm256_stream_si256(write + 3, d);
   }
-  // The GPU must see them before it is told to read.
+  // The GPU must see them before it is instructed to read.
   _mm_sfence();
 }
 

@@ -4,7 +4,8 @@
 
 namespace trtforge {
 
-// Past the caches where the processor can: a copy then reads once and writes once, where ordinary stores first read what they overwrite.
+// Past the caches where the processor can: a copy then reads once and writes once, where ordinary stores first read
+// what they overwrite.
 void copyPastCaches(char* to, const char* from, std::size_t bytes);
 
 }  // namespace trtforge

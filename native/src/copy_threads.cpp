@@ -19,7 +19,7 @@ using Help = std::function<void()>;
 
 // With the caller's own thread, twelve saturate the memory that one GPU's transfers read from.
 constexpr std::size_t kHelpers = 11;
-// Cores left to the event loop and to whoever feeds it, where there are many.
+// Cores left to the event loop and to the threads that feed it, where there are many.
 constexpr std::size_t kSpared = 2;
 constexpr auto kGlance = std::chrono::microseconds(5);
 constexpr auto kLookOn = std::chrono::microseconds(50);
@@ -113,13 +113,16 @@ Pool& pool() {
 
 }  // namespace
 
-void withCopyThreads(std::size_t helpers, const std::function<void()>& help, const std::function<void()>& lead) { pool().run(helpers, help, lead); }
+void withCopyThreads(std::size_t helpers, const std::function<void()>& help, const std::function<void()>& lead) {
+  pool().run(helpers, help, lead);
+}
 
 void copyTogether(char* to, const char* from, std::size_t bytes) {
   constexpr std::size_t kPiece = std::size_t{256} << 10;
   std::atomic<std::size_t> next{0};
   const auto help = [&] {
-    for (std::size_t at = next.fetch_add(kPiece); at < bytes; at = next.fetch_add(kPiece)) std::memcpy(to + at, from + at, std::min(kPiece, bytes - at));
+    for (std::size_t at = next.fetch_add(kPiece); at < bytes; at = next.fetch_add(kPiece))
+      std::memcpy(to + at, from + at, std::min(kPiece, bytes - at));
   };
   withCopyThreads(bytes / kPiece, help, help);
 }

@@ -86,7 +86,9 @@ Driver load(const SharedLibrary& library) {
   return all;
 }
 
-[[noreturn]] void unavailable(const std::string& why) { throw Failure("TF_GPU_UNAVAILABLE", "Engines run on an NVIDIA GPU, and " + why); }
+[[noreturn]] void unavailable(const std::string& why) {
+  throw Failure("TF_GPU_UNAVAILABLE", "Engines run on an NVIDIA GPU, and " + why);
+}
 
 const Driver& loadedDriver() {
   static const Driver* loaded = [] {
@@ -130,20 +132,27 @@ const Device& Device::at(int ordinal) {
   if (const auto known = devices->find(ordinal); known != devices->end()) return *known->second;
   const Driver& all = driver();
   int count = 0;
-  if (const int code = all.deviceGetCount(&count); code != kSuccess) unavailable("the CUDA driver cannot count its GPUs: " + textOf(code) + ".");
+  if (const int code = all.deviceGetCount(&count); code != kSuccess)
+    unavailable("the CUDA driver cannot count its GPUs: " + textOf(code) + ".");
   if (count == 0) unavailable(noGpuShown());
   if (ordinal < 0 || ordinal >= count)
-    unavailable("there is no GPU " + std::to_string(ordinal) + ": the CUDA driver shows " + std::to_string(count) + ", counted from 0.");
+    unavailable("there is no GPU " + std::to_string(ordinal) + ": the CUDA driver shows " + std::to_string(count) +
+                ", counted from 0.");
   // Registered after the driver's own, and so called before it: from then on the driver is left alone.
   if (devices->empty()) std::atexit(endNow);
   return *devices->emplace(ordinal, std::unique_ptr<const Device>(new Device(all, ordinal))).first->second;
 }
 
 Device::Device(const Driver& driver, int ordinal) : driver_(driver), ordinal_(ordinal) {
-  if (const int code = driver_.deviceGet(&device_, ordinal); code != kSuccess) unavailable("GPU " + std::to_string(ordinal) + " cannot be opened: " + textOf(code) + ".");
+  if (const int code = driver_.deviceGet(&device_, ordinal); code != kSuccess)
+    unavailable("GPU " + std::to_string(ordinal) + " cannot be opened: " + textOf(code) + ".");
   const int code = driver_.primaryContextRetain(&context_, device_);
-  if (code == kOutOfMemory) throw Failure("TF_GPU_MEMORY", "GPU " + std::to_string(ordinal) + " has no room left, not even for a CUDA context: other processes hold its memory.");
-  if (code != kSuccess) unavailable("a context on GPU " + std::to_string(ordinal) + " cannot be made: " + textOf(code) + ".");
+  if (code == kOutOfMemory)
+    throw Failure("TF_GPU_MEMORY",
+                  "GPU " + std::to_string(ordinal) +
+                      " has no room left, not even for a CUDA context: other processes use its memory.");
+  if (code != kSuccess)
+    unavailable("a context on GPU " + std::to_string(ordinal) + " cannot be made: " + textOf(code) + ".");
 }
 
 Device::Memory Device::memory() const {
@@ -156,9 +165,12 @@ Device::Memory Device::memory() const {
 Failure Device::outOfMemory(const std::string& what, std::size_t needed) const {
   Memory now;
   driver_.memoryInfo(&now.free, &now.total);
-  Failure failure("TF_GPU_MEMORY", "GPU " + std::to_string(ordinal_) + " has no room for the " + what + ": " + shownBytes(needed) + " needed, " + shownBytes(now.free) + " of " +
+  Failure failure("TF_GPU_MEMORY", "GPU " + std::to_string(ordinal_) + " has no room for the " + what + ": " +
+                                       shownBytes(needed) + " needed, " + shownBytes(now.free) + " of " +
                                        shownBytes(now.total) + " free.");
-  failure.numbers = {{"neededBytes", static_cast<double>(needed)}, {"freeBytes", static_cast<double>(now.free)}, {"totalBytes", static_cast<double>(now.total)}};
+  failure.numbers = {{"neededBytes", static_cast<double>(needed)},
+                     {"freeBytes", static_cast<double>(now.free)},
+                     {"totalBytes", static_cast<double>(now.total)}};
   return failure;
 }
 
@@ -169,7 +181,8 @@ unsigned Device::schedule() const {
   return flags & kScheduleMask;
 }
 
-DeviceBlock::DeviceBlock(const Device& device, std::size_t bytes, const std::string& what) : device_(&device), bytes_(bytes) {
+DeviceBlock::DeviceBlock(const Device& device, std::size_t bytes, const std::string& what)
+    : device_(&device), bytes_(bytes) {
   device.makeCurrent();
   const std::size_t room = bytes == 0 ? 1 : bytes;
   const int code = device.api().memoryAllocate(&address_, room);
@@ -183,12 +196,14 @@ DeviceBlock::~DeviceBlock() {
   device_->api().memoryFree(address_);
 }
 
-HostBlock::HostBlock(const Device& device, std::size_t bytes, const std::string& what) : device_(&device), bytes_(bytes) {
+HostBlock::HostBlock(const Device& device, std::size_t bytes, const std::string& what)
+    : device_(&device), bytes_(bytes) {
   device.makeCurrent();
   const std::size_t room = bytes == 0 ? 1 : bytes;
   const int code = device.api().hostAllocate(&memory_, room, kPortable | kDeviceMapped);
   if (code == kOutOfMemory)
-    throw Failure("TF_GPU_MEMORY", "This machine cannot pin " + shownBytes(room) + " of host memory for the " + what + ".");
+    throw Failure("TF_GPU_MEMORY",
+                  "This machine cannot pin " + shownBytes(room) + " of host memory for the " + what + ".");
   check(code, "Allocating pinned memory");
 }
 
@@ -268,13 +283,16 @@ Graph Graph::finish(const Stream& stream, bool enqueued, std::string& refusal) {
   int code = api.endCapture(stream.get(), &captured);
   GraphExecHandle ready = nullptr;
   if (code == kSuccess && enqueued && captured != nullptr)
-    code = api.graphInstantiate != nullptr ? api.graphInstantiate(&ready, captured, 0) : api.graphInstantiateOld(&ready, captured, nullptr, nullptr, 0);
+    code = api.graphInstantiate != nullptr ? api.graphInstantiate(&ready, captured, 0)
+                                           : api.graphInstantiateOld(&ready, captured, nullptr, nullptr, 0);
   if (captured != nullptr) api.graphDestroy(captured);
   if (code == kSuccess && ready != nullptr) {
     if (api.graphUpload != nullptr) api.graphUpload(ready, stream.get());
     return Graph(stream.device(), ready);
   }
-  if (refusal.empty()) refusal = code == kSuccess ? "The engine did not enqueue its work while the stream captured." : "The capture failed: " + textOf(code) + ".";
+  if (refusal.empty())
+    refusal = code == kSuccess ? "The engine did not enqueue its work while the stream captured."
+                               : "The capture failed: " + textOf(code) + ".";
   return Graph();
 }
 

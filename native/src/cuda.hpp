@@ -1,5 +1,6 @@
-// The CUDA driver API, loaded at run time: the GPU's primary context, memory, streams, events and graphs, each owned by one object.
-// TensorRT's own CUDA runtime works in the same primary context, so its addresses and streams are ours and ours are its.
+// The CUDA driver API, loaded at run time: the GPU's primary context, memory, streams, events and graphs, each owned by
+// one object. TensorRT's own CUDA runtime works in the same primary context, so its addresses and streams are ours and
+// ours are its.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ constexpr unsigned kScheduleMask = 0x07;
 constexpr unsigned kScheduleYield = 0x02;
 constexpr unsigned kScheduleBlocking = 0x04;
 
-// Every function of the driver that is used. Null only where the comment says so.
+// Every function of the driver that is used. Null only where the comment states so.
 struct Driver {
   int (*init)(unsigned);
   int (*deviceGetCount)(int*);
@@ -54,9 +55,10 @@ struct Driver {
   int (*streamWaitEvent)(StreamHandle, EventHandle, unsigned flags);
   int (*beginCapture)(StreamHandle, int mode);
   int (*endCapture)(StreamHandle, GraphHandle*);
-  int (*graphInstantiate)(GraphExecHandle*, GraphHandle, unsigned long long flags);        // null before CUDA 11.4
-  int (*graphInstantiateOld)(GraphExecHandle*, GraphHandle, void*, char*, std::size_t);    // for drivers without the other
-  int (*graphUpload)(GraphExecHandle, StreamHandle);                                       // null before CUDA 11.1
+  int (*graphInstantiate)(GraphExecHandle*, GraphHandle, unsigned long long flags);  // null before CUDA 11.4
+  int (*graphInstantiateOld)(GraphExecHandle*, GraphHandle, void*, char*,
+                             std::size_t);            // for drivers without the other
+  int (*graphUpload)(GraphExecHandle, StreamHandle);  // null before CUDA 11.1
   int (*graphLaunch)(GraphExecHandle, StreamHandle);
   int (*graphDestroy)(GraphHandle);
   int (*graphExecDestroy)(GraphExecHandle);
@@ -69,7 +71,7 @@ struct Driver {
   int (*errorText)(int, const char**);
 };
 
-// Loads libcuda once and initialises it. Throws TF_GPU_UNAVAILABLE that says why.
+// Loads libcuda once and initialises it. Throws TF_GPU_UNAVAILABLE with the reason.
 const Driver& driver();
 
 // `out of memory (CUDA error 2)`
@@ -91,7 +93,8 @@ class Device {
 
   // For the calling thread; every function below needs it.
   void makeCurrent() const {
-    if (const int code = driver_.contextSetCurrent(context_); code != kSuccess) check(code, "Making the GPU's context current");
+    if (const int code = driver_.contextSetCurrent(context_); code != kSuccess)
+      check(code, "Making the GPU's context current");
   }
   // The same where nothing can be thrown.
   void makeCurrentQuietly() const noexcept { driver_.contextSetCurrent(context_); }
@@ -100,7 +103,8 @@ class Device {
   };
   // Of the whole GPU.
   Memory memory() const;
-  // TF_GPU_MEMORY with `neededBytes`, `freeBytes` and `totalBytes` in its details. `what` is a noun: `activation memory of a context`.
+  // TF_GPU_MEMORY with `neededBytes`, `freeBytes` and `totalBytes` in its details. `what` is a noun: `activation memory
+  // of a context`.
   Failure outOfMemory(const std::string& what, std::size_t needed) const;
   int ordinal() const { return ordinal_; }
   const Driver& api() const { return driver_; }
@@ -179,7 +183,8 @@ class HostBlock {
   std::size_t bytes_ = 0;
 };
 
-// A stream that never waits for the default one (TensorRT synchronises the whole device on that). The device must be current where it is made.
+// A stream that never waits for the default one (TensorRT synchronises the whole device on that). The device must be
+// current where it is made.
 class Stream {
  public:
   explicit Stream(const Device& device);
@@ -212,7 +217,9 @@ class Event {
   Event& operator=(const Event&) = delete;
 
   EventHandle get() const { return handle_; }
-  void record(const Stream& stream) const { check(device_.api().eventRecord(handle_, stream.get()), "Recording an event"); }
+  void record(const Stream& stream) const {
+    check(device_.api().eventRecord(handle_, stream.get()), "Recording an event");
+  }
   void synchronize() const { check(device_.api().eventSynchronize(handle_), "Waiting for the GPU"); }
   // Both events need timing and must be done.
   double msSince(const Event& earlier) const;
@@ -237,11 +244,13 @@ class Graph {
 
   explicit operator bool() const { return handle_ != nullptr; }
   void launch(const Stream& stream) const {
-    if (const int code = device_->api().graphLaunch(handle_, stream.get()); code != kSuccess) check(code, "Launching the CUDA graph");
+    if (const int code = device_->api().graphLaunch(handle_, stream.get()); code != kSuccess)
+      check(code, "Launching the CUDA graph");
   }
 
-  // Runs `enqueue` (a function that returns false, or throws a Failure, where it cannot) while the stream captures in thread-local mode, so that other
-  // threads may allocate meanwhile. Empty graph and a sentence in `refusal` where it fails; the stream is usable again then.
+  // Runs `enqueue` (a function that returns false, or throws a Failure, where it cannot) while the stream captures in
+  // thread-local mode, so that other threads may allocate meanwhile. Empty graph and a sentence in `refusal` where it
+  // fails; the stream is usable again then.
   template <class Enqueue>
   static Graph capture(const Stream& stream, Enqueue enqueue, std::string& refusal);
 

@@ -14,12 +14,12 @@ namespace trtforge {
 
 namespace {
 
-constexpr std::int32_t kInput = 1;  // TensorIOMode
-constexpr std::int32_t kHost = 1;   // TensorLocation
-constexpr std::int32_t kJson = 1;   // LayerInformationFormat
+constexpr std::int32_t kInput = 1;      // TensorIOMode
+constexpr std::int32_t kHost = 1;       // TensorLocation
+constexpr std::int32_t kJson = 1;       // LayerInformationFormat
 constexpr std::int32_t kSelectors = 3;  // OptProfileSelector: min, opt, max
 
-// Reads what an engine says of its tensors, with the functions of its generation.
+// Reads what an engine states of its tensors, with the functions of its generation.
 class TensorReader {
  public:
   TensorReader(const InferenceLibrary& library, const Facade& engine, std::int32_t profiles)
@@ -33,10 +33,13 @@ class TensorReader {
     tensor.host = engine_.call(Slot::ICudaEngine_getTensorLocation_1, name) == kHost;
     tensor.shapeTensor = engine_.call(Slot::ICudaEngine_isShapeInferenceIO_1, name);
     tensor.format = engine_.call(Slot::ICudaEngine_getTensorFormat_1, name);
-    tensor.shape = wide_ ? knownShape(tensor, engine_.call(declaredIn<Generation::k10>(Slot::ICudaEngine_getTensorShape_1), name))
-                         : knownShape(tensor, engine_.call(declaredIn<Generation::k8>(Slot::ICudaEngine_getTensorShape_1), name));
+    tensor.shape =
+        wide_ ? knownShape(tensor, engine_.call(declaredIn<Generation::k10>(Slot::ICudaEngine_getTensorShape_1), name))
+              : knownShape(tensor, engine_.call(declaredIn<Generation::k8>(Slot::ICudaEngine_getTensorShape_1), name));
     for (std::int32_t profile = 0; tensor.input && profile < profiles_; ++profile) {
-      const auto numbers = [&](std::int32_t selector) { return tensor.shapeTensor ? values(tensor, profile, selector) : shape(name, profile, selector); };
+      const auto numbers = [&](std::int32_t selector) {
+        return tensor.shapeTensor ? values(tensor, profile, selector) : shape(name, profile, selector);
+      };
       tensor.profiles.push_back({numbers(0), numbers(1), numbers(kSelectors - 1)});
     }
     return tensor;
@@ -44,18 +47,24 @@ class TensorReader {
 
  private:
   std::vector<std::int64_t> shape(const char* name, std::int32_t profile, std::int32_t selector) const {
-    if (wide_) return engine_.call(declaredIn<Generation::k10>(Slot::ICudaEngine_getProfileShape_3), name, profile, selector).toVector();
-    return engine_.call(declaredIn<Generation::k8>(Slot::ICudaEngine_getProfileShape_3), name, profile, selector).toVector();
+    if (wide_)
+      return engine_.call(declaredIn<Generation::k10>(Slot::ICudaEngine_getProfileShape_3), name, profile, selector)
+          .toVector();
+    return engine_.call(declaredIn<Generation::k8>(Slot::ICudaEngine_getProfileShape_3), name, profile, selector)
+        .toVector();
   }
   template <class Shape>
   std::vector<std::int64_t> knownShape(const EngineTensor& tensor, const Shape& dims) const {
     if (dims.count >= 0 || !tensor.input) return dims.toVector();
-    throw Failure("TF_PLAN_LOAD_FAILED", library_.name() + " does not know the shape of the input " + tensor.name + " of the engine" +
-                                             ": 8.6 builds such engines, and cannot run them, of models whose outputs depend on the data where no profile is given.");
+    throw Failure("TF_PLAN_LOAD_FAILED", library_.name() + " does not know the shape of the input " + tensor.name +
+                                             " of the engine" +
+                                             ": 8.6 builds such engines, and cannot run them, of models whose outputs "
+                                             "depend on the data where no profile was set.");
   }
   template <class Number>
   static std::vector<std::int64_t> list(const Number* values, std::int64_t count) {
-    return values == nullptr || count < 0 ? std::vector<std::int64_t>() : std::vector<std::int64_t>(values, values + count);
+    return values == nullptr || count < 0 ? std::vector<std::int64_t>()
+                                          : std::vector<std::int64_t>(values, values + count);
   }
   // A shape tensor has no open dimension, or one whose size its profile fixes.
   std::vector<std::int64_t> values(const EngineTensor& tensor, std::int32_t profile, std::int32_t selector) const {
@@ -82,13 +91,16 @@ void checkHeader(const std::vector<char>& plan, const OpenRequest& request, cons
   const char* tag = library.rtx() ? "vtrt" : "ftrt";
   constexpr std::size_t kHeader = 28;
   if (plan.size() >= kHeader && std::memcmp(plan.data(), tag, std::strlen(tag)) == 0) return;
-  throw Failure("TF_PLAN_INVALID", request.planPath + " does not begin as a plan of " + (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
+  throw Failure("TF_PLAN_INVALID", request.planPath + " does not start like a plan of " +
+                                       (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
 }
 
 }  // namespace
 
 bool ranOutOfMemory(Listener& listener, bool errorsAlone) {
-  return listener.heard({"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"}, errorsAlone);
+  return listener.received(
+      {"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"},
+      errorsAlone);
 }
 
 Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::string& what, std::size_t atLeast) {
@@ -98,7 +110,8 @@ Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::s
     // `Requested amount of GPU memory (1073741824 bytes) could not be allocated`
     const std::size_t bytes = line.find(" bytes)");
     const std::size_t bracket = bytes == std::string::npos ? bytes : line.rfind('(', bytes);
-    if (bracket != std::string::npos) needed = std::max<std::size_t>(needed, std::strtoull(line.c_str() + bracket + 1, nullptr, 10));
+    if (bracket != std::string::npos)
+      needed = std::max<std::size_t>(needed, std::strtoull(line.c_str() + bracket + 1, nullptr, 10));
   }
   Failure failure = device.outOfMemory(what, needed);
   failure.lines = lines;
@@ -142,42 +155,57 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
   device_.makeCurrent();
   const auto create = library_.shared().symbol<void* (*)(void*, std::int32_t)>("createInferRuntime_INTERNAL");
   runtime_ = Owned(library_, create(loggerFor(library_), library_.code()));
-  if (!runtime_) throw listener.failure("TF_PLAN_LOAD_FAILED", library_.name() + " cannot create a runtime on this machine.");
-  plugins_ = std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
+  if (!runtime_)
+    throw listener.failure("TF_PLAN_LOAD_FAILED", library_.name() + " cannot create a runtime on this machine.");
+  plugins_ =
+      std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
   if (request.allowHostCode) runtime_.call(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
-  void* loaded = generation8()
-                     ? runtime_.call(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(), static_cast<void*>(nullptr))
-                     : runtime_.call(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
+  void* loaded = generation8() ? runtime_.call(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(),
+                                               static_cast<void*>(nullptr))
+                               : runtime_.call(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
   object_ = Owned(library_, loaded);
-  if (!object_ && ranOutOfMemory(listener)) throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
-  if (!object_) throw listener.failure("TF_PLAN_LOAD_FAILED", request.planPath + " could not be loaded by " + library_.name() + ".");
+  if (!object_ && ranOutOfMemory(listener))
+    throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
+  if (!object_)
+    throw listener.failure("TF_PLAN_LOAD_FAILED",
+                           request.planPath + " could not be loaded by " + library_.name() + ".");
   setWeightBudget(request, listener);
 }
 
 void Engine::setWeightBudget(const OpenRequest& request, Listener& listener) {
-  if (library_.has(Slot::ICudaEngine_getStreamableWeightsSize_0)) facts_.streamableWeightsBytes = object_.call(Slot::ICudaEngine_getStreamableWeightsSize_0);
+  if (library_.has(Slot::ICudaEngine_getStreamableWeightsSize_0))
+    facts_.streamableWeightsBytes = object_.call(Slot::ICudaEngine_getStreamableWeightsSize_0);
   using Budget = OpenRequest::Budget;
   if (facts_.streamableWeightsBytes <= 0) {
     if (request.budget != Budget::kAll)
-      throw Failure("TF_OPTION_UNSUPPORTED", request.planPath + " was not built with weight streaming, so a budget for its weights means nothing.");
+      throw Failure(
+          "TF_OPTION_UNSUPPORTED",
+          request.planPath + " was not built with weight streaming, so a budget for its weights has no effect.");
     return;
   }
-  std::int64_t budget = request.budget == Budget::kBytes ? std::min(request.budgetBytes, facts_.streamableWeightsBytes) : facts_.streamableWeightsBytes;
+  std::int64_t budget = request.budget == Budget::kBytes ? std::min(request.budgetBytes, facts_.streamableWeightsBytes)
+                                                         : facts_.streamableWeightsBytes;
   bool set = false;
   if (library_.has(Slot::ICudaEngine_setWeightStreamingBudgetV2_1)) {
-    if (request.budget == Budget::kAutomatic) budget = object_.call(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0);
+    if (request.budget == Budget::kAutomatic)
+      budget = object_.call(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0);
     set = object_.call(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, budget);
   } else {
     // 10.0: -1 lets the library choose, 0 turns streaming off.
-    const std::int64_t old = request.budget == Budget::kAutomatic ? -1 : request.budget == Budget::kAll ? 0 : std::max<std::int64_t>(budget, 1);
+    const std::int64_t old = request.budget == Budget::kAutomatic ? -1
+                             : request.budget == Budget::kAll     ? 0
+                                                                  : std::max<std::int64_t>(budget, 1);
     set = object_.call(Slot::ICudaEngine_setWeightStreamingBudget_1, old);
-    if (set && request.budget == Budget::kAutomatic) budget = object_.call(Slot::ICudaEngine_getWeightStreamingBudget_0);
+    if (set && request.budget == Budget::kAutomatic)
+      budget = object_.call(Slot::ICudaEngine_getWeightStreamingBudget_0);
   }
   facts_.weightBudgetBytes = budget;
   streamsWeights_ = budget < facts_.streamableWeightsBytes;
   if (set) return;
-  if (ranOutOfMemory(listener)) throw outOfMemory(device_, listener, "weights of " + request.planPath, static_cast<std::size_t>(budget));
-  throw listener.failure("TF_PLAN_LOAD_FAILED", "The library refuses a budget of " + std::to_string(budget) + " bytes for the weights of " + request.planPath + ".");
+  if (ranOutOfMemory(listener))
+    throw outOfMemory(device_, listener, "weights of " + request.planPath, static_cast<std::size_t>(budget));
+  throw listener.failure("TF_PLAN_LOAD_FAILED", "The library rejects a budget of " + std::to_string(budget) +
+                                                    " bytes for the weights of " + request.planPath + ".");
 }
 
 void Engine::readFacts() {
@@ -192,12 +220,14 @@ void Engine::readFacts() {
   facts_.deviceMemoryBytes = wide ? object_.call(Slot::ICudaEngine_getDeviceMemorySizeV2_0)
                                   : static_cast<std::int64_t>(object_.call(Slot::ICudaEngine_getDeviceMemorySize_0));
   for (std::int32_t profile = 0; profile < facts_.profiles; ++profile)
-    facts_.deviceMemoryBytesPerProfile.push_back(library_.has(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1)
-                                                     ? object_.call(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, profile)
-                                                     : facts_.deviceMemoryBytes);
+    facts_.deviceMemoryBytesPerProfile.push_back(
+        library_.has(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1)
+            ? object_.call(Slot::ICudaEngine_getDeviceMemorySizeForProfileV2_1, profile)
+            : facts_.deviceMemoryBytes);
   const TensorReader reader(library_, object_, facts_.profiles);
   const auto count = object_.call(Slot::ICudaEngine_getNbIOTensors_0);
-  for (std::int32_t i = 0; i < count; ++i) facts_.tensors.push_back(reader.read(object_.call(Slot::ICudaEngine_getIOTensorName_1, i)));
+  for (std::int32_t i = 0; i < count; ++i)
+    facts_.tensors.push_back(reader.read(object_.call(Slot::ICudaEngine_getIOTensorName_1, i)));
 }
 
 const EngineTensor* Engine::find(const std::string& name) const {
@@ -217,9 +247,11 @@ std::string Engine::layers(Listener& listener) const {
   const Listening listening(listener);
   device_.makeCurrent();
   const Owned inspector(library_, object_.call(Slot::ICudaEngine_createEngineInspector_0));
-  if (!inspector) throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not make an inspector of the engine.");
+  if (!inspector)
+    throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not make an inspector of the engine.");
   const char* text = inspector.call(Slot::IEngineInspector_getEngineInformation_1, kJson);
-  if (text == nullptr) throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not describe the engine's layers.");
+  if (text == nullptr)
+    throw listener.failure("TF_CONTEXT_FAILED", library_.name() + " could not describe the engine's layers.");
   return text;
 }
 

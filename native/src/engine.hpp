@@ -60,7 +60,9 @@ class Engine {
   BlockPool& pool() const { return *pool_; }
 
   // Bytes of activations that an execution with this profile needs.
-  std::int64_t activationBytes(int profile) const { return facts_.deviceMemoryBytesPerProfile.at(static_cast<std::size_t>(profile)); }
+  std::int64_t activationBytes(int profile) const {
+    return facts_.deviceMemoryBytesPerProfile.at(static_cast<std::size_t>(profile));
+  }
   // True where weights come from host memory while the engine runs: such work cannot be captured.
   bool streamsWeights() const { return streamsWeights_; }
   // The inspector's JSON about the whole engine.
@@ -83,7 +85,7 @@ class Engine {
   Owned object_;
 };
 
-// True where the library's lines since the listener began speak of memory that ran out.
+// True where the library's lines since the listener began report memory that ran out.
 bool ranOutOfMemory(Listener& listener, bool errorsAlone = false);
 // TF_GPU_MEMORY with those lines, and with the bytes they name where those are more than `atLeast`.
 Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::string& what, std::size_t atLeast);

@@ -35,7 +35,11 @@ OpenRequest openRequest(const Reader& from) {
 
 Napi::Value tensorValue(Napi::Env env, const EngineTensor& tensor) {
   const auto range = [env](const ProfileRange& one) {
-    return Writer(env).set("min", js::array(env, one.min)).set("opt", js::array(env, one.opt)).set("max", js::array(env, one.max)).value();
+    return Writer(env)
+        .set("min", js::array(env, one.min))
+        .set("opt", js::array(env, one.opt))
+        .set("max", js::array(env, one.max))
+        .value();
   };
   return Writer(env)
       .set("name", tensor.name)
@@ -65,7 +69,8 @@ Napi::Value factsValue(Napi::Env env, const EngineFacts& facts) {
       .set("streamableWeightsBytes", facts.streamableWeightsBytes)
       .set("weightBudgetBytes", facts.weightBudgetBytes)
       .set("refittable", facts.refittable)
-      .set("tensors", js::array(env, facts.tensors, [env](const EngineTensor& tensor) { return tensorValue(env, tensor); }))
+      .set("tensors",
+           js::array(env, facts.tensors, [env](const EngineTensor& tensor) { return tensorValue(env, tensor); }))
       .set("libraryVersion", facts.libraryVersion)
       .set("loadMs", facts.loadMs)
       .set("gpuMemory", memory)
@@ -79,7 +84,10 @@ Napi::Value openEngineExport(const Napi::CallbackInfo& info) {
     auto handle = std::make_shared<EngineHandle>();
     handle->engine = Engine::open(request, listener);
     return [handle](Napi::Env env) {
-      return Writer(env).set("facts", factsValue(env, handle->engine->facts())).set("handle", handleValue(env, handle)).value();
+      return Writer(env)
+          .set("facts", factsValue(env, handle->engine->facts()))
+          .set("handle", handleValue(env, handle))
+          .value();
     };
   };
   return startTask(info.Env(), "trtforge:openEngine", open, onEvent, from["verbose"].boolean());
@@ -112,7 +120,8 @@ Napi::Value createContextExport(const Napi::CallbackInfo& info) {
   const Napi::Value value = info[0];
   const Napi::Value request = info[1];
   const Reader from(request);
-  const auto create = [owner = handleOf<EngineHandle>(value), engine = engineOf(value), profile = static_cast<int>(from["profile"].integer()),
+  const auto create = [owner = handleOf<EngineHandle>(value), engine = engineOf(value),
+                       profile = static_cast<int>(from["profile"].integer()),
                        profiling = from["profiling"].boolean()](Listener&) -> Answer {
     auto context = Context::create(engine, profile, profiling);
     return [owner, context](Napi::Env env) {
@@ -131,7 +140,8 @@ Napi::Value createContextExport(const Napi::CallbackInfo& info) {
 Napi::Value layerTimesExport(const Napi::CallbackInfo& info) {
   const Napi::Value handle = info[0];
   Context& context = handleOf<ContextHandle>(handle)->open();
-  if (context.layerTimes() == nullptr) throw Failure("TF_SESSION_INPUT", "The context was made without profiling, so it has no times of layers.");
+  if (context.layerTimes() == nullptr)
+    throw Failure("TF_SESSION_INPUT", "The context was made without profiling, so it has no times of layers.");
   std::lock_guard<std::mutex> lock(context.mutex);
   const Napi::Env env = info.Env();
   return js::array(env, context.layerTimes()->table(), [env](const LayerTime& layer) {
@@ -141,10 +151,11 @@ Napi::Value layerTimesExport(const Napi::CallbackInfo& info) {
 
 Napi::Value contextCloseExport(const Napi::CallbackInfo& info) {
   const Napi::Value handle = info[0];
-  return startTask(info.Env(), "trtforge:closeContext", [context = handleOf<ContextHandle>(handle)->detach()](Listener&) -> Answer {
-    if (context != nullptr) context->close();
-    return undefined;
-  });
+  return startTask(info.Env(), "trtforge:closeContext",
+                   [context = handleOf<ContextHandle>(handle)->detach()](Listener&) -> Answer {
+                     if (context != nullptr) context->close();
+                     return undefined;
+                   });
 }
 
 Napi::Value allocateExport(const Napi::CallbackInfo& info) {
@@ -152,21 +163,26 @@ Napi::Value allocateExport(const Napi::CallbackInfo& info) {
   const Napi::Value bytes = info[1];
   const auto engine = engineOf(value);
   const std::int64_t wanted = Reader(bytes).integer();
-  if (wanted < 0) throw Failure("TF_SESSION_INPUT", "Device memory of " + std::to_string(wanted) + " bytes cannot be.");
+  if (wanted < 0)
+    throw Failure("TF_SESSION_INPUT", "Device memory of " + std::to_string(wanted) + " bytes is impossible.");
   auto handle = std::make_shared<MemoryHandle>();
   handle->device = &engine->device();
-  handle->block = std::make_shared<cuda::DeviceBlock>(engine->device(), static_cast<std::size_t>(wanted), "tensors kept on the GPU");
-  if (wanted > 0) cuda::check(engine->device().api().memorySet8(handle->block->address(), 0, static_cast<std::size_t>(wanted)), "Clearing GPU memory");
+  handle->block = std::make_shared<cuda::DeviceBlock>(engine->device(), static_cast<std::size_t>(wanted),
+                                                      "tensors kept on the GPU");
+  if (wanted > 0)
+    cuda::check(engine->device().api().memorySet8(handle->block->address(), 0, static_cast<std::size_t>(wanted)),
+                "Clearing GPU memory");
   // Contexts' streams do not wait for the default one, where it is cleared.
   cuda::check(engine->device().api().streamSynchronize(nullptr), "Clearing GPU memory");
   return handleValue(info.Env(), handle);
 }
 
-// Checks that a part lies inside, and gives its address.
+// Checks that a part lies inside, and returns its address.
 cuda::Address part(const cuda::DeviceBlock& block, std::int64_t offset, std::int64_t bytes) {
   const auto size = static_cast<std::int64_t>(block.bytes());
   if (offset < 0 || bytes < 0 || offset > size || bytes > size - offset)
-    throw Failure("TF_SESSION_INPUT", "Bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes) + " are not all in device memory of " + std::to_string(size) + " bytes.");
+    throw Failure("TF_SESSION_INPUT", "Bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes) +
+                                          " are not all in device memory of " + std::to_string(size) + " bytes.");
   return block.address() + static_cast<cuda::Address>(offset);
 }
 

@@ -1,4 +1,5 @@
-// Engines, contexts, calls, measurements and the GPU's state as JavaScript reaches them: functions over handles. Types of both sides: src/addon.
+// Engines, contexts, calls, measurements and the GPU's state as JavaScript reaches them: functions over handles. Types
+// of both sides: src/addon.
 #pragma once
 #include <napi.h>
 

@@ -1,4 +1,4 @@
-// What a job tells JavaScript while it works.
+// What a job reports to JavaScript while it works.
 #pragma once
 #include <string>
 
@@ -14,7 +14,7 @@ struct Event {
   static Event log(int severity, const char* message) { return {Type::kLog, message, severity}; }
   static Event phaseStart(const char* phase, int steps) { return {Type::kPhaseStart, phase, steps}; }
   static Event step(const char* phase, int step) { return {Type::kStep, phase, step}; }
-  // A phase within the one that is told of, at its start (kNoStep) or after a step.
+  // A phase within the one that is reported, at its start (kNoStep) or after a step.
   static Event inside(const char* phase, int step, int steps) { return {Type::kInside, phase, step, steps}; }
   static Event phaseEnd(const char* phase) { return {Type::kPhaseEnd, phase}; }
 };

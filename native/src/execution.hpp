@@ -13,10 +13,11 @@ class OutputAllocator;
 
 class Execution {
  public:
-  // `activations` holds at least `engine.activationBytes(profile)` bytes, and may serve several executions as long as their work is ordered on one
-  // stream. On 8.6 a profile of an engine with open dimensions serves one execution at a time. The device must be current.
-  // Throws TF_CONTEXT_FAILED, TF_GPU_MEMORY.
-  Execution(std::shared_ptr<Engine> engine, int profile, const cuda::DeviceBlock& activations, const cuda::Stream& stream);
+  // `activations` holds at least `engine.activationBytes(profile)` bytes, and may serve several executions as long as
+  // their work is ordered on one stream. On 8.6 a profile of an engine with open dimensions serves one execution at a
+  // time. The device must be current. Throws TF_CONTEXT_FAILED, TF_GPU_MEMORY.
+  Execution(std::shared_ptr<Engine> engine, int profile, const cuda::DeviceBlock& activations,
+            const cuda::Stream& stream);
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;
@@ -32,13 +33,13 @@ class Execution {
   void clearAllocator(const std::string& name) noexcept;
   // An IProfiler (layer_times.hpp), or null.
   void setProfiler(void* profiler);
-  // False where profiles are given by `reportToProfiler` alone.
+  // False where profiles are reported by `reportToProfiler` alone.
   void setEnqueueEmitsProfile(bool emits);
   void reportToProfiler();
   // Throws TF_RUN_FAILED, TF_GPU_MEMORY with the library's lines. The stream must not be the default one.
   void enqueue(const cuda::Stream& stream);
 
-  // Who set shapes and addresses last; whoever shares an execution looks here.
+  // The call that set shapes and addresses last; calls that share an execution check it.
   const void* boundTo = nullptr;
 
  private:

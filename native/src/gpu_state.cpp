@@ -129,7 +129,8 @@ std::optional<bool> flag(std::optional<std::int64_t> number) {
 
 std::optional<std::int64_t> throttleReasons(const Nvml& nvml, Device device) {
   const auto reasons = nvml.number<std::uint64_t>("nvmlDeviceGetCurrentClocksEventReasons", device);
-  return reasons.has_value() ? reasons : nvml.number<std::uint64_t>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
+  return reasons.has_value() ? reasons
+                             : nvml.number<std::uint64_t>("nvmlDeviceGetCurrentClocksThrottleReasons", device);
 }
 
 void readMemory(const Nvml& nvml, Device device, GpuState& state) {
@@ -146,18 +147,21 @@ void readMemory(const Nvml& nvml, Device device, GpuState& state) {
 
 bool driverOf535(const Nvml& nvml) {
   char version[96] = "";
-  return nvml.ask("nvmlSystemGetDriverVersion", static_cast<char*>(version), static_cast<unsigned>(sizeof version)) && std::strncmp(version, "535.", 4) == 0;
+  return nvml.ask("nvmlSystemGetDriverVersion", static_cast<char*>(version), static_cast<unsigned>(sizeof version)) &&
+         std::strncmp(version, "535.", 4) == 0;
 }
 
-// Those drivers of 535 that write the longer entries are told by the bytes they touch behind the shorter ones.
-std::size_t strideOf(const Nvml& nvml, const std::vector<unsigned char>& buffer, std::size_t count, std::size_t expected, unsigned char untouched) {
+// Drivers of 535 that write the longer entries are recognised by the bytes they touch behind the shorter ones.
+std::size_t strideOf(const Nvml& nvml, const std::vector<unsigned char>& buffer, std::size_t count,
+                     std::size_t expected, unsigned char untouched) {
   if (expected != kProcess2 || !driverOf535(nvml)) return expected;
   for (std::size_t i = count * kProcess2; i < count * kProcess535; ++i)
     if (buffer[i] != untouched) return kProcess535;
   return kProcess2;
 }
 
-std::optional<std::vector<GpuProcess>> listWith(const Nvml& nvml, const char* function, std::size_t length, Device device) {
+std::optional<std::vector<GpuProcess>> listWith(const Nvml& nvml, const char* function, std::size_t length,
+                                                Device device) {
   constexpr unsigned char kUntouched = 0xA5;
   constexpr int kTries = 4;  // processes may start between asking how many and asking which
   unsigned capacity = 16;
@@ -187,8 +191,10 @@ std::optional<std::vector<GpuProcess>> listWith(const Nvml& nvml, const char* fu
 
 // The newest function this driver has decides; an older one beside it would write another layout.
 std::optional<std::vector<GpuProcess>> listProcesses(const Nvml& nvml, Device device) {
-  if (nvml.has("nvmlDeviceGetComputeRunningProcesses_v3")) return listWith(nvml, "nvmlDeviceGetComputeRunningProcesses_v3", kProcess2, device);
-  if (nvml.has("nvmlDeviceGetComputeRunningProcesses_v2")) return listWith(nvml, "nvmlDeviceGetComputeRunningProcesses_v2", kProcess2, device);
+  if (nvml.has("nvmlDeviceGetComputeRunningProcesses_v3"))
+    return listWith(nvml, "nvmlDeviceGetComputeRunningProcesses_v3", kProcess2, device);
+  if (nvml.has("nvmlDeviceGetComputeRunningProcesses_v2"))
+    return listWith(nvml, "nvmlDeviceGetComputeRunningProcesses_v2", kProcess2, device);
   return listWith(nvml, "nvmlDeviceGetComputeRunningProcesses", kProcess1, device);
 }
 
@@ -216,7 +222,8 @@ GpuState read(const Nvml& nvml, Device device) {
   readMemory(nvml, device, state);
   state.persistenceMode = flag(nvml.number("nvmlDeviceGetPersistenceMode", whole));
   state.migMode = migMode(nvml, whole);
-  state.eccErrorsUncorrected = nvml.number<std::uint64_t>("nvmlDeviceGetTotalEccErrors", whole, kUncorrected, kSinceDriverLoad);
+  state.eccErrorsUncorrected =
+      nvml.number<std::uint64_t>("nvmlDeviceGetTotalEccErrors", whole, kUncorrected, kSinceDriverLoad);
   state.processes = listProcesses(nvml, device);
   return state;
 }

@@ -1,4 +1,5 @@
-// A GPU's clocks, heat, power and company at this moment, as NVML tells them. NVML is loaded when first asked and shut down when the process ends.
+// A GPU's clocks, temperature, power and other processes at this moment, as NVML reports them. NVML is loaded when
+// first asked and shut down when the process ends.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -12,7 +13,7 @@ struct GpuProcess {
   std::optional<std::int64_t> usedBytes;
 };
 
-// A field the board, the driver or the right to ask does not give is empty.
+// A field is empty where the board, the driver or missing permission does not provide it.
 struct GpuState {
   std::optional<std::int64_t> smClockMHz;
   std::optional<std::int64_t> memoryClockMHz;
@@ -32,7 +33,8 @@ struct GpuState {
   std::optional<std::vector<GpuProcess>> processes;  // of every user, with a compute context; this one included
 };
 
-// `uuid` as in `Gpu::uuid`, whatever CUDA_VISIBLE_DEVICES hides. Empty where NVML is absent or does not know the GPU. Never throws for either.
+// `uuid` as in `Gpu::uuid`, whatever CUDA_VISIBLE_DEVICES hides. Empty where NVML is absent or does not know the GPU.
+// Never throws for either.
 std::optional<GpuState> gpuState(const std::string& uuid);
 
 }  // namespace trtforge

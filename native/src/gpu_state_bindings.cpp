@@ -13,8 +13,10 @@ class Fields {
 
   template <class Value>
   Fields& set(const char* key, const std::optional<Value>& value) {
-    if (value.has_value()) writer_.set(key, *value);
-    else writer_.set(key, env_.Null());
+    if (value.has_value())
+      writer_.set(key, *value);
+    else
+      writer_.set(key, env_.Null());
     return *this;
   }
   Napi::Object value() const { return writer_.value(); }
@@ -31,7 +33,8 @@ Napi::Value processValue(Napi::Env env, const GpuProcess& process) {
 Napi::Value stateValue(Napi::Env env, const GpuState& state) {
   std::optional<Napi::Array> processes;
   if (state.processes.has_value())
-    processes = js::array(env, *state.processes, [env](const GpuProcess& process) { return processValue(env, process); });
+    processes =
+        js::array(env, *state.processes, [env](const GpuProcess& process) { return processValue(env, process); });
   return Fields(env)
       .set("smClockMHz", state.smClockMHz)
       .set("memoryClockMHz", state.memoryClockMHz)

@@ -42,7 +42,8 @@ class Driver {
   std::string errorText(int code) const {
     const char* text = nullptr;
     call("cuGetErrorString", code, &text);
-    return text == nullptr ? "CUDA error " + std::to_string(code) : std::string(text) + " (CUDA error " + std::to_string(code) + ")";
+    return text == nullptr ? "CUDA error " + std::to_string(code)
+                           : std::string(text) + " (CUDA error " + std::to_string(code) + ")";
   }
   int attribute(int attribute, int device) const {
     int value = 0;

@@ -8,10 +8,12 @@ namespace trtforge {
 
 namespace {
 
-// The environment goes away: threads end and the GPU's memory is given back while the driver is still there.
+// The environment goes away: threads end and the GPU's memory is returned while the driver is still there.
 void closeContext(void* context) { static_cast<Context*>(context)->close(); }
 
-[[noreturn]] void closed(const char* what) { throw Failure("TF_SESSION_CLOSED", std::string("The ") + what + " is closed."); }
+[[noreturn]] void closed(const char* what) {
+  throw Failure("TF_SESSION_CLOSED", std::string("The ") + what + " is closed.");
+}
 
 }  // namespace
 
@@ -40,7 +42,8 @@ std::shared_ptr<Context> ContextHandle::detach() {
 }
 
 void ContextHandle::add(const std::shared_ptr<CallHandle>& call) {
-  calls.erase(std::remove_if(calls.begin(), calls.end(), [](const auto& known) { return known.expired(); }), calls.end());
+  calls.erase(std::remove_if(calls.begin(), calls.end(), [](const auto& known) { return known.expired(); }),
+              calls.end());
   calls.push_back(call);
 }
 
@@ -64,8 +67,10 @@ std::shared_ptr<Call> CallHandle::detach() {
   for (Buffer& buffer : buffers) {
     if (buffer.array.IsEmpty()) continue;
     const Napi::ArrayBuffer array = buffer.array.Value();
-    // Nobody can read it any more, so the pool may give it to another call at once; but for memory that JavaScript itself moved to another buffer.
-    if (!array.IsEmpty() && !array.IsDetached() && napi_detach_arraybuffer(array.Env(), array) == napi_ok) buffer.memory->reset();
+    // Nobody can read it any more, so the pool may give it to another call at once; but for memory that JavaScript
+    // itself moved to another buffer.
+    if (!array.IsEmpty() && !array.IsDetached() && napi_detach_arraybuffer(array.Env(), array) == napi_ok)
+      buffer.memory->reset();
     buffer = Buffer();
   }
   return std::move(call);
@@ -74,8 +79,10 @@ std::shared_ptr<Call> CallHandle::detach() {
 void CallHandle::close() {
   auto open = detach();
   if (open == nullptr) return;
-  if (runs.empty()) open->close();
-  else closing = std::move(open);
+  if (runs.empty())
+    open->close();
+  else
+    closing = std::move(open);
 }
 
 }  // namespace trtforge

@@ -1,4 +1,5 @@
-// What the handles hold that JavaScript keeps of engines, contexts, calls and device memory. All of it is used on the event loop alone.
+// What the handles hold that JavaScript keeps of engines, contexts, calls and device memory. All of it is used on the
+// event loop alone.
 #pragma once
 #include <napi.h>
 
@@ -22,14 +23,16 @@ struct CallHandle {
   std::shared_ptr<Call> detach();
 
   std::shared_ptr<Call> call;
-  // Pinned memory as JavaScript sees it: the buffer, and what keeps its memory until the buffer is detached or collected.
+  // Pinned memory as JavaScript sees it: the buffer, and what keeps its memory until the buffer is detached or
+  // collected.
   struct Buffer {
     Napi::Reference<Napi::ArrayBuffer> array;
     std::shared_ptr<cuda::HostBlock>* memory = nullptr;
   };
   std::vector<Buffer> buffers;  // per slot; empty where JavaScript never asked
   std::map<std::uint32_t, RunJob*> runs;
-  // Memory of runs that are over, for inputs of the next that have to wait: the kernel takes as long to give fresh memory as a copy into it takes.
+  // Memory of runs that are over, for inputs of the next that have to wait: the kernel takes as long to give fresh
+  // memory as a copy into it takes.
   struct Copy {
     std::unique_ptr<char[]> data;
     std::size_t bytes;
@@ -46,7 +49,7 @@ struct ContextHandle {
   ContextHandle& operator=(const ContextHandle&) = delete;
   Context& open() const;
   void add(const std::shared_ptr<CallHandle>& call);
-  // Everything that must happen on the event loop; the rest is `Context::close` on the object given, wherever.
+  // Everything that must happen on the event loop; the rest is `Context::close` on the object passed, wherever.
   std::shared_ptr<Context> detach();
 
   const Napi::Env env;
@@ -93,7 +96,7 @@ const std::shared_ptr<Handle>& handleOf(const Napi::Value& value) {
     const auto external = value.As<Napi::External<std::shared_ptr<Handle>>>();
     if (external.CheckTypeTag(&tagOf<Handle>())) return *external.Data();
   }
-  throw Failure("TF_INTERNAL", "The value passed to the addon is no handle of the kind expected here.");
+  throw Failure("TF_INTERNAL", "The value passed to the addon is not a handle of the type expected here.");
 }
 
 // The engine behind the handle that `openEngine` returned. Throws TF_SESSION_CLOSED.

@@ -35,14 +35,17 @@ class Job : public Napi::AsyncWorker {
  public:
   Job(Napi::Env env, const char* name, Task task, Napi::Function onEvent, bool verbose)
       : AsyncWorker(env, name), done_(Napi::Promise::Deferred::New(env)), task_(std::move(task)) {
-    events_ = Events::New(env, onEvent, Napi::Object::New(env), name, 0, 1, static_cast<void*>(nullptr), [](Napi::Env, Job* job, void*) { job->delivered(); }, this);
+    events_ = Events::New(
+        env, onEvent, Napi::Object::New(env), name, 0, 1, static_cast<void*>(nullptr),
+        [](Napi::Env, Job* job, void*) { job->delivered(); }, this);
     listener_ = std::make_shared<Listener>([this](Event event) { send(std::move(event)); }, verbose);
   }
 
   // From here on the job ends itself.
   Napi::Value start() {
     const std::shared_ptr<Listener> listener = listener_;
-    const auto cancel = Napi::Function::New(Env(), [listener](const Napi::CallbackInfo&) { listener->cancel(); }, "cancel");
+    const auto cancel = Napi::Function::New(
+        Env(), [listener](const Napi::CallbackInfo&) { listener->cancel(); }, "cancel");
     const Napi::Object answer = js::Writer(Env()).set("done", done_.Promise()).set("cancel", cancel).value();
     try {
       Queue();
@@ -75,8 +78,10 @@ class Job : public Napi::AsyncWorker {
   // On the event loop, when the work is over: events may still be on their way.
   void OnWorkComplete(Napi::Env, napi_status) override {
     completed_ = true;
-    if (closed_) Destroy();
-    else events_.Release();
+    if (closed_)
+      Destroy();
+    else
+      events_.Release();
   }
 
   // On the event loop, after the last event; or before the end of the work, where the environment goes away.

@@ -15,7 +15,8 @@ struct LayerTime {
   std::int64_t runs = 0;  // a layer behind a condition runs less often than the engine
 };
 
-// Sums per layer in the order of appearance. Names that repeat within a run stay apart. It must outlive the context that holds its profiler.
+// Sums per layer in the order of appearance. Names that repeat within a run stay apart. It must outlive the context
+// that holds its profiler.
 class LayerTimes {
  public:
   explicit LayerTimes(const InferenceLibrary& library);

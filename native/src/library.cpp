@@ -10,7 +10,8 @@ SharedLibrary SharedLibrary::open(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* why = dlerror();
-    throw Failure("TF_LIBRARY_LOAD_FAILED", path + " cannot be loaded: " + (why == nullptr ? "the loader does not say why" : why) + ".");
+    throw Failure("TF_LIBRARY_LOAD_FAILED",
+                  path + " cannot be loaded: " + (why == nullptr ? "the loader states no reason" : why) + ".");
   }
   return SharedLibrary(path, handle);
 }
@@ -19,7 +20,9 @@ void* SharedLibrary::find(const char* name) const noexcept { return dlsym(handle
 
 void* SharedLibrary::required(const char* name) const {
   void* symbol = find(name);
-  if (symbol == nullptr) throw Failure("TF_LIBRARY_LOAD_FAILED", path_ + " has no function " + name + ": it is not the library expected here.");
+  if (symbol == nullptr)
+    throw Failure("TF_LIBRARY_LOAD_FAILED",
+                  path_ + " has no function " + name + ": it is not the library expected here.");
   return symbol;
 }
 
@@ -40,7 +43,8 @@ std::string SharedLibrary::exportedNameAfter(const char* prefix) const {
 
 namespace {
 
-// TensorRT up to 9 counts 8.6.1 as 8601, from 10 on as 100601; tensorrt-rtx 1.7.1 is 10701. The three ranges do not meet.
+// TensorRT up to 9 counts 8.6.1 as 8601, from 10 on as 100601; tensorrt-rtx 1.7.1 is 10701. The three ranges do not
+// meet.
 struct Numbers {
   int major, minor, patch;
 };
@@ -58,13 +62,16 @@ Generation generationOf(bool rtx, Numbers version) {
 }
 
 std::string shownVersion(std::int32_t comparable) {
-  return std::to_string(comparable / 10000) + "." + std::to_string(comparable / 100 % 100) + "." + std::to_string(comparable % 100);
+  return std::to_string(comparable / 10000) + "." + std::to_string(comparable / 100 % 100) + "." +
+         std::to_string(comparable % 100);
 }
 
 }  // namespace
 
 InferenceLibrary::InferenceLibrary(const std::string& path)
-    : shared_(SharedLibrary::open(path)), code_(shared_.symbol<std::int32_t (*)()>("getInferLibVersion")()), rtx_(code_ >= 10000 && code_ < 100000) {
+    : shared_(SharedLibrary::open(path)),
+      code_(shared_.symbol<std::int32_t (*)()>("getInferLibVersion")()),
+      rtx_(code_ >= 10000 && code_ < 100000) {
   const Numbers numbers = numbersOf(code_);
   generation_ = generationOf(rtx_, numbers);
   comparable_ = numbers.major * 10000 + numbers.minor * 100 + numbers.patch;
@@ -83,7 +90,8 @@ std::string InferenceLibrary::name() const { return (rtx_ ? "tensorrt-rtx " : "T
 
 void InferenceLibrary::requireTable() const {
   if (generation_ == Generation::kUnknown)
-    throw Failure("TF_LIBRARY_UNSUPPORTED", shared_.path() + " is " + name() + ", and trtforge has no table of its functions.");
+    throw Failure("TF_LIBRARY_UNSUPPORTED",
+                  shared_.path() + " is " + name() + ", and trtforge has no table of its functions.");
 }
 
 bool InferenceLibrary::has(const AnyMethod& method) const noexcept {
@@ -98,11 +106,13 @@ int InferenceLibrary::place(const AnyMethod& method, unsigned generations) const
   const Place& place = function.places[static_cast<int>(generation_)];
   if (has(method)) {
     if ((generations >> static_cast<int>(generation_) & 1) != 0) return place.index;
-    throw Failure("TF_INTERNAL", std::string(function.name) + " was to be called as another version than " + name() + " declares it.");
+    throw Failure("TF_INTERNAL",
+                  std::string(function.name) + " was to be called as another version than " + name() + " declares it.");
   }
   const std::string what = std::string(function.name) + " is not in " + name();
   if (place.index < 0) throw Failure("TF_LIBRARY_TOO_OLD", what + "; no version of its major has it.");
-  if (comparable_ == place.except) throw Failure("TF_LIBRARY_TOO_OLD", what + " in the place it has in every other version; use another version.");
+  if (comparable_ == place.except)
+    throw Failure("TF_LIBRARY_TOO_OLD", what + " in the place it has in every other version; use another version.");
   throw Failure("TF_LIBRARY_TOO_OLD", what + "; it needs version " + shownVersion(place.since) + ".");
 }
 

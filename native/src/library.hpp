@@ -1,4 +1,5 @@
-// A library of TensorRT, loaded at run time and never unloaded (unloading one crashes at exit), and calls through its virtual tables.
+// A library of TensorRT, loaded at run time and never unloaded (unloading one crashes at exit), and calls through its
+// virtual tables.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -49,7 +50,8 @@ class InferenceLibrary {
   void requireTable() const;
 
   bool has(const AnyMethod& method) const noexcept;
-  // Calls a function of an object's own table. Throws TF_LIBRARY_TOO_OLD, naming the version needed, instead of ever calling what is not there.
+  // Calls a function of an object's own table. Throws TF_LIBRARY_TOO_OLD, naming the version needed, instead of ever
+  // calling what is not there.
   template <class... Types, class... Given>
   auto call(void* object, const Method<Types...>& method, Given... given) const {
     return call(object, agreed(method), given...);
@@ -71,7 +73,8 @@ class InferenceLibrary {
   std::string version_;
 };
 
-// A public object of TensorRT: its own table (only destructors are called there), then the pointer to the object that does the work.
+// A public object of TensorRT: its own table (only destructors are called there), then the pointer to the object that
+// does the work.
 class Facade {
  public:
   Facade() = default;

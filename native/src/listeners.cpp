@@ -15,16 +15,17 @@ constexpr std::size_t kLinesKept = 4096;
 constexpr std::size_t kLinesShown = 20;
 
 bool containsAny(const std::string& line, const std::vector<std::string>& texts) {
-  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return line.find(text) != std::string::npos; });
+  return std::any_of(texts.begin(), texts.end(),
+                     [&](const std::string& text) { return line.find(text) != std::string::npos; });
 }
 
 thread_local const Listening* innermost = nullptr;
 std::mutex listenersMutex;
-// Those that hear threads of the library's own.
+// Those that receive threads of the library's own.
 std::vector<Listener*> listeners;
 
 // A line belongs to the work of its thread: lines of one context must not decide what another one's failure is.
-void tell(int severity, const char* message) {
+void forwardLine(int severity, const char* message) {
   const char* line = message == nullptr ? "" : message;
   for (const Listening* one = innermost; one != nullptr; one = one->outer()) one->listener().log(severity, line);
   if (innermost != nullptr) return;
@@ -35,7 +36,7 @@ void tell(int severity, const char* message) {
 // ILogger of 8.6 and 10.x: one function, then the destructors. The compiler lays the table out as it did for TensorRT.
 class PlainLogger {
  public:
-  virtual void log(std::int32_t severity, const char* message) noexcept { tell(severity, message); }
+  virtual void log(std::int32_t severity, const char* message) noexcept { forwardLine(severity, message); }
   virtual ~PlainLogger() = default;
 };
 
@@ -43,7 +44,7 @@ class PlainLogger {
 class VersionedLogger : public Versioned {
  public:
   InterfaceInfo getInterfaceInfo() const noexcept override { return {"ILogger", 1, 0}; }
-  virtual void log(std::int32_t severity, const char* message) noexcept { tell(severity, message); }
+  virtual void log(std::int32_t severity, const char* message) noexcept { forwardLine(severity, message); }
 };
 
 }  // namespace
@@ -52,7 +53,9 @@ class ProgressMonitor : public Versioned {
  public:
   explicit ProgressMonitor(Listener& listener) : listener_(listener) {}
   InterfaceInfo getInterfaceInfo() const noexcept override { return {"IProgressMonitor", 1, 0}; }
-  virtual void phaseStart(const char* phase, const char* parent, std::int32_t steps) noexcept { listener_.phases().start(phase, parent, steps); }
+  virtual void phaseStart(const char* phase, const char* parent, std::int32_t steps) noexcept {
+    listener_.phases().start(phase, parent, steps);
+  }
   // False asks the library to stop.
   virtual bool stepComplete(const char* phase, std::int32_t step) noexcept {
     listener_.phases().step(phase, step);
@@ -71,7 +74,8 @@ void* loggerFor(const InferenceLibrary& library) {
   static PlainLogger* plain = new PlainLogger;
   static VersionedLogger* versioned = new VersionedLogger;
   const Generation generation = library.generation();
-  return generation == Generation::k8 || generation == Generation::k10 ? static_cast<void*>(plain) : static_cast<void*>(versioned);
+  return generation == Generation::k8 || generation == Generation::k10 ? static_cast<void*>(plain)
+                                                                       : static_cast<void*>(versioned);
 }
 
 Listening::Listening(Listener& listener, Reach reach) : listener_(listener), reach_(reach), outer_(innermost) {
@@ -94,7 +98,7 @@ void Listener::log(int severity, const char* message) {
     std::lock_guard<std::mutex> lock(mutex_);
     // The middle of an endless flood of lines is worth least.
     if (lines_.size() == kLinesKept) lines_.erase(lines_.begin() + kLinesKept / 2);
-    lines_.push_back({heard_++, severity, message});
+    lines_.push_back({received_++, severity, message});
   }
   if (severity < kVerbose || verbose_) forward_(Event::log(severity, message));
 }
@@ -115,7 +119,7 @@ Failure Listener::failure(const char* code, const std::string& message) {
     if (line.severity <= kError) errors.push_back(line.text);
   if (errors.size() > kLinesShown) errors.erase(errors.begin(), errors.end() - kLinesShown);
   std::string sentence = message;
-  if (!errors.empty()) sentence += " The library says:";
+  if (!errors.empty()) sentence += " The library reports:";
   for (const std::string& line : errors) sentence += "\n" + line;
   Failure failure(code, sentence);
   failure.lines = errors;
@@ -124,7 +128,7 @@ Failure Listener::failure(const char* code, const std::string& message) {
 
 Listener::Mark Listener::mark() {
   std::lock_guard<std::mutex> lock(mutex_);
-  return {heard_};
+  return {received_};
 }
 
 std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& warnings) {
@@ -134,10 +138,11 @@ std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& 
   return "";
 }
 
-bool Listener::heard(const std::vector<std::string>& texts, bool errorsAlone) {
+bool Listener::received(const std::vector<std::string>& texts, bool errorsAlone) {
   std::lock_guard<std::mutex> lock(mutex_);
   const int least = errorsAlone ? kError : kWarning;
-  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.severity <= least && containsAny(line.text, texts); });
+  return std::any_of(lines_.begin(), lines_.end(),
+                     [&](const Line& line) { return line.severity <= least && containsAny(line.text, texts); });
 }
 
 }  // namespace trtforge

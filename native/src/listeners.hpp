@@ -1,4 +1,5 @@
-// What the library tells while it works: log lines and progress. The two objects it calls have the layouts of ILogger and IProgressMonitor.
+// What the library reports while it works: log lines and progress. The two objects it calls have the layouts of ILogger
+// and IProgressMonitor.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -13,12 +14,13 @@
 
 namespace trtforge {
 
-// Receives what one job hears. Called from any thread of the library.
+// Receives what the library reports to one job. Called from any thread of the library.
 class Listener {
  public:
   // Whose lines go no further.
   Listener() : Listener([](const Event&) {}, false) {}
-  Listener(std::function<void(Event)> forward, bool verbose) : forward_(std::move(forward)), phases_(forward_), verbose_(verbose) {}
+  Listener(std::function<void(Event)> forward, bool verbose)
+      : forward_(std::move(forward)), phases_(forward_), verbose_(verbose) {}
 
   void log(int severity, const char* message);
   Phases& phases() { return phases_; }
@@ -27,18 +29,19 @@ class Listener {
   bool cancelled() const { return cancelled_; }
   // Throws TF_CANCELLED when cancel was called.
   void throwIfCancelled() const;
-  // What was heard so far decides nothing any more.
+  // What was received so far decides nothing any more.
   void forget();
   // A failure that carries the library's last error lines.
   Failure failure(const char* code, const std::string& message);
-  // A moment in the log, and the first line after it that is an error, or a warning with one of the texts; empty where there is none.
+  // A moment in the log, and the first line after it that is an error, or a warning with one of the texts; empty where
+  // there is none.
   struct Mark {
     std::uint64_t lines;
   };
   Mark mark();
   std::string complaintSince(Mark mark, const std::vector<std::string>& warnings);
   // True when a line of at least warning severity, or of error severity alone, contains one of the texts.
-  bool heard(const std::vector<std::string>& texts, bool errorsAlone = false);
+  bool received(const std::vector<std::string>& texts, bool errorsAlone = false);
 
  private:
   std::function<void(Event)> forward_;
@@ -47,20 +50,22 @@ class Listener {
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;
   struct Line {
-    std::uint64_t number;  // of all that were heard
+    std::uint64_t number;  // of all that were received
     int severity;
     std::string text;
   };
   // Lines of at least warning severity: all of the configuration's, then as many as memory should hold.
   std::vector<Line> lines_;
-  std::uint64_t heard_ = 0;
+  std::uint64_t received_ = 0;
 };
 
-// What a listener hears: lines of the thread that made the Listening, or also those of threads that nobody listens on, as a builder starts them.
+// What a listener receives: lines of the thread that made the Listening, or also those of threads without a listener,
+// as a builder starts them.
 enum class Reach { kThread, kLibrary };
 
-// Makes a listener hear the library's log as long as it lives; inside another one of the same thread both hear. TensorRT keeps the first logger a process
-// gives it, so the logger objects live for ever and pass lines to whoever listens.
+// Passes the library's log to a listener as long as it lives; inside another one of the same thread both receive it.
+// TensorRT keeps the first logger a process gets, so the logger objects live for ever and pass lines to the current
+// listeners.
 class Listening {
  public:
   explicit Listening(Listener& listener, Reach reach = Reach::kLibrary);
@@ -79,7 +84,8 @@ class Listening {
 // The ILogger for a generation.
 void* loggerFor(const InferenceLibrary& library);
 
-// An IProgressMonitor that speaks to one listener; the same layout in 10.x, 11.x and tensorrt-rtx. It must outlive the build.
+// An IProgressMonitor that reports to one listener; the same layout in 10.x, 11.x and tensorrt-rtx. It must outlive the
+// build.
 class ProgressMonitor;
 ProgressMonitor* newProgressMonitor(Listener& listener);
 void deleteProgressMonitor(ProgressMonitor* monitor);

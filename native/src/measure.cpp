@@ -16,7 +16,8 @@ namespace trtforge {
 
 namespace {
 
-// The GPU's memory in use, at its highest of the moments looked at. Asking stops the GPU, so nobody asks while inferences are timed.
+// The GPU's memory in use, at its highest of the moments looked at. Asking stops the GPU, so nobody asks while
+// inferences are timed.
 class MemoryPeak {
  public:
   explicit MemoryPeak(const cuda::Device& device) : device_(device) { look(); }
@@ -34,11 +35,15 @@ class MemoryPeak {
   std::int64_t total_ = 0;
 };
 
-// Runs the lanes to their end, on this thread or one thread for each; the first failure ends all, and so does the end of the process, which waits for this thread.
+// Runs the lanes to their end, on this thread or one thread for each; the first failure ends all, and so does the end
+// of the process, which waits for this thread.
 class Run {
  public:
   Run(const cuda::Device& device, const MeasureRequest& request, const TimedEvent& start, Listener& listener)
-      : device_(device), plan_{request.warmUpMs, request.durationMs, request.iterations, request.idleMs}, start_(start), listener_(listener) {}
+      : device_(device),
+        plan_{request.warmUpMs, request.durationMs, request.iterations, request.idleMs},
+        start_(start),
+        listener_(listener) {}
 
   void together(const std::vector<Lane*>& lanes) { loop(lanes); }
   void apart(const std::vector<Lane*>& lanes) {
@@ -60,7 +65,8 @@ class Run {
     try {
       const Listening listening(listener_, Reach::kThread);
       device_.makeCurrent();
-      runLoop(lanes, plan_, start_, [this] { return failed_.load(std::memory_order_relaxed) || listener_.cancelled() || cuda::ending(); });
+      runLoop(lanes, plan_, start_,
+              [this] { return failed_.load(std::memory_order_relaxed) || listener_.cancelled() || cuda::ending(); });
     } catch (const Failure& failure) {
       fail(failure);
     } catch (const std::exception& exception) {
@@ -91,13 +97,15 @@ void collect(const std::vector<std::unique_ptr<Lane>>& lanes, Measurement& measu
     measurement.warmUpInferences += lane->warmUpInferences();
     finishedAtMs = std::max(finishedAtMs, lane->finishedAtMs());
   }
-  std::stable_sort(samples.begin(), samples.end(), [](const Sample& one, const Sample& other) { return one.inputStart < other.inputStart; });
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const Sample& one, const Sample& other) { return one.inputStart < other.inputStart; });
   if (samples.empty()) return;
   const double first = samples.front().inputStart;
   double enqueuedAtMs = samples.front().enqueueStartMs;
   for (Sample& sample : samples) {
     enqueuedAtMs = std::min(enqueuedAtMs, sample.enqueueStartMs);
-    for (double Sample::*time : {&Sample::inputStart, &Sample::inputEnd, &Sample::computeStart, &Sample::computeEnd, &Sample::outputStart, &Sample::outputEnd})
+    for (double Sample::*time : {&Sample::inputStart, &Sample::inputEnd, &Sample::computeStart, &Sample::computeEnd,
+                                 &Sample::outputStart, &Sample::outputEnd})
       sample.*time -= first;
   }
   measurement.wallMs = finishedAtMs - enqueuedAtMs;
@@ -109,7 +117,8 @@ Measurement measure(const std::shared_ptr<Engine>& engine, const MeasureRequest&
   const Listening listening(listener);
   const std::int32_t profiles = engine->facts().profiles;
   if (request.profile < 0 || request.profile >= profiles)
-    throw Failure("TF_SESSION_INPUT", "The engine has no profile " + std::to_string(request.profile) + ": it has " + std::to_string(profiles) + ", counted from 0.");
+    throw Failure("TF_SESSION_INPUT", "The engine has no profile " + std::to_string(request.profile) + ": it has " +
+                                          std::to_string(profiles) + ", counted from 0.");
   const cuda::Device& device = engine->device();
   device.makeCurrent();
   Measurement measurement;

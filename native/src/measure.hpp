@@ -1,9 +1,10 @@
 // Times an engine on the GPU, one inference after another, with nothing of JavaScript in between.
 //
 // What is timed follows trtexec (10.x), so that numbers can be held side by side:
-//   three CUDA streams a context (input, compute, output); two inferences under way at a time, so that the copy in of one overlaps the compute of the one
-//   before; both use the same buffers, which all inferences fill with the same bytes; a CUDA graph holds the enqueue alone, never the copies; events are
-//   recorded around copy in, compute and copy out; the host's enqueue time is that of the enqueue or graph launch alone; all streams start at one event.
+//   three CUDA streams a context (input, compute, output); two inferences under way at a time, so that the copy in of
+//   one overlaps the compute of the one before; both use the same buffers, which all inferences fill with the same
+//   bytes; a CUDA graph holds the enqueue alone, never the copies; events are recorded around copy in, compute and copy
+//   out; the host's enqueue time is that of the enqueue or graph launch alone; all streams start at one event.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -49,7 +50,8 @@ struct Measurement {
   std::int64_t totalBytes = 0;
 };
 
-// Makes its own contexts and lets go of them. Throws TF_SESSION_INPUT, TF_CONTEXT_FAILED, TF_GPU_MEMORY, TF_RUN_FAILED, TF_CANCELLED.
+// Makes its own contexts and lets go of them. Throws TF_SESSION_INPUT, TF_CONTEXT_FAILED, TF_GPU_MEMORY, TF_RUN_FAILED,
+// TF_CANCELLED.
 Measurement measure(const std::shared_ptr<Engine>& engine, const MeasureRequest& request, Listener& listener);
 
 }  // namespace trtforge

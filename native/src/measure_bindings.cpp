@@ -1,5 +1,4 @@
 #include "engine_bindings.hpp"
-
 #include "handles.hpp"
 #include "job.hpp"
 #include "measure.hpp"
@@ -59,7 +58,9 @@ Napi::Value measurementValue(Napi::Env env, const Measurement& measured) {
       .set("computeEnd", milliseconds(env, samples, &Sample::computeEnd))
       .set("outputStart", milliseconds(env, samples, &Sample::outputStart))
       .set("outputEnd", milliseconds(env, samples, &Sample::outputEnd))
-      .set("enqueueMs", column<double>(env, samples, [](const Sample& sample) { return sample.enqueueEndMs - sample.enqueueStartMs; }))
+      .set("enqueueMs",
+           column<double>(env, samples,
+                          [](const Sample& sample) { return sample.enqueueEndMs - sample.enqueueStartMs; }))
       .set("wallMs", measured.wallMs)
       .set("warmUpInferences", measured.warmUpInferences)
       .set("graph", measured.graph)

@@ -25,7 +25,8 @@ double TimedEvent::msSince(const TimedEvent& earlier) const {
 EventRing::EventRing(const cuda::Device& device, bool blocking, bool transfers) : transfers_(transfers) {
   for (auto& set : events_)
     for (std::size_t moment = 0; moment < kMoments; ++moment)
-      if (transfers || moment == static_cast<std::size_t>(Moment::kComputeStart) || moment == static_cast<std::size_t>(Moment::kComputeEnd))
+      if (transfers || moment == static_cast<std::size_t>(Moment::kComputeStart) ||
+          moment == static_cast<std::size_t>(Moment::kComputeEnd))
         set[moment] = std::make_unique<const TimedEvent>(device, blocking);
 }
 
@@ -33,7 +34,9 @@ Sample EventRing::finish(const TimedEvent& start) {
   Sample sample;
   const TimedEvent& computeStart = oldest(Moment::kComputeStart);
   const TimedEvent& computeEnd = oldest(Moment::kComputeEnd);
-  sample.computeStart = finished_ == 0 ? computeStart.msSince(start) : lastComputeStart_ + computeStart.msSince(at(finished_ - 1, Moment::kComputeStart));
+  sample.computeStart = finished_ == 0
+                            ? computeStart.msSince(start)
+                            : lastComputeStart_ + computeStart.msSince(at(finished_ - 1, Moment::kComputeStart));
   lastComputeStart_ = sample.computeStart;
   sample.computeEnd = sample.computeStart + computeEnd.msSince(computeStart);
   if (transfers_) {

@@ -1,5 +1,6 @@
-// The events of one measured stream, and the times they become. Each inference is dated from the one before it, so that a time keeps its sub-microsecond
-// resolution however long the measurement lasts (a single-precision distance from the start loses it after seconds).
+// The events of one measured stream, and the times they become. Each inference is dated from the one before it, so that
+// a time keeps its sub-microsecond resolution however long the measurement lasts (a single-precision distance from the
+// start loses it after seconds).
 #pragma once
 #include <array>
 #include <cstdint>
@@ -33,10 +34,14 @@ class TimedEvent {
   TimedEvent(const TimedEvent&) = delete;
   TimedEvent& operator=(const TimedEvent&) = delete;
 
-  void record(const cuda::Stream& stream) const { cuda::check(device_.api().eventRecord(handle_, stream.get()), "Recording an event"); }
+  void record(const cuda::Stream& stream) const {
+    cuda::check(device_.api().eventRecord(handle_, stream.get()), "Recording an event");
+  }
   void synchronize() const { cuda::check(device_.api().eventSynchronize(handle_), "The inference"); }
   // The stream goes on only after this event.
-  void holdBack(const cuda::Stream& stream) const { cuda::check(device_.api().streamWaitEvent(stream.get(), handle_, 0), "Ordering two streams"); }
+  void holdBack(const cuda::Stream& stream) const {
+    cuda::check(device_.api().streamWaitEvent(stream.get(), handle_, 0), "Ordering two streams");
+  }
   // Both must be done.
   double msSince(const TimedEvent& earlier) const;
 
@@ -45,7 +50,8 @@ class TimedEvent {
   cuda::EventHandle handle_ = nullptr;
 };
 
-// Two inferences are under way at a time; a third set of events keeps the last finished one, which the next is dated from.
+// Two inferences are under way at a time; a third set of events keeps the last finished one, which the next is dated
+// from.
 class EventRing {
  public:
   EventRing(const cuda::Device& device, bool blocking, bool transfers);
@@ -61,7 +67,9 @@ class EventRing {
 
  private:
   static constexpr std::int64_t kSets = 3;
-  const TimedEvent& at(std::int64_t inference, Moment moment) const { return *events_[static_cast<std::size_t>(inference % kSets)][static_cast<std::size_t>(moment)]; }
+  const TimedEvent& at(std::int64_t inference, Moment moment) const {
+    return *events_[static_cast<std::size_t>(inference % kSets)][static_cast<std::size_t>(moment)];
+  }
 
   bool transfers_;
   std::array<std::array<std::unique_ptr<const TimedEvent>, kMoments>, kSets> events_;

@@ -20,7 +20,9 @@ void pause(double ms, const std::function<bool()>& stop) {
 
 }  // namespace
 
-double hostMs() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double hostMs() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void Lane::enqueue() {
   stream_.enqueue(events_, pending_[enqueued_ % kUnderWay]);
@@ -43,9 +45,11 @@ bool Lane::finish(const TimedEvent& start, double warmUpMs) {
   return true;
 }
 
-void runLoop(const std::vector<Lane*>& lanes, const LoopPlan& plan, const TimedEvent& start, const std::function<bool()>& stop) {
+void runLoop(const std::vector<Lane*>& lanes, const LoopPlan& plan, const TimedEvent& start,
+             const std::function<bool()>& stop) {
   const auto unfinished = [&](const Lane* lane) {
-    return lane->now() < plan.warmUpMs + plan.durationMs || static_cast<std::int64_t>(lane->samples().size()) < plan.iterations;
+    return lane->now() < plan.warmUpMs + plan.durationMs ||
+           static_cast<std::int64_t>(lane->samples().size()) < plan.iterations;
   };
   while (!stop() && std::any_of(lanes.begin(), lanes.end(), unfinished)) {
     for (Lane* lane : lanes) lane->enqueue();

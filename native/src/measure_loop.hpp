@@ -60,7 +60,9 @@ class Lane {
   std::deque<Sample> samples_;
 };
 
-// Runs the lanes of one thread to the end of the plan. `stop` ends it early; what is under way is waited for in any case.
-void runLoop(const std::vector<Lane*>& lanes, const LoopPlan& plan, const TimedEvent& start, const std::function<bool()>& stop);
+// Runs the lanes of one thread to the end of the plan. `stop` ends it early; what is under way is waited for in any
+// case.
+void runLoop(const std::vector<Lane*>& lanes, const LoopPlan& plan, const TimedEvent& start,
+             const std::function<bool()>& stop);
 
 }  // namespace trtforge

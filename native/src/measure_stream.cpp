@@ -24,7 +24,9 @@ const std::vector<char>& bytesFor(const EngineTensor& tensor, const MeasureReque
 void requireLinear(const EngineTensor& tensor) {
   constexpr std::int32_t kLinear = 0;
   if (tensor.format != kLinear)
-    throw Failure("TF_SESSION_INPUT", "The tensor " + quoted(tensor.name) + " is not in linear format (its TensorFormat is " + std::to_string(tensor.format) + "), and only linear tensors are measured.");
+    throw Failure("TF_SESSION_INPUT", "The tensor " + quoted(tensor.name) +
+                                          " is not in linear format (its TensorFormat is " +
+                                          std::to_string(tensor.format) + "), and only linear tensors are measured.");
 }
 
 // Room for the host outputs that the library writes (values of shape tensors), with its own minimum.
@@ -38,7 +40,8 @@ EngineStream::EngineStream(const std::shared_ptr<Engine>& engine, const MeasureR
       input_(device_),
       compute_(device_),
       output_(device_),
-      activations_(device_, static_cast<std::size_t>(engine->activationBytes(request.profile)), "activation memory of a context"),
+      activations_(device_, static_cast<std::size_t>(engine->activationBytes(request.profile)),
+                   "activation memory of a context"),
       execution_(engine, request.profile, activations_, compute_) {
   execution_.setShapes(request.shapes);
   for (const EngineTensor& tensor : engine->facts().tensors)
@@ -49,12 +52,14 @@ EngineStream::EngineStream(const std::shared_ptr<Engine>& engine, const MeasureR
   execution_.enqueue(compute_);
   compute_.synchronize();
   if (transfers_) pinOutputs();
-  if (request.graph) graph_ = cuda::Graph::capture(compute_, [this] { return execution_.enqueue(compute_), true; }, refusal_);
+  if (request.graph)
+    graph_ = cuda::Graph::capture(
+        compute_, [this] { return execution_.enqueue(compute_), true; }, refusal_);
   compute_.synchronize();
 }
 
 EngineStream::~EngineStream() {
-  // After a failure work may still be under way in the buffers that go now; what it says matters no more.
+  // After a failure work may still be under way in the buffers that go now; what it reports matters no more.
   if (cuda::ending()) return;
   for (const cuda::Stream* stream : {&input_, &compute_, &output_}) device_.api().streamSynchronize(stream->get());
 }
@@ -65,7 +70,9 @@ void EngineStream::bindInput(const EngineTensor& tensor, const MeasureRequest& r
   const std::vector<char>& bytes = bytesFor(tensor, request);
   const std::int64_t needed = bytesOf(tensor.dtype, volumeOf(shape));
   if (static_cast<std::int64_t>(bytes.size()) != needed)
-    throw Failure("TF_SESSION_INPUT", "The input " + quoted(tensor.name) + " of shape " + shown(shape) + " takes " + std::to_string(needed) + " bytes, and " + std::to_string(bytes.size()) + " were given.");
+    throw Failure("TF_SESSION_INPUT", "The input " + quoted(tensor.name) + " of shape " + shown(shape) + " takes " +
+                                          std::to_string(needed) + " bytes, and " + std::to_string(bytes.size()) +
+                                          " were passed.");
   cuda::DeviceBlock device(device_, bytes.size(), "input " + quoted(tensor.name));
   execution_.setAddress(tensor.name, device.get());
   std::optional<cuda::HostBlock> pinned;
@@ -100,7 +107,9 @@ void EngineStream::bindOutput(const EngineTensor& tensor, const OutputShape& out
 void EngineStream::pinOutputs() {
   for (Binding& binding : bindings_) {
     if (binding.tensor->input) continue;
-    if (binding.allocator != nullptr) binding.bytes = static_cast<std::size_t>(std::max<std::int64_t>(bytesOf(binding.tensor->dtype, volumeOf(binding.allocator->shape())), 0));
+    if (binding.allocator != nullptr)
+      binding.bytes = static_cast<std::size_t>(
+          std::max<std::int64_t>(bytesOf(binding.tensor->dtype, volumeOf(binding.allocator->shape())), 0));
     binding.pinned.emplace(device_, binding.bytes, "output " + quoted(binding.tensor->name));
   }
 }
@@ -143,6 +152,8 @@ void EngineStream::enqueue(const EventRing& events, Sample& sample) {
   events.next(Moment::kOutputEnd).record(output_);
 }
 
-void EngineStream::wait(const EventRing& events) { events.oldest(transfers_ ? Moment::kOutputEnd : Moment::kComputeEnd).synchronize(); }
+void EngineStream::wait(const EventRing& events) {
+  events.oldest(transfers_ ? Moment::kOutputEnd : Moment::kComputeEnd).synchronize();
+}
 
 }  // namespace trtforge

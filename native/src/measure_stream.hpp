@@ -35,11 +35,13 @@ class EngineStream : public MeasuredStream {
     std::unique_ptr<OutputAllocator> allocator;  // for an output whose shape depends on the data, in place of `device`
     std::optional<cuda::HostBlock> pinned;       // where bytes travel in every inference
 
-    cuda::Address address() const { return allocator == nullptr ? device.address() : reinterpret_cast<cuda::Address>(allocator->memory()); }
+    cuda::Address address() const {
+      return allocator == nullptr ? device.address() : reinterpret_cast<cuda::Address>(allocator->memory());
+    }
   };
   void bindInput(const EngineTensor& tensor, const MeasureRequest& request);
   void bindOutput(const EngineTensor& tensor, const OutputShape& output);
-  // After the first run, which says how large the outputs are that depend on the data.
+  // After the first run, which shows how large the outputs are that depend on the data.
   void pinOutputs();
   void copyIn() const;
   void copyOut() const;

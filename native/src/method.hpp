@@ -1,4 +1,5 @@
-// Types of the library's functions, which a few generations declare differently: a call with a value of another width does not compile.
+// Types of the library's functions, which a few generations declare differently: a call with a value of another width
+// does not compile.
 #pragma once
 #include <tuple>
 #include <type_traits>
@@ -32,7 +33,8 @@ constexpr auto declaredIn(const Method<Types...>& method) {
 // The type that all generations agree on.
 template <class First, class... Rest>
 struct Agreed {
-  static_assert(((std::is_same_v<Rest, First> || std::is_same_v<Rest, Absent>)&&...), "Generations declare this function differently: choose one with declaredIn.");
+  static_assert(((std::is_same_v<Rest, First> || std::is_same_v<Rest, Absent>)&&...),
+                "Generations declare this function differently: choose one with declaredIn.");
   using Type = First;
 };
 template <class Next, class... Rest>
@@ -45,9 +47,11 @@ constexpr auto agreed(const Method<Types...>& method) {
 
 // Numbers are passed as they are; pointers as C++ converts them.
 template <class Given, class Taken>
-inline constexpr bool kPasses = std::is_pointer_v<Taken> ? std::is_convertible_v<Given, Taken> : std::is_same_v<Given, Taken>;
+inline constexpr bool kPasses =
+    std::is_pointer_v<Taken> ? std::is_convertible_v<Given, Taken> : std::is_same_v<Given, Taken>;
 
-// Calls a virtual function of an object whose first word is its table. The Itanium C++ ABI passes `this` first, as a plain function would take it.
+// Calls a virtual function of an object whose first word is its table. The Itanium C++ ABI passes `this` first, as a
+// plain function would take it.
 template <class Result, class... Taken, class... Given>
 Result callVirtual(void* object, int place, const TypedMethod<Result(Taken...)>&, Given... given) {
   static_assert((kPasses<Given, Taken> && ...), "An argument is not of the type that the function takes.");

@@ -20,14 +20,16 @@ NetworkTensor tensorFacts(const InferenceLibrary& library, void* object) {
   NetworkTensor facts;
   facts.name = textOf(tensor.call(Slot::ITensor_getName_0));
   facts.dtype = tensor.call(Slot::ITensor_getType_0);
-  facts.shape = library.generation() == Generation::k8 ? tensor.call(declaredIn<Generation::k8>(Slot::ITensor_getDimensions_0)).toVector()
-                                                       : tensor.call(declaredIn<Generation::k10>(Slot::ITensor_getDimensions_0)).toVector();
+  facts.shape = library.generation() == Generation::k8
+                    ? tensor.call(declaredIn<Generation::k8>(Slot::ITensor_getDimensions_0)).toVector()
+                    : tensor.call(declaredIn<Generation::k10>(Slot::ITensor_getDimensions_0)).toVector();
   facts.shapeTensor = tensor.call(Slot::ITensor_isShapeTensor_0);
   return facts;
 }
 
 template <class Count, class Get>
-std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade& network, const Count& count, const Get& get) {
+std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade& network, const Count& count,
+                                   const Get& get) {
   std::vector<NetworkTensor> all;
   const std::int32_t number = network.call(count);
   for (std::int32_t i = 0; i < number; ++i) all.push_back(tensorFacts(library, network.call(get, i)));
@@ -36,7 +38,8 @@ std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade
 
 }  // namespace
 
-Parser::Parser(const InferenceLibrary& library, const std::string& path, const Facade& network, Listener& listener) : library_(library) {
+Parser::Parser(const InferenceLibrary& library, const std::string& path, const Facade& network, Listener& listener)
+    : library_(library) {
   const SharedLibrary shared = SharedLibrary::open(path);
   const auto version = shared.symbol<int (*)()>("getNvOnnxParserVersion")();
   const auto create = shared.symbol<void* (*)(void*, void*, int)>("createNvOnnxParser_INTERNAL");
@@ -52,13 +55,13 @@ void Parser::parse(const std::string& modelPath, std::uint32_t flags, Listener& 
   constexpr int kWarnings = 2;
   if (flags != 0) call(Slot::IParser_setFlags_1, flags);
   const bool parsed = call(Slot::IParser_parseFromFile_2, modelPath.c_str(), kWarnings);
-  const std::vector<ParserError> refused = errors();
-  if (parsed && refused.empty()) return;
-  if (refused.empty()) throw listener.failure("TF_MODEL_REJECTED", modelPath + " could not be parsed.");
-  std::string sentence = modelPath + " was refused by the ONNX parser of " + library_.name() + ":";
-  for (const ParserError& error : refused) sentence += "\n" + sentenceFor(error);
+  const std::vector<ParserError> rejected = errors();
+  if (parsed && rejected.empty()) return;
+  if (rejected.empty()) throw listener.failure("TF_MODEL_REJECTED", modelPath + " could not be parsed.");
+  std::string sentence = modelPath + " was rejected by the ONNX parser of " + library_.name() + ":";
+  for (const ParserError& error : rejected) sentence += "\n" + sentenceFor(error);
   Failure failure("TF_MODEL_REJECTED", sentence);
-  failure.parserErrors = refused;
+  failure.parserErrors = rejected;
   throw failure;
 }
 
@@ -68,7 +71,9 @@ std::vector<ParserError> Parser::errors() const {
   for (int i = 0; i < count; ++i) {
     void* error = call(Slot::IParser_getError_1, i);
     if (error == nullptr) continue;
-    const auto text = [&](const auto& method) { return library_.has(method) ? textOf(library_.call(error, method)) : ""; };
+    const auto text = [&](const auto& method) {
+      return library_.has(method) ? textOf(library_.call(error, method)) : "";
+    };
     const auto number = [&](const auto& method) { return library_.call(error, method); };
     ParserError facts;
     facts.code = number(Slot::IParserError_code_0);

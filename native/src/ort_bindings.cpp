@@ -1,4 +1,5 @@
-// ONNX Runtime as JavaScript reaches it: functions over handles. Types of both sides: src/addon/onnx-runtime.ts.
+// ONNX Runtime as JavaScript reaches it: functions over handles. Types of both sides:
+// src/addon/onnx-runtime.ts.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -47,7 +48,8 @@ struct OrtBindingHandle {
 
 class OrtRun : public Completion {
  public:
-  OrtRun(Napi::Env env, std::shared_ptr<OrtBindingHandle> handle) : Completion(env), binding(handle->binding), handle_(std::move(handle)) {}
+  OrtRun(Napi::Env env, std::shared_ptr<OrtBindingHandle> handle)
+      : Completion(env), binding(handle->binding), handle_(std::move(handle)) {}
 
   void run() {
     try {
@@ -82,7 +84,8 @@ ort::OpenRequest openRequest(const Reader& from) {
   request.modelPath = from["modelPath"].text();
   request.weightsFolder = from["weightsFolder"].textOrEmpty();
   request.threads = static_cast<int>(from["threads"].integer());
-  for (const Reader& one : from["providers"].elements()) request.providers.push_back({one["name"].text(), settingsOf(one["options"])});
+  for (const Reader& one : from["providers"].elements())
+    request.providers.push_back({one["name"].text(), settingsOf(one["options"])});
   request.config = settingsOf(from["config"]);
   request.profilePrefix = from["profilePrefix"].textOrEmpty();
   request.device = static_cast<int>(from["device"].integer());
@@ -119,7 +122,7 @@ Napi::Value ortProbeExport(const Napi::CallbackInfo& info) {
 Napi::Value loadErrorExport(const Napi::CallbackInfo& info) {
   if (dlopen(Reader(info[0]).text().c_str(), RTLD_LAZY | RTLD_GLOBAL) != nullptr) return info.Env().Null();
   const char* why = dlerror();
-  return Napi::String::New(info.Env(), why == nullptr ? "the loader does not say why" : why);
+  return Napi::String::New(info.Env(), why == nullptr ? "the loader states no reason" : why);
 }
 
 Napi::Value ortBindExport(const Napi::CallbackInfo& info) {
@@ -131,10 +134,12 @@ Napi::Value ortBindExport(const Napi::CallbackInfo& info) {
   for (const Reader& one : from["inputs"].elements()) {
     const Reader view = one["bytes"];
     const js::Bytes bytes = js::bytesOf(view.value());
-    request.inputs.push_back({one["name"].text(), static_cast<std::int32_t>(one["type"].integer()), one["shape"].integers(), bytes.data, bytes.size});
+    request.inputs.push_back({one["name"].text(), static_cast<std::int32_t>(one["type"].integer()),
+                              one["shape"].integers(), bytes.data, bytes.size});
     handle->views.push_back(Napi::Persistent(view.value().As<Napi::Object>()));
   }
-  for (const Reader& one : from["outputs"].elements()) request.outputs.push_back({one["name"].text(), one["feeds"].textOrEmpty()});
+  for (const Reader& one : from["outputs"].elements())
+    request.outputs.push_back({one["name"].text(), one["feeds"].textOrEmpty()});
   handle->binding = ort::Binding::make(handleOf<OrtSessionHandle>(owner)->open(), std::move(request));
   return handleValue(info.Env(), handle);
 }
@@ -159,11 +164,17 @@ Napi::Value ortCancelExport(const Napi::CallbackInfo& info) {
 
 Napi::Value ortOutputsExport(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  return js::array(env, handleOf<OrtBindingHandle>(info[0])->binding->outputs(), [env](const ort::OutputTensor& tensor) {
-    auto data = Napi::ArrayBuffer::New(env, tensor.bytes);
-    if (tensor.bytes > 0) std::memcpy(data.Data(), tensor.data, tensor.bytes);
-    return Writer(env).set("name", tensor.name).set("type", tensor.type).set("shape", js::array(env, tensor.shape)).set("data", data).value();
-  });
+  return js::array(env, handleOf<OrtBindingHandle>(info[0])->binding->outputs(),
+                   [env](const ort::OutputTensor& tensor) {
+                     auto data = Napi::ArrayBuffer::New(env, tensor.bytes);
+                     if (tensor.bytes > 0) std::memcpy(data.Data(), tensor.data, tensor.bytes);
+                     return Writer(env)
+                         .set("name", tensor.name)
+                         .set("type", tensor.type)
+                         .set("shape", js::array(env, tensor.shape))
+                         .set("data", data)
+                         .value();
+                   });
 }
 
 Napi::Value ortEndProfilingExport(const Napi::CallbackInfo& info) {

@@ -1,4 +1,5 @@
-// ONNX Runtime's C interface: functions of libonnxruntime called by their places in its table (native/abi/ort.json), never past what its version has.
+// ONNX Runtime's C interface: functions of libonnxruntime called by their places in its table (native/abi/ort.json),
+// never past what its version has.
 #pragma once
 #include <string>
 #include <utility>
@@ -10,7 +11,8 @@ namespace trtforge::ort {
 
 class Library {
  public:
-  // Loads a library once, for ever, with the environment that its sessions share. Throws TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_TOO_OLD.
+  // Loads a library once, for ever, with the environment that its sessions share. Throws TF_LIBRARY_LOAD_FAILED,
+  // TF_LIBRARY_TOO_OLD.
   static const Library& at(const std::string& path);
 
   // `1.30.0`
@@ -54,8 +56,10 @@ class Library {
 class Owned {
  public:
   Owned() = default;
-  Owned(const Library& library, const Function<void(const void*)>& release, void* object) : library_(&library), release_(&release), object_(object) {}
-  Owned(Owned&& other) noexcept : library_(other.library_), release_(other.release_), object_(std::exchange(other.object_, nullptr)) {}
+  Owned(const Library& library, const Function<void(const void*)>& release, void* object)
+      : library_(&library), release_(&release), object_(object) {}
+  Owned(Owned&& other) noexcept
+      : library_(other.library_), release_(other.release_), object_(std::exchange(other.object_, nullptr)) {}
   Owned& operator=(Owned&& other) noexcept {
     reset();
     library_ = other.library_;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr std::int32_t kDeviceAllocator = 0, kDefaultMemory = 0;
 
-bool speaksOfLoading(const std::string& text) { return text.find("load") != std::string::npos && text.find("librar") != std::string::npos; }
+bool mentionsLoading(const std::string& text) {
+  return text.find("load") != std::string::npos && text.find("librar") != std::string::npos;
+}
 
 // A provider's library that does not load is another failure than an option that it does not take.
 template <class Call>
@@ -19,7 +21,8 @@ void ofProvider(const char* otherwise, Call call) {
   try {
     call();
   } catch (const Failure& failure) {
-    if (speaksOfLoading(failure.message) || failure.message.find("libonnxruntime_providers") != std::string::npos) throw Failure("TF_ONNXRUNTIME_MISSING", failure.message);
+    if (mentionsLoading(failure.message) || failure.message.find("libonnxruntime_providers") != std::string::npos)
+      throw Failure("TF_ONNXRUNTIME_MISSING", failure.message);
     throw Failure(otherwise, failure.message);
   }
 }
@@ -43,15 +46,21 @@ Session::Session(const Library& library, const OpenRequest& request) : library_(
   options_ = Owned(library, Slot::ReleaseSessionOptions, library.made(Slot::CreateSessionOptions));
   library.check(Slot::SetSessionLogSeverityLevel, options_.get(), std::int32_t{3});
   if (request.threads > 0) library.check(Slot::SetIntraOpNumThreads, options_.get(), std::int32_t{request.threads});
-  for (const auto& [key, value] : request.config) library.check(Slot::AddSessionConfigEntry, options_.get(), key.c_str(), value.c_str());
-  if (!request.profilePrefix.empty()) library.check(Slot::EnableProfiling, options_.get(), request.profilePrefix.c_str());
+  for (const auto& [key, value] : request.config)
+    library.check(Slot::AddSessionConfigEntry, options_.get(), key.c_str(), value.c_str());
+  if (!request.profilePrefix.empty())
+    library.check(Slot::EnableProfiling, options_.get(), request.profilePrefix.c_str());
   for (const Provider& provider : request.providers) append(provider);
   session_ = Owned(library, Slot::ReleaseSession, load(request));
-  hostMemory_ = Owned(library, Slot::ReleaseMemoryInfo, library.made(Slot::CreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory));
+  hostMemory_ = Owned(library, Slot::ReleaseMemoryInfo,
+                      library.made(Slot::CreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory));
   void* device = request.providers.empty() ? library.made(Slot::CreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory)
-                                           : library.made(Slot::CreateMemoryInfo, "Cuda", kDeviceAllocator, std::int32_t{request.device}, kDefaultMemory);
+                                           : library.made(Slot::CreateMemoryInfo, "Cuda", kDeviceAllocator,
+                                                          std::int32_t{request.device}, kDefaultMemory);
   deviceMemory_ = Owned(library, Slot::ReleaseMemoryInfo, device);
-  const bool isRecorded = std::any_of(request.config.begin(), request.config.end(), [](const auto& entry) { return entry.first == "session.record_ep_graph_assignment_info"; });
+  const bool isRecorded = std::any_of(request.config.begin(), request.config.end(), [](const auto& entry) {
+    return entry.first == "session.record_ep_graph_assignment_info";
+  });
   if (isRecorded && library.has(Slot::Session_GetEpGraphAssignmentInfo)) readPlacement();
 }
 
@@ -66,20 +75,26 @@ Session::~Session() { close(); }
 // ONNX Runtime looks for external data beside the model, and elsewhere for a model in memory only.
 void* Session::load(const OpenRequest& request) {
   const void* environment = library_.environment();
-  if (request.weightsFolder.empty()) return library_.made(Slot::CreateSession, environment, request.modelPath.c_str(), options_.get());
-  library_.check(Slot::AddSessionConfigEntry, options_.get(), "session.model_external_initializers_file_folder_path", request.weightsFolder.c_str());
+  if (request.weightsFolder.empty())
+    return library_.made(Slot::CreateSession, environment, request.modelPath.c_str(), options_.get());
+  library_.check(Slot::AddSessionConfigEntry, options_.get(), "session.model_external_initializers_file_folder_path",
+                 request.weightsFolder.c_str());
   const std::vector<char> bytes = readFile(request.modelPath);
-  return library_.made(Slot::CreateSessionFromArray, environment, bytes.data(), static_cast<std::uint64_t>(bytes.size()), options_.get());
+  return library_.made(Slot::CreateSessionFromArray, environment, bytes.data(),
+                       static_cast<std::uint64_t>(bytes.size()), options_.get());
 }
 
 void Session::append(const Provider& provider) {
   const bool cuda = provider.name == "cuda";
   const auto& create = cuda ? Slot::CreateCUDAProviderOptions : Slot::CreateTensorRTProviderOptions;
   const auto& update = cuda ? Slot::UpdateCUDAProviderOptions : Slot::UpdateTensorRTProviderOptions;
-  const auto& add = cuda ? Slot::SessionOptionsAppendExecutionProvider_CUDA_V2 : Slot::SessionOptionsAppendExecutionProvider_TensorRT_V2;
-  const Owned options(library_, cuda ? Slot::ReleaseCUDAProviderOptions : Slot::ReleaseTensorRTProviderOptions, library_.made(create));
+  const auto& add = cuda ? Slot::SessionOptionsAppendExecutionProvider_CUDA_V2
+                         : Slot::SessionOptionsAppendExecutionProvider_TensorRT_V2;
+  const Owned options(library_, cuda ? Slot::ReleaseCUDAProviderOptions : Slot::ReleaseTensorRTProviderOptions,
+                      library_.made(create));
   const Texts texts(provider.options);
-  ofProvider("TF_USAGE", [&] { library_.check(update, options.get(), texts.keys.data(), texts.values.data(), texts.keys.size()); });
+  ofProvider("TF_USAGE",
+             [&] { library_.check(update, options.get(), texts.keys.data(), texts.values.data(), texts.keys.size()); });
   ofProvider("TF_ONNXRUNTIME_FAILED", [&] { library_.check(add, options_.get(), options.get()); });
 }
 
@@ -137,7 +152,8 @@ void Session::close() {
   session_.reset();
 }
 
-Binding::Binding(std::shared_ptr<Session> session, BindRequest request) : session_(std::move(session)), request_(std::move(request)) {
+Binding::Binding(std::shared_ptr<Session> session, BindRequest request)
+    : session_(std::move(session)), request_(std::move(request)) {
   const Library& library = session_->library_;
   runOptions_ = Owned(library, Slot::ReleaseRunOptions, library.made(Slot::CreateRunOptions));
   binding_ = Owned(library, Slot::ReleaseIoBinding, library.made(Slot::CreateIoBinding, session_->session_.get()));
@@ -145,7 +161,8 @@ Binding::Binding(std::shared_ptr<Session> session, BindRequest request) : sessio
   for (const Input& input : request_.inputs) {
     void* data = input.bytes == 0 ? nothing : input.data;
     inputs_.emplace_back(library, Slot::ReleaseValue,
-                         library.made(Slot::CreateTensorWithDataAsOrtValue, session_->hostMemory_.get(), data, input.bytes, input.shape.data(), input.shape.size(), input.type));
+                         library.made(Slot::CreateTensorWithDataAsOrtValue, session_->hostMemory_.get(), data,
+                                      input.bytes, input.shape.data(), input.shape.size(), input.type));
   }
 }
 
@@ -161,9 +178,11 @@ std::shared_ptr<Binding> Binding::make(const std::shared_ptr<Session>& session, 
 // A value that is bound lies where the model needs it: ONNX Runtime copies it to the GPU here.
 void Binding::bindInputs() {
   const Library& library = session_->library_;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) library.check(Slot::BindInput, binding_.get(), request_.inputs[i].name.c_str(), inputs_[i].get());
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    library.check(Slot::BindInput, binding_.get(), request_.inputs[i].name.c_str(), inputs_[i].get());
   for (const auto& [name, value] : session_->kept_)
-    if (std::none_of(request_.inputs.begin(), request_.inputs.end(), [&name = name](const Input& input) { return input.name == name; }))
+    if (std::none_of(request_.inputs.begin(), request_.inputs.end(),
+                     [&name = name](const Input& input) { return input.name == name; }))
       library.check(Slot::BindInput, binding_.get(), name.c_str(), value.get());
   library.check(Slot::SynchronizeBoundInputs, binding_.get());
   bound_ = true;
@@ -179,7 +198,8 @@ void Binding::run() {
     // Bound again each time: an output keeps the memory of the run before, and its shape may be another in this one.
     library.call(Slot::ClearBoundOutputs, binding_.get());
     for (const Output& output : request_.outputs)
-      library.check(Slot::BindOutputToDevice, binding_.get(), output.name.c_str(), (stays(output) ? session_->deviceMemory_ : session_->hostMemory_).get());
+      library.check(Slot::BindOutputToDevice, binding_.get(), output.name.c_str(),
+                    (stays(output) ? session_->deviceMemory_ : session_->hostMemory_).get());
     library.check(Slot::RunWithBinding, session_->session_.get(), runOptions_.get(), binding_.get());
     library.check(Slot::SynchronizeBoundOutputs, binding_.get());
   } catch (const Failure&) {
@@ -193,7 +213,8 @@ void Binding::run() {
   for (std::size_t i = 0; i < count; ++i) values_.emplace_back(library, Slot::ReleaseValue, values[i]);
   if (values != nullptr) library.check(Slot::AllocatorFree, allocator, values);
   for (std::size_t i = 0; i < values_.size(); ++i)
-    if (const std::string& feeds = request_.outputs[i].feeds; !feeds.empty()) session_->kept_[feeds] = std::move(values_[i]);
+    if (const std::string& feeds = request_.outputs[i].feeds; !feeds.empty())
+      session_->kept_[feeds] = std::move(values_[i]);
 }
 
 void Binding::cancel() {
@@ -208,7 +229,8 @@ std::vector<OutputTensor> Binding::outputs() const {
     if (request_.resident || values_[i].get() == nullptr) continue;
     OutputTensor tensor;
     tensor.name = request_.outputs[i].name;
-    const Owned info(library, Slot::ReleaseTensorTypeAndShapeInfo, library.made(Slot::GetTensorTypeAndShape, values_[i].get()));
+    const Owned info(library, Slot::ReleaseTensorTypeAndShapeInfo,
+                     library.made(Slot::GetTensorTypeAndShape, values_[i].get()));
     library.check(Slot::GetTensorElementType, info.get(), &tensor.type);
     std::size_t rank = 0;
     library.check(Slot::GetDimensionsCount, info.get(), &rank);
@@ -216,8 +238,11 @@ std::vector<OutputTensor> Binding::outputs() const {
     library.check(Slot::GetDimensions, info.get(), tensor.shape.data(), rank);
     std::size_t elements = 1;
     for (const std::int64_t size : tensor.shape) elements *= static_cast<std::size_t>(size);
-    const bool isKnown = tensor.type > 0 && tensor.type < static_cast<std::int32_t>(sizeof kBits / sizeof *kBits) && kBits[tensor.type] != 0;
-    if (!isKnown) throw Failure("TF_SESSION_BINDING", "The output " + tensor.name + " is of ONNX type " + std::to_string(tensor.type) + ", which cannot be passed to JavaScript.");
+    const bool isKnown = tensor.type > 0 && tensor.type < static_cast<std::int32_t>(sizeof kBits / sizeof *kBits) &&
+                         kBits[tensor.type] != 0;
+    if (!isKnown)
+      throw Failure("TF_SESSION_BINDING", "The output " + tensor.name + " is of ONNX type " +
+                                              std::to_string(tensor.type) + ", which cannot be passed to JavaScript.");
     tensor.bytes = (elements * static_cast<std::size_t>(kBits[tensor.type]) + 7) / 8;
     void* data = nullptr;
     library.check(Slot::GetTensorMutableData, values_[i].get(), &data);

@@ -1,4 +1,5 @@
-// Sessions of ONNX Runtime and the runs of one: a thread each, tensors bound, and outputs that may stay where they were computed.
+// Sessions of ONNX Runtime and the runs of one: a thread each, tensors bound, and outputs that may stay where they were
+// computed.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -21,8 +22,8 @@ struct Provider {
 
 struct OpenRequest {
   std::string library, modelPath;
-  std::string weightsFolder;  // of external data that is not beside the model; empty: beside it
-  int threads = 0;  // 0: ONNX Runtime's own number
+  std::string weightsFolder;        // of external data that is not beside the model; empty: beside it
+  int threads = 0;                  // 0: ONNX Runtime's own number
   std::vector<Provider> providers;  // before the CPU, which is always there
   Settings config;
   std::string profilePrefix;  // empty: nothing is recorded
@@ -38,7 +39,8 @@ class Binding;
 
 class Session {
  public:
-  // Throws TF_LIBRARY_…, TF_ONNXRUNTIME_MISSING for a provider's library, TF_USAGE for a provider's option that it rejects, TF_ONNXRUNTIME_FAILED.
+  // Throws TF_LIBRARY_…, TF_ONNXRUNTIME_MISSING for a provider's library, TF_USAGE for a provider's option that it
+  // rejects, TF_ONNXRUNTIME_FAILED.
   static std::shared_ptr<Session> open(const OpenRequest& request);
   ~Session();
   Session(const Session&) = delete;

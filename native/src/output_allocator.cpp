@@ -12,7 +12,9 @@ class PlainFace {
  public:
   explicit PlainFace(OutputAllocator& to) : to_(to) {}
   virtual std::int32_t getInterfaceVersion() const noexcept { return 1; }
-  virtual void* reallocateOutput(const char*, void*, std::uint64_t bytes, std::uint64_t) noexcept { return to_.reallocate(bytes); }
+  virtual void* reallocateOutput(const char*, void*, std::uint64_t bytes, std::uint64_t) noexcept {
+    return to_.reallocate(bytes);
+  }
   virtual void notifyShape(const char*, const Dims32& shape) noexcept { to_.notify(shape.toVector()); }
   virtual ~PlainFace() = default;
 
@@ -25,8 +27,12 @@ class VersionedFace : public Versioned {
  public:
   explicit VersionedFace(OutputAllocator& to) : to_(to) {}
   InterfaceInfo getInterfaceInfo() const noexcept override { return {"IOutputAllocator", 1, 0}; }
-  virtual void* reallocateOutput(const char*, void*, std::uint64_t bytes, std::uint64_t) noexcept { return to_.reallocate(bytes); }
-  virtual void* reallocateOutputAsync(const char*, void*, std::uint64_t bytes, std::uint64_t, cuda::StreamHandle) { return to_.reallocate(bytes); }
+  virtual void* reallocateOutput(const char*, void*, std::uint64_t bytes, std::uint64_t) noexcept {
+    return to_.reallocate(bytes);
+  }
+  virtual void* reallocateOutputAsync(const char*, void*, std::uint64_t bytes, std::uint64_t, cuda::StreamHandle) {
+    return to_.reallocate(bytes);
+  }
   virtual void notifyShape(const char*, const Dims64& shape) noexcept { to_.notify(shape.toVector()); }
 
  private:
@@ -45,12 +51,18 @@ OutputAllocator::OutputAllocator(const cuda::Device& device, std::string name)
     : device_(device), name_(std::move(name)), owns_(true), faces_(std::make_unique<Faces>(*this)) {}
 
 OutputAllocator::OutputAllocator(const cuda::Device& device, std::string name, void* memory, std::size_t bytes)
-    : device_(device), name_(std::move(name)), owns_(false), memory_(memory), bytes_(bytes), faces_(std::make_unique<Faces>(*this)) {}
+    : device_(device),
+      name_(std::move(name)),
+      owns_(false),
+      memory_(memory),
+      bytes_(bytes),
+      faces_(std::make_unique<Faces>(*this)) {}
 
 OutputAllocator::~OutputAllocator() = default;
 
 void* OutputAllocator::face(const InferenceLibrary& library) const {
-  return library.generation() == Generation::k8 ? static_cast<void*>(&faces_->plain) : static_cast<void*>(&faces_->versioned);
+  return library.generation() == Generation::k8 ? static_cast<void*>(&faces_->plain)
+                                                : static_cast<void*>(&faces_->versioned);
 }
 
 void* OutputAllocator::reallocate(std::uint64_t bytes) noexcept {

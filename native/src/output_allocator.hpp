@@ -14,7 +14,7 @@ class OutputAllocator {
  public:
   // Allocates what is asked for and keeps it, growing.
   OutputAllocator(const cuda::Device& device, std::string name);
-  // Gives out the caller's memory, and nothing where more is asked for.
+  // Returns the caller's memory, and nothing where more is requested.
   OutputAllocator(const cuda::Device& device, std::string name, void* memory, std::size_t bytes);
   ~OutputAllocator();
   OutputAllocator(const OutputAllocator&) = delete;

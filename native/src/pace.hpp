@@ -10,7 +10,7 @@ class Pace {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Follows a shorter time at once and a longer one slowly, so that whoever acts before the end seldom comes late.
+  // Follows a shorter time at once and a longer one slowly, so that a caller that acts before the end is seldom late.
   void took(Clock::duration time) {
     const Clock::rep known = ticks_, now = std::max<Clock::rep>(1, time.count());
     ticks_ = known == 0 || now < known ? now : known + (now - known) / 8;

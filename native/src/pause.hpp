@@ -11,7 +11,8 @@ inline void pauseProcessor() {
 #endif
 }
 
-// Looks until `found()` or `until`; true where it was found. Where threads outnumber processors it lets the others on: the one waited for may be among them.
+// Looks until `found()` or `until`; true where it was found. Where threads outnumber processors it lets the others on:
+// the one waited for may be among them.
 template <class Found>
 bool lookFor(Found found, std::chrono::steady_clock::time_point until) {
   constexpr int kLooks = 64;

@@ -1,5 +1,6 @@
-// What is told of a library's nested phases while it builds: the outer ones always, what goes on inside them ten times a second. A builder measures tens of
-// thousands of tactics, each a phase with steps, and between two measurements nothing should wait for a wake-up of the event loop.
+// What is reported of a library's nested phases while it builds: the outer ones always, what goes on inside them ten
+// times a second. A builder measures tens of thousands of tactics, each a phase with steps, and between two
+// measurements nothing should wait for a wake-up of the event loop.
 #pragma once
 #include <chrono>
 #include <functional>

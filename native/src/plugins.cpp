@@ -14,7 +14,8 @@ void initialiseStandardPlugins(const InferenceLibrary& library, const std::strin
   }
 }
 
-Plugins::Plugins(const InferenceLibrary& library, const Facade& owner, const RegistryOf& registryOf, const std::vector<std::string>& paths, Listener& listener)
+Plugins::Plugins(const InferenceLibrary& library, const Facade& owner, const RegistryOf& registryOf,
+                 const std::vector<std::string>& paths, Listener& listener)
     : library_(library) {
   if (paths.empty()) return;
   registry_ = owner.call(registryOf);

@@ -28,7 +28,7 @@ struct BuildRequest {
   std::vector<std::int64_t> computeCapabilities;
   std::vector<std::string> pluginPaths;
   std::string timingCachePath, timingCacheOutputPath;  // empty: none
-  bool keepBuilder = false;  // the process ends after this build, and the builder with it
+  bool keepBuilder = false;                            // the process ends after this build, and the builder with it
 };
 
 struct TensorFacts {

@@ -23,7 +23,8 @@ std::int64_t bytesOf(std::int32_t dtype, std::int64_t elements) { return (elemen
 std::string shown(const std::vector<std::int64_t>& shape) {
   if (shape.empty()) return "scalar";
   std::string text;
-  for (const std::int64_t size : shape) text += (text.empty() ? "" : "x") + (size < 0 ? std::string("?") : std::to_string(size));
+  for (const std::int64_t size : shape)
+    text += (text.empty() ? "" : "x") + (size < 0 ? std::string("?") : std::to_string(size));
   return text;
 }
 

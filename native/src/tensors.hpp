@@ -1,4 +1,4 @@
-// Named tensors of an engine as the run path speaks of them: what the plan says, what a call asks for, what comes out.
+// Named tensors of an engine as the run path uses them: what the plan states, what a call requests, what comes out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@ struct EngineTensor {
   bool input = false;
   bool host = false;  // its bytes lie in host memory: a shape tensor
   bool shapeTensor = false;
-  std::vector<std::int64_t> shape;  // -1: open
-  std::int32_t format = 0;          // 0 is linear
+  std::vector<std::int64_t> shape;     // -1: open
+  std::int32_t format = 0;             // 0 is linear
   std::vector<ProfileRange> profiles;  // inputs only; values for shape tensors
 };
 
@@ -31,7 +31,7 @@ struct InputShape {
 struct OutputShape {
   std::string name;
   std::optional<std::vector<std::int64_t>> shape;  // nothing where it depends on the data
-  std::int64_t bytes = 0;  // an upper bound where the shape depends on the data
+  std::int64_t bytes = 0;                          // an upper bound where the shape depends on the data
 };
 
 // Number of elements; -1 where a dimension is open.

@@ -7,11 +7,13 @@ namespace trtforge {
 namespace {
 
 // The library's own words for a cache of another version or device (8.6 to 11, tensorrt-rtx).
-const std::vector<std::string> kRejections = {"invalid timing cache", "timing cache will not be used", "timing cache is invalid", "ignoring the timing cache"};
+const std::vector<std::string> kRejections = {"invalid timing cache", "timing cache will not be used",
+                                              "timing cache is invalid", "ignoring the timing cache"};
 
 }  // namespace
 
-TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request, Listener& listener) {
+TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request,
+                         Listener& listener) {
   if (request.timingCacheOutputPath.empty() && request.timingCachePath.empty()) return;
   const auto create = [&](const void* bytes, std::size_t size) {
     return Owned(library, config.call(Slot::IBuilderConfig_createTimingCache_2, bytes, size));
@@ -35,17 +37,22 @@ void TimingCache::save(const InferenceLibrary& library, const Facade& config, co
   if (!current) return;
   const Owned memory(library, current.call(Slot::ITimingCache_serialize_0));
   if (!memory) return;
-  writeFile(request.timingCacheOutputPath, memory.call(Slot::IHostMemory_data_0), memory.call(Slot::IHostMemory_size_0));
+  writeFile(request.timingCacheOutputPath, memory.call(Slot::IHostMemory_data_0),
+            memory.call(Slot::IHostMemory_size_0));
 }
 
 const char* TimingCache::use(Listener& listener) const {
   switch (use_) {
-    case Use::kNone: return "none";
-    case Use::kNew: return "new";
-    case Use::kRejected: return "rejected";
-    case Use::kGiven: break;
+    case Use::kNone:
+      return "none";
+    case Use::kNew:
+      return "new";
+    case Use::kRejected:
+      return "rejected";
+    case Use::kGiven:
+      break;
   }
-  return listener.heard(kRejections) ? "rejected" : "hit";
+  return listener.received(kRejections) ? "rejected" : "hit";
 }
 
 }  // namespace trtforge

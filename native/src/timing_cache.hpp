@@ -1,4 +1,5 @@
-// The timing cache: read before the build, written after it. A cache the library will not take is said, never passed over.
+// The timing cache: read before the build, written after it. A cache that the library rejects is reported, never
+// skipped silently.
 #pragma once
 #include "library.hpp"
 #include "listeners.hpp"
@@ -13,7 +14,8 @@ class TimingCache {
 
   // Writes the cache as the build left it to `timingCacheOutputPath`.
   void save(const InferenceLibrary& library, const Facade& config, const BuildRequest& request) const;
-  // `none`, `new`, `hit` or `rejected`; final once the build is over, because the library rejects a cache only when it looks at it.
+  // `none`, `new`, `hit` or `rejected`; final once the build is over, because the library rejects a cache only when it
+  // looks at it.
   const char* use(Listener& listener) const;
 
  private:

@@ -71,20 +71,23 @@ Napi::ArrayBuffer arrayBuffer(Napi::Env env, const std::vector<char>& bytes) {
 }
 
 Bytes bytesOf(const Napi::Value& view) {
-  // Per napi_typedarray_type: int8, uint8, uint8 clamped, int16, uint16, int32, uint32, float32, float64, bigint64, biguint64, float16.
+  // Per napi_typedarray_type: int8, uint8, uint8 clamped, int16, uint16, int32, uint32, float32, float64, bigint64,
+  // biguint64, float16.
   constexpr std::size_t kElement[] = {1, 1, 1, 2, 2, 4, 4, 4, 8, 8, 8, 2};
   Bytes bytes;
   if (view.IsTypedArray()) {
     // In one call: a run of a small engine is as long as a few of them.
     napi_typedarray_type type = napi_uint8_array;
     std::size_t length = 0;
-    const bool known = napi_get_typedarray_info(view.Env(), view, &type, &length, &bytes.data, nullptr, nullptr) == napi_ok;
+    const bool known =
+        napi_get_typedarray_info(view.Env(), view, &type, &length, &bytes.data, nullptr, nullptr) == napi_ok;
     expect(known && type < sizeof kElement / sizeof kElement[0], "a typed array of a known type");
     bytes.size = length * kElement[type];
     return bytes;
   }
   expect(view.IsDataView(), "a typed array or a DataView");
-  expect(napi_get_dataview_info(view.Env(), view, &bytes.size, &bytes.data, nullptr, nullptr) == napi_ok, "a DataView that is not detached");
+  expect(napi_get_dataview_info(view.Env(), view, &bytes.size, &bytes.data, nullptr, nullptr) == napi_ok,
+         "a DataView that is not detached");
   return bytes;
 }
 

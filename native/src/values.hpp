@@ -1,4 +1,5 @@
-// Values between JavaScript and C++. Reading throws TF_INTERNAL for a value of another type; src/addon/addon.ts types them all.
+// Values between JavaScript and C++. Reading throws TF_INTERNAL for a value of another type;
+// src/addon/addon.ts types them all.
 #pragma once
 #include <napi.h>
 
@@ -45,7 +46,9 @@ class Writer {
   }
   Writer& set(const char* key, bool flag) { return set(key, Napi::Boolean::New(object_.Env(), flag)); }
   // null for an empty text.
-  Writer& setOrNull(const char* key, const std::string& text) { return text.empty() ? set(key, object_.Env().Null()) : set(key, text); }
+  Writer& setOrNull(const char* key, const std::string& text) {
+    return text.empty() ? set(key, object_.Env().Null()) : set(key, text);
+  }
   Napi::Object value() const { return object_; }
 
  private:
@@ -73,7 +76,8 @@ struct Bytes {
 };
 Bytes bytesOf(const Napi::Value& view);
 
-// Where a thread of JavaScript is being ended it takes neither values nor exceptions, and node-addon-api's own way to pass them on would throw from C callbacks.
+// Where a thread of JavaScript is being ended it takes neither values nor exceptions, and node-addon-api's own way to
+// pass them on would throw from C callbacks.
 void resolve(const Napi::Promise::Deferred& deferred, const Napi::Value& value) noexcept;
 // With an Error that carries `code` and `details`; src/addon/native-job.ts makes a TrtforgeError of it.
 void reject(const Napi::Promise::Deferred& deferred, const Failure& failure) noexcept;

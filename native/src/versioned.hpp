@@ -1,4 +1,5 @@
-// The start of every versioned interface that this side gives to the library; the compiler lays its table out as it did for TensorRT.
+// The start of every versioned interface that this side passes to the library; the compiler lays its table out as it
+// did for TensorRT.
 #pragma once
 #include <cstdint>
 

@@ -11,9 +11,10 @@ namespace trtforge {
 
 namespace {
 
-// After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes. So a thread looks for as long
-// as its last task took, within these bounds.
-constexpr std::chrono::steady_clock::duration kLeastLook = std::chrono::microseconds(150), kMostLook = std::chrono::milliseconds(1);
+// After a task the next one often comes at once; waking a sleeping thread costs as much as a small inference takes. So
+// a thread looks for as long as its last task took, within these bounds.
+constexpr std::chrono::steady_clock::duration kLeastLook = std::chrono::microseconds(150),
+                                              kMostLook = std::chrono::milliseconds(1);
 
 // Of all workers.
 std::atomic<int> busy{0};
@@ -62,7 +63,8 @@ void Worker::drain() {
 }
 
 bool Worker::next(std::function<void()>& task) {
-  lookFor([this] { return queued_.load(std::memory_order_acquire) != 0; }, std::chrono::steady_clock::now() + std::clamp(lastTook_, kLeastLook, kMostLook));
+  lookFor([this] { return queued_.load(std::memory_order_acquire) != 0; },
+          std::chrono::steady_clock::now() + std::clamp(lastTook_, kLeastLook, kMostLook));
   std::unique_lock<std::mutex> lock(mutex_);
   sleeping_ = true;
   wake_.wait(lock, [this] { return stopped_ || !tasks_.empty(); });

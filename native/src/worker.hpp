@@ -13,7 +13,8 @@ namespace trtforge {
 class Worker {
  public:
   Worker();
-  // Does what is queued, then ends. Never called on the thread itself: whoever posts keeps the context until the task is over.
+  // Does what is queued, then ends. Never called on the thread itself: the caller that posts keeps the context until
+  // the task is over.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;

@@ -27,7 +27,7 @@ describe('one of the visible GPUs', () => {
     );
   });
 
-  test('that is not there leaves a list that says why it is empty', () => {
+  test('that is not there leaves a list that states why it is empty', () => {
     expect(whyNoGpu(onDevice(twoGpus, 7))).toBe('there is no GPU 7 here');
     expect(whyNoGpu(onDevice(noGpus, 0))).toBe('There is no driver');
     expect(whyNoGpu({ reason: null })).toBe('none is visible');

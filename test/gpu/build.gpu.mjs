@@ -56,7 +56,7 @@ await check('the plan loads, and its profiles are those asked for', async () => 
 await check('a file that is no plan is refused before the library sees it', async () => {
   const path = join(folder, 'no.plan');
   writeFileSync(path, 'this is not a plan, and it is long enough to hold a header of one');
-  return refused('TF_PLAN_INVALID', /does not begin as a plan/, inspect(path));
+  return refused('TF_PLAN_INVALID', /does not start like a plan/, inspect(path));
 });
 
 await check('timing cache: new, hit, rejected', async () => {

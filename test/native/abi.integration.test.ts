@@ -127,7 +127,7 @@ describe('deriving a table', () => {
   const script = fileURLToPath(new URL('../../native/abi/derive.mjs', import.meta.url));
   const derive = (...args: string[]) => spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
 
-  test('headers that are not of the generation are refused', () => {
+  test('headers that are not of the generation are rejected', () => {
     const path = headers('foreign', [9, 3, 0], root);
     expect(derive('--generation', '10', path)).toMatchObject({ status: 2 });
   });
@@ -145,7 +145,7 @@ describe('deriving a table', () => {
     expect(stderr).toContain('IHostMemory slot 4 (type) is committed as of 10.0.1 but 10.6.0 lacks it.');
   });
 
-  test('without arguments it says how it is used', () => {
+  test('without arguments it states how it is used', () => {
     const { status, stderr } = derive();
     expect(status).toBe(2);
     expect(stderr).toContain('Usage:');
@@ -176,7 +176,7 @@ describe.each(readTables().map((table) => [table.generation, table] as const))('
   });
 });
 
-describe('what the tables say', () => {
+describe('what the tables state', () => {
   test.each([
     ['8', 15],
     ['10', 13],

@@ -62,7 +62,7 @@ describe('loading the addon', () => {
     throw new Error('an error was expected');
   };
 
-  test('an addon that is not compiled says how to compile it', () => {
+  test('an addon that is not compiled states how to compile it', () => {
     expect(failure(() => loadAddon(join(folder, 'absent.node')))).toMatchObject({
       code: 'TF_NATIVE_NOT_BUILT',
       remedy: expect.stringContaining(
@@ -71,7 +71,7 @@ describe('loading the addon', () => {
     });
   });
 
-  test('a file that is no addon says why it does not load', () => {
+  test('a file that is not an addon states why it does not load', () => {
     const path = join(folder, 'broken.node');
     writeFileSync(path, 'no library');
     expect(failure(() => loadAddon(path))).toMatchObject({ code: 'TF_NATIVE_NOT_BUILT' });
@@ -118,7 +118,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     ...more,
   });
 
-  test('the library says what it is', () => {
+  test('the library states what it is', () => {
     expect(loadAddon().probe(inference)).toEqual({
       product: 'tensorrt-rtx',
       version: '1.7.1.116',
@@ -149,7 +149,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     expect(() => job.cancel()).not.toThrow();
   });
 
-  test('a plan is loaded where there is a GPU, and refused by name where there is none', async () => {
+  test('a plan is loaded where there is a GPU, and rejected by name where there is none', async () => {
     const job = loadAddon().build(request(staticModel(folder)), () => {});
     await job.done;
     const outcome = await loadAddon()

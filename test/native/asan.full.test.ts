@@ -192,7 +192,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     expect(unreturned(build(fake, { keepBuilder: true }))).toEqual(['IBuilder']);
   });
 
-  test('a refused model lists every node, and nothing is left behind', () => {
+  test('a rejected model lists every node, and nothing is left behind', () => {
     const answer = build(fake, {}, { FAKE_MODEL: 'refused' });
     expect(answer.error?.code).toBe('TF_MODEL_REJECTED');
     expect(answer.error?.message.split('\n').slice(1)).toEqual(
@@ -224,7 +224,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     expect(unreturned(answer)).toEqual([]);
   });
 
-  test('a build that fails with little GPU memory free ran out of it, whatever the library says', () => {
+  test('a build that fails with little GPU memory free ran out of it, whatever the library states', () => {
     const failing = (bytes: number) =>
       build(fake, {}, { FAKE_BUILD: 'fails', FAKE_GPU_BYTES: String(bytes) }).error;
     // tensorrt-rtx builds on the CPU.
@@ -318,14 +318,14 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     expect(warning).toMatchObject({ message: expect.stringContaining('/nowhere/libnvinfer_plugin.so') });
   });
 
-  test('a setting the library passes over in a warning is refused by its name', () => {
+  test('a setting the library passes over in a warning is rejected by its name', () => {
     const answer = build(
       fake,
       { settings: [{ ...setting('setFlag', 3), option: 'builder flag refit' }] },
       { FAKE_REFUSES: 'flags' },
     );
     expect(answer.error?.code).toBe('TF_OPTION_UNSUPPORTED');
-    expect(answer.error?.message).toContain('refuses the builder flag refit: this flag is not supported');
+    expect(answer.error?.message).toContain('rejects the builder flag refit: this flag is not supported');
   });
 });
 

@@ -52,7 +52,7 @@ const calm: NativeGpuState = {
   processes: [],
 };
 
-test('a calm GPU is told in full', () => {
+test('a calm GPU is reported in full', () => {
   expect(ask().result).toEqual(calm);
 });
 
@@ -94,7 +94,7 @@ test.each([
   expect(ask({ FAKE_NVML: `${value}=-` }).result).toEqual({ ...calm, [field]: null });
 });
 
-test('memory that the newer function does not tell comes from the older one, with what the driver keeps', () => {
+test('memory that the newer function does not report comes from the older one, with what the driver keeps', () => {
   const { result } = ask({ FAKE_NVML: 'used=-' });
   expect(result).toEqual({ ...calm, memoryUsedBytes: 1.5 * 2 ** 30 });
 });
@@ -151,6 +151,6 @@ test.each([
   expect(result).toBeNull();
 });
 
-test('a uuid that is no text is an error, not a crash', () => {
+test('a uuid that is not text is an error, not a crash', () => {
   expect(ask({}, 17).error?.code).toBe('TF_INTERNAL');
 });

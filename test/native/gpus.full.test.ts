@@ -95,11 +95,11 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
     expect(found.builds).toBe('builds on NVIDIA Fake');
   });
 
-  test('a GPU that is not there, memory of the other GPU and memory it has not are refused', () => {
+  test('a GPU that is not there, memory of the other GPU and memory it has not are rejected', () => {
     const other = (name: string, memory: number, engine: number) =>
       refused(
         'TF_SESSION_INPUT',
-        `memory given for ${name} is on GPU ${memory}, and the engine on GPU ${engine}.`,
+        `memory passed for ${name} is on GPU ${memory}, and the engine on GPU ${engine}.`,
       );
     expect(found.refusals).toMatchObject({
       absent: refused('TF_GPU_UNAVAILABLE', 'there is no GPU 2: the CUDA driver shows 2, counted from 0'),

@@ -69,7 +69,7 @@ describe.each(generations)('layer times of generation %s', (fake) => {
     ]);
   });
 
-  test('are none before the first run, and refused without profiling', () => {
+  test('are none before the first run, and rejected without profiling', () => {
     expect(layerTimes(fake, []).result).toEqual([]);
     expect(layerTimes(fake, [], false).error?.code).toBe('TF_SESSION_INPUT');
   });

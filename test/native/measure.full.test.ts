@@ -333,7 +333,7 @@ test.each([
   expect(unreturned(calls)).toEqual([]);
 });
 
-test('8.6 has one context for each profile of open shapes, and says so to a second stream', () => {
+test('8.6 has one context for each profile of open shapes, and reports it to a second stream', () => {
   const { error, calls } = measure({ fake: '8', mode: { streams: 2 } });
   expect(error?.code).toBe('TF_CONTEXT_FAILED');
   expect(error?.message).toContain('has been chosen by another IExecutionContext');

@@ -61,7 +61,7 @@ describeWith('onnxruntime', 'the addon over ONNX Runtime, with AddressSanitizer'
     expect(play('runs')).toEqual({ status: 0, result: { seen: [-1, -51, -71], kept: 0 } });
   });
 
-  test('what does not fit is refused, and the session goes on', () => {
+  test('what does not fit is rejected, and the session goes on', () => {
     const failed = 'TF_ONNXRUNTIME_FAILED';
     expect(play('refusals').result).toEqual({
       ...{ shape: failed, missing: failed, input: failed, output: failed, bytes: failed, file: failed },

@@ -34,7 +34,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
     expect(result.sync).toBe(201);
   });
 
-  test('close in any order, twice and with runs in flight; what is used afterwards says so', () => {
+  test('close in any order, twice and with runs in flight; use afterwards is an error', () => {
     const result = found.closing;
     const closed = { code: 'TF_SESSION_CLOSED' };
     expect(result).toMatchObject({
@@ -96,7 +96,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
       ),
       pinned: refused('TF_GPU_MEMORY', 'cannot pin 1.50 KiB of host memory'),
       afterwards: 'done',
-      size: refused('TF_SESSION_INPUT', 'x has 768 bytes, and 20 were given'),
+      size: refused('TF_SESSION_INPUT', 'x has 768 bytes, and 20 were passed'),
       name: refused('TF_SESSION_INPUT', 'no tensor z'),
       direction: refused('TF_SESSION_INPUT', 'no tensor x'),
       budget: { code: 'TF_OPTION_UNSUPPORTED' },

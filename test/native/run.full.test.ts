@@ -116,9 +116,9 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
     expect(result).toMatchObject({ untouched: 5, ended: 305, y: 610, graphs: [true, true], inPlace: 306 });
     expect((result as Record<string, unknown>).refusals).toMatchObject({
       small: refused('TF_SESSION_INPUT', 'state_out has from byte 5888 on 256 bytes, and 1024 are needed'),
-      misaligned: refused('TF_SESSION_INPUT', 'no multiple of 256'),
+      misaligned: refused('TF_SESSION_INPUT', 'not a multiple of 256'),
       outside: refused('TF_SESSION_INPUT', 'not all in device memory'),
-      unbound: refused('TF_SESSION_INPUT', 'No binding was given for state'),
+      unbound: refused('TF_SESSION_INPUT', 'No binding was passed for state'),
       unknown: refused('TF_SESSION_INPUT', 'no tensor z; it has x, state, y, state_out'),
     });
     expect((result as Record<string, unknown>).closed).toMatchObject({ code: 'TF_SESSION_CLOSED' });
@@ -157,13 +157,13 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
       wide: 63,
       t: [6, 10],
       few: refused('TF_SESSION_INPUT', 'was given 1 values'),
-      none: refused('TF_SESSION_INPUT', 'its values must be given'),
+      none: refused('TF_SESSION_INPUT', 'its values must be passed'),
       outputsFor: [{ shape: [9, 9] }, {}],
       large: wide ? { code: 'TF_GPU_MEMORY' } : refused('TF_SESSION_INPUT', 'does not fit int32'),
     });
   });
 
-  test('run several contexts at once, each with a profile; a shape outside is refused and harms nothing', () => {
+  test('run several contexts at once, each with a profile; a shape outside is rejected and harms nothing', () => {
     const result = found.profiles;
     expect(result).toMatchObject({
       again: wide ? 'made' : refused('TF_CONTEXT_FAILED', 'Profile 0 has been chosen'),

@@ -115,7 +115,7 @@ export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonl
 export function lastLines(
   child: ChildProcess,
   emit: EventListener,
-): { note(event: WorkEvent): void; all(): readonly string[] } {
+): { note(event: WorkEvent): void; all(): readonly string[]; clear(): void } {
   const kept: string[] = [];
   const keep = (line: string) => {
     kept.push(line);
@@ -143,6 +143,7 @@ export function lastLines(
         keep(event.message);
     },
     all: () => kept,
+    clear: () => kept.splice(0),
   };
 }
 

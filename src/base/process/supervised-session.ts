@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
 import { cancelled } from './cancel.js';
 import {
@@ -25,11 +25,15 @@ export interface SupervisedSession {
   request(value: unknown, signal?: AbortSignal): Promise<unknown>;
   /** Largest resident memory of the child so far, bytes; null after its end, and where the system does not report it. */
   peakBytes(): number | null;
+  /** From now on events go to another caller, whose work the child does, and its peak memory counts anew. False where the child has ended, or its peak cannot be reset. */
+  handTo(next: SessionOptions): boolean;
   /** Lets the child end and waits for it; kills it when it does not within the grace time. */
   close(): Promise<void>;
 }
 
 const GRACE_MS = 5000;
+
+export type SessionOptions = Omit<SuperviseOptions, 'signal'>;
 
 /** A request that is with the child. */
 interface Asked {
@@ -39,10 +43,11 @@ interface Asked {
 }
 
 /** Starts a module that calls `serveSession` from `supervised-child.ts`. `module` is a URL into `dist/`, as for `runSupervised`. */
-export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'signal'>): SupervisedSession {
-  const child = forkModule(module, options);
-  const lines = lastLines(child, options.emit);
-  const ending = ended(child, () => lines.all(), options.doing);
+export function startSupervised(module: URL, first: SessionOptions): SupervisedSession {
+  const child = forkModule(module, first);
+  let options = first;
+  const lines = lastLines(child, (event) => options.emit(event));
+  const ending = ended(child, { lines: () => lines.all(), doing: () => options.doing });
   const asked: Asked[] = [];
   let last: Promise<unknown> = Promise.resolve();
   let beforeLast: Promise<unknown> = last;
@@ -77,6 +82,12 @@ export function startSupervised(module: URL, options: Omit<SuperviseOptions, 'si
   return {
     request,
     peakBytes: () => peakBytesOf(child.pid),
+    handTo: (next) => {
+      if (closing !== undefined || ending.error() !== undefined || !resetPeak(child.pid)) return false;
+      options = next;
+      lines.clear();
+      return true;
+    },
     close: () => {
       closing ??= whileBusy(() => close(child, ending, options.graceMs ?? GRACE_MS));
       return closing;
@@ -112,22 +123,35 @@ function peakBytesOf(pid: number | undefined): number | null {
   }
 }
 
+/** The kernel's peak becomes what is resident now. */
+function resetPeak(pid: number | undefined): boolean {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 interface Ending {
   readonly promise: Promise<TrtforgeError>;
   readonly error: () => TrtforgeError | undefined;
 }
 
 /** The child's end, whenever it comes, as the error that a request then gets. */
-function ended(child: ChildProcess, last: () => readonly string[], doing: string): Ending {
+function ended(
+  child: ChildProcess,
+  { lines, doing }: { readonly lines: () => readonly string[]; readonly doing: () => string },
+): Ending {
   let error: TrtforgeError | undefined;
   const promise = new Promise<TrtforgeError>((resolve) => {
     const end = (reason: TrtforgeError) => {
       error ??= reason;
       resolve(error);
     };
-    child.on('close', (exitCode, signal) => end(deathOf(doing, last(), exitCode, signal)));
+    child.on('close', (exitCode, signal) => end(deathOf(doing(), lines(), exitCode, signal)));
     child.on('error', (cause) => {
-      if (child.pid === undefined) end(notStarted(doing, cause));
+      if (child.pid === undefined) end(notStarted(doing(), cause));
     });
   });
   return { promise, error: () => error };

@@ -1,10 +1,8 @@
 import { closing, openFile } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
-import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
 import { lacksVoidDtype, readNpyHeader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
-import { readPassport } from '../identity/passport.js';
-import { readPlanHeader } from '../plan/header.js';
 import type { Binding } from '../runtime/session.js';
 import { checkDims, rejectUnknown } from '../runtime/session-inputs.js';
 import { checkConvertible } from './inputs.js';
@@ -21,22 +19,6 @@ interface Described {
   /** For messages. */
   readonly from: string;
   readonly header: { readonly dtype: Dtype; readonly shape: readonly number[] } | null;
-}
-
-/** The inputs of an engine from its passport; null where this plan has no passport, or one without inputs. */
-export function inputsInPassport(planPath: string): readonly KnownInput[] | null {
-  try {
-    const { plan } = readPassport(planPath);
-    if (plan.bytes !== readPlanHeader(planPath).planBytes) return null;
-    const known = plan.inputs.flatMap(({ name, dtype, shape }) =>
-      dtype in dtypes ? [{ name, dtype: dtype as Dtype, shape }] : [],
-    );
-    return known.length > 0 && known.length === plan.inputs.length ? known : null;
-  } catch (error) {
-    // Loading the engine reports what is wrong with it.
-    if (error instanceof TrtforgeError) return null;
-    throw error;
-  }
 }
 
 /**

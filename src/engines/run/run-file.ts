@@ -15,10 +15,11 @@ import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime
 import { chooseBackEnd, openSession } from '../runtime/open-session.js';
 import { chooseProfile } from '../runtime/tensorrt/choose-profile.js';
 import { callShapeOf } from '../runtime/tensorrt/engine-inputs.js';
-import { checkSources, inputsInPassport } from './check-sources.js';
+import { checkSources } from './check-sources.js';
 import { runGuessed } from './guessed-run.js';
 import { describedInput } from './inputs.js';
 import { npyFileName } from './npy-name.js';
+import { inputsInPassport } from './passport-inputs.js';
 import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf } from './run-inputs.js';
 import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';

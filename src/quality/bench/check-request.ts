@@ -1,7 +1,8 @@
 import { checkDevice } from '../../addon/chosen-gpu.js';
 import { assertWithin } from '../../base/text/number-range.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
-import { checkSources, inputsInPassport } from '../../engines/run/check-sources.js';
+import { checkSources } from '../../engines/run/check-sources.js';
+import { inputsInPassport } from '../../engines/run/passport-inputs.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { type BenchRequest, sourcesOf } from './request.js';

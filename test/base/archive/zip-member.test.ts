@@ -47,7 +47,7 @@ describe('a stored member read piece by piece', () => {
     );
   });
 
-  it('is refused by the read that completes it, as it is when read as a whole, wherever a bit has turned', () => {
+  it('is rejected by the read that completes it, as it is when read as a whole, wherever a bit has turned', () => {
     fc.assert(
       fc.property(cuts, fc.nat(content.length - 1), fc.nat(200), (places, turned, overlap) => {
         const { source, entry, member } = opened(damagedAt(turned));
@@ -97,7 +97,7 @@ describe('the start of a compressed member', () => {
     expect(entry.compressedSize).toBeGreaterThan(100_000);
   });
 
-  it('is refused where it cannot be unpacked', () => {
+  it('is rejected where it cannot be unpacked', () => {
     const archive = zipBytes({ content: long }, 'deflate');
     const { entry } = opened(archive);
     archive.fill(0xff, entry.headerOffset + 60, entry.headerOffset + 4000);

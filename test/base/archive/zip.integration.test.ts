@@ -83,7 +83,7 @@ describe('a ZIP archive', () => {
     ['its first half', (bytes) => bytes.subarray(0, bytes.length / 2), /not a ZIP archive, or cut short/],
     ['its end without its beginning', (bytes) => bytes.subarray(100), /.*/],
   ];
-  it.each(damaged)('refuses %s', async (_what, damage, message) => {
+  it.each(damaged)('rejects %s', async (_what, damage, message) => {
     const bytes = damage(zipBytes(members, 'deflate'));
     const error = await streamed(bytes, 'sub/big.bin').then(
       () => undefined,
@@ -98,7 +98,7 @@ describe('a ZIP archive', () => {
     await expect(streamed(bytes, 'a.bin')).rejects.toMatchObject({ code: 'TF_ARCHIVE_INVALID' });
   });
 
-  it('does not unpack a member that is larger than it says', async () => {
+  it('does not unpack a member that is larger than it states', async () => {
     const bytes = zipBytes({ bomb: Buffer.alloc(50_000_000) }, 'deflate');
     const source = bytesSource('archive', bytes);
     const [entry] = readZipDirectory(source);
@@ -137,7 +137,7 @@ describe('a ZIP archive', () => {
     expect(isUnsafeZipEntry(entry)).toBe(unsafe);
   });
 
-  it('reads or refuses whatever the bytes are, in bounded time', async () => {
+  it('reads or rejects whatever the bytes are, in bounded time', async () => {
     const original = zipBytes({ 'a.txt': Buffer.from('alpha'), b: randomBytes(300) }, 'deflate');
     const random = randomNumbers(3);
     for (let round = 0; round < 1500; round++) {

@@ -19,12 +19,12 @@ describe('folders that are made', () => {
     expect(existsSync(folder)).toBe(true);
   });
 
-  test('refused, and not tried for ever, where a file system takes none', () => {
+  test('rejected, and not tried for ever, where a file system takes none', () => {
     expect(() => makeFolder('/proc/trtforge/a')).toThrow(/ENOENT/);
     expect(() => publishFile('/proc/trtforge/a/b', '')).toThrow(/no folder can be made there/);
   });
 
-  test('refused where a file is in the way', () => {
+  test('rejected where a file is in the way', () => {
     expect(() => makeFolder(file)).toThrow(/EEXIST/);
     expect(() => makeFolder(join(file, 'a', 'b'))).toThrow(/ENOTDIR/);
     expect(() => publishFile(join(file, 'b'), '')).toThrow(/a file is where its folder should be/);

@@ -23,7 +23,7 @@ describe('a supervised child', () => {
     );
   });
 
-  test('tells what it does while it works', async () => {
+  test('reports what it does while it works', async () => {
     const { outcome, events } = await run('events');
     expect(outcome).toBe('done');
     expect(events).toEqual([{ type: 'log', source: 'library', severity: 'warning', message: 'careful' }]);

@@ -63,7 +63,7 @@ describe('a child process that answers many requests', () => {
     await session.close();
   });
 
-  it('tells of a crash, now and to every later request', async () => {
+  it('reports a crash, now and to every later request', async () => {
     const session = start();
     const death = expect.objectContaining({
       code: 'TF_CHILD_DIED',
@@ -83,7 +83,7 @@ describe('a child process that answers many requests', () => {
     expect(deathOf('adding up', [], null, 'SIGINT').code).toBe('TF_CANCELLED');
   });
 
-  it('tells of a death that a request meets on its way', async () => {
+  it('reports a death that a request meets on its way', async () => {
     const session = start();
     const pid = Number(await session.request('pid'));
     process.kill(pid, 'SIGKILL');
@@ -129,7 +129,7 @@ describe('a child process that answers many requests', () => {
     await session.close();
   });
 
-  it('refuses to work once it is closed', async () => {
+  it('rejects requests once it is closed', async () => {
     const session = start();
     await session.close();
     await expect(session.request([1])).rejects.toMatchObject({ code: 'TF_SESSION_CLOSED', exitCode: 2 });

@@ -52,7 +52,7 @@ describe('what a schema finds wrong with a document', () => {
     });
   });
 
-  test('is told in one line of bounded length, however long the names of the document', () => {
+  test('is reported in one line of bounded length, however long the names of the document', () => {
     expect(faultText(errorOf({ ...whole, ['x'.repeat(1000)]: 1 }))).toHaveLength(200);
   });
 });

@@ -424,7 +424,7 @@ describe('trtforge run ENGINE', () => {
       'TF_GPU_MEMORY',
       /no room for the activations of a context: 4\.00 KiB needed, \d\.\d\d KiB of 1\.00 GiB free/,
     ],
-    ['a plan that the library refuses', [], { FAKE_LOAD: 'fails' }, 3, 'TF_PLAN_LOAD_FAILED', /says/],
+    ['a plan that the library refuses', [], { FAKE_LOAD: 'fails' }, 3, 'TF_PLAN_LOAD_FAILED', /reports/],
     ['no context', [], { FAKE_CONTEXT: 'missing' }, 3, 'TF_CONTEXT_FAILED', /context/i],
     [
       'a GPU without memory for a context',
@@ -432,7 +432,7 @@ describe('trtforge run ENGINE', () => {
       { FAKE_GPU: 'full' },
       3,
       'TF_GPU_MEMORY',
-      /GPU 0 has no room left, not even for a CUDA context: other processes hold its memory/,
+      /GPU 0 has no room left, not even for a CUDA context: other processes use its memory/,
     ],
     [
       'a GPU that has gone astray',

@@ -120,7 +120,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     },
   );
 
-  test('a capability the library does not build for is refused by name', async () => {
+  test('a capability that the library does not build for is rejected by name', async () => {
     const error = await refusal(build(staticModel(folder), {}, { computeCapabilities: [89, 90] }));
     expect(error.code).toBe('TF_TARGET_UNSUPPORTED');
     expect(error.message).toContain('sm_90');
@@ -210,7 +210,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     expect((await refusal(build(path))).code).toBe('TF_MODEL_REJECTED');
   });
 
-  test('a model file that is not there is refused before any process starts', async () => {
+  test('a model file that is not there is rejected before any process starts', async () => {
     expect((await refusal(build(join(folder, 'nowhere.onnx')))).code).toBe('TF_FILE_NOT_FOUND');
   });
 
@@ -295,7 +295,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     });
   });
 
-  test('a library file that is no library is TF_LIBRARY_LOAD_FAILED with the loader’s text', async () => {
+  test('a library file that is not a library is TF_LIBRARY_LOAD_FAILED with the loader’s text', async () => {
     const broken = join(folder, 'libtensorrt_rtx.so.1');
     copyFileSync(staticModel(folder), broken);
     const toolchain = rtxToolchain(folder);

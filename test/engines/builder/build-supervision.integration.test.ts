@@ -81,7 +81,7 @@ test.each<[Fake, string]>([
   expect(performance.now() - askedAt()).toBeLessThan(5000);
 });
 
-test('a build that succeeds says what the network declares', async () => {
+test('a build that succeeds states what the network declares', async () => {
   expect(await build('10', {})).toMatchObject({
     libraryVersion: '10.3.0',
     inputs: [{ name: 'x', dtype: 'float32', shape: [null, 64] }],

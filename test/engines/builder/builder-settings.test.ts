@@ -64,7 +64,7 @@ describe('typing of the network', () => {
     expect(calls('10.3.0', { ...weak, precision: 'bf16' })).toEqual([['setFlag', 17]]);
   });
 
-  test('in a strongly typed one a precision flag is refused', () => {
+  test('in a strongly typed one a precision flag is rejected', () => {
     expect(refusal(() => resolve('10.3.0', { flags: ['fp16'] })).message).toContain('fp16 has no effect');
   });
 });
@@ -133,7 +133,7 @@ describe('the same recipe in the numbers of each version', () => {
   });
 });
 
-describe('an option this version lacks is refused with the versions that have it', () => {
+describe('an option this version lacks is rejected with the versions that have it', () => {
   const pool = { memoryPools: { ...defaultRecipe.memoryPools, tacticSharedMemory: 1024 } };
   test.each<[string, Partial<Recipe>, string]>([
     ['8.6.1.6', { ...weak, tilingOptimizationLevel: 'fast' }, 'TensorRT 10.8.0 to 10.x, TensorRT 11.x'],

@@ -83,7 +83,7 @@ function int8Model(): string {
 }
 
 describe('a build with trtexec', () => {
-  test('an int8 input, which trtexec before 10.1 makes float, is refused there', async () => {
+  test('an int8 input, which trtexec before 10.1 makes float, is rejected there', async () => {
     const request = { modelPath: int8Model() };
     const error = await failure(build('8.6', { profiles: [] }, undefined, request));
     expect([error.code, error.message]).toEqual([
@@ -122,12 +122,12 @@ describe('a build with trtexec', () => {
     expect(log).toMatch(/Input build shape \(profile 1\): x=1x64\+8x64\+32x64/);
   });
 
-  test('a workspace that is no whole number of MiB is understood', async () => {
+  test('a workspace that is not a whole number of MiB is understood', async () => {
     await build('10.6', pools(3 * 2 ** 20 + 524288));
     await build('8.6', pools(3 * 2 ** 20 + 524288));
   });
 
-  test('the timing cache is kept beside the run, and its state told', async () => {
+  test('the timing cache is kept beside the run, and its state reported', async () => {
     const timingCache = join(folder, 'timing.cache');
     const outcome = await build('10.6', {}, undefined, { timingCache });
     expect(outcome.timingCache).toBe('hit');

@@ -44,7 +44,7 @@ const wishes = (): BuildOptions => ({
 });
 
 describe('--builder trtexec', () => {
-  test('the passport says who built, and names no file', async () => {
+  test('the passport states who built, and names no file', async () => {
     const { engine, source, passport } = await buildOrLoad(wishes(), { environment });
     expect(source).toBe('built');
     expect(passport.built).toMatchObject({ builder: 'trtexec', libraryVersion: '10.6.0.26' });

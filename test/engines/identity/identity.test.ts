@@ -43,7 +43,7 @@ describe('canonical JSON', () => {
     );
   });
 
-  test('says what JSON says', () => {
+  test('states what JSON states', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(JSON.parse(canonicalJson(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -167,7 +167,7 @@ describe('why a stored engine does not serve', () => {
     expect(withNearest(miss, identity({}), [])).toEqual(miss);
   });
 
-  test('lists and what only one side has are told as one value', () => {
+  test('lists and what only one side has are reported as one value', () => {
     const profiles = (max: number) => [{ x: { min: [1, 3], opt: [1, 3], max: [max, 3], values: false } }];
     const some = identity({ recipe: { profiles: profiles(2) } });
     expect(differences(some, identity({}))).toEqual([

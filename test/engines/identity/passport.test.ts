@@ -117,7 +117,7 @@ describe('publishing an engine', () => {
 });
 
 describe('bytes that are no passport', () => {
-  test('are refused with an error of ours, whatever they are', () => {
+  test('are rejected with an error of ours, whatever they are', () => {
     const text = Buffer.from(JSON.stringify(samplePassport(samplePlan())));
     const started = performance.now();
     let refused = 0;

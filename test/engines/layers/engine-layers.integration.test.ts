@@ -25,7 +25,7 @@ function plan(): string {
 }
 
 describe('layers of an engine', () => {
-  it('need a GPU, and without one the error says what helps', async () => {
+  it('need a GPU, and without one the error states what helps', async () => {
     // CUDA shows no device to a process that is told to see none.
     const environment = { ...process.env, CUDA_VISIBLE_DEVICES: '' };
     await expect(layersOfEngine(plan(), { emit: ignoreEvents, environment })).rejects.toMatchObject({
@@ -35,7 +35,7 @@ describe('layers of an engine', () => {
     });
   });
 
-  it('of a file that is no plan are refused before anything is loaded', async () => {
+  it('of a file that is not a plan are rejected before anything is loaded', async () => {
     const path = join(folder, 'text.engine');
     writeFileSync(path, 'no plan');
     await expect(layersOfEngine(path, { emit: ignoreEvents })).rejects.toMatchObject({
@@ -80,7 +80,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
     return layersOfEngine(path, { emit: ignoreEvents, toolchain, environment: engine.environment(wishes) });
   };
 
-  it('come with what the loaded engine says of itself', async () => {
+  it('come with what the loaded engine states of itself', async () => {
     const result = await layersOf(said);
     expect(layersResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({
@@ -124,7 +124,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
     expect(diffEngines(single, single)).toMatchObject({ matched: 1, same: 1, changed: [] });
   });
 
-  it('that make no sense are refused by name', async () => {
+  it('that make no sense are rejected by name', async () => {
     await expect(layersOf('none')).rejects.toMatchObject({
       code: 'TF_LAYERS_INVALID',
       message: expect.stringMatching(/inspector.*net-/),

@@ -93,7 +93,7 @@ describe('layers from a file that are those of the engine', () => {
   });
 });
 
-describe('layers of another engine are refused by what does not fit', () => {
+describe('layers of another engine are rejected by what does not fit', () => {
   test.each<[string, object, RegExp]>([
     ['names, 11', modern({ Name: 'z' }), /they bind z, and this engine does not; they lack its x\.$/],
     ['names, before 11', older({}, ['x']), /they lack its y\.$/],

@@ -81,7 +81,7 @@ describe('other dialects', () => {
     });
   });
 
-  it('11 tells its tensors as objects, with the ranges of each profile', () => {
+  it('11 reports its tensors as objects, with the ranges of each profile', () => {
     const read = readLayers(
       JSON.stringify({
         Layers: [
@@ -136,7 +136,7 @@ describe('other dialects', () => {
     });
   });
 
-  it('layers of a second profile are told under their own names', () => {
+  it('layers of a second profile are reported under their own names', () => {
     const { layers, bindings } = readLayers(
       '{"Layers":["a","a [profile 1]"],"Bindings":["x","x [profile 1]"]}',
     );

@@ -105,7 +105,7 @@ describe('readPlanHeader', () => {
     expect(readPlanHeader(file(plan))).toMatchObject({ product: 'tensorrt', version: null });
   });
 
-  it('finds the plan behind an Ultralytics header and keeps what the header says', () => {
+  it('finds the plan behind an Ultralytics header and keeps what the header states', () => {
     const plan = trtPlan();
     const bytes = behindHeader(plan, ultralytics);
     const header = readPlanHeader(file(bytes));
@@ -165,7 +165,7 @@ describe('stripForeignHeader', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.unpublished'))).toEqual([]);
   });
 
-  it('refuses a plan without one, and to write over its input', () => {
+  it('rejects a plan without one, and its input as output', () => {
     const plain = file(trtPlan());
     const headed = file(behindHeader(trtPlan(), ultralytics));
     expect(codeOf(() => stripForeignHeader(plain, join(folder, 'never')))).toBe('TF_USAGE');
@@ -196,7 +196,7 @@ describe('inspectPlan', () => {
     });
   });
 
-  it('says when the passport is of another plan, or cannot be believed', () => {
+  it('states when the passport is of another plan, or cannot be trusted', () => {
     const plan = file(rtxPlan());
     const other = samplePassport(Buffer.alloc(4096));
     const refuse = () => {

@@ -41,7 +41,7 @@ describe('whether a runtime loads a plan whose builder flags are known', () => {
     expect([loads([]), loads(carrying), loads(excluded)]).toEqual([usual, carries, without]);
   });
 
-  it('says why not: not version-compatible, without the runtime inside, too old', () => {
+  it('states why not: not version-compatible, without the runtime inside, too old', () => {
     const why = (version: string, flags: readonly string[]) => loadsIn(plan, runtime(version), flags).why;
     expect(why('10.9.0.34', [])).toContain('not version-compatible');
     expect(why('10.9.0.34', excluded)).toContain('without the lean runtime inside');

@@ -54,7 +54,7 @@ describe('the text of a profile', () => {
 });
 
 describe('profiles held against a model', () => {
-  test('a model without open dimensions needs none, and keeps none that say what it is', () => {
+  test('a model without open dimensions needs none, and keeps none that state what it is', () => {
     expect(resolve([fixed])).toEqual([]);
     expect(resolve([fixed], 'scale:1')).toEqual([]);
   });
@@ -120,7 +120,7 @@ describe('profiles held against a model', () => {
     expect(resolve([ids, mask, fixed], suggestion ?? '')).toHaveLength(1);
   });
 
-  test('every profile must say all open inputs', () => {
+  test('every profile must state all open inputs', () => {
     const types = input('token_type_ids', ['batch', 'segments']);
     const error = refusal(() => resolve([ids, mask, types], 'input_ids:1x16/8x128/32x512'));
     expect(error.code).toBe('TF_PROFILE_MISSING');
@@ -135,7 +135,7 @@ describe('profiles held against a model', () => {
     ]);
   });
 
-  test.each(['?', 'None', 'unk__3'])('"%s" is no symbol to take a range from', (name) => {
+  test.each(['?', 'None', 'unk__3'])('"%s" is not a symbol to take a range from', (name) => {
     const two = [input('a', [name, 3]), input('b', [name, 3])];
     expect(refusal(() => resolve(two, 'a:1x3/2x3/4x3')).code).toBe('TF_PROFILE_MISSING');
     const image = [input('x', [1, 3, name, name])];

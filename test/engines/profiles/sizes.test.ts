@@ -39,7 +39,7 @@ describe('sizes by name', () => {
     expect(requestedSizes({ batch })?.batch).toEqual(range);
   });
 
-  test.each([0, 1.5, '1/2', '8/4/2', '', 'x', null, {}, true])('%j is no batch', (batch) => {
+  test.each([0, 1.5, '1/2', '8/4/2', '', 'x', null, {}, true])('%j is not a batch', (batch) => {
     expect(codeOf(() => requestedSizes({ batch: batch as never }))).toBe('TF_USAGE');
   });
 

@@ -245,7 +245,7 @@ describe('ranges follow from what the graph does with an input', () => {
   });
 });
 
-describe('what the user says comes first', () => {
+describe('what the user specifies comes first', () => {
   const two = (graph: GraphBuilder) => {
     graph.input('x', 'float32', ['n', 'm']);
     graph.input('z', 'float32', ['n']);

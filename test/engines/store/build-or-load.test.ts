@@ -51,7 +51,7 @@ async function refusal(attempt: Promise<unknown>): Promise<TrtforgeError> {
 }
 
 describe('build or load', () => {
-  test('builds the first time, loads the second, and says so', async () => {
+  test('builds the first time, loads the second, and reports which', async () => {
     const { build, count } = countingBuilder();
     const first = await obtain({}, build);
     expect(first).toMatchObject({ source: 'built', why: [{ from: 'local', code: null, nearest: null }] });
@@ -138,7 +138,7 @@ describe('build or load', () => {
     expect(count()).toBe(2);
   });
 
-  test('a store with other models only says so, and not how their engines differ', async () => {
+  test('a store with other models only is reported, and not how their engines differ', async () => {
     expect((await obtain({})).why[0]?.reason).toMatch(/has no engine of this model$/);
     const other = await writeSampleModel(join(folder, 'other.onnx'), { scale: 0.02 });
     const { why } = await obtain({ model: other });
@@ -154,7 +154,7 @@ describe('build or load', () => {
     expect(missLines(why[0]!)).toEqual([`local store: miss (${why[0]?.reason})`]);
   });
 
-  test('an engine of the model is told of, however many engines of others are newer and nearer', async () => {
+  test('an engine of the model is reported, however many engines of others are newer and nearer', async () => {
     const first = await obtain({});
     const other = await writeSampleModel(join(folder, 'other.onnx'), { scale: 0.02 });
     const farther = { profiles: ['x:1x64/8x64/64x64'] };
@@ -182,7 +182,7 @@ describe('build or load', () => {
     ]);
   });
 
-  test('a damaged engine is told, built again and replaced', async () => {
+  test('a damaged engine is reported, built again and replaced', async () => {
     const { engine } = await obtain({});
     writeFileSync(engine, samplePlan(9));
     const again = await obtain({});

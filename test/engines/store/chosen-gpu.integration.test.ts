@@ -87,7 +87,7 @@ describe('TensorRT builds on the GPU that was chosen', () => {
     expect(sources).toEqual(['built', 'built', 'local', 'local']);
   });
 
-  test('a target that is not of that GPU is refused', async () => {
+  test('a target that is not of that GPU is rejected', async () => {
     await expect(build({ device: 1, target: 'tensorrt:sm_89' })).rejects.toMatchObject({
       code: 'TF_TARGET_UNAVAILABLE',
       message: expect.stringMatching(/sm_89 .* but the GPU it would be built on is sm_90/),
@@ -131,7 +131,7 @@ describe('tensorrt-rtx builds without a GPU', () => {
   });
 });
 
-test.each(noDevices)('%s is no GPU', async (device) => {
+test.each(noDevices)('%s is not a GPU', async (device) => {
   await expect(build({ device })).rejects.toMatchObject({
     code: 'TF_USAGE',
     message: expect.stringMatching(/^device is /),

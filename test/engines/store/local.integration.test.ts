@@ -194,7 +194,7 @@ const namespaces = spawnSync(UNSHARE, ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', tm
 const mayMount = namespaces ? '' : ' (not here: mounting needs root)';
 
 describe.skipIf(!namespaces)(`file systems with limits${mayMount}`, () => {
-  test('a read-only store serves hits, and says clearly that it cannot keep an engine', async () => {
+  test('a read-only store serves hits, and states clearly that it cannot keep an engine', async () => {
     const scene = new Scene(root);
     await scene.run();
     const through = inNamespace(`mount --bind -o ro '${scene.store}' '${scene.store}'`);

@@ -146,7 +146,7 @@ describe('import', () => {
     });
   });
 
-  test('a folder is searched; what is no engine or does not fit its passport is named, the rest is kept', async () => {
+  test('a folder is searched; what is not an engine or does not fit its passport is named, the rest is kept', async () => {
     const deep = join(folder, 'from', 'a', 'b');
     mkdirSync(deep, { recursive: true });
     writeSample(deep, 'good.engine');
@@ -165,7 +165,7 @@ describe('import', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('a file that is no engine is refused', async () => {
+  test('a file that is not an engine is rejected', async () => {
     writeFileSync(join(folder, 'engines.tar'), Buffer.alloc(2048, 'x'));
     const { rejected, exitCode } = await take(join(folder, 'engines.tar'));
     expect([rejected.map(({ code }) => code), exitCode]).toEqual([['TF_PLAN_INVALID'], 1]);

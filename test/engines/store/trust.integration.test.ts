@@ -135,7 +135,7 @@ describe('a store whose engines must be signed', () => {
     expect(await obtain(store, required)).toMatchObject({ source: 'local' });
   });
 
-  test('says when it keeps one that it will not load again', async () => {
+  test('states when it keeps one that it will not load again', async () => {
     expect((await obtain(place(), required)).warnings).toEqual([
       expect.stringContaining('TRTFORGE_SIGNING_KEY'),
     ]);
@@ -259,7 +259,7 @@ const statOf = (path: string) => {
   return { path, size: `${size}`, mtimeNs: `${mtimeNs}`, ctimeNs: `${ctimeNs}`, inode: `${ino}` };
 };
 
-test('a signature file is read as a whole or refused, whatever is in it', async () => {
+test('a signature file is read as a whole or rejected, whatever is in it', async () => {
   const store = place();
   const { engine } = await obtain(store, { signKey: ours.privateKey });
   const bytes = readFileSync(signaturePath(engine));

@@ -8,6 +8,7 @@ import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
 import { recordedLogs } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
+import { runs } from '../../support/runs.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-repair-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -50,7 +51,7 @@ describe('from the logs that trtexec wrote', () => {
     const whole = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
     const run = { streams: 64, total_fps: 1920.5, fps_per_stream: 30.01 };
     const earlier = Buffer.from(JSON.stringify({ ...whole, deepstream: { run1: run, run2: run } }));
-    for (const damaged of mutations(earlier, 300)) {
+    for (const damaged of mutations(earlier, runs(300))) {
       writeFileSync(path, damaged);
       expect(repair()).toMatchObject({ answers, engine });
       const { deepstream } = JSON.parse(readFileSync(path, 'utf8')) as { deepstream: Record<string, object> };

@@ -53,7 +53,7 @@ const request = (more: Partial<ModelBenchRequest> = {}): ModelBenchRequest => ({
 });
 
 describe('an ONNX model measured on ONNX Runtime', () => {
-  it('on CUDA says that copies are in the times, and what ran on the CPU', async () => {
+  it('on CUDA states that copies are in the times, and what ran on the CPU', async () => {
     await compileFakeOnnxRuntime();
     const log = join(folder, 'log');
     const environment = { ...process.env, ...fakeProviders('Add', log) };
@@ -76,7 +76,7 @@ describe('an ONNX model measured on ONNX Runtime', () => {
     });
   });
 
-  it('gives host times by the result’s schema, and says that they are no GPU’s', async () => {
+  it('gives host times by the result’s schema, and states that they are no GPU’s', async () => {
     const result = await benchModel(request(), context);
     expect(benchResultSchema.safeParse(result).error).toBeUndefined();
     expect(result).toMatchObject({
@@ -149,7 +149,7 @@ describe('an ONNX model measured on ONNX Runtime', () => {
     expect(runs[0]?.wallMs).toBeGreaterThanOrEqual(4 * 9);
   });
 
-  it('says what is timed of 16-bit values', async () => {
+  it('states what is timed of 16-bit values', async () => {
     const { warnings } = await benchModel(request({ model: halves }), context);
     expect(warnings[1]).toMatch(/16-bit values; they are computed in float32/);
   });

@@ -87,7 +87,7 @@ describe('two engines measured in turns', () => {
     expect(differ).toHaveLength(shape[0] === 8 ? 0 : 1);
   });
 
-  it.each([0, 1, 2.5, Number.NaN])('are refused with %s rounds, which give no interval', async (rounds) => {
+  it.each([0, 1, 2.5, Number.NaN])('are rejected with %s rounds, which give no interval', async (rounds) => {
     const side = defaultRequest(at('a.engine'));
     const comparison = benchCompare(
       { candidate: side, reference: side, rounds, failAbove: undefined },
@@ -97,7 +97,7 @@ describe('two engines measured in turns', () => {
     await expect(comparison).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 
-  it('are refused on two GPUs: that is no ratio of engines', async () => {
+  it('are rejected on two GPUs: that is not a ratio of engines', async () => {
     const [candidate, reference] = ['a', 'b'].map((name) => defaultRequest(at(`${name}.engine`)));
     await expect(
       refusal({ candidate: candidate!, reference: { ...reference!, device: 1 } }),
@@ -122,7 +122,7 @@ describe('two engines measured in turns', () => {
       expect(await refusal(sides)).toMatchObject({ code: 'TF_USAGE', message: expect.stringMatching(why) });
   });
 
-  it.each([0, Number.NaN, Number.POSITIVE_INFINITY])('are refused with a limit of %s', async (failAbove) => {
+  it.each([0, Number.NaN, Number.POSITIVE_INFINITY])('are rejected with a limit of %s', async (failAbove) => {
     const side = defaultRequest(at('a.engine'));
     expect(await refusal({ candidate: side, reference: side, failAbove })).toMatchObject({
       code: 'TF_USAGE',

@@ -23,7 +23,7 @@ const { layers } = readLayers(
 );
 const time = (name: string, ms: number, runs = 10) => ({ name, ms, runs });
 
-it('times meet what the inspector says of a layer, layers of one name in order, and shares add up to one', () => {
+it('times meet what the inspector states of a layer, layers of one name in order, and shares add up to one', () => {
   const joined = joinLayers(
     [time('conv', 10), time('copy', 20), time('conv', 50), time('odd', 20)],
     layers,

@@ -139,7 +139,7 @@ describe('what speaks against a measurement', () => {
     expect(rulesOf(more)).toEqual([]);
   });
 
-  it('says what to do', () => {
+  it('contains what to do', () => {
     const [doubt] = judgeTrust({
       ...good,
       graph: false,

@@ -36,7 +36,7 @@ describe('a healthy machine', () => {
     expect(doctorSchema.parse(result)).toEqual(result);
   });
 
-  it('says what each GPU is and where it stands', async () => {
+  it('states what each GPU is and where it stands', async () => {
     const result = await examine(probesOf(facts()), never);
     expect(result.findings).toContainEqual(
       expect.objectContaining({
@@ -123,7 +123,7 @@ describe('builds of ONNX Runtime', () => {
     expect(findings[2]?.what).toMatch(/needs libnvinfer\.so\.10, libnvonnxparser\.so\.10\.$/);
   });
 
-  it('that cannot be loaded say why', async () => {
+  it('that cannot be loaded state why', async () => {
     const [broken] = await about([{ ...wheel, version: null, buildInfo: null, why: 'it is too old' }]);
     expect(broken).toMatchObject({ severity: 'warning', what: expect.stringMatching(/too old/) });
   });
@@ -251,7 +251,7 @@ describe('versions of TensorRT that meet', () => {
       { toolchains: toolchains({}, { product: 'tensorrt-rtx', version: '1.7.1.116' }) },
     ],
   ];
-  it.each(harmless)('%s is no mix', (_what, changes) => {
+  it.each(harmless)('%s is not a mixture', (_what, changes) => {
     expect(judge(facts(changes)).filter(({ topic }) => topic === 'versions')).toEqual([]);
   });
 

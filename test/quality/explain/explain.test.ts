@@ -118,7 +118,7 @@ describe('recorded logs are explained', () => {
     ).toEqual(['8.6.1', '10.6.0', '11.1.0']);
   });
 
-  test('what the log says is in the explanation', () => {
+  test('what the log states is in the explanation', () => {
     expect(explain('10.6-err_mempool_mib').issues[0]?.cause).toContain('0.03125 MiB');
     expect(explain('10.6-err_bad_input_name').issues[0]?.cause).toContain('(nope)');
     expect(explain('10.6-err_no_file').issues[0]?.cause).toContain('missing.onnx is not there');
@@ -178,7 +178,7 @@ describe('an explanation', () => {
     ]);
   });
 
-  test('of runs with the same trouble tells it once, with the lines of all', () => {
+  test('of runs with the same trouble reports it once, with the lines of all', () => {
     const log = readFileSync(join(folder, '10.6-err_no_shapes.log'), 'utf8');
     const { issues, runs, lines } = explainText(log + log);
     expect(issues).toMatchObject([{ id: 'shapes-overridden', count: 2 }]);
@@ -305,7 +305,7 @@ describe('an explanation', () => {
     expect(result.unexplained.map(({ line }) => line)).toEqual(unexplained);
   });
 
-  test('of a node that the parser refused has the reason below it', () => {
+  test('of a node that the parser rejected has the reason below it', () => {
     const head = '[E] [TRT] ModelImporter.cpp:736: ERROR: onnx2trt_utils.cpp:342 In function convMultiInput:';
     const reason = '[8] Assertion failed: checkSpatialDims(kernelWeights.shape)';
     const { issues, unexplained } = explainText(`${head}\n${reason}\nb\n`);
@@ -320,7 +320,7 @@ describe('an explanation', () => {
     expect(shown.join('\n')).toContain(reason);
   });
 
-  test('is not made of a file that is no text', () => {
+  test('is not made of a file that is not text', () => {
     for (const bytes of [
       Buffer.from('[I] passed', 'utf16le'),
       readFileSync(process.execPath).subarray(0, 4096),
@@ -330,7 +330,7 @@ describe('an explanation', () => {
     expect(explainText(cutOff).outcome).toBe('passed');
   });
 
-  test('of any bytes at all is an explanation, or says that they are no text', () => {
+  test('of any bytes at all is an explanation, or states that they are not text', () => {
     const real = readFileSync(join(folder, '10.6-err_vc_no_lean.log'));
     fc.assert(
       fc.property(
@@ -445,7 +445,7 @@ describe('programs that run TensorRT', () => {
   });
 
   test("trtforge's own errors repeat what stands before", () => {
-    const line = '    1.034  error [trtforge] TF_MODEL_REJECTED m.onnx was refused by the ONNX parser:';
+    const line = '    1.034  error [trtforge] TF_MODEL_REJECTED m.onnx was rejected by the ONNX parser:';
     expect(explainText(line).unexplained).toEqual([]);
   });
 });

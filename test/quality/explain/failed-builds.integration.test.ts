@@ -71,14 +71,14 @@ describe('a build by trtexec that fails', () => {
     expect({ code: error.code, issues: errors.map(({ id }) => id) }).toEqual({ code, issues: expected });
   });
 
-  it('is not the fault of what the user wrote where trtexec misreads what it was told right', async () => {
+  it('is not the fault of what the user wrote where trtexec misreads what it was passed correctly', async () => {
     const error = await trtexecFails('10.6', 'misreads-pools');
     expect(error.remedy).toMatch(/report it with the log; --builder native/);
   });
 });
 
 describe('a build by the library that fails', () => {
-  it('for want of GPU memory is TF_GPU_MEMORY, not a fault of the model, and says what makes room', async () => {
+  it('by a lack of GPU memory is TF_GPU_MEMORY, not a fault of the model, and states what makes room', async () => {
     const work = explaining(
       (emit) =>
         buildPlan(
@@ -93,7 +93,7 @@ describe('a build by the library that fails', () => {
     expect(error.details).toMatchObject({ freeBytes: expect.any(Number), totalBytes: expect.any(Number) });
   });
 
-  it('because the process was killed: the signal is told, with what it last said', async () => {
+  it('because the process was killed: the signal is reported, with the last lines it printed', async () => {
     const model = dynamicModel(folder);
     const work = explaining(
       (emit) =>

@@ -37,7 +37,7 @@ describe('a failed build', () => {
     details: { lastLines: [line] },
   });
 
-  it('says what is known of the lines before it, in details and remedy', async () => {
+  it('states what is known of the lines before it, in details and remedy', async () => {
     const error = await failure(refused, [
       ['warning', 'Skipping tactic 3 due to insufficient memory on requested size of 430'],
       ['error', 'Requested amount of GPU memory (8589934592 bytes) could not be allocated.'],
@@ -95,7 +95,7 @@ describe('a failed build', () => {
     },
   );
 
-  it('that is no error of ours comes out as it went in', async () => {
+  it('that is not an error of ours comes out as it went in', async () => {
     const thrown = new Error('std::bad_alloc');
     expect(await failure(thrown)).toBe(thrown);
   });

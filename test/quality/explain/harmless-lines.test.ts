@@ -158,7 +158,7 @@ describe('the other forms of a fault', () => {
     expect(explained(line).issues.map(({ id }) => id)).toEqual(expected);
   });
 
-  it('of a plug-in that is not there, as the parser of 1.7 (RTX) tells it: the node, and why', () => {
+  it('of a plug-in that is not there, as the parser of 1.7 (RTX) reports it: the node, and why', () => {
     const { issues } = explained(
       '[E] [TRT] ModelImporter.cpp:140: While parsing node number 0 [Foo -> "y"]:',
       '[E] [TRT] ModelImporter.cpp:142: --- Begin node ---',

@@ -284,16 +284,17 @@ describe('every known issue', () => {
     for (const { id, pattern } of knownIssues) {
       for (const word of words.filter((candidate) => candidate.length > 3)) {
         const text = word.repeat(Math.ceil((8 << 10) / word.length)).slice(0, 8 << 10);
-        const started = performance.now();
+        // Of this process: on a busy machine others stop it for longer.
+        const started = process.cpuUsage();
         pattern.test(text);
-        if (performance.now() - started > 100) slow.push(`${id}: ${word}`);
+        if (process.cpuUsage(started).user > 100_000) slow.push(`${id}: ${word}`);
       }
     }
     expect(slow).toEqual([]);
   });
 
-  it('a line of a million characters is no trouble', () => {
-    const started = performance.now();
+  it('a line of a million characters does no harm', () => {
+    const started = process.cpuUsage();
     for (const text of [
       '[',
       'Skipping tactic ',
@@ -302,7 +303,7 @@ describe('every known issue', () => {
       '{ForeignNode[',
     ])
       explained(text.repeat(Math.ceil(1e6 / text.length)));
-    expect(performance.now() - started).toBeLessThan(3000);
+    expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
   });
 });
 

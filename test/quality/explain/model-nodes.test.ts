@@ -134,7 +134,7 @@ describe('a log with its model', () => {
     ]);
   });
 
-  it('that is no model says what it can', () => {
+  it('that is not a model states what it can', () => {
     const path = join(folder, 'broken.onnx');
     writeFileSync(path, 'no model');
     expect(openModelNodes(path)).toBeUndefined();

@@ -50,7 +50,7 @@ describe('what TensorRT computes wrongly without a line in any log', () => {
     expect(idsOf(sums(...second), '10.9.0.34')).toEqual(expected);
   });
 
-  it('is told with the nodes it strikes, and where it is reported', () => {
+  it('is reported with the nodes it strikes, and where it is reported', () => {
     const [issue] = silentIssuesOf(sums({}, 0), { product: 'tensorrt', version: '10.8.0' });
     expect(issue).toMatchObject({ severity: 'warning', count: 1, lines: [] });
     expect(issue?.model?.nodes.map(({ name }) => name)).toEqual(['/first', '/second']);
@@ -73,7 +73,7 @@ describe('what TensorRT computes wrongly without a line in any log', () => {
     expect(idsOf('/there/is/no/model.onnx', '10.14.0')).toEqual([]);
   });
 
-  it('is told of a log that passed, with its model, and of none that failed', () => {
+  it('is reported for a log that passed, with its model, and of none that failed', () => {
     const log = (end: string) => [
       '&&&& RUNNING TensorRT.trtexec [TensorRT v101400] [b48] # trtexec --onnx=m.onnx',
       `&&&& ${end} TensorRT.trtexec [TensorRT v101400] [b48] # trtexec --onnx=m.onnx`,

@@ -49,8 +49,8 @@ function judgeAll(name: string, original: Buffer, count: number): void {
 }
 
 describe('damaged files', () => {
-  it('results are judged or refused', () => judgeAll('parity.json', result, runs(400)));
-  it('baselines are read or refused', () => judgeAll('baseline.json', baseline, runs(400)));
+  it('results are judged or rejected', () => judgeAll('parity.json', result, runs(400)));
+  it('baselines are read or rejected', () => judgeAll('baseline.json', baseline, runs(400)));
 
   it('long texts with literals that JSON does not have are read in one pass', () => {
     const folder = folderOf({

@@ -83,7 +83,7 @@ describe('a drafted policy', () => {
     expect(findings.filter((each) => each.outcome === 'fail').map(({ check }) => check)).toEqual(checks);
   });
 
-  it('of a result that failed fails it, and says so', () => {
+  it('of a result that failed fails it, and reports it', () => {
     const { text, gate: judge } = drafted({ 'fp16.json': recorded('parity-fp16') });
     expect(judge().findings.filter(({ outcome }) => outcome === 'fail')).toMatchObject([
       { check: 'own-outcome' },
@@ -153,7 +153,7 @@ describe('a drafted policy', () => {
     expect(judge().outcome).toBe('pass');
   });
 
-  it('is refused of an error', () => {
+  it('is rejected for an error', () => {
     const folder = folderOf({ 'e.json': { schema: 'trtforge.error/1', error: { code: 'TF_USAGE' } } });
     expect(refusal(() => draftPolicy([join(folder, 'e.json')])).code).toBe('TF_GATE_RESULT_INVALID');
   });

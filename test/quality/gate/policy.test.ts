@@ -10,6 +10,7 @@ import { policyFileSchema } from '../../../src/quality/gate/policy-schema.js';
 import { presets } from '../../../src/quality/gate/presets.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
+import { runs } from '../../support/runs.js';
 import { folderOf } from './gate-case.js';
 
 const loadText = (text: string) => loadPolicy(join(folderOf({ 'p.yaml': text }), 'p.yaml'));
@@ -137,7 +138,7 @@ describe('a policy file', () => {
     expect(error.message).toMatch(message);
   });
 
-  it('is refused without its schema', () => {
+  it('is rejected without its schema', () => {
     expect(refusal(() => loadText(check)).message).toMatch(/schema/);
   });
 
@@ -169,9 +170,9 @@ describe('a policy file', () => {
     expect(refusal(() => loadPolicy(join(folder, 'none.yaml')))).toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
   });
 
-  it('that is damaged is read or refused, and nothing else', () => {
+  it('that is damaged is read or rejected, and nothing else', () => {
     const path = join(folderOf({}), 'p.yaml');
-    for (const bytes of mutations(Buffer.from(WHOLE), 1500, 7)) {
+    for (const bytes of mutations(Buffer.from(WHOLE), runs(1500), 7)) {
       writeFileSync(path, bytes);
       try {
         loadPolicy(path);

@@ -56,7 +56,7 @@ describe('regression against a baseline', () => {
     },
   );
 
-  it('warns within its first margin and says how much worse it is', () => {
+  it('warns within its first margin and states how much worse it is', () => {
     const result = against(107, 100, { better: 'lower', fail: '10%', warn: '5%' });
     expect(result.findings).toMatchObject([{ outcome: 'warn', rule: 'regression', baseline: 100 }]);
     expect(result.reasons).toEqual(['it: value of r is 107, 7 % worse than 100 (allowed 5%).']);
@@ -148,7 +148,7 @@ describe('--update-baseline', () => {
     expect(values).toEqual([entry(7)]);
   });
 
-  it('needs a name, and refuses what is no baseline', () => {
+  it('needs a name, and rejects what is not a baseline', () => {
     const files = { 'policy.yaml': policy, 'r.json': { value: 1 }, 'b.json': '{"schema":"x"}' };
     expect(refusal(() => gate(files, { updateBaseline: true }))).toMatchObject({ code: 'TF_USAGE' });
     expect(refusal(() => gate(files, { baseline: 'b.json' }))).toMatchObject({

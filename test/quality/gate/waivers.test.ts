@@ -24,7 +24,7 @@ const waived = (
   );
 
 describe('waivers', () => {
-  it('excuse a miss, and say why and until when', () => {
+  it('excuse a miss, and state why and until when', () => {
     const result = waived(2e-3);
     expect(result.outcome).toBe('pass');
     expect(result.findings).toMatchObject([
@@ -59,7 +59,7 @@ describe('waivers', () => {
     expect(waived(0)).toMatchObject({ outcome: 'warn', waivers: [{ state: 'unused' }] });
   });
 
-  it('end when the policy says so: expires-soon-days', () => {
+  it('end when the policy reports it: expires-soon-days', () => {
     const files = {
       'policy.yaml': policyOf({ checks: [check], waivers: [waiver], 'expires-soon-days': 100 }),
       'r.json': { error: 1 },
@@ -94,14 +94,14 @@ describe('waivers', () => {
     expect(waived(error, { 'up-to': 3e-3 }).outcome).toBe(outcome);
   });
 
-  it('that a miss goes beyond say how far they reach, and are not called unneeded', () => {
+  it('that a miss goes beyond state how far they reach, and are not called unneeded', () => {
     const result = waived(3.1e-3, { 'up-to': 3e-3 });
     expect(result.waivers).toMatchObject([{ state: 'too-weak', outcome: 'warn' }]);
     expect(result.waivers[0]?.message).toMatch(/up to 0\.003, and error of r is 0\.0031\./);
     expect(waived('NaN').waivers[0]?.message).toMatch(/not a measured miss \(not-a-number\)/);
   });
 
-  it('that excuse one result and not another say which they do not', () => {
+  it('that excuse one result and not another state which they do not', () => {
     const results = { 'a.json': { error: 2e-3 }, 'b.json': { error: 4e-3 } };
     const result = waived(0, { 'up-to': 3e-3 }, { results });
     expect(result.findings.map((each) => [each.result, each.outcome])).toEqual([

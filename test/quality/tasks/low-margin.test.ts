@@ -50,7 +50,7 @@ describe('the movement of a row', () => {
     expect(movementOf(Float32Array.of(1, 2, masked), Float32Array.of(3, 2, masked), [0, 1])).toBe(0);
   });
 
-  it('explains a lead up to twice its size, and none where it is no number', () => {
+  it('explains a lead up to twice its size, and none where it is not a number', () => {
     expect([0.2, 0.21].map((lead) => isLowMargin(lead, 0.1))).toEqual([true, false]);
     for (const movement of [Number.NaN, Number.POSITIVE_INFINITY])
       expect(isLowMargin(0, movement)).toBe(false);
@@ -103,7 +103,7 @@ describe('a decision that differs', () => {
     expect(outcomeOfDecisions({ ...details, emitted, different: 0, lowMargin: 0 })).toBe('fail');
   });
 
-  it('is no low-margin one where the candidate has no number', async () => {
+  it('is not a low-margin one where the candidate has no number', async () => {
     expect((await judged([[1, 1]], [[Number.NaN, Number.NaN]])).outcome).toBe('fail');
   });
 });

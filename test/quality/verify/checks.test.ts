@@ -246,7 +246,7 @@ describe('NaN and infinity', () => {
 });
 
 describe('the worst elements', () => {
-  it('are told with sample, indices and both values, the worst first', () => {
+  it('are reported with sample, indices and both values, the worst first', () => {
     const tensor = (values: readonly number[]) =>
       tensorReader(tensorFrom('float32', [2, 2], Float32Array.from(values)));
     const { output } = judgeOutput({
@@ -319,12 +319,12 @@ describe('integers', () => {
     expect(judgeBytes(ours, theirs, rules).outcome).toBe(outcome);
   });
 
-  it('say how a tolerance counts for them when one was given that does not', () => {
+  it('state how a tolerance counts for them when one was given that does not', () => {
     expect(judgeBytes(ours, theirs, { atol: all(1) }).reasons[0]).toMatch(/2 of 4 .* --atol y:1\.$/);
     expect(judgeBytes(ours, theirs).reasons[0]).toMatch(/2 of 4 .* 0\.5, .* limit 0\.$/);
   });
 
-  it('have the statistics that floats have, and say what zeros would have scored', () => {
+  it('have the statistics that floats have, and state what zeros would have scored', () => {
     const output = judgeBytes(ours, theirs, { atol: named(1) });
     expect(Object.fromEntries(output.statistics.map(({ name, amount }) => [name, amount]))).toMatchObject({
       max: 1,

@@ -215,7 +215,7 @@ describe('sizes that nobody gave are guessed until the model runs', () => {
     );
   });
 
-  it('by verify as well, which says which axes it guessed', async () => {
+  it('by verify as well, which states which axes it guessed', async () => {
     const model = await modelFile(graphNet);
     const { inputs, outcome } = await verifyModel({ reference: model, candidate: model, samples: 2 });
     expect(outcome).toBe('pass');
@@ -302,7 +302,7 @@ describe('shapes as files declare them', () => {
     expect(outputs[0]?.shape).toEqual([2, 3, 4, 5]);
   });
 
-  it('an input without a shape takes the shape it is given, and says so where it has none', async () => {
+  it('an input without a shape takes the shape it is given, and reports it where it has none', async () => {
     const rankless: Describe = (graph) => {
       graph.input('x', 'float32', null);
       graph.node('Relu', { inputs: ['x'], outputs: ['y'] });

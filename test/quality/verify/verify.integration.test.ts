@@ -114,7 +114,7 @@ describe('a model held against another', () => {
   });
 });
 
-describe('tolerances that would decide nothing are refused', () => {
+describe('tolerances that would decide nothing are rejected', () => {
   it.each([
     ['NaN, which nothing is larger than', { atol: [{ name: null, value: Number.NaN }] }, /is NaN/],
     ['one below zero', { rtol: [{ name: 'y', value: -1 }] }, /for y is -1/],
@@ -306,7 +306,7 @@ describe('integer and boolean outputs', () => {
 });
 
 describe('models that cannot be compared', () => {
-  it('one that is not well typed is refused, as candidate and as reference', async () => {
+  it('one that is not well typed is rejected, as candidate and as reference', async () => {
     const typed = (w: 'float16' | 'float32') =>
       modelFile((graph) => {
         graph.input('x', 'float16', ['n', 2]);
@@ -348,7 +348,7 @@ describe('models that cannot be compared', () => {
     expect(result.reasons[0]).toBe('y is [2, 1] in the candidate and [1, 2] in the reference.');
   });
 
-  it('other inputs, or no output in common, are refused', async () => {
+  it('other inputs, or no output in common, are rejected', async () => {
     const other = await modelFile((graph) => {
       graph.input('z', 'float32', [2]);
       graph.node('Relu', { inputs: ['z'], outputs: ['y'] });
@@ -365,7 +365,7 @@ describe('models that cannot be compared', () => {
     );
   });
 
-  it('a run that is cancelled ends its child and says so', async () => {
+  it('a run that is cancelled ends its child and reports it', async () => {
     const reference = await scale([1, 2]);
     await expect(
       verifyModel({ reference, candidate: reference }, { signal: AbortSignal.abort() }),

@@ -18,7 +18,7 @@ const library = fakeElf({
 });
 
 describeWith('toolchain', 'the installed tensorrt-rtx', (folder) => {
-  it('says its version and its parser without being loaded, in milliseconds', () => {
+  it('states its version and its parser without being loaded, in milliseconds', () => {
     const started = performance.now();
     const { groups, damaged } = readLibraryFolder(folder);
     expect(performance.now() - started).toBeLessThan(1000);
@@ -36,7 +36,7 @@ describeWith('toolchain', 'the installed tensorrt-rtx', (folder) => {
 });
 
 describe('a shared library read without loading it', () => {
-  it('says its name, its needs and what it defines, not what it wants', () => {
+  it('states its name, its needs and what it defines, not what it wants', () => {
     const facts = readElf(bytesSource('lib', library));
     expect(facts).toMatchObject({
       architecture: 'x64',
@@ -58,7 +58,7 @@ describe('a shared library read without loading it', () => {
     expect(read('other')).toBeNull();
   });
 
-  it('refuses what is no such library, by name', () => {
+  it('rejects what is not such a library, by name', () => {
     for (const bytes of [Buffer.alloc(0), Buffer.from('not a library'), library.subarray(0, 100)]) {
       expect(() => readElf(bytesSource('libnvinfer.so.10', bytes))).toThrow(
         /^libnvinfer\.so\.10 is not a usable library/,

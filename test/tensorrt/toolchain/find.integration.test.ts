@@ -98,7 +98,7 @@ describe('places where TensorRT is found', () => {
     expect(found).toMatchObject([{ version: '8.6.1.6', foundBy: 'loader path (ldconfig)' }]);
   });
 
-  it('one library reached in several ways is one toolchain that says so', async () => {
+  it('one library reached in several ways is one toolchain that reports it', async () => {
     const here = machine();
     const folder = join(here.root, 'opt/TensorRT-10.6.0.26/lib');
     placeTensorrt(folder, { version: '10.6.0.26' });
@@ -130,7 +130,7 @@ describe('places where TensorRT is found', () => {
   });
 });
 
-describe('what a library says of itself', () => {
+describe('what a library states of itself', () => {
   const cases: readonly [string, string, Parameters<typeof placeLibrary>[1], string][] = [
     [
       'the symbol with the full version',
@@ -306,7 +306,7 @@ describe('choosing', () => {
       /--version 1\.7\.1\.116 --accept-license/,
     ],
   ];
-  it.each(refused)('refuses %j by name, with what to do and exit code 3', async (wish, message, remedy) => {
+  it.each(refused)('rejects %j by name, with what to do and exit code 3', async (wish, message, remedy) => {
     const found = await several();
     const error = caught(() => chooseToolchain(found, wish));
     expect(error).toMatchObject({ code: 'TF_TOOLCHAIN_NOT_FOUND', exitCode: 3 });
@@ -386,7 +386,7 @@ describe('a toolchain that is named by a folder', () => {
     expect(toolchainNamed([], join(here.root, 'srv/trt'), here).flavour).toBe('full');
   });
 
-  it('is refused with what is wrong with the libraries there', () => {
+  it('is rejected with what is wrong with the libraries there', () => {
     const here = machine();
     const folder = join(here.root, 'srv/trt');
     expect(caught(() => toolchainNamed([], folder, here)).message).toMatch(/srv\/trt holds no TensorRT/);

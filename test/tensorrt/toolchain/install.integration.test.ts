@@ -72,7 +72,7 @@ function install(request: Partial<InstallRequest>, host: Partial<InstallEnvironm
 const left = () => (existsSync(toolchains) ? readdirSync(toolchains) : []);
 
 describe('installing tensorrt-rtx', () => {
-  it('unpacks a wheel at hand, says where its licence is, and is found afterwards', async () => {
+  it('unpacks a wheel at hand, states where its licence is, and is found afterwards', async () => {
     const wheel = writeWheel(folder, { version: '1.9.0.1' });
     const installed = await install({ wheel });
     expect(installed).toMatchObject({
@@ -146,7 +146,7 @@ describe('installing tensorrt-rtx', () => {
     });
   });
 
-  it('refuses a version that trtforge cannot drive, before any download', async () => {
+  it('rejects a version that trtforge cannot drive, before any download', async () => {
     await expect(install({ version: '1.4.0.76' })).rejects.toMatchObject({
       code: 'TF_USAGE',
       message: expect.stringMatching(/1\.4\.0\.76 is not installed: trtforge drives .* TensorRT-RTX 1\.7/),
@@ -204,7 +204,7 @@ describe('installing tensorrt-rtx', () => {
     ],
     ['a member with a long name', { more: { ['a'.repeat(513)]: Buffer.from('x') } }, undefined, /512 bytes/],
   ];
-  it.each(strange)('refuses a wheel with %s and leaves nothing', async (_what, fake, version, message) => {
+  it.each(strange)('rejects a wheel with %s and leaves nothing', async (_what, fake, version, message) => {
     const wheel = writeWheel(folder, fake);
     const request = version === undefined ? { wheel } : { wheel, version };
     await expect(install(request)).rejects.toMatchObject({
@@ -293,7 +293,7 @@ describe('installing tensorrt-rtx', () => {
 });
 
 describe('a wheel of any bytes', () => {
-  it('is opened or refused, never believed by accident, in bounded time', () => {
+  it('is opened or rejected, never accepted by accident, in bounded time', () => {
     const original = readFileSync(writeWheel(folder));
     const started = performance.now();
     for (const bytes of mutations(original, 1500)) {

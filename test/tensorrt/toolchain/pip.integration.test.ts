@@ -63,7 +63,7 @@ describe.skipIf(process.platform === 'win32')('getting a wheel with pip', () => 
     expect(existsSync(join(folder, 'ran'))).toBe(false);
   });
 
-  it('tells how many bytes have come', async () => {
+  it('reports how many bytes have come', async () => {
     const events: WorkEvent[] = [];
     const python = fakePython(
       `head -c 600 /dev/zero > "$TMPDIR/part"; sleep 0.6; mv "$TMPDIR/part" "${folder}/wheels/a.whl"`,
@@ -93,7 +93,7 @@ describe.skipIf(process.platform === 'win32')('getting a wheel with pip', () => 
     ],
     ['success without a wheel', 'exit 0', /pip failed/, /--wheel FILE/],
   ];
-  it.each(failures)('%s: says so, with what to do', async (_what, script, message, remedy) => {
+  it.each(failures)('%s: reports it, with what to do', async (_what, script, message, remedy) => {
     await expect(download(fakePython(script))).rejects.toMatchObject({
       code: 'TF_DOWNLOAD_FAILED',
       exitCode: 3,
@@ -102,7 +102,7 @@ describe.skipIf(process.platform === 'win32')('getting a wheel with pip', () => 
     });
   });
 
-  it('no python3 at all: says so and points at --wheel', async () => {
+  it('no python3 at all: reports it and points at --wheel', async () => {
     await expect(download(join(folder, 'nowhere', 'python3'))).rejects.toMatchObject({
       code: 'TF_DOWNLOAD_FAILED',
       message: expect.stringMatching(/python3 is not installed\.$/),

@@ -26,7 +26,7 @@ describe('versions', () => {
     ['11.0', '10.99', 1],
   ])('%s against %s', (a, b, sign) => expect(Math.sign(compareVersions(a, b))).toBe(sign));
 
-  it('a line holds its members, two versions agree as far as both say', () => {
+  it('a line holds its members, two versions agree as far as both state', () => {
     expect(isInLine('10.6.0.26', '10.6')).toBe(true);
     expect(isInLine('10.60.0.1', '10.6')).toBe(false);
     expect(isInLine('10.6', '10.6.0.26')).toBe(false);

@@ -113,7 +113,7 @@ describe('exportOutput', () => {
     ]);
   });
 
-  test('bytes that trtexec before 10.16 writes as they are, are refused for what they are', () => {
+  test('bytes that trtexec before 10.16 writes as they are, are rejected for what they are', () => {
     const path = written(
       'bytes.json',
       '[\n  { "name" : "a"\n  , "dimensions" : "2"\n  , "values" : [ A, B ]\n  }\n]\n',
@@ -121,7 +121,7 @@ describe('exportOutput', () => {
     expect(refusal(() => readExportedOutput(path)).message).toMatch(/before 10\.16 trtexec writes uint8/);
   });
 
-  test('values that do not fill the shape are refused', () => {
+  test('values that do not fill the shape are rejected', () => {
     const path = written(
       'short.json',
       '[\n { "name" : "a"\n , "dimensions" : "3"\n , "values" : [ 1, 2 ]\n }\n]\n',

@@ -135,7 +135,7 @@ describe('builds, per version', () => {
     );
   });
 
-  test('what every engine of a version is, its trtexec is not told: 10 takes the word, warns, and tells the builder nothing', () => {
+  test('what every engine of a version is, its trtexec does not get: 10 takes the word, warns, and passes the builder nothing', () => {
     const previewFeatures = ['profile-sharing-0806'];
     expect(added({ previewFeatures }, '9.3.0.1')).toEqual(['--preview=+profileSharing0806']);
     expect(added({ previewFeatures }, '10.0.1.6')).toEqual([]);

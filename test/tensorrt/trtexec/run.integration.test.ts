@@ -107,7 +107,7 @@ describe('a run', () => {
     expect(error.code).toBe('TF_WRITE_FAILED');
   });
 
-  test('death by signal is told', async () => {
+  test('death by signal is reported', async () => {
     expect(await start('10.6', 'killed')).toMatchObject({ exitCode: null, signal: 'SIGKILL' });
     const aborted = await start('10.6', 'aborts');
     expect(aborted).toMatchObject({ signal: 'SIGABRT', log: { outcome: 'unfinished' } });

@@ -134,7 +134,7 @@ describe('recorded runs, judged', () => {
     expect(error.message).toContain(line.replace(/^\[.*\] \[.\] /, ''));
   });
 
-  test('an assertion of 8.6 aborts it, and the error before it says why', () => {
+  test('an assertion of 8.6 aborts it, and the error before it states why', () => {
     const lines = [
       '&&&& RUNNING TensorRT.trtexec [TensorRT v8601] # trtexec',
       '[11/20/2026-21:40:19] [E] Could not load library libnvonnxparser.so.8: Unable to open library: libnvonnxparser.so.8 due to libnvonnxparser.so.8: cannot open shared object file: No such file or directory',
@@ -144,7 +144,7 @@ describe('recorded runs, judged', () => {
     expect(error.code).toBe('TF_LIBRARY_LOAD_FAILED');
   });
 
-  test('exit code 0 on a log that stops is no success', () => {
+  test('exit code 0 on a log that stops is not a success', () => {
     const cut = readFileSync(join(recordedLogs, '10.6-build_typed.log'), 'utf8').split('\n').slice(0, 120);
     expect(refusal(() => requireSuccess(ended(cut, 0), 'building', 'TF_BUILD_FAILED')).message).toMatch(
       /without its line "PASSED"/,

@@ -34,7 +34,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
   const isRecorded = provider !== 'cpu' && Number(version.split('.')[1]) < REPORTS_PLACEMENT;
   const recordFolder = isRecorded ? makeScratch('profile') : null;
   const discard = () => recordFolder !== null && rmSync(recordFolder, { recursive: true, force: true });
-  process.once('exit', discard);
+  if (recordFolder !== null) process.once('exit', discard);
   let session: NativeOrtSession;
   try {
     session = await runtime.open({
@@ -86,6 +86,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
         outputs: () => call.outputs().map((output) => [output.name, tensorOf(output)] as const),
       };
     },
+    close: () => session.close().done,
   };
 }
 

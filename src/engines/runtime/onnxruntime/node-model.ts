@@ -45,6 +45,7 @@ export async function openNodeModel(request: OrtOpen): Promise<OrtModel> {
           Object.entries(results).map(([name, tensor]) => [name, fromOrt(name, tensor)] as const),
       };
     },
+    close: () => session.release(),
   };
 }
 

@@ -8,7 +8,7 @@ import type { OrtBinding, OrtCall, OrtModel } from './ort-model.js';
 import type { OrtAnswer, OrtInputs, OrtOpen, OrtOpened, OrtRequest } from './ort-protocol.js';
 
 let model: OrtModel | undefined;
-const observer = new OutputObserver();
+let observer = new OutputObserver();
 
 serveSession(async (message) => {
   const request = message as OrtRequest;
@@ -25,6 +25,8 @@ serveSession(async (message) => {
       return observer.result();
     case 'measure':
       return measure(request);
+    case 'close':
+      return close();
   }
 });
 
@@ -35,6 +37,12 @@ async function open(request: OrtOpen): Promise<OrtOpened> {
       ? await (await import('./node-model.js')).openNodeModel(request)
       : await (await import('./native-model.js')).openNativeModel(request, native);
   return model.facts;
+}
+
+async function close(): Promise<void> {
+  await model?.close();
+  model = undefined;
+  observer = new OutputObserver();
 }
 
 function bind(inputs: OrtInputs, options: OrtBinding): OrtCall {

@@ -6,6 +6,7 @@ export interface OrtModel {
   readonly facts: OrtOpened;
   placement(): OrtPlacement;
   bind(inputs: OrtInputs, options: OrtBinding): OrtCall;
+  close(): Promise<void>;
 }
 
 export interface OrtBinding {

@@ -23,6 +23,8 @@ export type OrtRequest =
       readonly observing: Observing;
     }
   | { readonly kind: 'observed' }
+  /** Frees the model; another may be opened. */
+  | { readonly kind: 'close' }
   | {
       readonly kind: 'measure';
       readonly inputs: OrtInputs;

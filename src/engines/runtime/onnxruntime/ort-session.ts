@@ -4,7 +4,6 @@ import { checkDevice } from '../../../addon/chosen-gpu.js';
 import { addonPath } from '../../../addon/load.js';
 import { loadOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import { withLoaderPath } from '../../../base/process/command.js';
-import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
@@ -23,6 +22,7 @@ import type {
 import type { Binding, RunOptions, Session } from '../session.js';
 import { checkInputs, rejectUnknown, wrong } from '../session-inputs.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
+import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
 import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
 import { type OrtPlace, ortBackend } from './ort-provider.js';
@@ -32,8 +32,6 @@ import type { Rounding } from './rounded-model.js';
 
 /** Where it is not, models run on the CPU through onnxruntime-node. */
 const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
-
-const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js', import.meta.url);
 
 export interface OrtSessionOptions extends OrtPlace, WorkContext {
   /** What messages call the model; default: its path. For copies that the user has never seen. */
@@ -97,7 +95,8 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   // The arithmetic of an engine was chosen when it was built, and it loads only where NVIDIA_TF32_OVERRIDE is as it was then.
   const { environment, tf32 } =
     prepared.arithmetic === 'as-built' ? { environment: ortEnvironment(base), tf32: null } : resolved;
-  const child = startSupervised(CHILD, {
+  const isReusable = provider === 'cpu' && !prepared.drawsNumbers;
+  const child = ortChild(isReusable, {
     emit: (event) => {
       const reason = event.type === 'log' ? TENSORRT_ERROR.exec(event.message)?.[1] : undefined;
       if (reason !== undefined) reasons.push(reason);
@@ -179,7 +178,7 @@ function libraryFor(options: OrtSessionOptions, environment: NodeJS.ProcessEnv):
 }
 
 interface Opened {
-  readonly child: SupervisedSession;
+  readonly child: OrtChild;
   readonly given: string;
   readonly prepared: PreparedModel;
   readonly backend: string;

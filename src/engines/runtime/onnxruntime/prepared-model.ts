@@ -13,6 +13,7 @@ import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
+import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
 import type { Arithmetic } from '../back-end.js';
@@ -37,6 +38,8 @@ export interface PreparedModel {
   readonly arithmetic: Arithmetic;
   /** Whether values are quantized to float8. */
   readonly isFloat8: boolean;
+  /** Whether a node draws random numbers: ONNX Runtime draws the same ones in every session of a process. */
+  readonly drawsNumbers: boolean;
   /** Options of the TensorRT provider that the model's types need. */
   readonly precisionFlags: readonly Setting[];
   discard(): void;
@@ -73,6 +76,7 @@ export async function prepareModel(
         rounding,
         arithmetic,
         isFloat8: quantizesToFloat8(model.proto),
+        drawsNumbers: hasRandomNode(model.proto),
         precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
       } as const;
       const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
@@ -113,6 +117,12 @@ function hasShapesOutside(proto: ModelProto): boolean {
 const float8: ReadonlySet<number> = new Set(
   Object.entries(dtypes).flatMap(([name, { onnx }]) => (name.startsWith('float8') ? [onnx as number] : [])),
 );
+
+function hasRandomNode(proto: ModelProto): boolean {
+  for (const { node } of visitNodes(proto))
+    if (drawsNumbers(node.opType) || (node.opType === 'Dropout' && node.input.length > 2)) return true;
+  return false;
+}
 
 function quantizesToFloat8(proto: ModelProto): boolean {
   for (const { tensor } of visitTensors(proto)) if (float8.has(tensor.dataType)) return true;

@@ -14,7 +14,7 @@ export function requireStreaming(
 export const notStreamed = (engine: string, verb: 'is' | 'was' = 'was'): TrtforgeError =>
   new TrtforgeError(
     'TF_OPTION_UNSUPPORTED',
-    `${engine} ${verb} not built with weight streaming, so a budget for its weights means nothing.`,
+    `${engine} ${verb} not built with weight streaming, so a budget for its weights has no effect.`,
     { remedy: 'Leave the budget out, or build the engine with --builder-config flags=weight-streaming.' },
   );
 

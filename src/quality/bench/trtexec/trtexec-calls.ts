@@ -70,7 +70,7 @@ function callWithoutPassport(request: ShapeRequest, path: string): TrtexecCall {
   return { profile: 0, batch: shapes[0]?.shape[0] ?? 1, shapes, open: Object.fromEntries(request.shapes) };
 }
 
-/** A case as trtexec is reported it: only what the engine leaves open, and the values of shape tensors in place of their shapes. */
+/** A case as trtexec gets it: only what the engine leaves open, and the values of shape tensors in place of their shapes. */
 function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: ShapeCase): TrtexecCall {
   const open = inputs.flatMap(({ name, hostValues, shape }, index) => {
     const chosen = shapes[index];

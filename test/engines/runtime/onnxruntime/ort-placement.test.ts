@@ -49,7 +49,7 @@ describe('what ONNX Runtime records of a run', () => {
     expect(() => nodesInProfile(text)).toThrow(expect.objectContaining({ code: 'TF_ONNXRUNTIME_FAILED' }));
   });
 
-  it('says nothing where all is where it should be', () => {
+  it('has no warning where all is where it should be', () => {
     const all = { providers: [{ provider: 'CUDAExecutionProvider', nodes: 5 }], fallback: [] };
     expect(placementWarnings(all)).toEqual([]);
     expect(placementWarnings(null)).toEqual([]);

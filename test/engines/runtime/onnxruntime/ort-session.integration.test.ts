@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -31,7 +31,7 @@ const product = (dtype: 'float16' | 'bfloat16', weight: number) => (graph: Graph
 };
 
 describe('a session on ONNX Runtime', () => {
-  it('runs named tensors, several times, and tells its bindings', async () => {
+  it('runs named tensors, several times, and reports its bindings', async () => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 3]);
       graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
@@ -222,7 +222,7 @@ describe('a session on ONNX Runtime', () => {
     );
   });
 
-  it('refuses an INT4 output before it can kill a process', async () => {
+  it('rejects an INT4 output before it can kill a process', async () => {
     const path = await modelFile(
       (graph) => {
         graph.input('x', 'float32', [4]);
@@ -234,7 +234,7 @@ describe('a session on ONNX Runtime', () => {
     await expect(openOrtSession(path)).rejects.toThrow(/output y of .* is int4/);
   });
 
-  it('passes on what ONNX Runtime says of a model it cannot run', async () => {
+  it('passes on what ONNX Runtime states of a model it cannot run', async () => {
     const path = await modelFile(
       (graph) => {
         graph.input('x', 'float32', [1]);
@@ -352,5 +352,79 @@ describe('16-bit models are computed in float32 and rounded to their type after 
 
   it('leaves no rounded copy behind', () => {
     expect(readdirSync(tmpdir()).filter((name) => name.startsWith('trtforge-rounded-'))).toEqual([]);
+  });
+});
+
+describe('the process of a session on the CPU', () => {
+  const children = () => {
+    const paths = readdirSync('/proc/self/task').map((thread) => `/proc/self/task/${thread}/children`);
+    return paths.flatMap((path) => readFileSync(path, 'latin1').split(' ')).filter((pid) => pid !== '');
+  };
+  /** Sessions that no test before has left a process for, and the processes that they start. */
+  function fresh(name: string) {
+    const before = new Set(children());
+    const environment = { ...process.env, TEST_OF_SESSIONS: name };
+    return {
+      open: (path: string, more: NodeJS.ProcessEnv = {}) =>
+        openOrtSession(path, { threads: 1, environment: { ...environment, ...more } }),
+      started: () => children().filter((pid) => !before.has(pid)),
+    };
+  }
+  const relu = () =>
+    modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 3]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 3]);
+    });
+  const rows = (count: number) => new Map([['x', floats('float32', [count, 3], Array(3 * count).fill(1))]]);
+
+  it('serves the next one, whose peak memory is its own', async () => {
+    const { open, started } = fresh('next');
+    const path = await relu();
+    const large = await open(path);
+    await large.run(rows(3_000_000));
+    const [peak, process] = [large.peakBytes()!, started()];
+    await large.close();
+    expect(large.peakBytes()).toBeNull();
+    await expect(large.run(rows(1))).rejects.toMatchObject({ code: 'TF_SESSION_CLOSED' });
+    await using small = await open(path);
+    await small.run(rows(1));
+    expect(process).toHaveLength(1);
+    expect(started()).toEqual(process);
+    expect(small.peakBytes()!).toBeLessThan(peak);
+  });
+
+  it('serves no other after a failure, nor in another environment', async () => {
+    const { open, started } = fresh('failure');
+    const reshaping = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 3]);
+      graph.initializer('to', ids([2], [2, 2]));
+      graph.node('Reshape', { inputs: ['x', 'to'], outputs: ['y'] });
+      graph.output('y', 'float32', [2, 2]);
+    });
+    const failing = await open(reshaping);
+    const first = started();
+    await expect(failing.run(rows(1))).rejects.toMatchObject({ code: 'TF_ONNXRUNTIME_FAILED' });
+    await failing.close();
+    await (await open(await relu())).close();
+    const second = started();
+    expect(second.filter((pid) => !first.includes(pid))).toHaveLength(1);
+    await using other = await open(await relu(), { OTHER: '1' });
+    await other.run(rows(1));
+    expect(started().filter((pid) => !second.includes(pid))).toHaveLength(1);
+  });
+
+  it('is another for each model that draws random numbers, which are others then', async () => {
+    const { open } = fresh('random');
+    const path = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 3]);
+      graph.node('RandomUniformLike', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 3]);
+    });
+    const draw = async () => {
+      await using session = await open(path);
+      return [...float32Values((await session.run(rows(2))).get('y')!)];
+    };
+    expect(await draw()).not.toEqual(await draw());
   });
 });

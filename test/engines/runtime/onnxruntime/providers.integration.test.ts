@@ -216,7 +216,7 @@ describe('over a library that plays the providers', () => {
     });
   });
 
-  it('before 1.20 is refused with the version that is needed', async () => {
+  it('before 1.20 is rejected with the version that is needed', async () => {
     await expect(withFake(ALL, {}, { version: '1.19.2' })).rejects.toMatchObject({
       code: 'TF_LIBRARY_TOO_OLD',
       message: expect.stringMatching(/1\.19\.2.*1\.20/),

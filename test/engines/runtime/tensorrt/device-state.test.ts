@@ -184,7 +184,7 @@ describe('a state that stays on the device', () => {
     await session.close();
   });
 
-  it('an output that would be larger than its memory is refused before the library writes it', async () => {
+  it('an output that would be larger than its memory is rejected before the library writes it', async () => {
     const { addon, session } = await open(odd);
     const state = session.state({ b: 'grown' }, { b: [2, 2] });
     const h = { dtype: 'int32', shape: [1], bytes: new Uint8Array(4) } as const;

@@ -77,7 +77,7 @@ describe('input checks', () => {
 
   const spoil = fc.constantFrom('dtype', 'rank', 'size', 'bytes', 'missing', 'extra');
 
-  it('refuse anything else with our error, and never recognise it', () =>
+  it('reject anything else with our error, and never recognise it', () =>
     fc.assert(
       fc.property(engine, spoil, fc.nat(), ({ inputs, shapes }, how, seed) => {
         const tensors = tensorsOf(inputs, shapes);
@@ -135,7 +135,7 @@ describe('the profile of a call', () => {
       }),
     ));
 
-  it('is refused when each takes some inputs and none takes all, with every range that does not fit', () => {
+  it('is rejected when each takes some inputs and none takes all, with every range that does not fit', () => {
     const of = (name: string, first: number, second: number): EngineBinding => ({
       name,
       dtype: 'float32',
@@ -175,7 +175,7 @@ describe('the calls that are kept', () => {
     ));
 });
 
-describe('what is no tensor', () => {
+describe('what is not a tensor', () => {
   const x = tensor('float32', [2, 2]);
   const input: EngineBinding = {
     name: 'x',

@@ -130,7 +130,7 @@ describe('a session over an engine', () => {
     await session.close();
   });
 
-  it('tensors in a plain object, which only JavaScript can give, are refused as that', async () => {
+  it('tensors in a plain object, which only JavaScript can give, are rejected as that', async () => {
     const { session } = await open();
     await expect(session.run({ x: x(1) } as never)).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
     await session.close();
@@ -245,7 +245,7 @@ describe('calls that are kept', () => {
     await session.close();
   });
 
-  it('say once why a graph is refused, and run without', async () => {
+  it('state once why a graph is rejected, and run without', async () => {
     const said: string[] = [];
     const { session } = await open(
       { ...doubling, graphFallback: 'A layer waits for the host.' },

@@ -139,7 +139,7 @@ describe('loading an engine', () => {
     },
   );
 
-  it('wants a passport, unless told otherwise, and then says that there is none', async () => {
+  it('wants a passport, unless requested otherwise, and then states that there is none', async () => {
     const path = engine();
     rmSync(`${path}.passport.json`);
     expect(await refusal(path)).toMatchObject({ code: 'TF_PASSPORT_MISSING', opened: 0 });
@@ -193,7 +193,7 @@ describe('loading an engine', () => {
     expect(addon.opened[0]?.allowHostCode).toBe(true);
   });
 
-  it('a machine without the GPU says so before anything is loaded', async () => {
+  it('a machine without the GPU is reported before anything is loaded', async () => {
     const none = new FakeAddon(doubling);
     none.gpuList = [];
     none.reason = 'The CUDA driver shows no GPU (CUDA_VISIBLE_DEVICES is empty).';
@@ -247,9 +247,9 @@ describe('loading an engine', () => {
     expect(error.remedy).toContain('--plugin FILE');
   });
 
-  it('a plan that the library runs only with leave says how to give it', async () => {
+  it('a plan that the library runs only with permission states how to grant it', async () => {
     const addon = new FakeAddon(doubling);
-    const words = 'The library says: Cannot deserialize engine with lean runtime';
+    const words = 'The library reports: Cannot deserialize engine with lean runtime';
     addon.failures.set('open', new TrtforgeError('TF_PLAN_LOAD_FAILED', words));
     expect((await refusal(engine(), {}, addon)).remedy).toContain('--allow-host-code');
   });

@@ -155,7 +155,7 @@ describeWith('minio', 'a network that fails', (binary) => {
     expect(await store.get(other.identity.digest)).toMatchObject({ found: false, code: null });
   });
 
-  test('an object that is shorter than its passport says is refused before it is fetched', async () => {
+  test('an object that is shorter than its passport states is rejected before it is fetched', async () => {
     const wrong = { ...engine, passport: { ...passport, plan: { ...passport.plan, bytes: PART } } };
     await expect(store.download(wrong, target(), options)).rejects.toMatchObject({
       code: 'TF_REMOTE_DAMAGED',

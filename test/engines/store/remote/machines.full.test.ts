@@ -110,7 +110,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
     ]);
   });
 
-  test('credentials that may read only: the engine is built and kept here, and the refused upload is said', async () => {
+  test('credentials that may read only: the engine is built and kept here, and the rejected upload is reported', async () => {
     proxy.faults = ({ method }) => (method === 'PUT' ? { answer: 403, name: 'AccessDenied' } : null);
     const built = await onMachine('a', countingBuilder().build, {}, proxy.endpoint);
     expect(built).toMatchObject({ source: 'built', warnings: [expect.stringMatching(/not uploaded to/)] });

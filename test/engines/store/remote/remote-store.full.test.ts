@@ -98,7 +98,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
     await minio.client.send(new HeadObjectCommand({ Bucket: bucket, Key: `${key}.passport.json` }));
   });
 
-  test('engines of several parts travel in parallel and say how far they are', async () => {
+  test('engines of several parts travel in parallel and state how far they are', async () => {
     const bytes = 40 << 20;
     const { plan, engine } = await uploaded('b', bytes);
     const events: WorkEvent[] = [];

@@ -116,7 +116,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     expect(await machine('d', build)).toMatchObject({ source: 'remote' });
   });
 
-  test('an upload that ends in 200 with an error inside is no engine', async () => {
+  test('an upload that ends in 200 with an error inside is not an engine', async () => {
     const { path, passport } = sample('b', 20 * MIB);
     proxy.faults = ({ method, query }) =>
       method === 'POST' && query.includes('uploadId') ? { answer: 200, name: 'InternalError' } : null;

@@ -184,7 +184,7 @@ describe('a measurement with trtexec', () => {
     expect(result.warnings.filter((warning) => warning.startsWith('trtexec printed'))).toEqual([]);
   });
 
-  test('64-bit integers go to 8.6 as the 32-bit ones that it computes with, and are refused where they do not fit', async () => {
+  test('64-bit integers go to 8.6 as the 32-bit ones that it computes with, and are rejected where they do not fit', async () => {
     const engine = writeEngine('8.6', true, [], 'int64');
     const given = (first: number) => {
       const path = join(folder, 'data.npy');
@@ -242,7 +242,7 @@ describe('a measurement with trtexec', () => {
     expect(gpus.tryAcquire(name).lease).not.toBeNull();
   });
 
-  test('a graph that was refused is told', async () => {
+  test('a graph that was rejected is reported', async () => {
     expect((await bench('10.6', {}, 'refuses-graph')).mode).toMatchObject({
       graph: false,
       graphFallback: expect.stringMatching(/not permitted under CUDA graph capture/),
@@ -337,7 +337,7 @@ describe('a budget for streamed weights', () => {
 });
 
 describe('a measurement over a lean runtime', () => {
-  test('trtexec of its major is told to open that library, in its own words, and the result names both', async () => {
+  test('trtexec of its major is instructed to open that library, in its own words, and the result names both', async () => {
     const engine = writeEngine('10.6', true, ['version-compatible']);
     const result = benchResultSchema.parse(await benchLean('11.3.0.99', '11.1', { engine }));
     expect(result.backend).toBe('trtexec 11.1.0.106 with the lean runtime 11.3.0.99');
@@ -346,7 +346,7 @@ describe('a measurement over a lean runtime', () => {
     expect(commandLine()).not.toMatch(/--useCudaGraph/);
   });
 
-  test('an engine that is of its very version is version-compatible all the same, or refused', async () => {
+  test('an engine that is of its very version is version-compatible all the same, or rejected', async () => {
     const engine = writeEngine('10.6', true, ['version-compatible']);
     expect((await benchLean('10.6.0.26', '10.6', { engine })).backend).toContain('lean runtime 10.6.0.26');
     for (const request of [{ engine, allowHostCode: false }, { engine: writeEngine('10.6', true) }])
@@ -368,7 +368,7 @@ describe('a measurement over a lean runtime', () => {
     });
   });
 
-  test('a program that says no version is refused', async () => {
+  test('a program that states no version is rejected', async () => {
     const engine = writeEngine('10.6', true, ['version-compatible']);
     const lean: FoundToolchain = { ...installed, flavour: 'lean' };
     const attempt = benchWith(lean, '10.6', { engine, allowHostCode: true }, { TRTEXEC: '/bin/true' });
@@ -376,7 +376,7 @@ describe('a measurement over a lean runtime', () => {
   });
 });
 
-describe('a measurement that is refused', () => {
+describe('a measurement that is rejected', () => {
   test.each([
     ['misreads-mode', 'TF_TRTEXEC_MISREAD', /spin wait true and echoes false/],
     ['fails', 'TF_TRTEXEC_FAILED', /Its errors:/],

@@ -100,7 +100,7 @@ describe('a build', () => {
     });
   });
 
-  test('8.6 spells memory without its unit, says no size, and has no device list', () => {
+  test('8.6 spells memory without its unit, states no size, and has no device list', () => {
     const { engine, device } = read('8.6-build_fp16');
     expect(engine).toMatchObject({
       builtSeconds: 62.7243,
@@ -161,7 +161,7 @@ describe('a build', () => {
     expect(log.errors.at(-1)?.message).toContain('Attempting to access an empty engine!');
   });
 
-  test('options that are refused are named, and the help printed with them is not taken for an echo', () => {
+  test('options that are rejected are named, and the help printed with them is not taken for an echo', () => {
     expect(read('10.6-err_unknown_flag').unknownOptions).toEqual(['--nosuchflag']);
     expect(read('10.6-err_workspace_flag').unknownOptions).toEqual(['--workspace']);
     expect(read('10.6-err_unknown_flag').options.build).toEqual({});
@@ -248,7 +248,7 @@ describe('a measurement', () => {
     expect(engine).toMatchObject({ timingCacheLoadedBytes: 7, timingCacheSavedBytes: 9 });
   });
 
-  test('per-layer tables say how many inferences they sum', () => {
+  test('per-layer tables state how many inferences they sum', () => {
     expect(read('10.6-profile_b32').run.profiledIterations).toBe(612);
     expect(read('8.6-profile_b8').run.profiledIterations).toBe(975);
   });
@@ -261,7 +261,7 @@ describe('a measurement', () => {
     );
   });
 
-  test('11.1 echoes that it measures without transfers, with spin wait and a graph unless told otherwise', () => {
+  test('11.1 echoes that it measures without transfers, with spin wait and a graph unless requested otherwise', () => {
     for (const name of ['11.1-build', '11.1-err_lean_no_driver'])
       expect(read(name).measurement).toMatchObject({ transfers: false, spinWait: true, cudaGraph: true });
   });
