@@ -18,7 +18,7 @@ const answerFileSchema = z.object({
   knownAnswer: knownAnswerSchema,
 });
 
-export const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
+const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
 
 /** Answers have 20 KB. */
 const LARGEST_FILE = 1 << 20;

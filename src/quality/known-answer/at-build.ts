@@ -9,9 +9,10 @@ import { inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
-import { type CheckOptions, checkEngine } from './check-engine.js';
+import { type CheckOptions, observeEngine } from './check-engine.js';
+import type { Observed } from './check-loaded.js';
+import { proofOf } from './proof.js';
 import { recordAnswer, withMeasured } from './record.js';
-import type { EngineCheck } from './result.js';
 import { runAnswer } from './run-answer.js';
 
 /** Of the build's time, which the reference may take where nobody asked for it. */
@@ -47,9 +48,10 @@ export const answerMaker =
         if (whyNotRun(gpus, target.computeCapabilities) === null) {
           const { device, toolchain, pluginPaths: plugins } = build;
           const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal: stop };
-          const { answer: own, result } = await measured(answer, planPath, loading);
-          if (result?.outcome === 'fail')
-            say('warning', `The engine does not give its known answer: ${result.reasons[0]}`);
+          const { answer: own, observed } = await measured(answer, planPath, loading);
+          const wrong = observed?.checks.find(({ outcome }) => outcome === 'fail');
+          if (wrong !== undefined)
+            say('warning', `The engine does not give its known answer: ${wrong.reasons[0]}`);
           return own;
         }
         const isCoded = quantizedFormatNamed(precision) !== undefined;
@@ -74,19 +76,18 @@ export function precisionOf(
   return lowest === 'fp32' && !flags.includes('no-tf32') ? 'tf32' : lowest;
 }
 
-/** The answer with what the engine gives here, and what was found; a time limit that comes before leaves it as it was. */
+/** The answer with what the engine gives here, and what was observed; null where it does not run, or not in time. */
 export async function measured(
   answer: KnownAnswer,
   planPath: string,
   options: CheckOptions,
-): Promise<{ readonly answer: KnownAnswer; readonly result: EngineCheck | null }> {
+): Promise<{ readonly answer: KnownAnswer; readonly observed: Observed | null }> {
   try {
-    const { result, found } = await checkEngine(planPath, { ...options, answer });
-    const { gpu, driver, library } = result;
-    const builtOn = { gpu: gpu!.name, driver, library: library! };
-    return { answer: withMeasured(answer, builtOn, found), result };
+    const observed = await observeEngine(proofOf(planPath, answer), options);
+    const { gpu, driver, library, found } = observed;
+    return { answer: withMeasured(answer, { gpu: gpu.name, driver, library }, found), observed };
   } catch (error) {
-    if (error instanceof TrtforgeError) return { answer, result: null };
+    if (error instanceof TrtforgeError) return { answer, observed: null };
     throw error;
   }
 }

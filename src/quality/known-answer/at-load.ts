@@ -1,13 +1,12 @@
-import { existsSync } from 'node:fs';
 import type { GpuList } from '../../addon/addon.js';
 import { visibleGpus } from '../../addon/chosen-gpu.js';
-import { passportPath, readPassport } from '../../engines/identity/passport.js';
-import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import type { EngineSession, EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import {
   checkComputeCapability,
   type EngineAddon,
+  type LoadedEngine,
   loadEngine,
 } from '../../engines/runtime/tensorrt/load-engine.js';
 import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
@@ -17,7 +16,8 @@ import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';
 import { checkLoaded } from './check-loaded.js';
 import type { CheckMode } from './check-mode.js';
-import { type CheckedPlace, placed, recallCheck, rememberCheck } from './checked.js';
+import { type CheckedPlace, recallCheck, rememberCheck } from './checked.js';
+import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
 export interface CheckedSessionOptions extends EngineSessionOptions {
@@ -37,13 +37,11 @@ export async function openCheckedSession(
   const engine = await loadEngine(planPath, options);
   try {
     if (check !== 'off') {
-      const driver = engine.addon.gpus().driverVersion;
-      await known(
-        placed(engine.plan, { ...engine, driver }),
-        check,
-        { environment, emit },
-        async () => (await checkLoaded(engine, { signal })).result,
-      );
+      const proof = proofOfPlan(engine.plan);
+      const { gpu, addon, toolchain } = engine;
+      const place = placeOf(proof, { gpu, toolchain, driver: addon.gpus().driverVersion });
+      const work = async () => resultOf(proof, await checkLoaded(engine, { answer: proof.answer, signal }));
+      await known(place, check, { environment, emit }, work);
     }
     return sessionOf(engine, options);
   } catch (error) {
@@ -73,21 +71,30 @@ export function placeFinder(
   return async (planPath) => {
     if (gpu === undefined) return undefined;
     try {
-      const header = readPlanHeader(planPath);
-      const passport = existsSync(passportPath(planPath)) ? readPassport(planPath) : null;
-      checkComputeCapability({ path: planPath, passport }, gpu);
+      const proof = proofOf(planPath);
+      const { plan } = proof;
+      checkComputeCapability(plan, gpu);
+      const { header, passport } = plan;
       const flags = passport?.identity.document.recipe.flags;
       const key = JSON.stringify([header.product, header.version, flags?.includes('version-compatible')]);
-      const plan = { path: planPath, header, passport };
       const found = libraries.get(key) ?? toolchainForPlan(plan, { toolchain, allowHostCode, environment });
       libraries.set(key, found);
-      return placed(plan, { gpu, toolchain: await found, driver });
+      return placeOf(proof, { gpu, toolchain: await found, driver });
     } catch (error) {
       if (!(error instanceof TrtforgeError)) throw error;
       return undefined;
     }
   };
 }
+
+const placeOf = (
+  { planSha256, answerSha256 }: Proof,
+  {
+    gpu,
+    toolchain: { product, version },
+    driver,
+  }: Pick<LoadedEngine, 'gpu' | 'toolchain'> & { driver: string | null },
+): CheckedPlace => ({ planSha256, answerSha256, gpu, driver, library: `${product} ${version}` });
 
 interface Around {
   readonly environment: NodeJS.ProcessEnv;

@@ -25,7 +25,7 @@ export function bareAnswer(inputs: readonly EngineBinding[]): KnownAnswer {
   return {
     schema: 'trtforge.known-answer/1',
     reference: '',
-    precision: 'bf16',
+    precision: 'tf32',
     seed: 0,
     generator: 1,
     cases: [{ ...one, steps: 1, inputs: made, outputs: [] }],

@@ -1,9 +1,9 @@
 import { serve } from '../../base/process/supervised-child.js';
 import { loadEngine } from '../../engines/runtime/tensorrt/load-engine.js';
 import type { CheckRequest } from './check-engine.js';
-import { type CheckedEngine, checkLoaded } from './check-loaded.js';
+import { checkLoaded, type Observed } from './check-loaded.js';
 
-serve(async (request, { emit, signal }): Promise<CheckedEngine> => {
+serve(async (request, { emit, signal }): Promise<Observed> => {
   const { planPath, answer, repeat, ...options } = request as CheckRequest;
   const engine = await loadEngine(planPath, { ...options, requirePassport: false, emit, signal });
   try {

@@ -6,8 +6,10 @@ import {
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { KnownAnswer } from './answer.js';
-import type { CheckedEngine } from './check-loaded.js';
+import type { Observed } from './check-loaded.js';
 import { rememberCheck } from './checked.js';
+import { type Proof, proofOf, resultOf } from './proof.js';
+import type { EngineCheck } from './result.js';
 
 export interface CheckOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
   /** Ordinal among the visible GPUs; default 0. */
@@ -29,12 +31,15 @@ export interface CheckRequest extends Omit<CheckOptions, 'emit' | 'signal'> {
 const childModule = new URL('../../../dist/quality/known-answer/check-child.js', import.meta.url);
 
 /**
- * Checks an engine in a child process, since a library may end the process that loads a file it does not like, and remembers what was found for this GPU, driver
- * and library. Throws what loading an engine throws (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_PASSPORT_INVALID, TF_CANCELLED, TF_CHILD_DIED.
+ * Checks an engine in a child process, since a library may end the process that loads a file it does not like. Throws what loading an engine throws
+ * (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_CANCELLED, TF_CHILD_DIED.
  */
-export async function checkEngine(planPath: string, options: CheckOptions = {}): Promise<CheckedEngine> {
-  const { emit = ignoreEvents, signal, environment = process.env, answer, repeat, device = 0 } = options;
+export async function observeEngine(
+  { plan, answer }: Proof,
+  { emit = ignoreEvents, signal, environment = process.env, repeat, device = 0, ...options }: CheckOptions,
+): Promise<Observed> {
   const { cudaGraph: _, ...loading } = engineLoadOptionsOf(options);
+  const planPath = plan.path;
   const request: CheckRequest = {
     planPath,
     ...loading,
@@ -43,12 +48,23 @@ export async function checkEngine(planPath: string, options: CheckOptions = {}):
     repeat,
     environment: { ...environment },
   };
-  const checked = (await runSupervised(childModule, request, {
+  const env = await environmentFor(planPath, options, environment);
+  return (await runSupervised(childModule, request, {
     emit,
     signal,
-    env: await environmentFor(planPath, options, environment),
+    env,
     doing: `checking ${planPath}`,
-  })) as CheckedEngine;
-  if (answer === undefined) rememberCheck(checked.result, environment);
-  return checked;
+  })) as Observed;
+}
+
+/** The same with what follows from it, which is remembered for this GPU, driver and library. Throws TF_PASSPORT_INVALID as well. */
+export async function checkEngine(
+  planPath: string,
+  options: CheckOptions = {},
+): Promise<{ readonly result: EngineCheck; readonly observed: Observed }> {
+  const proof = proofOf(planPath, options.answer);
+  const observed = await observeEngine(proof, options);
+  const result = resultOf(proof, observed);
+  rememberCheck(result, options.environment ?? process.env);
+  return { result, observed };
 }

@@ -5,33 +5,13 @@ import { readJson } from '../../base/files/files.js';
 import { cacheFolder, makeFolder } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
-import { planDigest } from '../../engines/plan/header.js';
-import type { LoadedEngine } from '../../engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../errors.js';
-import { type KnownAnswer, readAnswer } from './answer.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';
 
-/** By which a check is found again: another GPU, driver or library may give other numbers. */
-export interface CheckedPlace {
-  readonly planSha256: string;
-  /** null without an answer. */
-  readonly answerSha256: string | null;
-  readonly gpu: { readonly name: string; readonly uuid: string };
-  readonly driver: string | null;
+/** By which a check is found again: another answer, GPU, driver or library may give another verdict. */
+export interface CheckedPlace extends Pick<EngineCheck, 'planSha256' | 'answerSha256' | 'driver'> {
+  readonly gpu: { readonly uuid: string };
   readonly library: string;
-}
-
-type Runs = Pick<LoadedEngine, 'gpu' | 'toolchain'> & { readonly driver: string | null };
-
-/** The place of a plan with its answer; `passport` null: neither is known without reading them. Throws TF_PASSPORT_INVALID. */
-export function placed(
-  { path, header, passport }: Pick<LoadedEngine['plan'], 'path' | 'header' | 'passport'>,
-  { gpu: { name, uuid }, toolchain: { product, version }, driver }: Runs,
-): CheckedPlace & { readonly answer: KnownAnswer | undefined } {
-  const planSha256 = passport?.plan.sha256 ?? planDigest(header);
-  const answer = readAnswer(path, passport, planSha256);
-  const answerSha256 = answer === undefined ? null : sha256(canonicalJson(answer));
-  return { planSha256, answer, answerSha256, gpu: { name, uuid }, driver, library: `${product} ${version}` };
 }
 
 const checkedSchema = z.object({ result: engineCheckSchema });

@@ -1,12 +1,9 @@
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { visibleGpus } from '../../addon/chosen-gpu.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
-import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { isEngineFile, planDigest, readPlanHeader } from '../../engines/plan/header.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -15,11 +12,13 @@ import { type EventListener, ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { CandidateEngines } from '../study/engines.js';
 import type { VerifyPrecision } from '../verify/result.js';
-import { type KnownAnswer, readAnswer, writeAnswer } from './answer.js';
+import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
-import { type CheckOptions, checkEngine } from './check-engine.js';
-import { type CheckedEngine, concluded } from './check-loaded.js';
+import { type CheckOptions, observeEngine } from './check-engine.js';
+import type { Observed } from './check-loaded.js';
+import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
+import { type Proof, proofOf, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
@@ -63,75 +62,37 @@ export async function engineCheck(
       remedy: 'Pass it: --against model.onnx',
     });
   const options: CheckOptions = { ...request, ...context };
-  const checked = record
-    ? await recorded({ ...request, against: against! }, options)
-    : await checkEngine(engine, options);
-  if (!rebuild) return checked.result;
-  const check = await compareRebuilt(checked, { ...request, against: against! }, options);
-  const { result } = checked;
-  const all = concluded(
-    engine,
-    [...result.checks, check],
-    result.answer !== null,
-    passportOf(engine)?.model.name,
-  );
-  return { ...result, ...all };
+  const model = against!;
+  const recorded = record ? await recordBeside({ ...request, against: model }, options) : null;
+  const proof = proofOf(engine);
+  const observed = recorded === null ? await observeEngine(proof, options) : recorded.observed;
+  const more = rebuild && observed !== null ? [await compareRebuilt(proof, observed, model, options)] : [];
+  const result = resultOf(proof, observed, { recorded: recorded?.path ?? null, more });
+  rememberCheck(result, context.environment ?? process.env);
+  return result;
 }
-
-const passportOf = (engine: string) => (existsSync(passportPath(engine)) ? readPassport(engine) : null);
 
 type WithModel = EngineCheckRequest & { readonly against: string };
 
-/** Records an answer of the model, and checks the engine by it where that runs here. */
-async function recorded(request: WithModel, options: CheckOptions): Promise<CheckedEngine> {
+/** Writes an answer of the model beside an engine, with what the engine gives where it runs here. */
+async function recordBeside(
+  request: WithModel,
+  options: CheckOptions,
+): Promise<{ readonly path: string; readonly observed: Observed | null }> {
   const { engine, against } = request;
-  const { emit = ignoreEvents, signal } = options;
-  const passport = passportOf(engine);
-  const planSha256 = passport?.plan.sha256 ?? planDigest(readPlanHeader(engine));
-  const precision =
-    request.precision ??
-    (passport === null
-      ? undefined
-      : precisionOf(passport.identity.document.recipe, passport.model.precisions));
+  const { plan, planSha256 } = proofOf(engine);
+  const { recipe } = plan.passport?.identity.document ?? {};
+  const precision = request.precision ?? (recipe && precisionOf(recipe, plan.passport?.model.precisions));
   if (precision === undefined)
     throw new TrtforgeError('TF_USAGE', `${engine} has no passport: what it computes in is not known.`, {
       remedy: 'Pass it: --precision fp32, tf32, fp16 or bf16',
     });
-  const profiles = passport?.identity.document.recipe.profiles ?? (await profilesOf(engine, options));
+  const profiles = recipe?.profiles ?? (await profilesOf(engine, options));
+  const { emit, signal } = options;
   const answer = await recordAnswer({ reference: against, precision, profiles }, { emit, signal });
-  const { answer: own, result } = await measured(answer, engine, options);
-  const path = writeAnswer(engine, planSha256, own);
-  if (result !== null) return { result: { ...result, answer: 'file', recorded: path }, found: [] };
-  const { reason } = visibleGpus();
-  const none = `${engine} was not checked: ${reason ?? 'it does not run on this GPU'}.`;
-  return { result: unchecked(engine, planSha256, own, path, none), found: [] };
+  const { answer: own, observed } = await measured(answer, engine, options);
+  return { path: writeAnswer(engine, planSha256, own), observed };
 }
-
-const unchecked = (
-  engine: string,
-  planSha256: string,
-  answer: KnownAnswer,
-  path: string,
-  why: string,
-): EngineCheck => ({
-  schema: 'trtforge.engine-check/1',
-  engine,
-  planSha256,
-  answerSha256: null,
-  answer: 'file',
-  reference: answer.reference,
-  gpu: null,
-  driver: null,
-  library: null,
-  checks: [],
-  outcome: 'inconclusive',
-  reasons: [why],
-  recorded: path,
-  builtOn: null,
-  ms: 0,
-  at: new Date().toISOString(),
-  next: null,
-});
 
 /** Of an engine without passport, which states them when it is loaded. */
 async function profilesOf(engine: string, options: CheckOptions): Promise<readonly Profile[]> {
@@ -155,24 +116,18 @@ async function profilesOf(engine: string, options: CheckOptions): Promise<readon
 
 /** Builds the engine again, checks that, and compares what both give to the same inputs. */
 async function compareRebuilt(
-  checked: CheckedEngine,
-  { engine, against, device, plugins, toolchain }: WithModel,
+  { plan, answer }: Proof,
+  first: Observed,
+  against: string,
   options: CheckOptions,
 ): Promise<AnswerCheck> {
   const started = performance.now();
   const folder = makeScratch('rebuild');
   try {
-    const { environment, signal, emit = ignoreEvents } = options;
-    const named = typeof toolchain === 'string' ? toolchain : undefined;
-    const build = {
-      store: false,
-      remote: false,
-      forceRebuild: true,
-      device,
-      plugins,
-      toolchain: named,
-    } as const;
-    const wanted = { candidate: engine, reference: against, output: folder, build };
+    const { environment, signal, emit = ignoreEvents, device, plugins } = options;
+    const toolchain = typeof options.toolchain === 'string' ? options.toolchain : undefined;
+    const build = { store: false, remote: false, forceRebuild: true, device, plugins, toolchain } as const;
+    const wanted = { candidate: plan.path, reference: against, output: folder, build };
     const engines = (await CandidateEngines.decide(wanted, { environment, signal }))!;
     const conversion = engines.conversion(await digestModelFile(against, { signal }));
     const typed = join(folder, 'typed.onnx');
@@ -187,36 +142,26 @@ async function compareRebuilt(
       conversion === null ? against : typed,
       join(folder, 'rebuilt.engine'),
     );
-    const passport = passportOf(engine);
-    const answer = readAnswer(engine, passport, checked.result.planSha256);
-    const again = await checkEngine(path, { ...options, answer });
-    const first = checked.found.length > 0 ? checked : await checkEngine(engine, { ...options, answer });
-    const judged = (answer?.cases ?? []).flatMap((each, at) =>
-      each.outputs.map((output) => {
+    const again = await observeEngine(proofOf(path, answer), options);
+    const pairs = (answer?.cases ?? []).flatMap(({ outputs }, at) =>
+      outputs.map((output) => {
         const [own, other] = [first, again].map(({ found }) =>
           found[at]?.find(({ name }) => name === output.name),
         );
-        return {
-          isSame: own?.sha256 === other?.sha256,
-          ...judgeAnswer({ ...output, ...own, limit: output.limit, measured: null }, other),
-        };
+        const judged = judgeAnswer({ ...output, ...own, limit: output.limit, measured: null }, other);
+        return { ...judged, isSame: own?.sha256 === other?.sha256 };
       }),
     );
-    const failed = judged.filter(({ outcome }) => outcome !== 'pass');
-    const [worst] = failed.toSorted((a) => (a.outcome === 'fail' ? -1 : 1));
+    const failed = pairs.find(({ outcome }) => outcome !== 'pass');
+    const wrong = again.checks.filter(({ outcome }) => outcome === 'fail').flatMap(({ reasons }) => reasons);
     return {
       id: 'rebuild',
       case: null,
-      outcome: worst?.outcome ?? (again.result.outcome === 'fail' ? 'fail' : 'pass'),
+      outcome: wrong.length > 0 ? 'fail' : (failed?.outcome ?? 'pass'),
       ms: performance.now() - started,
-      bitwise: judged.length === 0 ? null : judged.every(({ isSame }) => isSame),
-      reasons: [
-        ...failed.flatMap(({ reason }) => (reason === null ? [] : [`rebuilt: ${reason}`])),
-        ...(again.result.outcome === 'fail'
-          ? again.result.reasons.map((reason) => `rebuilt: ${reason}`)
-          : []),
-      ],
-      wrong: worst?.wrong ?? null,
+      bitwise: pairs.length === 0 ? null : pairs.every(({ isSame }) => isSame),
+      reasons: [failed?.reason ?? [], wrong].flat().map((reason) => `rebuilt: ${reason}`),
+      wrong: failed?.wrong ?? null,
     };
   } finally {
     removeIfThere(folder);

@@ -55,7 +55,7 @@ export function sketchOf(name: string, tensor: Tensor, as: Sketch['as'], places 
 const kept = (value: number): number => Number(value.toPrecision(8));
 
 /** Places spread over a tensor of so many elements, each anywhere in its part; all of a small one. Those of fewer places are among those of more. */
-export function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
+function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
   if (elements <= places) return Array.from({ length: elements }, (_, at) => at);
   const step = MOST_PLACES / places;
   const all = Math.min(elements, MOST_PLACES);

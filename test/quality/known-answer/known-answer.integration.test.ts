@@ -7,6 +7,7 @@ import type { WorkEvent } from '../../../src/events.js';
 import { type KnownAnswer, readAnswer, writeAnswer } from '../../../src/quality/known-answer/answer.js';
 import { openCheckedSession } from '../../../src/quality/known-answer/at-load.js';
 import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
+import { proofOfPlan, resultOf } from '../../../src/quality/known-answer/proof.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
 import { type EngineFault, faults, layerEngine, profiles, writeLayer } from './faulty-engine.js';
@@ -31,7 +32,8 @@ function writePassport(knownAnswer: KnownAnswer | undefined) {
 async function checked(fault: EngineFault | null) {
   const engine = await loadEngine(planPath, { addon: layerEngine(fault), toolchain: sampleToolchain });
   try {
-    return (await checkLoaded(engine)).result;
+    const proof = proofOfPlan(engine.plan);
+    return resultOf(proof, await checkLoaded(engine, proof));
   } finally {
     await engine.close();
   }
@@ -78,7 +80,8 @@ describe('an engine that proves itself', () => {
   it('passes with every check where it is right, and closes what it opened', async () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon, toolchain: sampleToolchain });
-    const { result } = await checkLoaded(engine);
+    const proof = proofOfPlan(engine.plan);
+    const result = resultOf(proof, await checkLoaded(engine, proof));
     expect(result).toMatchObject({ outcome: 'pass', answer: 'passport', reasons: [], next: null });
     expect(result.checks.map(({ id, outcome }) => [id, outcome])).toEqual([
       ...answer.cases.map(() => ['answer', 'pass']),

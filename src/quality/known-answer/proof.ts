@@ -1,0 +1,72 @@
+import { existsSync } from 'node:fs';
+import { sha256 } from '../../base/files/digest.js';
+import { shellLine } from '../../base/process/shell-quote.js';
+import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { passportPath, readPassport } from '../../engines/identity/passport.js';
+import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
+import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { type KnownAnswer, readAnswer } from './answer.js';
+import type { Observed } from './check-loaded.js';
+import type { AnswerCheck, EngineCheck } from './result.js';
+
+/** A plan and what it has to give. */
+export interface Proof extends Pick<EngineCheck, 'planSha256' | 'answerSha256'> {
+  readonly plan: PlanFacts;
+  /** Undefined where none was recorded. */
+  readonly answer: KnownAnswer | undefined;
+}
+
+/** Throws TF_PLAN_INVALID, TF_PASSPORT_INVALID. */
+export function proofOf(path: string, passed?: KnownAnswer): Proof {
+  const passport = existsSync(passportPath(path)) ? readPassport(path) : null;
+  return proofOfPlan({ path, header: readPlanHeader(path), passport }, passed);
+}
+
+/** The same of a plan that is read already. `passed` is an answer in place of its own. */
+export function proofOfPlan(plan: PlanFacts, passed?: KnownAnswer): Proof {
+  const planSha256 = plan.passport?.plan.sha256 ?? planDigest(plan.header);
+  const answer = passed ?? readAnswer(plan.path, plan.passport, planSha256);
+  const answerSha256 = answer === undefined ? null : sha256(canonicalJson(answer));
+  return { plan, planSha256, answer, answerSha256 };
+}
+
+/** What follows from the checks: without a known answer nothing says that what an engine gives is right. */
+export function resultOf(
+  { plan: { path, passport }, planSha256, answer, answerSha256 }: Proof,
+  observed: Observed | null,
+  {
+    recorded = null,
+    more = [],
+  }: { readonly recorded?: string | null; readonly more?: readonly AnswerCheck[] } = {},
+): EngineCheck {
+  const { gpu = null, driver = null, library = null, ms = 0 } = observed ?? {};
+  const checks = [...(observed?.checks ?? []), ...more];
+  const isWrong = checks.some(({ outcome }) => outcome === 'fail');
+  const isOpen =
+    answer === undefined || observed === null || checks.some(({ outcome }) => outcome === 'inconclusive');
+  const record = shellLine(['trtforge', 'engine', 'check', path, '--record', '--against', 'model.onnx']);
+  const model = `${passport?.model.name ?? 'model'}.onnx`;
+  return {
+    schema: 'trtforge.engine-check/1',
+    engine: path,
+    planSha256,
+    answerSha256,
+    answer: answer === undefined ? null : passport?.knownAnswer === answer ? 'passport' : 'file',
+    reference: answer?.reference ?? null,
+    gpu,
+    driver,
+    library,
+    checks,
+    outcome: isWrong ? 'fail' : isOpen ? 'inconclusive' : 'pass',
+    reasons: [
+      ...checks.flatMap(({ outcome, reasons }) => (outcome === 'pass' || outcome === null ? [] : reasons)),
+      ...(answer === undefined ? [`${path} has no known answer. Record one from its model: ${record}`] : []),
+      ...(observed === null ? [`${path} was not checked: it does not run on this machine.`] : []),
+    ],
+    recorded,
+    builtOn: answer?.builtOn ?? null,
+    ms,
+    at: new Date().toISOString(),
+    next: isWrong ? shellLine(['trtforge', 'bisect', path, '--against', model, '-o', 'bisect']) : null,
+  };
+}
