@@ -3,11 +3,12 @@ import type { Profile } from '../../engines/profiles/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';
+import { hasRandomNode } from '../../engines/runtime/onnxruntime/prepared-model.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import { openModel } from '../../formats/onnx/model.js';
+import { editModel } from '../../formats/onnx/model.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
@@ -71,17 +72,16 @@ export async function recordAnswer(
   await using session = await openSession(reference, { threads }, { emit, signal }, context.backEnds);
   const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
   const recorder = new Recorder(request, session, run, limit);
-  const model = openModel(reference);
-  try {
+  await editModel(reference, async (model) => {
+    if (hasRandomNode(model.proto))
+      throw new TrtforgeError('TF_USAGE', `${reference} draws random numbers: no answer is known of it.`);
     for (const wanted of casesOf(request.profiles)) {
       throwIfCancelled(context.signal, `recording what ${reference} gives`);
       const planned = planInputs(model, session.inputs, { shapes: wanted.shapes });
       const inputs = planned.map((input) => madeBy(input, wanted.values));
       await recorder.add(wanted, inputs);
     }
-  } finally {
-    model.close();
-  }
+  });
   await recorder.findRows();
   return fitted(recorder.answer());
 }

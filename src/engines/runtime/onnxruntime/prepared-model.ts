@@ -118,7 +118,7 @@ const float8: ReadonlySet<number> = new Set(
   Object.entries(dtypes).flatMap(([name, { onnx }]) => (name.startsWith('float8') ? [onnx as number] : [])),
 );
 
-function hasRandomNode(proto: ModelProto): boolean {
+export function hasRandomNode(proto: ModelProto): boolean {
   for (const { node } of visitNodes(proto))
     if (drawsNumbers(node.opType) || (node.opType === 'Dropout' && node.input.length > 2)) return true;
   return false;
