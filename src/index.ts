@@ -139,14 +139,6 @@ export const openEngineSession = lazy(
     `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
   ),
 );
-/** Lets an engine prove itself on this GPU: its known answer, repeats, rows, profiles, CUDA graph, contexts. */
-export const engineCheck = lazy(
-  async () => (await import('./quality/known-answer/engine-check.js')).engineCheck,
-  options<import('./quality/known-answer/engine-check.js').EngineCheckRequest>()(
-    `engine! device repeat against record precision rebuild ${load}`,
-  ),
-  context,
-);
 /** Compares an engine or a model with a model on the same inputs. */
 export const verifyModel = lazy(
   async () => (await import('./quality/verify/verify.js')).verifyModel,
@@ -271,13 +263,12 @@ export type { Binding, RunOptions, Session } from './engines/runtime/session.js'
 export type {
   EngineContext,
   EngineSession,
-  EngineSessionOptions,
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
 export type { ObtainedEngine } from './engines/store/obtain-engine.js';
-export type { EventListener, LogSeverity, WorkEvent } from './events.js';
+export type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
@@ -298,9 +289,8 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
+export type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
 export type { CheckMode } from './quality/known-answer/check-mode.js';
-export type { EngineCheckContext, EngineCheckRequest } from './quality/known-answer/engine-check.js';
-export type { EngineCheck } from './quality/known-answer/result.js';
 export type { CompareModelsContext } from './quality/models/compare-models.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type {

@@ -156,7 +156,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
       last: 14,
       wide: 63,
       t: [6, 10],
-      few: refused('TF_SESSION_INPUT', 'was given 1 values'),
+      few: refused('TF_SESSION_INPUT', 'got 1 values'),
       none: refused('TF_SESSION_INPUT', 'its values must be passed'),
       outputsFor: [{ shape: [9, 9] }, {}],
       large: wide ? { code: 'TF_GPU_MEMORY' } : refused('TF_SESSION_INPUT', 'does not fit int32'),

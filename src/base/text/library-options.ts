@@ -10,7 +10,7 @@ import { didYouMean } from './suggest-name.js';
  */
 const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unknown) => boolean]>> = {
   'a text': [
-    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot against provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
+    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
   '"automatic"': ['weightBudget', (value) => value === 'automatic'],
@@ -20,7 +20,7 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
   ],
   '"refuse", "warn" or "off"': ['check', (value) => ['refuse', 'warn', 'off'].some((when) => when === value)],
   'true or false': [
-    'knownAnswer record rebuild weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose',
+    'knownAnswer weaklyTyped verbose forceRebuild requireSignature requirePassport allowHostCode allowFallback errorMap checkWeights allowUnconverted transfers graph spinWait layers:flag wait updateBaseline acceptLicense allowDtypeDifference strictNonFinite allowLoose',
     (value) => typeof value === 'boolean',
   ],
   false: ['store remote', (value) => value === false],

@@ -9,6 +9,8 @@
  * model.close();
  * ```
  */
+
+export type { WorkContext } from '../../events.js';
 export {
   type AttributeValue,
   attribute,

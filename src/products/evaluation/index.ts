@@ -1,5 +1,6 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
+export type { WorkContext } from '../../events.js';
 export type { Preprocessing } from '../../formats/images/preprocess.js';
 export type { Recogniser } from '../../quality/tasks/recogniser.js';
 export type { Sample, TaskContext } from '../../quality/tasks/task.js';

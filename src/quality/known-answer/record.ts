@@ -49,6 +49,8 @@ export interface AnswerContext {
 /** In a passport, as JSON. */
 const MOST_BYTES = 20_000;
 
+const OTHER_ROWS = 'rounding alone chooses other rows';
+
 const SEED = 0;
 /** Runs one after the other of a model with states. */
 const STEPS = 3;
@@ -188,7 +190,7 @@ class Recorder {
     this.#cases.push({ ...from, name, steps: STEPS, inputs, outputs: [...kept] });
   }
 
-  /** Sketches of outputs with their limits; of those that are sets, only what is the same with inputs that are rounded to FP16. */
+  /** Sketches of outputs with their limits; of those that are sets, only what is the same with inputs that are rounded to BF16. */
   async #keep(
     name: string,
     outputs: NamedTensors,
@@ -210,7 +212,7 @@ class Recorder {
         other ??= await again();
         const found = sketchOf(output, other.get(output)!, 'set');
         if (judgeAnswer(answered, found).outcome !== 'pass') {
-          this.left.push(`${name}, ${output}: rounding alone chooses other rows`);
+          this.left.push(`${name}, ${output}: ${OTHER_ROWS}`);
           continue;
         }
       }
@@ -277,7 +279,7 @@ function areNear(name: string, one: Tensor, other: Tensor, share: number): boole
   return a.nan === b.nan && a.infinite === b.infinite && apart <= share * a.l2;
 }
 
-/** FP32 inputs with the digits of FP16. */
+/** FP32 inputs with the digits of BF16, which moves outputs about as much as the arithmetic of FP16 does. */
 const rounded = (tensors: NamedTensors): NamedTensors =>
   new Map(
     [...tensors].map(([name, tensor]) => [
@@ -286,7 +288,7 @@ const rounded = (tensors: NamedTensors): NamedTensors =>
         ? floatTensor(
             'float32',
             tensor.shape,
-            float32Values(floatTensor('float16', tensor.shape, float32Values(tensor))),
+            float32Values(floatTensor('bfloat16', tensor.shape, float32Values(tensor))),
           )
         : tensor,
     ]),
@@ -304,18 +306,23 @@ export function withMeasured(
   const isCoded = quantizedFormatNamed(answer.precision) !== undefined;
   const widened = (limit: number, measured: number) =>
     isCoded ? Math.min(DRAWN_CODES * limit, Math.max(limit, 2 * measured)) : limit;
+  const left = [...answer.left];
   const cases = answer.cases.map((each, at) => ({
     ...each,
-    outputs: each.outputs.map((output) => {
+    outputs: each.outputs.flatMap((output) => {
       const own = found[at]?.find(({ name }) => name === output.name);
-      const { measured } = judgeAnswer(output, own);
-      if (own === undefined || measured === null || output.as !== 'values') return output;
+      const { outcome, measured } = judgeAnswer(output, own);
+      if (own === undefined || measured === null) return output;
+      if (output.as === 'set' && outcome !== 'pass') {
+        left.push(`${each.name}, ${output.name}: ${OTHER_ROWS}`);
+        return [];
+      }
       const { limit } = output;
       const wide = { rms: widened(limit.rms, measured.rms), max: widened(limit.max, measured.max) };
-      return { ...output, limit: wide, measured };
+      return { ...output, limit: output.as === 'values' ? wide : limit, measured };
     }),
   }));
-  return { ...answer, cases, builtOn };
+  return { ...answer, cases, left, builtOn };
 }
 
 /** Places, then cases, then outputs go until a passport can carry the answer. */

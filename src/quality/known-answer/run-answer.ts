@@ -11,5 +11,5 @@ export async function runAnswer(
   { emit, signal, backEnds }: Omit<AnswerContext, 'limit'> = {},
 ): Promise<Checked> {
   await using session = await openSession(file, {}, { emit, signal }, backEnds);
-  return runChecks(sessionRunner(session, signal), answer);
+  return await runChecks(sessionRunner(session, signal), answer);
 }

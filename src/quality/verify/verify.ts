@@ -25,6 +25,8 @@ export async function verifyModel(
 ): Promise<VerifyResult> {
   checkRules(request);
   const runs = new SampleRuns(request, context);
+  // Before anything runs: an engine without passport has none.
+  const lowest = request.precision ?? precisionBetween(request);
   const { seed } = runs;
   const started = performance.now();
   const progress = (done: number, total: number, detail: string) =>
@@ -42,8 +44,7 @@ export async function verifyModel(
     };
   };
   let sides = await both();
-  const precision =
-    request.precision ?? inArithmetic(precisionBetween(request), request.candidate, sides.candidate);
+  const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
   const known = { reaching: reachingOutputs(request.reference), codes: codesOfBoth(request) };
   const judge = ({ reference, candidate }: Sides) =>
     judgeRuns(request, precision, reference, candidate, known);
