@@ -1,10 +1,10 @@
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type {
+  EngineBinding,
   EngineContext,
   EngineSession,
   PreparedCall,
 } from '../../engines/runtime/tensorrt/engine-interface.js';
-import { elementCount } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { inTypesOf } from './made-inputs.js';
 
@@ -89,11 +89,12 @@ export class EngineRunner implements Runner {
   }
 }
 
+/** Values that are read on the host are fixed in a call. */
 const shapeKey =
   (tensors: NamedTensors) =>
-  ({ name }: Binding): unknown => {
+  ({ name, hostValues }: EngineBinding): unknown => {
     const { shape, bytes } = tensors.get(name)!;
-    return elementCount(shape) > 16 ? shape : [shape, [...bytes]];
+    return hostValues ? [shape, [...bytes]] : shape;
   };
 
 const copyOf = ({ dtype, shape, bytes }: Tensor): Tensor => ({ dtype, shape, bytes: Buffer.from(bytes) });
