@@ -2,6 +2,7 @@ import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
 import { formatMs } from '../../base/text/quantity.js';
 import type { AnswerMaker, BuildContext, BuildOptions } from '../../engines/builder/build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
+import { openSession } from '../../engines/runtime/open-session.js';
 import { buildOrLoad as buildWithout } from '../../engines/store/build-or-load.js';
 import type { ObtainedEngine } from '../../engines/store/obtain-engine.js';
 import { TrtforgeError } from '../../errors.js';
@@ -12,8 +13,9 @@ import type { KnownAnswer } from './answer.js';
 import { type CheckOptions, observeEngine } from './check-engine.js';
 import type { Observed } from './check-loaded.js';
 import { proofOf } from './proof.js';
-import { recordAnswer, withMeasured } from './record.js';
-import { runAnswer } from './run-answer.js';
+import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
+import { type Checked, runChecks } from './run-checks.js';
+import { sessionRunner } from './runner.js';
 
 /** Of the build's time, which the reference may take where nobody asked for it. */
 const SHARE = 0.2;
@@ -96,4 +98,14 @@ export async function measured(
 async function simulated(answer: KnownAnswer, model: string, signal: AbortSignal): Promise<KnownAnswer> {
   const { found } = await runAnswer(model, answer, { signal });
   return withMeasured(answer, null, found);
+}
+
+/** The checks that a model has on any back end: its answers, the same inputs again, rows that are the same. Throws what opening throws, TF_CANCELLED. */
+export async function runAnswer(
+  file: string,
+  answer: KnownAnswer,
+  { emit, signal, backEnds }: Omit<AnswerContext, 'limit'> = {},
+): Promise<Checked> {
+  await using session = await openSession(file, {}, { emit, signal }, backEnds);
+  return await runChecks(sessionRunner(session, signal), answer);
 }

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { plural } from '../../../base/text/quantity.js';
+import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { describedInput } from '../../../engines/run/inputs.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -14,11 +15,13 @@ import { precisionBetween } from '../../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { ErrorMap, VerifiedOutput } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
+import { writeChange } from '../conversion.js';
+import { CandidateEngines, programOf } from '../engines.js';
+import { fusionGroups, innerTensors } from '../fusions.js';
 import { inGroups } from '../groups.js';
 import { type MadeTensor, madeTensors } from '../made-tensors.js';
 import { writeMarked } from '../marked-model.js';
 import { unrepeatable } from '../repeatable.js';
-import { engineLayers } from './engine-layers.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
 /**
@@ -235,3 +238,45 @@ function nonFiniteOf(output: VerifiedOutput | undefined): ComparedTensor['nonFin
 
 const valuesOf = ({ outputs }: SideRun, name: string) =>
   outputs.flatMap((tensors) => tensors.get(name) ?? []).map(tensorReader);
+
+/** An engine whose layers are compared: engines of its model are built with some of its tensors as outputs too. */
+interface EngineLayers {
+  /** The model that it was built from, as its recipe converts the reference. */
+  readonly model: string;
+  /** Tensors that lie inside of its kernels: as outputs they would make other kernels of them. Empty where its program cannot be read. */
+  readonly inside: ReadonlySet<string>;
+  /** Builds the engine of a model. */
+  readonly build: (model: string) => Promise<string>;
+}
+
+/** Converts the reference where the engine's was. Throws TF_USAGE for an engine of another model, and what verifying it and converting throw; building throws what it throws. */
+async function engineLayers(
+  request: VerifyRequest,
+  folder: string,
+  context: VerifyContext,
+): Promise<EngineLayers> {
+  const { candidate, reference, device, toolchain, plugins } = request;
+  const build = {
+    device,
+    toolchain: typeof toolchain === 'string' ? toolchain : undefined,
+    plugins,
+    store: false,
+  } as const;
+  const engines = await CandidateEngines.decide({ ...request, output: folder, build }, context);
+  if (engines === null) throw new TrtforgeError('TF_INTERNAL', `${candidate} is not an engine.`);
+  const digest = await digestModelFile(reference, { signal: context.signal });
+  const conversion = engines.conversion(digest);
+  if (conversion === null && !engines.isOf(digest))
+    throw new TrtforgeError('TF_USAGE', `${candidate} was built from another model than ${reference}.`, {
+      remedy: 'Pass the model that the engine was built from: --against model.onnx',
+    });
+  const model = conversion === null ? reference : join(folder, 'typed.onnx');
+  if (conversion !== null) await writeChange({ model: reference, ...conversion }, {}, model, context.signal);
+  const program = programOf(engines.engine);
+  const groups = program === null ? [] : fusionGroups(innerTensors(model), program);
+  return {
+    model,
+    inside: new Set(groups.flatMap(({ tensors }) => tensors)),
+    build: async (marked) => (await engines.build(marked, join(folder, 'candidate.engine'))).path,
+  };
+}
