@@ -31,7 +31,7 @@ const TIERS = {
   },
   full: {
     prepare: ['examples', 'addon', 'toolchain', 'minio'],
-    checks: [],
+    checks: [['package as npm packs it', 'publint', ['--strict']]],
     projects: ['full', 'full-alone'],
   },
 };
