@@ -61,6 +61,12 @@ export async function engineCheck(
     throw new TrtforgeError('TF_USAGE', `--${record ? 'record' : 'rebuild'} needs the model of the engine.`, {
       remedy: 'Pass it: --against model.onnx',
     });
+  if (!record && ((!rebuild && against !== undefined) || request.precision !== undefined))
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `--${request.precision === undefined ? 'against' : 'precision'} has no effect on a check of the known answer that the engine has.`,
+      { remedy: 'Add --record to record an answer from the model, or --rebuild to build the engine again.' },
+    );
   const options: CheckOptions = { ...request, ...context };
   const model = against!;
   const recorded = record ? await recordBeside({ ...request, against: model }, options) : null;
@@ -154,13 +160,14 @@ async function compareRebuilt(
     );
     const failed = pairs.find(({ outcome }) => outcome !== 'pass');
     const wrong = again.checks.filter(({ outcome }) => outcome === 'fail').flatMap(({ reasons }) => reasons);
+    const none = pairs.length === 0 ? ['without a known answer nothing is compared'] : [];
     return {
       id: 'rebuild',
       case: null,
-      outcome: wrong.length > 0 ? 'fail' : (failed?.outcome ?? 'pass'),
+      outcome: wrong.length > 0 ? 'fail' : none.length > 0 ? 'inconclusive' : (failed?.outcome ?? 'pass'),
       ms: performance.now() - started,
       bitwise: pairs.length === 0 ? null : pairs.every(({ isSame }) => isSame),
-      reasons: [failed?.reason ?? [], wrong].flat().map((reason) => `rebuilt: ${reason}`),
+      reasons: [failed?.reason ?? [], wrong, none].flat().map((reason) => `rebuilt: ${reason}`),
       wrong: failed?.wrong ?? null,
     };
   } finally {

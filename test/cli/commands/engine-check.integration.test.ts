@@ -99,7 +99,9 @@ describe('engine check', () => {
   it.each([
     [['--record'], 'TF_USAGE'],
     [['--rebuild'], 'TF_USAGE'],
-  ])('wants a model for %s', async (words, code) => {
+    [['--against', 'model.onnx'], 'TF_USAGE'],
+    [['--rebuild', '--against', 'model.onnx', '--precision', 'fp16'], 'TF_USAGE'],
+  ])('rejects %s, which does nothing alone', async (words, code) => {
     expect(await trtforge(['engine', 'check', 'affine.engine', ...words])).toMatchObject({
       exitCode: 2,
       answer: { error: { code } },
