@@ -44,7 +44,7 @@ export const numberRanges = {
   minMeanCosine: decimal(-1, 1),
   preNmsTopk: whole(1, 1_000_000),
   profile: whole(0),
-  repeat: whole(1, 10_000),
+  repeat: whole(2, 10_000),
   rounds: whole(3, 1000),
   samples: whole(1, 10_000),
   seed: whole(0),

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { isIntegerDtype } from '../../formats/tensor/values.js';
 
 /** How the elements of an input are made: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (the values of a shape tensor). */
 const spreadSchema = z.discriminatedUnion('kind', [
@@ -10,15 +12,26 @@ const spreadSchema = z.discriminatedUnion('kind', [
     first: z.array(z.number()).optional(),
   }),
   z.object({ kind: z.literal('mask') }),
-  z.object({ kind: z.literal('values'), values: z.array(z.number()) }),
+  z.object({ kind: z.literal('values'), values: z.array(z.int()) }),
 ]);
 
-export const madeInputSchema = z.object({
-  name: z.string(),
-  dtype: z.string(),
-  shape: z.array(z.int().nonnegative()),
-  spread: spreadSchema,
-});
+/** More elements no input has that runs in a moment. */
+const MOST_ELEMENTS = 2 ** 31;
+
+export const madeInputSchema = z
+  .object({
+    name: z.string(),
+    dtype: z.enum(Object.keys(dtypes)),
+    shape: z.array(z.int().nonnegative()),
+    spread: spreadSchema,
+  })
+  .refine(({ shape }) => elementCount(shape) <= MOST_ELEMENTS, 'its shape is too large')
+  .refine(
+    ({ dtype, shape, spread }) =>
+      spread.kind !== 'values' ||
+      (isIntegerDtype(dtype as Dtype) && spread.values.length === elementCount(shape)),
+    'its values are not integers, or not as many as its shape has',
+  );
 
 /** Non-finite numbers have no place in JSON: null stands for them. */
 const number = z.number().nullable();
@@ -35,9 +48,9 @@ export const sketchSchema = z.object({
   l2: z.number().nonnegative(),
   max: z.number().nonnegative(),
   /** Elements at places that are spread over the tensor; 64 at most. */
-  values: z.array(number),
+  values: z.array(number).max(64),
   /** Sums of all finite elements with random signs, in as many groups. */
-  sums: z.array(z.number()),
+  sums: z.array(z.number()).refine(({ length }) => [4, 16, 64].includes(length), '4, 16 or 64 numbers'),
   /** Of the elements' bytes. */
   sha256: z.string(),
 });

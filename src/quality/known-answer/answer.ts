@@ -18,6 +18,10 @@ const answerFileSchema = z.object({
   knownAnswer: knownAnswerSchema,
 });
 
+/** Whether it has anything to compare: what has not proves nothing. */
+export const hasOutputs = ({ cases }: KnownAnswer): boolean =>
+  cases.some(({ outputs }) => outputs.length > 0);
+
 const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
 
 /** Answers have 20 KB. */
@@ -35,7 +39,7 @@ export function readAnswer(
   if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
   const path = answerPath(planPath);
   if (!existsSync(path)) return undefined;
-  const parsed = answerFileSchema.safeParse(json(readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
+  const parsed = answerFileSchema.safeParse(json(path, readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;
   if (plan.sha256 !== planSha256) throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
@@ -49,11 +53,11 @@ export function writeAnswer(planPath: string, planSha256: string, knownAnswer: K
   return path;
 }
 
-function json(text: string): unknown {
+function json(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    throw invalid(path, 'it is not JSON');
   }
 }
 

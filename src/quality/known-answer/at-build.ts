@@ -12,6 +12,7 @@ import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
 import { type CheckOptions, observeEngine } from './check-engine.js';
 import type { Observed } from './check-loaded.js';
+import { judgeCase } from './judge.js';
 import { proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
 import { type Checked, runChecks } from './run-checks.js';
@@ -21,11 +22,18 @@ import { sessionRunner } from './runner.js';
 const SHARE = 0.2;
 
 /** `buildOrLoad` of `engines/store`, with a known answer in the passport of what is built. */
-export const buildOrLoad = (
+export async function buildOrLoad(
   request: BuildOptions,
   context: Partial<BuildContext> = {},
-): Promise<ObtainedEngine> =>
-  buildWithout(request, { answer: answerMaker(request.knownAnswer === true), ...context });
+): Promise<ObtainedEngine> {
+  const isWhole = request.knownAnswer === true;
+  const obtained = await buildWithout(request, { answer: answerMaker(isWhole), ...context });
+  if (isWhole && obtained.source !== 'built' && obtained.passport.knownAnswer === undefined) {
+    const message = `${obtained.engine} was in the store and has no known answer: --force-rebuild builds it with one.`;
+    context.emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  }
+  return obtained;
+}
 
 /**
  * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A reference that does not run is no reason for a build to fail: what it
@@ -45,15 +53,14 @@ export const answerMaker =
       try {
         const request = { reference: build.modelPath, precision, profiles: recipe.profiles };
         const answer = await recordAnswer(request, { signal, limit });
-        if (answer.cases.length === 0) return undefined;
         const gpus = onDevice(visibleGpus(), build.device ?? 0);
         if (whyNotRun(gpus, target.computeCapabilities) === null) {
           const { device, toolchain, pluginPaths: plugins } = build;
           const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal: stop };
           const { answer: own, observed } = await measured(answer, planPath, loading);
-          const wrong = observed?.checks.find(({ outcome }) => outcome === 'fail');
-          if (wrong !== undefined)
-            say('warning', `The engine does not give its known answer: ${wrong.reasons[0]}`);
+          const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
+          const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
+          if (wrong) say('warning', `The engine does not give its known answer: ${wrong.reason}`);
           return own;
         }
         const isCoded = quantizedFormatNamed(precision) !== undefined;
@@ -83,11 +90,12 @@ export async function measured(
   answer: KnownAnswer,
   planPath: string,
   options: CheckOptions,
+  widens = true,
 ): Promise<{ readonly answer: KnownAnswer; readonly observed: Observed | null }> {
   try {
     const observed = await observeEngine(proofOf(planPath, answer), options);
     const { gpu, driver, library, found } = observed;
-    return { answer: withMeasured(answer, { gpu: gpu.name, driver, library }, found), observed };
+    return { answer: withMeasured(answer, { gpu: gpu.name, driver, library }, found, widens), observed };
   } catch (error) {
     if (error instanceof TrtforgeError) return { answer, observed: null };
     throw error;

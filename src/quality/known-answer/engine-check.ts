@@ -87,6 +87,10 @@ async function recordBeside(
 ): Promise<{ readonly path: string; readonly observed: Observed | null }> {
   const { engine, against } = request;
   const { plan, planSha256 } = proofOf(engine);
+  if (plan.passport?.knownAnswer !== undefined)
+    throw new TrtforgeError('TF_USAGE', `The passport of ${engine} has a known answer, which counts.`, {
+      remedy: `Check the engine by it: trtforge engine check ${engine}`,
+    });
   const { recipe } = plan.passport?.identity.document ?? {};
   const precision = request.precision ?? (recipe && precisionOf(recipe, plan.passport?.model.precisions));
   if (precision === undefined)
@@ -96,7 +100,7 @@ async function recordBeside(
   const profiles = recipe?.profiles ?? (await profilesOf(engine, options));
   const { emit, signal } = options;
   const answer = await recordAnswer({ reference: against, precision, profiles }, { emit, signal });
-  const { answer: own, observed } = await measured(answer, engine, options);
+  const { answer: own, observed } = await measured(answer, engine, options, false);
   return { path: writeAnswer(engine, planSha256, own), observed };
 }
 

@@ -13,6 +13,8 @@ export interface JudgedAnswer {
 /** Of a set: to this share of its places near ties may have chosen others; from `OTHERS` on it is another set, if it was the same where it was built. */
 const TIES = 0.1;
 const OTHERS = 0.5;
+/** A count may be another one by a near tie. */
+const FEWEST = 8;
 
 /** Three standard deviations of what so few sums say of all errors. */
 const slack = (sums: number): number => 1 + 3 / Math.sqrt(2 * sums);
@@ -56,7 +58,7 @@ export function judgeAnswer(answer: AnsweredOutput, found: Sketch | undefined): 
     return error.differing <= most ? passed : fail(`is wrong: ${share}; ${where}.`, wrong, measured);
   }
   if (error.differing <= TIES) return passed;
-  if (error.differing > OTHERS && answer.measured !== null)
+  if (error.differing > OTHERS && answer.measured !== null && answer.values.length >= FEWEST)
     return fail(`has other rows: ${share}; ${where}.`, wrong, measured);
   return {
     outcome: 'inconclusive',

@@ -5,7 +5,7 @@ import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
-import { type KnownAnswer, readAnswer } from './answer.js';
+import { hasOutputs, type KnownAnswer, readAnswer } from './answer.js';
 import type { Observed } from './check-loaded.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
@@ -43,7 +43,10 @@ export function resultOf(
   const checks = [...(observed?.checks ?? []), ...more];
   const isWrong = checks.some(({ outcome }) => outcome === 'fail');
   const isOpen =
-    answer === undefined || observed === null || checks.some(({ outcome }) => outcome === 'inconclusive');
+    answer === undefined ||
+    !hasOutputs(answer) ||
+    observed === null ||
+    checks.some(({ outcome }) => outcome === 'inconclusive');
   const record = shellLine(['trtforge', 'engine', 'check', path, '--record', '--against', 'model.onnx']);
   const model = `${passport?.model.name ?? 'model'}.onnx`;
   return {
@@ -61,6 +64,7 @@ export function resultOf(
     reasons: [
       ...checks.flatMap(({ outcome, reasons }) => (outcome === 'pass' || outcome === null ? [] : reasons)),
       ...(answer === undefined ? [`${path} has no known answer. Record one from its model: ${record}`] : []),
+      ...(answer !== undefined && !hasOutputs(answer) ? [`The known answer of ${path} has no outputs.`] : []),
       ...(observed === null ? [`${path} was not checked: it does not run on this machine.`] : []),
     ],
     recorded,

@@ -20,7 +20,7 @@ import { probabilitiesOf } from '../verify/probabilities.js';
 import { reachingOutputs } from '../verify/reached-by.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { limitsFor, toleranceOf } from '../verify/tolerance.js';
-import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
+import { type AnswerCase, type AnsweredOutput, hasOutputs, type KnownAnswer } from './answer.js';
 import { judgeAnswer } from './judge.js';
 import { inTypesOf, type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
 import { coarser, comparedAs, type Sketch, sketchOf } from './sketch.js';
@@ -85,7 +85,12 @@ export async function recordAnswer(
     }
   });
   await recorder.findRows();
-  return fitted(recorder.answer());
+  const answer = fitted(recorder.answer());
+  if (hasOutputs(answer)) return answer;
+  const why = answer.left.slice(0, 3).join('; ');
+  throw new TrtforgeError('TF_USAGE', `Nothing that ${reference} gives can be kept: ${why}.`, {
+    remedy: `Compare the engine with the model: trtforge verify ENGINE --against ${reference}`,
+  });
 }
 
 interface WantedCase extends Pick<AnswerCase, 'name' | 'profile'> {
@@ -297,13 +302,14 @@ const rounded = (tensors: NamedTensors): NamedTensors =>
 /** Codes are made for real inputs: on drawn ones a healthy engine may be off by up to four limits, as `verify` has it. */
 const DRAWN_CODES = 4;
 
-/** The answer with what an engine was off where it was built; of codes that is half the limit from then on, within reason. */
+/** The answer with what an engine was off where it was built; of codes that is half the limit from then on, within reason, if it `widens`. */
 export function withMeasured(
   answer: KnownAnswer,
   builtOn: KnownAnswer['builtOn'],
   found: readonly (readonly Sketch[])[],
+  widens = true,
 ): KnownAnswer {
-  const isCoded = quantizedFormatNamed(answer.precision) !== undefined;
+  const isCoded = widens && quantizedFormatNamed(answer.precision) !== undefined;
   const widened = (limit: number, measured: number) =>
     isCoded ? Math.min(DRAWN_CODES * limit, Math.max(limit, 2 * measured)) : limit;
   const left = [...answer.left];
@@ -344,8 +350,11 @@ function fitted(answer: KnownAnswer): KnownAnswer {
       rows: answer.rows === at ? null : answer.rows,
       left: [...answer.left, `${last.name}: a passport has no room for it`],
     });
-  if (last.outputs.length < 2) return { ...answer, cases: [], rows: null };
+  const full = 'a passport has no room for the inputs alone';
+  if (last.outputs.length < 2) return { ...answer, cases: [], rows: null, left: [full] };
   const outputs = last.outputs.slice(0, Math.ceil(last.outputs.length / 2));
-  const left = `${last.outputs.length - outputs.length} outputs of ${last.name}: a passport has no room for them`;
+  const [first, second, ...more] = last.outputs.slice(outputs.length).map(({ name }) => name);
+  const names = [first, second].filter((name) => name !== undefined).join(', ');
+  const left = `${last.name}, ${names}${more.length > 0 ? ` and ${more.length} more` : ''}: a passport has no room`;
   return fitted({ ...answer, cases: [{ ...last, outputs }], left: [...answer.left, left] });
 }

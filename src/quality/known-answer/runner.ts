@@ -5,6 +5,7 @@ import type {
   EngineSession,
   PreparedCall,
 } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { inTypesOf } from './made-inputs.js';
 
@@ -55,6 +56,9 @@ export class EngineRunner implements Runner {
 
   async run(inputs: NamedTensors, { profile, graph = false, context = 0 }: Mode): Promise<NamedTensors> {
     const tensors = inTypesOf(this.#session.inputs, inputs);
+    const missing = this.#session.inputs.find(({ name }) => !tensors.has(name));
+    if (missing !== undefined)
+      throw new TrtforgeError('TF_SESSION_INPUT', `The known answer has no input ${missing.name}.`);
     const key = JSON.stringify([profile, graph, context, ...this.#session.inputs.map(shapeKey(tensors))]);
     let call = this.#calls.get(key);
     if (call === undefined) {

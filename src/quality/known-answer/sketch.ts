@@ -51,8 +51,8 @@ export function sketchOf(name: string, tensor: Tensor, as: Sketch['as'], places 
   };
 }
 
-/** Digits enough for FP32. */
-const kept = (value: number): number => Number(value.toPrecision(8));
+/** Digits enough for FP32; integers are kept whole. */
+const kept = (value: number): number => (Number.isInteger(value) ? value : Number(value.toPrecision(8)));
 
 /** Places spread over a tensor of so many elements, each anywhere in its part; all of a small one. Those of fewer places are among those of more. */
 function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
@@ -107,7 +107,9 @@ export function sketchError(answer: AnsweredOutput, found: Sketch): SketchError 
   const elements = answer.shape.reduce((all, size) => all * size, 1);
   const apart = answer.sums.reduce((sum, one, at) => sum + (one - found.sums[at]!) ** 2, 0);
   const rms = answer.l2 / Math.sqrt(Math.max(1, elements));
-  const most = answer.as === 'set' ? Math.max(answer.limit.max, SAME * rms) : answer.limit.max;
+  // Integers of a set are indices and classes: they are the same or not.
+  const isFloat = answer.limit.max > 0;
+  const most = answer.as === 'set' && isFloat ? Math.max(answer.limit.max, SAME * rms) : answer.limit.max;
   const places = placesOf(elements, answer.sums.length);
   let [worst, max, differing] = [-1, 0, 0];
   for (const [at, expected] of answer.values.entries()) {

@@ -6,6 +6,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
+import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
@@ -106,6 +107,35 @@ describe('engine check', () => {
       exitCode: 2,
       answer: { error: { code } },
     });
+  });
+
+  it('records none where the passport has one, and takes no empty one for a proof', async () => {
+    const record = ['engine', 'check', 'copy.engine', '--record', '--against', model];
+    expect(await trtforge(record)).toMatchObject({ exitCode: 2, answer: { error: { code: 'TF_USAGE' } } });
+    expect(existsSync('copy.engine.known-answer.json')).toBe(false);
+    const passport = readPassport(at('copy.engine'));
+    const cases = passport.knownAnswer!.cases.map((each) => ({ ...each, outputs: [] }));
+    copyFileSync('copy.engine', 'empty.engine');
+    const knownAnswer = { ...passport.knownAnswer, cases };
+    writeFileSync(passportPath(at('empty.engine')), JSON.stringify({ ...passport, knownAnswer }));
+    expect(await trtforge(['engine', 'check', 'empty.engine'])).toMatchObject({
+      exitCode: 4,
+      answer: { outcome: 'inconclusive' },
+    });
+  });
+
+  it.each<[string, (input: MadeInput) => object]>([
+    ['a shape of 1e15 elements', (input) => ({ ...input, shape: [1e9, 1e6] })],
+    ['listed values for floats', (input) => ({ ...input, spread: { kind: 'values', values: [1] } })],
+    ['another name', (input) => ({ ...input, name: 'other' })],
+    ['no type that there is', (input) => ({ ...input, dtype: '__proto__' })],
+  ])('ends with a code of bad input, or without a verdict, for an answer with %s', async (_, damage) => {
+    const passport = readPassport(at('affine.engine'));
+    const cases = passport.knownAnswer!.cases.map((each) => ({ ...each, inputs: each.inputs.map(damage) }));
+    copyFileSync('affine.engine', 'damaged.engine');
+    const knownAnswer = { ...passport.knownAnswer, cases };
+    writeFileSync(passportPath(at('damaged.engine')), JSON.stringify({ ...passport, knownAnswer }));
+    expect([2, 4]).toContain((await trtforge(['engine', 'check', 'damaged.engine'])).exitCode);
   });
 
   it('takes no model', async () => {
