@@ -34,8 +34,8 @@ Owned require(Owned object, Listener& listener, const char* what) {
 
 std::vector<TensorFacts> factsOf(const std::vector<NetworkTensor>& tensors) { return {tensors.begin(), tensors.end()}; }
 
-// With less free than this a builder's own kernels and libraries do not load, and it names other causes («invalid
-// resource handle» of Cask was seen).
+// With less free than this a builder's own kernels and libraries do not load, and it names other causes ("invalid
+// resource handle" of Cask was seen).
 constexpr std::size_t kRoomToBuild = std::size_t{1} << 30;
 
 // Kernels that needed too much memory are left out in warnings, also of builds that go well; tensorrt-rtx builds

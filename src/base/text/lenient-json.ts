@@ -1,4 +1,4 @@
-/** An object of JSON that is no list. */
+/** An object of JSON, not a list. */
 export type JsonRecord = Readonly<Record<string, unknown>>;
 export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -9,7 +9,7 @@ import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';
 import { environmentPart } from '../../forge/environment.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
-import { worst } from '../../quality/verify/result.js';
+import { worst } from '../../quality/verify/outcome.js';
 import { packageVersion } from '../../version.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';

@@ -36,7 +36,7 @@ export async function buildOrLoad(
 }
 
 /**
- * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A reference that does not run is no reason for a build to fail: what it
+ * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A build does not fail because its reference does not run: what it
  * could not do is said as an event, a warning where the answer was asked for.
  */
 export const answerMaker =

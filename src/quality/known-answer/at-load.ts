@@ -40,7 +40,11 @@ export async function openCheckedSession(
       const proof = proofOfPlan(engine.plan);
       const { gpu, addon, toolchain } = engine;
       const place = placeOf(proof, { gpu, toolchain, driver: addon.gpus().driverVersion });
-      const work = async () => resultOf(proof, await checkLoaded(engine, { answer: proof.answer, signal }));
+      const work = async () => {
+        const result = resultOf(proof, await checkLoaded(engine, { answer: proof.answer, signal }));
+        rememberCheck(result, environment);
+        return result;
+      };
       await known(place, check, { environment, emit }, work);
     }
     return sessionOf(engine, options);
@@ -55,7 +59,7 @@ export async function checkBeforeUse(file: string, check: CheckMode, options: Ch
   if (check === 'off' || !isEngineFile(file)) return;
   const { environment = process.env, emit = ignoreEvents } = options;
   const place = await placeFinder(options)(file);
-  const work = async () => (await checkEngine(file, options)).result;
+  const work = () => checkEngine(file, options);
   if (place === undefined) report(await work(), check, emit);
   else await known(place, check, { environment, emit }, work);
 }
@@ -107,12 +111,7 @@ async function known(
   { environment, emit }: Around,
   check: () => Promise<EngineCheck>,
 ): Promise<void> {
-  let result = recallCheck(place, environment);
-  if (result === undefined) {
-    result = await check();
-    rememberCheck(result, environment);
-  }
-  report(result, mode, emit);
+  report(recallCheck(place, environment) ?? (await check()), mode, emit);
 }
 
 function report(result: EngineCheck, mode: CheckMode, emit: EventListener): void {

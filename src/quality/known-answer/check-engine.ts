@@ -1,31 +1,28 @@
 import { runSupervised } from '../../base/process/supervise.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import {
   type EngineLoadOptions,
   engineLoadOptionsOf,
 } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { ignoreEvents } from '../../events.js';
 import type { KnownAnswer } from './answer.js';
 import type { Observed } from './check-loaded.js';
 import { rememberCheck } from './checked.js';
 import { type Proof, proofOf, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
-export interface CheckOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
+export interface CheckOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, OpenContext {
   /** Ordinal among the visible GPUs; default 0. */
   readonly device?: number;
-  /** Instead of what the passport or the file beside the plan has. */
-  readonly answer?: KnownAnswer;
   /** How often the same inputs run; default 3. */
   readonly repeat?: number;
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** What `check-child` is sent. */
 export interface CheckRequest extends Omit<CheckOptions, 'emit' | 'signal'> {
   readonly planPath: string;
+  readonly answer: KnownAnswer | undefined;
 }
 
 const childModule = new URL('../../../dist/quality/known-answer/check-child.js', import.meta.url);
@@ -58,13 +55,9 @@ export async function observeEngine(
 }
 
 /** The same with what follows from it, which is remembered for this GPU, driver and library. Throws TF_PASSPORT_INVALID as well. */
-export async function checkEngine(
-  planPath: string,
-  options: CheckOptions = {},
-): Promise<{ readonly result: EngineCheck; readonly observed: Observed }> {
-  const proof = proofOf(planPath, options.answer);
-  const observed = await observeEngine(proof, options);
-  const result = resultOf(proof, observed);
+export async function checkEngine(planPath: string, options: CheckOptions = {}): Promise<EngineCheck> {
+  const proof = proofOf(planPath);
+  const result = resultOf(proof, await observeEngine(proof, options));
   rememberCheck(result, options.environment ?? process.env);
-  return { result, observed };
+  return result;
 }

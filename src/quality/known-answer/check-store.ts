@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import type { GpuList } from '../../addon/addon.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { listCache } from '../../engines/store/cache-listing.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
 import { placeFinder } from './at-load.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';
@@ -31,9 +32,7 @@ export const cacheCheckSchema = z.object({
 export type CacheCheck = z.infer<typeof cacheCheckSchema>;
 type Row = CacheCheck['engines'][number];
 
-export interface StoreCheckOptions extends Pick<CheckOptions, 'device' | 'environment'> {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface StoreCheckOptions extends Pick<CheckOptions, 'device' | keyof OpenContext> {
   /** Parts of names or starts of identities; default: all. */
   readonly names?: readonly string[];
 }
@@ -49,17 +48,12 @@ export async function checkStore(store: LocalStore, options: StoreCheckOptions =
     emit?.({ type: 'progress', phase: 'check', done, total: candidates.length, detail: name });
     engines.push({ name, identity, ...(await checkOne(planPath, await find(planPath), options)) });
   }
-  const checked = engines.filter(({ outcome }) => outcome !== null);
-  const bad = checked.filter(({ outcome }) => outcome !== 'pass');
+  const bad = engines.filter(({ outcome }) => outcome !== null && outcome !== 'pass');
   return {
     schema: 'trtforge.cache-check/1',
     store: store.place,
     engines,
-    outcome: bad.some(({ outcome }) => outcome === 'fail')
-      ? 'fail'
-      : bad.length > 0
-        ? 'inconclusive'
-        : 'pass',
+    outcome: worst(['pass', ...engines.flatMap(({ outcome }) => outcome ?? [])]),
     reasons: bad.map(({ name, reason }) => `${name}: ${reason}`),
   };
 }
@@ -76,8 +70,7 @@ async function checkOne(
     return { ...row, isKnown: true, outcome: known.outcome, reason: known.reasons[0] ?? null };
   const started = performance.now();
   try {
-    const { result } = await checkEngine(planPath, { environment, device, emit, signal });
-    const { outcome, reasons } = result;
+    const { outcome, reasons } = await checkEngine(planPath, { environment, device, emit, signal });
     return { ...row, outcome, reason: reasons[0] ?? null, ms: performance.now() - started };
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;

@@ -5,10 +5,10 @@ import { digestModelFile } from '../../engines/identity/model-digest.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
+import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { CandidateEngines } from '../study/engines.js';
 import type { VerifyPrecision } from '../verify/result.js';
@@ -23,11 +23,8 @@ import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
 /** What `engineCheck` is asked. */
-export interface EngineCheckRequest extends Omit<EngineLoadOptions, 'cudaGraph'> {
+export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext> {
   readonly engine: string;
-  readonly device?: number;
-  /** How often the same inputs run; default 3. */
-  readonly repeat?: number;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;
   /** Run `against` and write what it gives beside the plan, for an engine whose passport has no answer. */
@@ -38,19 +35,13 @@ export interface EngineCheckRequest extends Omit<EngineLoadOptions, 'cudaGraph'>
   readonly rebuild?: boolean;
 }
 
-export interface EngineCheckContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
-}
-
 /**
  * Lets an engine prove itself on this GPU: see `runChecks`. Throws TF_USAGE, TF_GPU_UNAVAILABLE where it does not run (a recorded answer is written all the same, and
  * not checked), and what loading, reading the model and building throw.
  */
 export async function engineCheck(
   request: EngineCheckRequest,
-  context: EngineCheckContext = {},
+  context: OpenContext = {},
 ): Promise<EngineCheck> {
   const { engine, against, record = false, rebuild = false } = request;
   if (!isEngineFile(engine))

@@ -1,10 +1,11 @@
+import type { VerifyOutcome } from '../verify/outcome.js';
 import type { AnswerCase, AnsweredOutput } from './answer.js';
-import type { OutcomeOf, WrongElement } from './result.js';
+import type { WrongElement } from './result.js';
 import { type Sketch, sketchError } from './sketch.js';
 
 /** What one output of a case is, compared with its answer. */
 export interface JudgedAnswer {
-  readonly outcome: OutcomeOf;
+  readonly outcome: VerifyOutcome;
   readonly reason: string | null;
   readonly wrong: WrongElement | null;
   readonly measured: { readonly rms: number; readonly max: number } | null;

@@ -5,6 +5,7 @@ import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { worst } from '../verify/outcome.js';
 import { hasOutputs, type KnownAnswer, readAnswer } from './answer.js';
 import type { Observed } from './check-loaded.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
@@ -41,12 +42,11 @@ export function resultOf(
 ): EngineCheck {
   const { gpu = null, driver = null, library = null, ms = 0 } = observed ?? {};
   const checks = [...(observed?.checks ?? []), ...more];
-  const isWrong = checks.some(({ outcome }) => outcome === 'fail');
-  const isOpen =
-    answer === undefined ||
-    !hasOutputs(answer) ||
-    observed === null ||
-    checks.some(({ outcome }) => outcome === 'inconclusive');
+  const isProof = answer !== undefined && hasOutputs(answer) && observed !== null;
+  const outcome = worst([
+    isProof ? 'pass' : 'inconclusive',
+    ...checks.flatMap((check) => check.outcome ?? []),
+  ]);
   const record = shellLine(['trtforge', 'engine', 'check', path, '--record', '--against', 'model.onnx']);
   const model = `${passport?.model.name ?? 'model'}.onnx`;
   return {
@@ -60,9 +60,9 @@ export function resultOf(
     driver,
     library,
     checks,
-    outcome: isWrong ? 'fail' : isOpen ? 'inconclusive' : 'pass',
+    outcome,
     reasons: [
-      ...checks.flatMap(({ outcome, reasons }) => (outcome === 'pass' || outcome === null ? [] : reasons)),
+      ...checks.flatMap((check) => (check.outcome === 'pass' || check.outcome === null ? [] : check.reasons)),
       ...(answer === undefined ? [`${path} has no known answer. Record one from its model: ${record}`] : []),
       ...(answer !== undefined && !hasOutputs(answer) ? [`The known answer of ${path} has no outputs.`] : []),
       ...(observed === null ? [`${path} was not checked: it does not run on this machine.`] : []),
@@ -71,6 +71,7 @@ export function resultOf(
     builtOn: answer?.builtOn ?? null,
     ms,
     at: new Date().toISOString(),
-    next: isWrong ? shellLine(['trtforge', 'bisect', path, '--against', model, '-o', 'bisect']) : null,
+    next:
+      outcome === 'fail' ? shellLine(['trtforge', 'bisect', path, '--against', model, '-o', 'bisect']) : null,
   };
 }

@@ -23,7 +23,7 @@ import { limitsFor, toleranceOf } from '../verify/tolerance.js';
 import { type AnswerCase, type AnsweredOutput, hasOutputs, type KnownAnswer } from './answer.js';
 import { judgeAnswer } from './judge.js';
 import { inTypesOf, type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
-import { coarser, comparedAs, type Sketch, sketchOf } from './sketch.js';
+import { coarser, comparedAs, distanceOf, type Sketch, sketchOf } from './sketch.js';
 import { pairStates, runSteps } from './states.js';
 
 /** What is recorded of. */
@@ -60,8 +60,8 @@ const ENDS = ['opt', 'min', 'max'] as const;
 const SAME_ROWS = 1e-4;
 
 /**
- * Runs the reference on inputs that are made by recipe, at every end of every profile, and keeps a sketch of what it gives. What cannot be kept, or is no matter
- * of the model but of rounding, is listed in `left`. Throws what opening and running the reference throw for the first case; TF_CANCELLED.
+ * Runs the reference on inputs that are made by recipe, at every end of every profile, and keeps a sketch of what it gives. What cannot be kept, or only rounding
+ * decides, is listed in `left`. Throws what opening and running the reference throw for the first case; TF_CANCELLED.
  */
 export async function recordAnswer(
   request: AnswerRequest,
@@ -119,13 +119,9 @@ function casesOf(profiles: readonly Profile[]): readonly WantedCase[] {
 
 function madeBy({ name, dtype, shape, range }: PlannedInput, values: WantedCase['values']): MadeInput {
   const listed = values.get(name);
-  const spread: MadeInput['spread'] =
-    listed !== undefined
-      ? { kind: 'values', values: [...listed] }
-      : range!.spread.kind === 'uniform'
-        ? { ...range!.spread, first: range!.spread.first && [...range!.spread.first] }
-        : range!.spread;
-  return { name, dtype, shape: [...shape], spread: JSON.parse(JSON.stringify(spread)) };
+  const spread = listed === undefined ? range!.spread : { kind: 'values', values: listed };
+  // As JSON has it, without what is undefined: a passport equals the one read from its file.
+  return JSON.parse(JSON.stringify({ name, dtype, shape, spread }));
 }
 
 class Recorder {
@@ -280,8 +276,7 @@ class Recorder {
 function areNear(name: string, one: Tensor, other: Tensor, share: number): boolean {
   if (Buffer.compare(one.bytes, other.bytes) === 0) return true;
   const [a, b] = [sketchOf(name, one, 'values'), sketchOf(name, other, 'values')];
-  const apart = Math.sqrt(a.sums.reduce((sum, each, at) => sum + (each - b.sums[at]!) ** 2, 0));
-  return a.nan === b.nan && a.infinite === b.infinite && apart <= share * a.l2;
+  return a.nan === b.nan && a.infinite === b.infinite && distanceOf(a, b) <= share * a.l2;
 }
 
 /** FP32 inputs with the digits of BF16, which moves outputs about as much as the arithmetic of FP16 does. */

@@ -1,8 +1,6 @@
 import { z } from 'zod';
 import { outcomeSchema } from '../verify/result.js';
 
-export type OutcomeOf = z.infer<typeof outcomeSchema>;
-
 /** What is checked, in this order. */
 export const checkIds = ['answer', 'repeat', 'rows', 'graph', 'contexts', 'rebuild'] as const;
 

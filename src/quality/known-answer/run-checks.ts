@@ -1,10 +1,11 @@
 import { TrtforgeError } from '../../errors.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import { worst } from '../verify/outcome.js';
 import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
 import { type JudgedAnswer, judgeAnswer, judgeCase } from './judge.js';
 import { madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
-import type { AnswerCheck, OutcomeOf } from './result.js';
+import type { AnswerCheck } from './result.js';
 import type { Runner } from './runner.js';
 import { comparedAs, MOST_PLACES, type Sketch, sketchOf } from './sketch.js';
 import { runSteps } from './states.js';
@@ -136,8 +137,6 @@ function ownLimit({ l2, max, as, shape }: Sketch): AnsweredOutput['limit'] {
   return { rms: (OWN_RUNS.rms * l2) / Math.sqrt(Math.max(1, elementCount(shape))), max: OWN_RUNS.max * max };
 }
 
-const severity: readonly OutcomeOf[] = ['pass', 'inconclusive', 'fail'];
-
 /** One check; a text instead of judgements is why it did not run. */
 async function timed(
   id: AnswerCheck['id'],
@@ -155,14 +154,14 @@ async function timed(
   try {
     const judged = await work();
     if (typeof judged === 'string') return done({ ...none, outcome: null, reasons: [judged] });
-    const outcome = severity[Math.max(0, ...judged.map((one) => severity.indexOf(one.outcome)))]!;
-    const worst = judged.find((one) => one.outcome === outcome);
+    const outcome = worst(['pass', ...judged.map((one) => one.outcome)]);
+    const decisive = judged.find((one) => one.outcome === outcome);
     const reasons = new Set(judged.flatMap(({ reason }) => reason ?? []));
     return done({
       outcome,
       bitwise: id === 'answer' ? null : judged.every((one) => one === SAME),
       reasons: [...reasons].slice(0, MOST_REASONS).map((reason) => `${of}: ${reason}`),
-      wrong: worst?.wrong ?? null,
+      wrong: decisive?.wrong ?? null,
     });
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;

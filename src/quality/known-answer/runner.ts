@@ -1,4 +1,4 @@
-import type { Binding, Session } from '../../engines/runtime/session.js';
+import type { Session } from '../../engines/runtime/session.js';
 import type {
   EngineBinding,
   EngineContext,
@@ -18,8 +18,7 @@ interface Mode {
 }
 
 /** What is checked: it takes inputs in the types of the reference. */
-export interface Runner extends AsyncDisposable {
-  readonly outputs: readonly Binding[];
+export interface Runner {
   /** Whether it has CUDA graphs and contexts. */
   readonly isEngine: boolean;
   /** Why the last graph was none; null where it was one. */
@@ -29,15 +28,13 @@ export interface Runner extends AsyncDisposable {
 
 /** A session of any back end: graphs and contexts are its own matter. */
 export const sessionRunner = (session: Session, signal?: AbortSignal): Runner => ({
-  outputs: session.outputs,
   isEngine: false,
   graphFallback: null,
   run: (inputs) => session.run(inTypesOf(session.inputs, inputs), { signal }),
-  [Symbol.asyncDispose]: async () => {},
 });
 
 /** An engine that is open; calls are made once for each shape and mode, and end with the runner. */
-export class EngineRunner implements Runner {
+export class EngineRunner implements Runner, AsyncDisposable {
   readonly isEngine = true;
   graphFallback: string | null = null;
   readonly #session: EngineSession;
@@ -48,10 +45,6 @@ export class EngineRunner implements Runner {
   constructor(session: EngineSession, signal?: AbortSignal) {
     this.#session = session;
     this.#signal = signal;
-  }
-
-  get outputs() {
-    return this.#session.outputs;
   }
 
   async run(inputs: NamedTensors, { profile, graph = false, context = 0 }: Mode): Promise<NamedTensors> {
@@ -74,7 +67,7 @@ export class EngineRunner implements Runner {
     for (const { name, hostValues } of this.#session.inputs)
       if (!hostValues) call.input(name).bytes.set(tensors.get(name)!.bytes);
     await call.run({ signal: this.#signal });
-    return new Map(this.outputs.map(({ name }) => [name, copyOf(call.output(name))]));
+    return new Map(this.#session.outputs.map(({ name }) => [name, copyOf(call.output(name))]));
   }
 
   /** Dimensions, of inputs that are read on the host their values. */

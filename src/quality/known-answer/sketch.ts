@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
 import type { sketchSchema } from '../../engines/identity/known-answer-schema.js';
-import { dtypes } from '../../formats/tensor/dtype.js';
+import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import type { AnsweredOutput } from './answer.js';
@@ -86,6 +86,10 @@ export const comparedAs = (tensor: Tensor, isOrdered: boolean): Sketch['as'] =>
       ? 'values'
       : 'exact';
 
+/** The distance of two tensors, as their sums have it. */
+export const distanceOf = ({ sums }: Sketch, other: Sketch): number =>
+  Math.sqrt(sums.reduce((sum, one, at) => sum + (one - other.sums[at]!) ** 2, 0));
+
 /** How far an output is from its answer. */
 export interface SketchError {
   /** Root mean square of the errors of all elements, as the sums have it. */
@@ -104,9 +108,9 @@ const SAME = 0.1;
 
 /** Both are of the same number of places. */
 export function sketchError(answer: AnsweredOutput, found: Sketch): SketchError {
-  const elements = answer.shape.reduce((all, size) => all * size, 1);
-  const apart = answer.sums.reduce((sum, one, at) => sum + (one - found.sums[at]!) ** 2, 0);
-  const rms = answer.l2 / Math.sqrt(Math.max(1, elements));
+  const elements = elementCount(answer.shape);
+  const root = Math.sqrt(Math.max(1, elements));
+  const rms = answer.l2 / root;
   // Integers of a set are indices and classes: they are the same or not.
   const isFloat = answer.limit.max > 0;
   const most = answer.as === 'set' && isFloat ? Math.max(answer.limit.max, SAME * rms) : answer.limit.max;
@@ -119,7 +123,7 @@ export function sketchError(answer: AnsweredOutput, found: Sketch): SketchError 
     if (worst < 0 || error > max || Number.isNaN(error)) [worst, max] = [at, error];
   }
   return {
-    rms: Math.sqrt(apart / Math.max(1, elements)),
+    rms: distanceOf(answer, found) / root,
     max,
     place: places[worst] ?? 0,
     expected: answer.values[worst] ?? null,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { measure, measureSchema, type VerifyOutcome, worst } from '../verify/result.js';
+import { type VerifyOutcome, worst } from '../verify/outcome.js';
+import { measure, measureSchema } from '../verify/result.js';
 import type { Metric } from './task.js';
 import type { Decision } from './transducer-decoder.js';
 

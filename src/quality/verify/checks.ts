@@ -1,7 +1,8 @@
 import { TrtforgeError } from '../../errors.js';
 import type { Comparison } from '../../formats/tensor/compare/comparison.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
-import { type Measure, measure, outcomesBySeverity, type VerifiedOutput } from './result.js';
+import { outcomesBySeverity } from './outcome.js';
+import { type Measure, measure, type VerifiedOutput } from './result.js';
 
 /** Checks that can be requested, with Polygraphy's threshold as the default. */
 const similarities = { l2: 1e-5, cosine: 0.997, psnr: 30, snr: 20 } as const;

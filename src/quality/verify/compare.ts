@@ -12,9 +12,10 @@ import type { CompareResult } from './compare-result.js';
 import { worstErrorMap } from './error-map.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
+import { type VerifyOutcome, worst } from './outcome.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
 import type { CompareContext, CompareRequest } from './request.js';
-import { measure, type VerifyOutcome, worst } from './result.js';
+import { measure } from './result.js';
 
 /**
  * Compares recorded outputs (candidate) with others (reference), output by output, all runs together, with the judge that `verifyModel` uses.

@@ -5,10 +5,10 @@ import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { judgeOutput } from './judge-output.js';
 import type { JudgedOutput, JudgeRequest, SampleInfo } from './judged.js';
 import { type MatchedRows, matchRows } from './match-rows.js';
+import { type VerifyOutcome, worst } from './outcome.js';
 import type { reachingOutputs } from './reached-by.js';
 import type { VerifyRequest } from './request.js';
-import type { VerifyOutcome, VerifyPrecision } from './result.js';
-import { worst } from './result.js';
+import type { VerifyPrecision } from './result.js';
 import { toleranceOf } from './tolerance.js';
 
 /** What a model gave: its outputs, sample by sample. */

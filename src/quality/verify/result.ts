@@ -16,7 +16,6 @@ export function measure(value: number): Measure {
 }
 
 export const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
-export type VerifyOutcome = z.infer<typeof outcomeSchema>;
 
 /** Wrong outputs made from the reference, which a criterion must reject before it may say pass. */
 export const plantedErrors = ['zeros', 'mean', 'another sample', 'turned sign', 'non-zeros x 0.7'] as const;
@@ -202,14 +201,3 @@ export const verifyResultSchema = z.object({
   repeat: z.string().nullable(),
 });
 export type VerifyResult = z.infer<typeof verifyResultSchema>;
-
-/** The worst last. */
-export const outcomesBySeverity: readonly VerifyOutcome[] = ['pass', 'inconclusive', 'fail'];
-
-/** The worst of some outcomes: fail before inconclusive before pass; of none it is inconclusive. */
-export const worst = (outcomes: readonly VerifyOutcome[]): VerifyOutcome =>
-  outcomes.length === 0
-    ? 'inconclusive'
-    : outcomes.reduce((least, outcome) =>
-        outcomesBySeverity.indexOf(outcome) > outcomesBySeverity.indexOf(least) ? outcome : least,
-      );

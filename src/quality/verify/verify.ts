@@ -7,10 +7,11 @@ import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
 import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
+import { worst } from './outcome.js';
 import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
-import { measure, type VerifyResult, worst } from './result.js';
+import { measure, type VerifyResult } from './result.js';
 import { type SamplePlan, samplesFrom } from './sample-plan.js';
 import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
 

@@ -3,7 +3,7 @@ import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import { judgeRuns } from '../../../src/quality/verify/judge-runs.js';
 import type { SampleInfo } from '../../../src/quality/verify/judged.js';
-import { worst } from '../../../src/quality/verify/result.js';
+import { worst } from '../../../src/quality/verify/outcome.js';
 
 const ROWS = 24;
 const SAMPLES = 3;

@@ -1,6 +1,6 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
-import { type VerifyOutcome, worst } from '../../../quality/verify/result.js';
+import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { type Drift, type DriftCheck, defaultPolicy, driftOf, judgeDrift } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { CacheLengthRule, Immutable } from '../contract/contract.js';

@@ -8,7 +8,8 @@ import {
   decisionDetailsSchema,
 } from '../../../quality/tasks/decisions.js';
 import { openTask, type Task, type TaskContext, type TaskKind } from '../../../quality/tasks/task.js';
-import type { Measure, VerifyOutcome } from '../../../quality/verify/result.js';
+import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
+import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
 import { explainSwap } from '../explain/runs.js';
 import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
