@@ -686,6 +686,24 @@ export const catalogue = {
       'The work took longer than --timeout allows, and was ended with every process it had started. Nothing half-written is left behind.',
     remedy: 'Pass a longer time. A large model may be silent for ten minutes after its last line.',
   },
+  TF_SERVING_CONFIG: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A configuration of Triton or DeepStream cannot be read: an unknown field, a value of another type, text of another form.',
+    remedy: 'Correct the line named.',
+  },
+  TF_SERVING_REFUSED: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An engine cannot be served as asked: Triton and DeepStream would reject it, build it again at every start, or answer wrongly.',
+    remedy: 'Correct what the message names.',
+  },
+  TF_TRITON_UNAVAILABLE: {
+    exitCode: ExitCode.machineCannot,
+    meaning: "Triton's server is not installed here, does not start, or does not answer.",
+    remedy:
+      'Install it with `pip install nvidia-pytriton==0.7.0`, or pass the address of a running server with --url.',
+  },
   TF_INTERNAL: {
     exitCode: ExitCode.internal,
     meaning: 'A fault of trtforge itself.',

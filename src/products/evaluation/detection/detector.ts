@@ -3,11 +3,12 @@ import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
+import { labelsOfMetadata } from '../../../formats/images/labels.js';
 import type { Detections } from '../coco/detections.js';
 import type { DetectionTruth } from '../coco/instances.js';
 import type { Size } from '../coco/record.js';
 import type { Findings } from '../findings.js';
-import { comparable, type LabelRequest, labelsOfMetadata, metadataOf, readLabelsBeside } from '../labels.js';
+import { comparable, type LabelRequest, metadataOf, readLabelsBeside } from '../labels.js';
 import { withCandidate } from '../run/candidate.js';
 import {
   type ImageFile,

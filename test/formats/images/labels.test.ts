@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { labelsOfMetadata, readLabels } from '../../../src/products/evaluation/labels.js';
+import { labelsOfMetadata, readLabels } from '../../../src/formats/images/labels.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-labels-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
