@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { buildMinio, hasGo } from './build-minio.mjs';
 import { compile } from './compile.mjs';
+import { getTriton } from './get-triton.mjs';
 import { Phases, runProgram, runScript, SetupError } from './phases.mjs';
 
 /** The folder of the clone. */
@@ -155,10 +156,21 @@ export const steps = {
       buildMinio();
     },
   },
+  triton: {
+    phase: "get Triton's server for the tests",
+    run: () => {
+      try {
+        getTriton();
+      } catch (error) {
+        if (!(error instanceof SetupError)) throw error;
+        return `not here, so tests against it are skipped by name: ${error.message.split('\n')[0]}`;
+      }
+    },
+  },
 };
 
 /** The steps that trtforge itself needs; the rest is for its tests. */
-const forUsers = Object.keys(steps).filter((name) => name !== 'minio');
+const forUsers = Object.keys(steps).filter((name) => name !== 'minio' && name !== 'triton');
 
 /** Runs the named steps in order. Throws SetupError. */
 export function setUp({ phases = new Phases(), only = forUsers } = {}) {

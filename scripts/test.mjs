@@ -30,7 +30,7 @@ const TIERS = {
     projects: ['unit', 'integration', 'integration-alone'],
   },
   full: {
-    prepare: ['examples', 'addon', 'toolchain', 'minio'],
+    prepare: ['examples', 'addon', 'toolchain', 'minio', 'triton'],
     checks: [['package as npm packs it', 'publint', ['--strict']]],
     projects: ['full', 'full-alone'],
   },

@@ -7,6 +7,7 @@ import { describe, test } from 'vitest';
 import { pythonWith } from '../../bench/peers.js';
 import { ESPEAK_VERSION } from '../../examples/recogniser/espeak.js';
 import { minioPath } from '../../scripts/build-minio.mjs';
+import { tritonFolder } from '../../scripts/get-triton.mjs';
 import { cacheFolder } from '../../src/base/files/folders.js';
 
 /** What some tests need and a machine may lack. Each finds the thing, or gives undefined. */
@@ -17,6 +18,8 @@ const finders = {
   onnxruntime: () => resolvable('onnxruntime-node'),
   /** The S3 server, built by `node scripts/build-minio.mjs`. */
   minio: () => (existsSync(minioPath) ? minioPath : undefined),
+  /** The folder of Triton's server, which `node scripts/get-triton.mjs` makes. */
+  triton: () => (existsSync(tritonFolder) ? tritonFolder : undefined),
   python: () => onPath('python3'),
   bash: () => onPath('bash'),
   zsh: () => onPath('zsh'),

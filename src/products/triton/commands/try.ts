@@ -1,0 +1,49 @@
+import { defineCommand } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
+import { limited, timeoutOption } from '../../../cli/options/timeout.js';
+import type { TritonTry } from '../try/result-schema.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'REPO', describe: 'a model repository' }],
+  examples: ['trtforge triton try repo', 'trtforge triton try repo --url http://localhost:8000'],
+  options: {
+    url: text({
+      flags: '--url <address>',
+      describe: 'of a server that serves the repository, over HTTP (default: one is started here and ended)',
+    }),
+    ...timeoutOption,
+  },
+  schema: async () => (await import('../try/result-schema.js')).tritonTrySchema,
+  run: limited(async ([repository = ''], { url }, { environment, signal }): Promise<TritonTry> => {
+    const { tryRepository } = await import('../try/try.js');
+    return tryRepository({ repository, url }, { environment, signal });
+  }),
+  render: ({ server, models, skipped, outcome }: TritonTry, { line, colors }) => {
+    const paint = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow };
+    for (const { name, ready, reason, request, sequences, knownAnswer } of models) {
+      line(`${request === null ? colors.red('fail') : colors.green('ok  ')}  ${colors.bold(name)}`);
+      if (reason !== null) line(`  ${ready ? 'does not answer' : 'is not ready'}: ${reason}`);
+      if (request !== null)
+        line(
+          `  ${request.outputs.map((output) => `${output.name} [${output.shape.join(', ')}]`).join(', ')}  ${colors.dim(`${request.ms.toFixed(1)} ms`)}`,
+        );
+      for (const [what, judged] of [
+        ['sequences', sequences],
+        ['known answer', knownAnswer],
+      ] as const) {
+        if (judged === null) continue;
+        line(
+          `  ${what}: ${judged.outcome === null ? colors.dim('not compared') : paint[judged.outcome](judged.outcome)}`,
+        );
+        for (const each of judged.reasons) line(`    ${each}`);
+      }
+    }
+    for (const { name, reason } of skipped) line(`${colors.yellow('skip')}  ${name}: ${reason}`);
+    const by = {
+      stub: 'a stub answered in place of the engines: the configuration was tried, no engine was',
+      tensorrt: 'engines ran on this GPU',
+      server: `answered by ${server.url}`,
+    };
+    line(`${paint[outcome](outcome)}  ${server.version}; ${by[server.answeredBy]}`);
+  },
+});

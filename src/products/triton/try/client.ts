@@ -1,0 +1,170 @@
+import { TrtforgeError } from '../../../errors.js';
+import { type Dtype, packedBytes } from '../../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { dataTypes, type ModelConfig } from '../model-config.js';
+
+/** Of a request that belongs to a sequence. */
+export interface SequencePart {
+  readonly id: number;
+  readonly start: boolean;
+  readonly end: boolean;
+}
+
+const DTYPES = new Map(
+  Object.entries(dataTypes).map(([dtype, type]) => [type.replace('TYPE_', ''), dtype as Dtype]),
+);
+
+/** numpy's name of a type of config.pbtxt; undefined for one that no engine has. */
+export const dtypeOf = (type = ''): Dtype | undefined => DTYPES.get(type.replace('TYPE_', ''));
+
+/**
+ * A server that speaks the V2 protocol over HTTP. Tensors travel in its binary form. Throws TF_TRITON_UNAVAILABLE where nobody answers.
+ * https://github.com/kserve/kserve/blob/master/docs/predict-api/v2/required_api.md,
+ * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
+ */
+export class TritonClient {
+  readonly #url: string;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(url: string, signal?: AbortSignal) {
+    this.#url = url.replace(/\/+$/, '');
+    this.#signal = signal;
+  }
+
+  async serverVersion(): Promise<string> {
+    const { name, version } = (await this.#json('/v2')) as {
+      readonly name?: string;
+      readonly version?: string;
+    };
+    return `${name ?? 'unknown'} ${version ?? ''}`.trim();
+  }
+
+  /** null: it is ready; else why it is not, empty where the server keeps that for its log. */
+  async whyNotReady(model: string): Promise<string | null> {
+    if ((await this.#fetch(`${pathOf(model)}/ready`)).ok) return null;
+    const listed = (await this.#json('/v2/repository/index', { method: 'POST', body: '{}' })) as readonly {
+      readonly name?: string;
+      readonly reason?: string;
+    }[];
+    const own = listed.find(({ name }) => name === model);
+    return own === undefined ? 'the server has no such model' : (own.reason ?? '');
+  }
+
+  async config(model: string): Promise<ModelConfig> {
+    return (await this.#json(`${pathOf(model)}/config`)) as ModelConfig;
+  }
+
+  /** Throws TF_RUN_FAILED with the server's own words where it refuses. */
+  async infer(model: string, inputs: NamedTensors, sequence?: SequencePart): Promise<NamedTensors> {
+    const header = JSON.stringify({
+      inputs: [...inputs].map(([name, { dtype, shape, bytes }]) => ({
+        name,
+        datatype: dataTypes[dtype]?.replace('TYPE_', ''),
+        shape,
+        parameters: { binary_data_size: bytes.length },
+      })),
+      parameters: {
+        binary_data_output: true,
+        ...(sequence && {
+          sequence_id: sequence.id,
+          sequence_start: sequence.start,
+          sequence_end: sequence.end,
+        }),
+      },
+    });
+    const parts = [Buffer.from(header), ...[...inputs.values()].map(({ bytes }) => bytes)];
+    const response = await this.#fetch(`${pathOf(model)}/infer`, {
+      method: 'POST',
+      headers: { 'Inference-Header-Content-Length': String(Buffer.byteLength(header)) },
+      body: Buffer.concat(parts),
+    });
+    const content = Buffer.from(await response.arrayBuffer());
+    if (!response.ok)
+      throw new TrtforgeError('TF_RUN_FAILED', `${model} was refused by the server: ${wordsOf(content)}`);
+    return outputsOf(
+      model,
+      content,
+      Number(response.headers.get('Inference-Header-Content-Length') ?? content.length),
+    );
+  }
+
+  async #json(path: string, init?: RequestInit): Promise<unknown> {
+    const response = await this.#fetch(path, init);
+    const content = Buffer.from(await response.arrayBuffer());
+    if (response.ok) return parsed(content);
+    throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url}${path} answers: ${wordsOf(content)}`);
+  }
+
+  async #fetch(path: string, init: RequestInit = {}): Promise<Response> {
+    try {
+      return await fetch(`${this.#url}${path}`, { ...init, signal: this.#signal ?? null });
+    } catch (cause) {
+      if (this.#signal?.aborted)
+        throw new TrtforgeError('TF_CANCELLED', 'Trying a repository was cancelled.');
+      const why =
+        cause instanceof Error
+          ? ((cause.cause as Error | undefined)?.message ?? cause.message)
+          : String(cause);
+      throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url} does not answer: ${why}.`, {
+        remedy: 'Check the address and that the server is ready.',
+        cause,
+      });
+    }
+  }
+}
+
+const pathOf = (model: string): string => `/v2/models/${encodeURIComponent(model)}`;
+
+function parsed(content: Buffer): unknown {
+  try {
+    return JSON.parse(content.toString());
+  } catch (cause) {
+    throw new TrtforgeError('TF_TRITON_UNAVAILABLE', 'The server answers with something else than JSON.', {
+      cause,
+    });
+  }
+}
+
+/** `{"error": "…"}`, or whatever there is. */
+function wordsOf(content: Buffer): string {
+  try {
+    const { error } = JSON.parse(content.toString()) as { readonly error?: unknown };
+    if (typeof error === 'string') return error;
+  } catch {
+    // Not JSON: the text itself.
+  }
+  return content.toString('utf8', 0, 500);
+}
+
+interface OutputHeader {
+  readonly name: string;
+  readonly datatype: string;
+  readonly shape: readonly number[];
+}
+
+function outputsOf(model: string, content: Buffer, headerBytes: number): NamedTensors {
+  const { outputs = [] } = parsed(content.subarray(0, headerBytes)) as {
+    readonly outputs?: readonly OutputHeader[];
+  };
+  let at = headerBytes;
+  return new Map(
+    outputs.map(({ name, datatype, shape }): [string, Tensor] => {
+      const dtype = dtypeOf(datatype);
+      const size =
+        dtype === undefined
+          ? -1
+          : packedBytes(
+              dtype,
+              shape.reduce((all, one) => all * one, 1),
+            );
+      const bytes = content.subarray(at, at + size);
+      if (dtype === undefined || bytes.length !== size)
+        throw new TrtforgeError(
+          'TF_RUN_FAILED',
+          `${model} gives ${name} as ${datatype}, of ${bytes.length} bytes.`,
+        );
+      at += size;
+      return [name, { dtype, shape, bytes }];
+    }),
+  );
+}

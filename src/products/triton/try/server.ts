@@ -1,0 +1,172 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { visibleGpus } from '../../../addon/chosen-gpu.js';
+import { sha256 } from '../../../base/files/digest.js';
+import { cacheFolder, makeFolder } from '../../../base/files/folders.js';
+import { besidePath, moveInto } from '../../../base/files/publish.js';
+import { sleep, throwIfCancelled } from '../../../base/process/cancel.js';
+import { collectText, runCommand } from '../../../base/process/command.js';
+import { startGroup } from '../../../base/process/group.js';
+import { TrtforgeError } from '../../../errors.js';
+
+/** A server that runs here until it is disposed of. */
+export interface TritonServer extends AsyncDisposable {
+  readonly url: string;
+  /** What it said of a model that it did not take; null for nothing. */
+  saidOf(model: string): string | null;
+}
+
+/** Where Triton's server is, and what will run plans for it. */
+export interface FoundTriton {
+  readonly program: string;
+  /** `tensorrt`: its own back end, on a GPU. `stub`: ours, which loads no plan and answers with sums. */
+  readonly answeredBy: 'tensorrt' | 'stub';
+  readonly backends: string;
+}
+
+const DOING = 'trying a repository';
+
+/** Starting and warming up real engines takes minutes where they are large. */
+const READY_MS = 600_000;
+const POLL_MS = 100;
+/** What the lines of a failed start are enough for. */
+const LAST_LINES = 12;
+
+/** `tritonserver` of the PATH, else the one inside of the Python package nvidia-pytriton. Throws TF_TRITON_UNAVAILABLE. */
+export async function findTriton(environment: NodeJS.ProcessEnv): Promise<FoundTriton> {
+  const onPath = (environment.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => folder !== '')
+    .map((folder) => join(folder, 'tritonserver'))
+    .find((path) => existsSync(path));
+  const program = onPath ?? (await pytritonServer(environment));
+  if (program === undefined)
+    throw new TrtforgeError(
+      'TF_TRITON_UNAVAILABLE',
+      "Triton's server is not installed: there is no tritonserver in the PATH, and python3 has no module pytriton.",
+    );
+  const own = join(dirname(program), '..', 'backends');
+  const hasBackEnd = existsSync(join(own, 'tensorrt', 'libtriton_tensorrt.so'));
+  if (hasBackEnd && visibleGpus().gpus.length > 0) return { program, answeredBy: 'tensorrt', backends: own };
+  return { program, answeredBy: 'stub', backends: await stubBackends(environment) };
+}
+
+async function pytritonServer(environment: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const ask =
+    'import importlib.util as u; s = u.find_spec("pytriton"); print(s.submodule_search_locations[0] if s else "")';
+  const { outcome, stdout } = await runCommand('python3', ['-c', ask], { timeoutMs: 60_000, environment });
+  const program = join(stdout.trim(), 'tritonserver', 'bin', 'tritonserver');
+  return outcome === 'ended' && stdout.trim() !== '' && existsSync(program) ? program : undefined;
+}
+
+const stubSource = fileURLToPath(new URL('../../../../native/triton/stub.cpp', import.meta.url));
+
+/** The folder with our back end, compiled once for its source. Throws TF_TRITON_UNAVAILABLE without a compiler. */
+async function stubBackends(environment: NodeJS.ProcessEnv): Promise<string> {
+  const compiler = environment.CXX ?? 'g++';
+  const digest = sha256(`${compiler}\n${readFileSync(stubSource, 'utf8')}`).slice(0, 16);
+  const folder = join(cacheFolder(environment), 'triton-stub', digest);
+  const library = join(folder, 'tensorrt', 'libtriton_tensorrt.so');
+  if (existsSync(library)) return folder;
+  makeFolder(dirname(library));
+  const pending = besidePath(library);
+  const { outcome, exitCode, stderr } = await runCommand(
+    compiler,
+    ['-std=c++17', '-O2', '-fPIC', '-fvisibility=hidden', '-shared', stubSource, '-o', pending],
+    { timeoutMs: 300_000, environment },
+  );
+  if (outcome !== 'ended' || exitCode !== 0)
+    throw new TrtforgeError(
+      'TF_TRITON_UNAVAILABLE',
+      `The stub that answers in place of a GPU was not compiled by ${compiler}: ${outcome === 'absent' ? 'there is no such program' : stderr.trim().split('\n').at(-1)}.`,
+      { remedy: 'Install g++, or run the command where Triton has its TensorRT back end and a GPU.' },
+    );
+  moveInto(pending, library);
+  return folder;
+}
+
+/** Starts the server over a repository and waits until it answers; models that do not load are its own to tell. Throws TF_TRITON_UNAVAILABLE, TF_CANCELLED. */
+export async function startTriton(
+  { program, backends }: FoundTriton,
+  repository: string,
+  { environment, signal }: { readonly environment: NodeJS.ProcessEnv; readonly signal?: AbortSignal },
+): Promise<TritonServer> {
+  const port = await freePort();
+  const { child, stop } = startGroup(
+    program,
+    [
+      `--model-repository=${repository}`,
+      `--backend-directory=${backends}`,
+      '--disable-auto-complete-config',
+      '--exit-on-error=false',
+      '--http-address=127.0.0.1',
+      `--http-port=${port}`,
+      '--allow-grpc=false',
+      '--allow-metrics=false',
+      '--allow-gpu-metrics=false',
+    ],
+    { environment },
+  );
+  const texts = [collectText(child.stdout!), collectText(child.stderr!)];
+  const log = () => texts.flatMap((text) => text().split('\n')).filter((line) => line !== '');
+  let ended: string | undefined;
+  const closed = new Promise<void>((resolve) => {
+    child.on('error', (error) => {
+      ended = error.message;
+      resolve();
+    });
+    child.on('close', (code, by) => {
+      ended = by ?? `exit code ${code}`;
+      resolve();
+    });
+  });
+  const server: TritonServer = {
+    url: `http://127.0.0.1:${port}`,
+    saidOf: (model) => {
+      const lines = log().filter((line) => line.startsWith('E') && line.includes(`'${model}'`));
+      return lines.at(-1)?.replace(/^E.*?\] /, '') ?? null;
+    },
+    [Symbol.asyncDispose]: async () => {
+      // It holds nothing that it would have to write.
+      stop(500);
+      await closed;
+    },
+  };
+  try {
+    const until = Date.now() + READY_MS;
+    while (!(await isLive(server.url))) {
+      throwIfCancelled(signal, DOING);
+      const why =
+        ended ?? (Date.now() > until ? `it did not answer within ${READY_MS / 60_000} minutes` : undefined);
+      if (why !== undefined)
+        throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `Triton's server did not start: ${why}.`, {
+          remedy: `Its last lines: ${log().slice(-LAST_LINES).join(' | ')}`,
+        });
+      await sleep(POLL_MS, signal, DOING);
+    }
+    return server;
+  } catch (error) {
+    await server[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function isLive(url: string): Promise<boolean> {
+  try {
+    return (await fetch(`${url}/v2/health/live`)).ok;
+  } catch {
+    return false;
+  }
+}
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const server = createServer();
+    server.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+    });
+  });
