@@ -12,4 +12,5 @@ export const triton: Product = {
       load: async () => (await import('./commands/try.js')).command,
     },
   ],
+  runRootSections: async () => (await import('./report.js')).tritonSections,
 };
