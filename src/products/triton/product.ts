@@ -1,0 +1,16 @@
+import type { Product } from '../../cli/command.js';
+
+/** Model repositories of NVIDIA Triton Inference Server. */
+export const triton: Product = {
+  name: 'triton',
+  families: { triton: 'model repositories of Triton Inference Server' },
+  verbs: [
+    {
+      path: 'triton export',
+      group: 'Products',
+      summary: 'write engines as a model repository of Triton: batching, profiles, states, warm-up',
+      load: async () => (await import('./commands/export.js')).command,
+    },
+  ],
+  exporters: async () => [(await import('./export/exporter.js')).defaultExporter],
+};
