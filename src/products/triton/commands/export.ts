@@ -8,7 +8,7 @@ import { integer } from '../../../cli/values.js';
 import { openLocalStore } from '../../../engines/store/open-stores.js';
 import { openTrust } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { TritonExport } from '../export/result.js';
+import type { TritonExport } from '../export/export-models.js';
 
 export const command = defineCommand({
   arguments: [
@@ -73,22 +73,13 @@ export const command = defineCommand({
     cacheDir,
     ...trustOptions,
   },
-  schema: async () => (await import('../export/result.js')).tritonExportSchema,
+  schema: async () => (await import('../export/export-models.js')).tritonExportSchema,
   run: async (engines, options, { environment, force = false }): Promise<TritonExport> => {
     const { exportModels } = await import('../export/export-models.js');
-    const { requireSignature, trustKey, output: repository, delay, labels, ...rest } = options;
-    const trust = openTrust(
-      { requireSignature: requireSignature || undefined, trustKeys: trustKey },
-      environment,
-    );
-    const store = openLocalStore(options.cacheDir, environment, trust);
-    return exportModels(engines, store, {
-      ...rest,
-      repository,
-      delayMicroseconds: delay ?? null,
-      labels: labels ?? labelsBeside(engines),
-      force,
-    });
+    const { requireSignature, trustKey: trustKeys, cacheDir: folder, ...rest } = options;
+    const trust = openTrust({ requireSignature: requireSignature || undefined, trustKeys }, environment);
+    const labels = options.labels ?? labelsBeside(engines);
+    return exportModels(engines, openLocalStore(folder, environment, trust), { ...rest, labels, force });
   },
   render: (result: TritonExport, { line, colors }) => {
     for (const { name, version, maxBatchSize, plans, states } of result.models) {
@@ -97,7 +88,7 @@ export const command = defineCommand({
       line(`${colors.bold(name)} version ${version}  ${batch}${kept}`);
       for (const { capability, path } of plans) line(`  ${capability}  ${path}`);
     }
-    if (result.client !== null) line(`client: ${join(result.repository, result.client)}`);
+    for (const file of result.client) line(`client  ${join(result.repository, file)}`);
     for (const warning of result.warnings) line(`${colors.yellow('warning')} ${warning}`);
     line(
       `${colors.dim('Next:')} tritonserver --model-repository=${result.repository} --disable-auto-complete-config`,

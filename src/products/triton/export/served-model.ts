@@ -1,228 +1,236 @@
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
-import { describeComputeCapability, gpuArchitectures } from '../../../engines/identity/target.js';
+import { gpuArchitectures } from '../../../engines/identity/target.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { KnownAnswer } from '../../../quality/known-answer/answer.js';
 import { dataTypes } from '../model-config.js';
-import { type BatchFacts, batchOf } from './batch.js';
-import type { StateContract } from './contract.js';
 
 export type EngineTensor = Passport['plan']['inputs'][number];
 
-/** An input that Triton keeps between the requests of a sequence, and the output that becomes its next content. */
-export interface ServedState {
-  readonly input: EngineTensor;
-  readonly output: EngineTensor;
-  /** Every element before the first request. */
-  readonly initial: number;
+/** What is read of a `trtforge.contract/1`. */
+export interface StateContract {
+  readonly inputs: readonly { readonly shape?: readonly (number | string | null)[] | null | undefined }[];
+  readonly state: readonly { readonly input: string; readonly output: string; readonly initial: number }[];
 }
 
-/** What is decided of a model before any file of it is made. */
-export interface ServedModel extends BatchFacts {
+export interface ServeRequest {
   readonly name: string;
   readonly version: number;
   /** Whether the version was asked for, and is the one served. */
   readonly isPinned: boolean;
+  readonly instances: number;
+  /** undefined: requests do not wait for others. */
+  readonly delay: number | undefined;
+  /** Names of classes. */
+  readonly labels: readonly string[];
+  /** Part of a GPU's name: which of several engines of one capability. */
+  readonly gpu: string | undefined;
+  readonly contract: StateContract | undefined;
+  /** What Triton cannot serve is a warning, not an error. */
+  readonly force: boolean;
+}
+
+/** What is decided of a model before any file of it is made. */
+export interface ServedModel extends ServeRequest {
   /** By capability, `8.9`; one engine may serve several. */
   readonly plans: readonly { readonly capability: string; readonly engine: StoredEngine }[];
   /** Without states. */
   readonly inputs: readonly EngineTensor[];
   readonly outputs: readonly EngineTensor[];
-  readonly states: readonly ServedState[];
-  /** Of every engine, those that all of them have; empty for fixed shapes. */
+  /** What Triton keeps between the requests of a sequence: `initial` is every element before the first. */
+  readonly states: readonly {
+    readonly input: EngineTensor;
+    readonly output: EngineTensor;
+    readonly initial: number;
+  }[];
+  /** Of each plan; none for fixed shapes. */
   readonly profiles: readonly (readonly Profile[])[];
-  readonly answer: KnownAnswer | undefined;
-  readonly instances: number;
-  /** null: requests do not wait for others. */
-  readonly delayMicroseconds: number | null;
-  readonly labels: readonly string[];
+  /** 0: never; shapes are complete then, else they lack their first axis. */
+  readonly maxBatch: number;
   readonly warnings: readonly string[];
 }
 
-export interface ServeRequest {
-  readonly name: string;
-  readonly version: number | null;
-  readonly instances: number;
-  readonly delayMicroseconds: number | null;
-  readonly labels: readonly string[];
-  /** Part of a GPU's name: which of several engines of one capability. */
-  readonly gpu: string | undefined;
-  readonly contract: StateContract | undefined;
-  /** Engines that Triton cannot run are warnings, not errors. */
-  readonly force: boolean;
-}
-
 export const refused = (message: string, remedy?: string): TrtforgeError =>
-  new TrtforgeError('TF_SERVING_REFUSED', message, remedy === undefined ? {} : { remedy });
+  new TrtforgeError('TF_SERVING_REFUSED', message, { remedy });
 
 /** Decides how the engines of one model are served, each on its GPUs. Throws TF_SERVING_REFUSED. */
 export function serve(engines: readonly StoredEngine[], request: ServeRequest): ServedModel {
-  const { name, contract, force } = request;
   const warnings: string[] = [];
-  for (const engine of engines) warnings.push(...unservable(name, engine, force));
+  const warn = (text: string) => warnings.push(`${request.name}: ${text}`);
+  const unless = (message: string, remedy: string) => {
+    if (!request.force) throw refused(message, remedy);
+    warn(message);
+  };
+  for (const { passport } of engines)
+    if (passport.identity.document.target.product === 'tensorrt-rtx')
+      unless(
+        `${passport.name} is an engine of TensorRT-RTX, which Triton's TensorRT back end cannot run.`,
+        'Build it with --target tensorrt on a machine with the GPU, or pass --force to write the files for a trial.',
+      );
   const plans = byCapability(engines, request.gpu);
-  const { plan, identity, knownAnswer: answer } = plans[0]!.engine.passport;
-  for (const { engine } of plans) rejectOtherSignature(plans[0]!.engine, engine);
-  const tensors = [...plan.inputs, ...plan.outputs];
-  for (const tensor of tensors) rejectTensor(plans[0]!.engine, tensor);
-  const states = statesOf(plan, contract, answer);
-  const count = Math.min(...plans.map(({ engine }) => recipeOf(engine).profiles.length));
-  if (plans.some(({ engine }) => recipeOf(engine).profiles.length > count))
-    warnings.push(`${name}: the engines have different numbers of profiles; the first ${count} are served.`);
-  const profiles = plans.map(({ engine }) => recipeOf(engine).profiles.slice(0, count));
-  const batch = batchOf(plan, { states, profiles, contract });
-  if (batch.why !== null)
-    warnings.push(
-      `${name}: max_batch_size is 0, since ${batch.why}. Triton runs every request alone: more of them at a time need --instances.`,
+  const [{ engine: first }] = plans as [ServedModel['plans'][number]];
+  for (const { engine } of plans) rejectOtherSignature(first, engine);
+  const { plan } = first.passport;
+  for (const tensor of [...plan.inputs, ...plan.outputs]) rejectTensor(first, tensor);
+  const states = statesOf(first, request.contract);
+  const swapped = swappedStates(states);
+  if (swapped !== undefined)
+    unless(
+      `Triton pairs the states by the order of their names, and would feed ${swapped.fed} into ${swapped.input}.`,
+      'Name the outputs so that they sort as the inputs do: h_out for h, h_len_out for h_len.',
     );
-  if (identity.document.recipe.pluginDigests.length > 0)
-    warnings.push(
-      `${name}: start the server with the engine's plug-ins: --backend-config=tensorrt,plugins=FILE.so`,
+  const profiles = plans.map(({ engine }) => recipeOf(engine).profiles);
+  if (new Set(profiles.map(({ length }) => length)).size > 1)
+    throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
+  const batch = batchOf(plan, { states, profiles, contract: request.contract });
+  if (typeof batch === 'string')
+    warn(
+      `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
     );
-  const names = new Set(states.flatMap(({ input, output }) => [input.name, output.name]));
+  const { pluginDigests, flags } = recipeOf(first);
+  if (pluginDigests.length > 0)
+    warn('start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so');
+  if (flags.includes('version-compatible'))
+    warn('start the server with --backend-config=tensorrt,version-compatible=true');
+  const isKept = ({ name }: EngineTensor) =>
+    states.some(({ input, output }) => input.name === name || output.name === name);
   return {
     ...request,
-    ...batch,
-    version: request.version ?? 1,
-    isPinned: request.version !== null,
     plans,
-    inputs: plan.inputs.filter((input) => !names.has(input.name)),
-    outputs: plan.outputs.filter((output) => !names.has(output.name)),
+    inputs: plan.inputs.filter((input) => !isKept(input)),
+    outputs: plan.outputs.filter((output) => !isKept(output)),
     states,
     profiles,
-    answer,
+    maxBatch: typeof batch === 'string' ? 0 : batch,
     warnings,
   };
 }
 
 const recipeOf = ({ passport }: StoredEngine) => passport.identity.document.recipe;
 
-/** What Triton's TensorRT back end cannot load at all, or only as it is started. */
-function unservable(name: string, engine: StoredEngine, force: boolean): readonly string[] {
-  const { target, recipe } = engine.passport.identity.document;
-  if (target.product === 'tensorrt-rtx' && !force)
-    throw refused(
-      `${engine.passport.name} is an engine of TensorRT-RTX, which Triton's TensorRT back end cannot run.`,
-      'Build it with --target tensorrt on a machine with the GPU, or pass --force to write the files for a trial.',
-    );
-  return [
-    ...(target.product === 'tensorrt-rtx'
-      ? [`${name}: Triton cannot run the plan of ${engine.passport.name}, an engine of TensorRT-RTX.`]
-      : []),
-    ...(recipe.flags.includes('version-compatible')
-      ? [`${name}: start the server with --backend-config=tensorrt,version-compatible=true`]
-      : []),
-  ];
-}
-
 /** One engine for each capability. An engine for Ampere and newer serves those that no other is for. */
 function byCapability(engines: readonly StoredEngine[], gpu: string | undefined): ServedModel['plans'] {
   const found = new Map<number, StoredEngine[]>();
-  const add = (capability: number, engine: StoredEngine) => {
-    const own = found.get(capability) ?? [];
-    if (!own.some(({ identity }) => identity === engine.identity)) found.set(capability, [...own, engine]);
-  };
+  const add = (capability: number, engine: StoredEngine) =>
+    found.set(capability, [...(found.get(capability) ?? []), engine]);
   for (const engine of engines)
     for (const capability of engine.passport.identity.document.target.computeCapabilities)
       add(capability, engine);
-  const own = new Set(found.keys());
-  for (const engine of engines.filter((each) => recipeOf(each).hardwareCompatibility === 'ampere-plus'))
-    for (const { computeCapability } of gpuArchitectures)
-      if (computeCapability >= 80 && !own.has(computeCapability)) add(computeCapability, engine);
-  if (gpu !== undefined && !engines.some((engine) => isOn(gpu, engine)))
-    throw refused(
-      `None of the engines was built on a GPU "${gpu}".`,
-      `They were built on ${gpusOf(engines)}.`,
-    );
+  const wide = engines.filter((engine) => recipeOf(engine).hardwareCompatibility === 'ampere-plus');
+  for (const { computeCapability } of gpuArchitectures)
+    if (computeCapability >= 80 && !found.has(computeCapability))
+      for (const engine of wide) add(computeCapability, engine);
   return [...found]
     .sort(([a], [b]) => a - b)
-    .map(([capability, several]) => ({
-      capability: `${Math.floor(capability / 10)}.${capability % 10}`,
-      engine: theOne(several, capability, gpu),
-    }));
+    .map(([number, own]) => {
+      const capability = `${Math.floor(number / 10)}.${number % 10}`;
+      return { capability, engine: theOne(capability, own, gpu) };
+    });
 }
 
-/** Products of one capability share a file name in Triton's configuration, and may have an engine each. */
-function theOne(several: readonly StoredEngine[], capability: number, gpu: string | undefined): StoredEngine {
-  const fitting = several.length > 1 && gpu !== undefined ? several.filter((one) => isOn(gpu, one)) : several;
+/** GPUs of one capability share a file in Triton's configuration, and may have an engine each. */
+function theOne(capability: string, own: readonly StoredEngine[], gpu: string | undefined): StoredEngine {
+  const isOn = ({ passport }: StoredEngine) =>
+    passport.built.gpu?.toLowerCase().includes(gpu?.toLowerCase() ?? '') ?? false;
+  const fitting = gpu === undefined ? own : own.filter(isOn);
   if (fitting.length === 1) return fitting[0]!;
-  const listed = several.map(
-    ({ identity, passport }) =>
-      `${passport.name} (${passport.built.gpu ?? 'built without a GPU'}, ${identity.slice(0, 12)})`,
+  const listed = own.map(
+    ({ identity, passport: { name, built } }) =>
+      `${name} (${built.gpu ?? 'no GPU'}, ${identity.slice(0, 12)})`,
   );
   throw refused(
-    `${several.length} engines are for ${describeComputeCapability(capability)}: ${listed.join('; ')}.`,
-    'Choose by the GPU they were built on, --gpu "NVIDIA L4", or name one of them by its identity.',
+    `${fitting.length} of the engines for capability ${capability} fit: ${listed.join('; ')}.`,
+    'Choose by the GPU that they were built on, --gpu "NVIDIA L4", or name one of them alone.',
   );
 }
 
-const isOn = (gpu: string, { passport }: StoredEngine): boolean =>
-  passport.built.gpu?.toLowerCase().includes(gpu.toLowerCase()) ?? false;
-const gpusOf = (engines: readonly StoredEngine[]): string =>
-  [...new Set(engines.map(({ passport }) => passport.built.gpu ?? 'no GPU'))].join(', ');
-
-function rejectOtherSignature(first: StoredEngine, other: StoredEngine): void {
-  const [expected, actual] = [first, other].map(({ passport: { plan } }) => [
-    ...plan.inputs,
-    ...plan.outputs,
-  ]);
-  const differing = expected!.findIndex((tensor, at) => canonicalJson(tensor) !== canonicalJson(actual![at]));
-  if (differing < 0 && expected!.length === actual!.length) return;
-  const tensor = (expected![differing] ?? actual![expected!.length])?.name;
-  throw refused(
-    `${first.passport.name} and ${other.passport.name} differ in "${tensor}": engines of one export need the same inputs and outputs.`,
-    'Export them as two models, each with its --name.',
-  );
+function rejectOtherSignature({ passport }: StoredEngine, { passport: other }: StoredEngine): void {
+  const [own, others] = [passport, other].map(({ plan }) => [...plan.inputs, ...plan.outputs]);
+  const isSame = (at: number) => canonicalJson(own![at] ?? null) === canonicalJson(others![at] ?? null);
+  const at = [...own!, ...others!].findIndex((_, index) => !isSame(index));
+  if (at >= 0)
+    throw refused(
+      `${passport.name} and ${other.name} differ in "${(own![at] ?? others![at])?.name}": engines of one model have the same inputs and outputs.`,
+      'Export them as two models, each with its --name.',
+    );
 }
 
-/** A path in a tensor's name would lead out of the model's folder; Triton writes names into its log. */
-const HOSTILE = /\p{Cc}|(?:^|[/\\])\.\.(?:[/\\]|$)/u;
+/** Files are named after tensors, and Triton writes their names into its log. */
+const HOSTILE = /^$|\p{Cc}|(?:^|[/\\])\.\.(?:[/\\]|$)/u;
 
-function rejectTensor({ passport }: StoredEngine, { name, dtype, shape }: EngineTensor): void {
-  const { name: engine } = passport;
-  if (HOSTILE.test(name) || name === '')
+function rejectTensor(
+  { passport: { name: engine } }: StoredEngine,
+  { name, dtype, shape }: EngineTensor,
+): void {
+  if (HOSTILE.test(name))
     throw refused(`${engine} has a tensor ${JSON.stringify(name)}, which no file may be named after.`);
   if (dataTypes[dtype] === undefined)
     throw refused(
       `"${name}" of ${engine} is ${dtype}, which Triton does not carry.`,
-      'Build the engine with inputs and outputs in FP32, FP16, BF16, INT8, INT32 or INT64: trtforge convert keeps them by default.',
+      `Build the engine with inputs and outputs of ${Object.keys(dataTypes).join(', ')}.`,
     );
-  if (shape === null)
+  if (shape === null || shape.includes(0))
     throw refused(
-      `The passport of ${engine} does not state the rank of "${name}".`,
-      'Build the engine again with trtforge, which records it.',
+      `"${name}" of ${engine} has ${shape === null ? 'no rank in the passport' : 'no elements'}.`,
+      'Build the engine again with trtforge, from a model that declares the shape.',
     );
-  if (shape.includes(0)) throw refused(`"${name}" of ${engine} is empty, which Triton does not accept.`);
 }
 
 /** By the contract, else by what the known answer feeds back. */
-function statesOf(
-  { inputs, outputs }: Passport['plan'],
-  contract: StateContract | undefined,
-  answer: KnownAnswer | undefined,
-): readonly ServedState[] {
-  const pairs =
-    contract?.state ??
-    Object.entries(answer?.state ?? {}).map(([input, output]) => ({ input, output, initial: 0 }));
+function statesOf({ passport }: StoredEngine, contract: StateContract | undefined): ServedModel['states'] {
+  const { plan, knownAnswer } = passport;
+  const known = Object.entries(knownAnswer?.state ?? {});
+  const pairs = contract?.state ?? known.map(([input, output]) => ({ input, output, initial: 0 }));
   return pairs.map(({ input: from, output: to, initial }) => {
-    const input = inputs.find(({ name }) => name === from);
-    const output = outputs.find(({ name }) => name === to);
-    if (input === undefined || output === undefined)
-      throw refused(
-        `The state ${from} → ${to} is not an input and an output of the engine.`,
-        'Pass the contract of this model.',
-      );
-    const isSame =
-      input.dtype === output.dtype &&
-      input.shape!.length === output.shape!.length &&
-      input.shape!.every((size, at) => size === null || (output.shape![at] ?? size) === size);
-    if (!isSame)
-      throw refused(
-        `State ${from} and ${to} differ in type or shape, and Triton feeds an output back as it is.`,
-        'Export the model so that its states come back with the shape they go in.',
-      );
-    return { input, output, initial };
+    const input = plan.inputs.find(({ name }) => name === from);
+    const output = plan.outputs.find(({ name }) => name === to);
+    if (input !== undefined && output !== undefined && canFeed(output, input))
+      return { input, output, initial };
+    throw refused(
+      `State ${from} cannot be fed by ${to}: the engine lacks one of them, or they differ in type or shape.`,
+      'Pass the contract of this model; its states must come back with the shape they go in.',
+    );
   });
+}
+
+const canFeed = (output: EngineTensor, input: EngineTensor): boolean =>
+  input.dtype === output.dtype &&
+  input.shape!.length === output.shape!.length &&
+  input.shape!.every((size, at) => size === null || (output.shape![at] ?? size) === size);
+
+/** Core goes through input and output states side by side, each sorted by name (`SequenceStates::OutputState`), whatever the configuration pairs. */
+function swappedStates(
+  states: ServedModel['states'],
+): { readonly fed: string; readonly input: string } | undefined {
+  const inputs = states.toSorted((a, b) => (a.input.name < b.input.name ? -1 : 1));
+  const outputs = states.toSorted((a, b) => (a.output.name < b.output.name ? -1 : 1));
+  const at = inputs.findIndex((state, index) => state !== outputs[index]);
+  return at < 0 ? undefined : { fed: outputs[at]!.output.name, input: inputs[at]!.input.name };
+}
+
+/** The largest batch that every engine takes, where the first axis of every tensor is open; else why Triton cannot batch, or 0 for fixed shapes. */
+function batchOf(
+  { inputs, outputs }: Passport['plan'],
+  { states, profiles, contract }: Pick<ServedModel, 'states' | 'profiles' | 'contract'>,
+): number | string {
+  if (!inputs.some(({ shape }) => shape!.includes(null))) return 0;
+  const valued = inputs.find(({ name }) => profiles[0]?.[0]?.[name]?.values);
+  if (valued !== undefined) return `${valued.name} is a shape tensor`;
+  const fixed = [...inputs, ...outputs].find(({ shape }) => shape![0] !== null);
+  if (fixed !== undefined) {
+    const shape = `[${fixed.shape!.map((size) => size ?? 'open').join(', ')}]`;
+    return states.some(({ input, output }) => fixed === input || fixed === output)
+      ? `the batch is not the first axis of state ${fixed.name}, ${shape}; sequences are batched with states [B, …]`
+      : `the first axis of ${fixed.name}, ${shape}, is not an open batch`;
+  }
+  // A state has no `reshape`, and core allocates no bytes for one without dimensions (`GetElementCount`).
+  const flat = states.find(({ input }) => input.shape!.length === 1)?.input.name;
+  if (flat !== undefined)
+    return `state ${flat} is [B], which Triton cannot initialize beside a batch; sequences are batched with [B, 1]`;
+  const symbols = contract?.inputs.flatMap(({ shape }) => (typeof shape?.[0] === 'string' ? [shape[0]] : []));
+  if (new Set(symbols).size > 1) return `the contract names several first axes: ${symbols?.join(', ')}`;
+  const largest = (own: readonly Profile[]) =>
+    Math.max(0, ...own.map((profile) => Math.min(...Object.values(profile).map(({ max }) => max[0]!))));
+  return Math.min(...profiles.map(largest));
 }
