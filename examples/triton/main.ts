@@ -116,7 +116,8 @@ async function infer(
     // 16-bit floats have no form in JSON: they need the protocol's binary extension.
     if (/float16$/.test(dtype)) throw new Error(`${model}: ${name} is ${dtype}; this client sends JSON.`);
     const datatype = dtype.replace('float', 'FP').toUpperCase();
-    return { name, datatype, ...the(values.get(name), name) };
+    const { shape, data } = the(values.get(name), name);
+    return { name, datatype, shape, data };
   });
   const parameters = isStateful ? { sequence_id: id, sequence_start: start, sequence_end: end } : {};
   const response = await fetch(`${server}/v2/models/${model}/infer`, {
