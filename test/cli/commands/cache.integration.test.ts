@@ -28,8 +28,8 @@ import {
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { recordedConsole } from '../../fakes/console.js';
+import { minimal } from '../../support/minimal.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
-import { triton } from '../../support/triton.js';
 import { program, trtforge } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
@@ -208,7 +208,7 @@ describe('trtforge cache export', async () => {
       engines: [{ path: expect.stringMatching(/^out\/sample_aaaaaaaa_[^/]+$/), bytes: 4096 }],
     });
     const { console, out } = recordedConsole({ TENSORRT_CACHE_DIR: store }, false);
-    const deploy: Product = { name: 'deploy', verbs: [], exporters: async () => [triton] };
+    const deploy: Product = { name: 'deploy', verbs: [], exporters: async () => [minimal] };
     const args = ['cache', 'export', 'models', '--as', 'minimal', '--json'];
     expect(await runProgram({ ...program, products: [...program.products, deploy] }, args, console)).toBe(0);
     expect(JSON.parse(out())).toMatchObject({

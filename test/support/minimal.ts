@@ -14,7 +14,7 @@ const dataTypes: Readonly<Record<string, string>> = {
 };
 
 /** The least that Triton reads: `NAME/1/model.plan` and `NAME/config.pbtxt` for each engine. */
-export const triton: Exporter = {
+export const minimal: Exporter = {
   id: 'minimal',
   *files(engines): Iterable<ExportedFile> {
     for (const { planPath, passport } of engines) {
