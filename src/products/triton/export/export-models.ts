@@ -161,6 +161,8 @@ async function publishModels(
     makeFolder(repository);
     for (const { name, version } of models) {
       const own = files.filter(({ path }) => path.startsWith(`${name}/`));
+      const before = pathBelow(repository, name, String(version));
+      if (force && existsSync(before)) renameSync(before, join(pending, `${name}.replaced`));
       publishModel(pathBelow(repository, name), join(pending, name), String(version), own);
     }
     syncFolder(repository);
@@ -177,9 +179,7 @@ function publishModel(place: string, pending: string, version: string, files: re
     renameSync(pending, place);
     return;
   }
-  const versionPlace = pathBelow(place, version);
-  if (existsSync(versionPlace)) renameSync(versionPlace, `${pending}.replaced`);
-  renameSync(join(pending, version), versionPlace);
+  renameSync(join(pending, version), join(place, version));
   for (const { path } of files) {
     const [, ...below] = path.split('/');
     if (below[0] === version) continue;

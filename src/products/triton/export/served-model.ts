@@ -78,7 +78,7 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   if (swapped !== undefined)
     unless(
       `Triton pairs the states by the order of their names, and would feed ${swapped.fed} into ${swapped.input}.`,
-      'Name the outputs so that they sort as the inputs do: h_out for h, h_len_out for h_len.',
+      'Name the outputs so that they sort as the inputs do: h_next and h_next_len for h and h_len.',
     );
   const profiles = plans.map(({ engine }) => recipeOf(engine).profiles);
   if (new Set(profiles.map(({ length }) => length)).size > 1)

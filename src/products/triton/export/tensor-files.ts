@@ -2,7 +2,7 @@ import type { Profile } from '../../../engines/profiles/profile.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import {
   floatTensor,
   type IntegerDtype,
@@ -46,8 +46,16 @@ export function warmUps(model: ServedModel): WithFiles<WarmUp> {
       const usual = shape!.map((size, axis) => size ?? profile[name]!.opt[axis]!);
       return maxBatch > 0 ? [batch, ...usual.slice(1)] : usual;
     };
-    if (batch > Math.max(1, maxBatch) || !profiles.every((each) => isWithin(each[at], inputs, shapeOf)))
-      return [];
+    // Which GPU will load the model is not known: every engine must take the same.
+    const isTaken = inputs.every((input) =>
+      profiles.every((each) => {
+        const range = each[at]?.[input.name];
+        const isWithin = (size: number, axis: number) =>
+          range!.min[axis]! <= size && size <= range!.max[axis]!;
+        return range === undefined || range.values || shapeOf(input).every(isWithin);
+      }),
+    );
+    if (batch > Math.max(1, maxBatch) || !isTaken) return [];
     const known = knownInputs(model, at);
     const entries = inputs.map((input, index) => {
       const dims = maxBatch > 0 ? shapeOf(input).slice(1) : shapeOf(input);
@@ -68,17 +76,6 @@ export function warmUps(model: ServedModel): WithFiles<WarmUp> {
   return { config, files };
 }
 
-/** Whether another GPU's engine takes the same shapes in that profile. */
-const isWithin = (
-  profile: Profile | undefined,
-  inputs: readonly EngineTensor[],
-  shapeOf: (input: EngineTensor) => readonly number[],
-): boolean =>
-  inputs.every((input) => {
-    const { min, max, values } = profile?.[input.name] ?? { values: true };
-    return values || shapeOf(input).every((size, axis) => min![axis]! <= size && size <= max![axis]!);
-  });
-
 /** The inputs of the known answer's first case of a profile, which has the usual shapes. */
 function knownInputs({ plans, inputs, profiles }: ServedModel, profile: number): NamedTensors {
   const { knownAnswer } = plans[0]!.engine.passport;
@@ -92,10 +89,7 @@ function knownInputs({ plans, inputs, profiles }: ServedModel, profile: number):
 }
 
 /** The first row: all requests of a warm-up have the same. Undefined where it has another shape. */
-function oneRow(
-  tensor: NamedTensors extends ReadonlyMap<string, infer T> ? T | undefined : never,
-  dims: readonly number[],
-): Uint8Array | undefined {
+function oneRow(tensor: Tensor | undefined, dims: readonly number[]): Uint8Array | undefined {
   if (tensor?.shape.slice(tensor.shape.length - dims.length).join() !== dims.join()) return undefined;
   return tensor.bytes.subarray(0, packedBytes(tensor.dtype, elementCount(dims)));
 }
