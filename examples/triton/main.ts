@@ -15,6 +15,8 @@ interface Model {
   readonly isStateful: boolean;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
+  /** States that Triton does not keep: the client sends back what came. */
+  readonly fed: readonly { readonly input: Binding; readonly output: Binding; readonly initial: number }[];
 }
 interface Values {
   readonly shape: readonly number[];
@@ -66,6 +68,7 @@ export async function transcribe(
   const chunks = encoder.isStateful
     ? chunksOf(features.length / rows, meta)
     : [{ from: 0, size: features.length / rows }];
+  const fedBack = new Map(encoder.fed.map(({ input, initial }) => integers(encoder, input, initial)));
   const tokens: number[] = [];
   let predicted = await predict(blank, true);
   let [step, emitted] = [0, 0];
@@ -73,10 +76,15 @@ export async function transcribe(
     const counts = encoder.inputs
       .filter((input) => !isFloat(input))
       .map((input) => integers(encoder, input, size));
-    const inputs = new Map([...counts, [signal.name, piece(features, rows, from, size)] as const]);
+    const own = [signal.name, piece(features, rows, from, size)] as const;
+    const inputs = new Map([...counts, ...fedBack, own]);
     const outputs = await infer(encoder, inputs, { id, start: at === 0, end: at === chunks.length - 1 });
+    for (const { input, output } of encoder.fed)
+      fedBack.set(input.name, the(outputs.get(output.name), output.name));
     const encoded = the(outputs.get(the(encoder.outputs.find(isFloat), 'result').name), 'result');
-    const count = encoder.outputs.find((output) => !isFloat(output));
+    const count = encoder.outputs.find(
+      (each) => !isFloat(each) && !encoder.fed.some(({ output }) => output.name === each.name),
+    );
     const timeAxis = fromEncoder?.shape[1] === null ? 1 : 2;
     const steps = (count && outputs.get(count.name)?.data[0]) ?? encoded.shape[timeAxis] ?? 0;
     while (step < steps) {

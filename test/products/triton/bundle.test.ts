@@ -24,18 +24,20 @@ writeFileSync(
   }),
 );
 
-/** Two mel bins; the encoder keeps a cache, whose name tells that it is a state. */
+/** Two mel bins; the names of a cache and its length tell that they are states. */
 const encoder = writeEngine(folder, 'encoder.engine', {
   name: 'encoder',
   inputs: [
     tensor('audio_signal', [null, 2, null]),
     tensor('length', [null], 'int64'),
     tensor('cache', [null, 3]),
+    tensor('cache_len', [null], 'int64'),
   ],
   outputs: [
     tensor('encoded', [null, 4, null]),
     tensor('lengths', [null], 'int64'),
     tensor('cache_out', [null, 3]),
+    tensor('cache_len_out', [null], 'int64'),
   ],
   recipe: {
     profiles: [
@@ -43,6 +45,7 @@ const encoder = writeEngine(folder, 'encoder.engine', {
         audio_signal: range([1, 2, 4], [1, 2, 4], [8, 2, 4]),
         length: range([1], [1], [8]),
         cache: range([1, 3], [1, 3], [8, 3]),
+        cache_len: range([1], [1], [8]),
       },
     ],
   },
@@ -90,6 +93,7 @@ async function fakeTriton(script: readonly (readonly [token: number, duration: n
     const outputs = {
       encoder: [
         { name: 'encoded', shape: [1, 4, 2], data: [1, 10, 2, 20, 3, 30, 4, 40] },
+        { name: 'cache_len_out', shape: [1, 1], data: [9] },
         { name: 'lengths', shape: [1, 1], data: [2] },
       ],
       predictor: [{ name: 'g', shape: [1, 5, 1], data: [5, 6, 7, 8, named.y?.data[0]] }],
@@ -145,6 +149,8 @@ test('a bundle becomes three models, and a client that decodes with them', async
     [0, 1, 2, 3, 7, 8, 9, 10],
     [3, 4, 5, 6, 10, 11, 12, 13],
   ]);
+  // Triton keeps no [B]: the client sends back what came.
+  expect(of('encoder').map(({ inputs }) => inputs.cache_len?.data)).toEqual([[0], [9]]);
   // Triton batches the encoder, so [B] has a dimension more; it does not batch the predictor.
   expect(of('encoder')[0]?.inputs.length).toMatchObject({ shape: [1, 1], data: [4], datatype: 'INT64' });
   expect(

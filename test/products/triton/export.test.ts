@@ -252,16 +252,6 @@ describe('a model with states', () => {
       [2, 1, 3],
     ],
     [
-      'that is [B]: Triton allocates nothing for it',
-      {
-        inputs: [frames, tensor('z', [null])],
-        outputs: [tensor('y', [null, 8]), tensor('z_next', [null])],
-        recipe: { profiles: profiles([[1], [2], [4]]) },
-      },
-      {},
-      [1],
-    ],
-    [
       "whose first axis is another than the signal's",
       batched,
       {
@@ -281,29 +271,53 @@ describe('a model with states', () => {
     expect(warnings).toHaveLength(1);
   });
 
+  const states = (
+    pairs: Readonly<Record<string, string>>,
+    shape: readonly (number | null)[],
+  ): EngineFacts => ({
+    inputs: [tensor('x', [null, 8]), ...Object.keys(pairs).map((name) => tensor(name, [...shape]))],
+    outputs: [tensor('y', [null, 8]), ...Object.values(pairs).map((name) => tensor(name, [...shape]))],
+    recipe: {
+      profiles: [
+        Object.fromEntries(
+          ['x', ...Object.keys(pairs)].map((name) => {
+            const sizes = name === 'x' ? [8] : shape.slice(1).map((size) => size ?? 1);
+            return [name, range([1, ...sizes], [1, ...sizes], [2, ...sizes])];
+          }),
+        ),
+      ],
+    },
+  });
+  const feeding = (pairs: Readonly<Record<string, string>>) =>
+    contract({ state: Object.entries(pairs).map(([input, output]) => ({ input, output })) });
+
   test('is rejected where Triton would feed one state into another', async () => {
-    const pair = (a: string, b: string): EngineFacts => ({
-      inputs: [tensor('x', [null, 8]), tensor('h', [null, 3]), tensor('h_len', [null, 3])],
-      outputs: [tensor('y', [null, 8]), tensor(a, [null, 3]), tensor(b, [null, 3])],
-      recipe: {
-        profiles: [
-          Object.fromEntries(['x', 'h', 'h_len'].map((name) => [name, range([1, 3], [1, 3], [2, 3])])),
-        ],
-      },
-    });
-    const state = (a: string, b: string) =>
-      contract({
-        state: [
-          { input: 'h', output: a },
-          { input: 'h_len', output: b },
-        ],
-      });
     // "h_len_out" sorts before "h_out", "h" before "h_len".
-    const swapped = engine('swapped.engine', pair('h_out', 'h_len_out'));
-    expect(await code(swapped, ...state('h_out', 'h_len_out'))).toBe('TF_SERVING_REFUSED');
-    expect((await exported(swapped, ...state('h_out', 'h_len_out'), '--force')).warnings).toHaveLength(1);
-    const sorted = engine('sorted.engine', pair('out_h', 'out_h_len'));
-    expect((await exported(sorted, ...state('out_h', 'out_h_len'))).warnings).toEqual([]);
+    const swapped = { h: 'h_out', h_len: 'h_len_out' };
+    const path = engine('swapped.engine', states(swapped, [null, 3]));
+    expect(await code(path, ...feeding(swapped))).toBe('TF_SERVING_REFUSED');
+    expect((await exported(path, ...feeding(swapped), '--force')).warnings).toHaveLength(1);
+    const sorted = { h: 'h_next', h_len: 'h_next_len' };
+    const other = engine('sorted.engine', states(sorted, [null, 3]));
+    expect((await exported(other, ...feeding(sorted))).warnings).toEqual([]);
+  });
+
+  test('leaves a [B] state, for which Triton allocates nothing beside a batch, to the client', async () => {
+    const pairs = { h: 'h_out', h_len: 'h_len_out' };
+    const [facts, lengths] = [states({ h: 'h_out' }, [null, 3]), states({ h_len: 'h_len_out' }, [null])];
+    const both = {
+      inputs: [...facts.inputs!, ...lengths.inputs!.slice(1)],
+      outputs: [...facts.outputs!, ...lengths.outputs!.slice(1)],
+      recipe: { profiles: [{ ...facts.recipe!.profiles![0], ...lengths.recipe!.profiles![0] }] },
+    };
+    const { models: written, warnings } = await exported(engine('m.engine', both), ...feeding(pairs));
+    expect(written[0]).toMatchObject({
+      maxBatchSize: 2,
+      states: [{ input: 'h', output: 'h_out', initial: 0 }],
+    });
+    expect(configOf().input?.map(({ name }) => name)).toEqual(['x', 'h_len']);
+    expect(configOf().output?.map(({ name }) => name)).toEqual(['y', 'h_len_out']);
+    expect(warnings).toHaveLength(1);
   });
 
   test.each<[string, object | string, string]>([

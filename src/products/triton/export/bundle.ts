@@ -72,8 +72,8 @@ export function clientFiles(
   models: readonly ServedModel[],
   meta: object,
 ): readonly (readonly [string, string])[] {
-  const described = models.map(({ name, maxBatch, states, inputs, outputs }) => ({
-    ...{ model: name, isBatched: maxBatch > 0, isStateful: states.length > 0, inputs, outputs },
+  const described = models.map(({ name, maxBatch, states, fed, inputs, outputs }) => ({
+    ...{ model: name, isBatched: maxBatch > 0, isStateful: states.length > 0, inputs, outputs, fed },
   }));
   return [
     [`${start}.client.json`, `${JSON.stringify({ models: described, meta }, null, 1)}\n`],

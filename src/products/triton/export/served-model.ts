@@ -31,6 +31,12 @@ export interface ServeRequest {
   readonly force: boolean;
 }
 
+interface State {
+  readonly input: EngineTensor;
+  readonly output: EngineTensor;
+  readonly initial: number;
+}
+
 /** What is decided of a model before any file of it is made. */
 export interface ServedModel extends ServeRequest {
   /** By capability, `8.9`; one engine may serve several. */
@@ -39,11 +45,9 @@ export interface ServedModel extends ServeRequest {
   readonly inputs: readonly EngineTensor[];
   readonly outputs: readonly EngineTensor[];
   /** What Triton keeps between the requests of a sequence: `initial` is every element before the first. */
-  readonly states: readonly {
-    readonly input: EngineTensor;
-    readonly output: EngineTensor;
-    readonly initial: number;
-  }[];
+  readonly states: readonly State[];
+  /** What it cannot keep: the client sends it with each request. */
+  readonly fed: readonly State[];
   /** Of each plan; none for fixed shapes. */
   readonly profiles: readonly (readonly Profile[])[];
   /** 0: never; shapes are complete then, else they lack their first axis. */
@@ -73,17 +77,26 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   for (const { engine } of plans) rejectOtherSignature(first, engine);
   const { plan } = first.passport;
   for (const tensor of [...plan.inputs, ...plan.outputs]) rejectTensor(first, tensor);
-  const states = statesOf(first, request.contract);
+  const profiles = plans.map(({ engine }) => recipeOf(engine).profiles);
+  if (new Set(profiles.map(({ length }) => length)).size > 1)
+    throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
+  const all = statesOf(first, request.contract);
+  const wide = all.filter(({ input }) => input.shape!.length > 1);
+  const batch = batchOf(plan, { states: wide, profiles, contract: request.contract });
+  // Beside a batch a [B] state has no dimensions, and core allocates nothing for it (`GetElementCount`).
+  const isBatched = typeof batch === 'number' && batch > 0;
+  const states = isBatched || swappedStates(all) !== undefined ? wide : all;
+  const fed = all.filter((state) => !states.includes(state));
+  for (const { input, output, initial } of fed)
+    warn(
+      `Triton cannot keep the state ${input.name}: send it with each request, at first ${initial}, then ${output.name} of the answer before.`,
+    );
   const swapped = swappedStates(states);
   if (swapped !== undefined)
     unless(
       `Triton pairs the states by the order of their names, and would feed ${swapped.fed} into ${swapped.input}.`,
-      'Name the outputs so that they sort as the inputs do: h_next and h_next_len for h and h_len.',
+      'Name the outputs so that they sort as the inputs do: h_next and c_next for h and c.',
     );
-  const profiles = plans.map(({ engine }) => recipeOf(engine).profiles);
-  if (new Set(profiles.map(({ length }) => length)).size > 1)
-    throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
-  const batch = batchOf(plan, { states, profiles, contract: request.contract });
   if (typeof batch === 'string')
     warn(
       `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
@@ -101,6 +114,7 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
     inputs: plan.inputs.filter((input) => !isKept(input)),
     outputs: plan.outputs.filter((output) => !isKept(output)),
     states,
+    fed,
     profiles,
     maxBatch: typeof batch === 'string' ? 0 : batch,
     warnings,
@@ -178,7 +192,7 @@ function rejectTensor(
 }
 
 /** By the contract, else by what the known answer feeds back. */
-function statesOf({ passport }: StoredEngine, contract: StateContract | undefined): ServedModel['states'] {
+function statesOf({ passport }: StoredEngine, contract: StateContract | undefined): readonly State[] {
   const { plan, knownAnswer } = passport;
   const known = Object.entries(knownAnswer?.state ?? {});
   const pairs = contract?.state ?? known.map(([input, output]) => ({ input, output, initial: 0 }));
@@ -201,7 +215,7 @@ const canFeed = (output: EngineTensor, input: EngineTensor): boolean =>
 
 /** Core goes through input and output states side by side, each sorted by name (`SequenceStates::OutputState`), whatever the configuration pairs. */
 function swappedStates(
-  states: ServedModel['states'],
+  states: readonly State[],
 ): { readonly fed: string; readonly input: string } | undefined {
   const inputs = states.toSorted((a, b) => (a.input.name < b.input.name ? -1 : 1));
   const outputs = states.toSorted((a, b) => (a.output.name < b.output.name ? -1 : 1));
@@ -224,10 +238,6 @@ function batchOf(
       ? `the batch is not the first axis of state ${fixed.name}, ${shape}; sequences are batched with states [B, …]`
       : `the first axis of ${fixed.name}, ${shape}, is not an open batch`;
   }
-  // A state has no `reshape`, and core allocates no bytes for one without dimensions (`GetElementCount`).
-  const flat = states.find(({ input }) => input.shape!.length === 1)?.input.name;
-  if (flat !== undefined)
-    return `state ${flat} is [B], which Triton cannot initialize beside a batch; sequences are batched with [B, 1]`;
   const symbols = contract?.inputs.flatMap(({ shape }) => (typeof shape?.[0] === 'string' ? [shape[0]] : []));
   if (new Set(symbols).size > 1) return `the contract names several first axes: ${symbols?.join(', ')}`;
   const largest = (own: readonly Profile[]) =>
