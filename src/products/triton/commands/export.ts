@@ -14,8 +14,7 @@ export const command = defineCommand({
   arguments: [
     {
       name: 'ENGINES',
-      describe:
-        'files, parts of names in the store (resnet*fp16), or starts of identities: one model for any number of GPUs',
+      describe: 'of one model: files, parts of names in the store (resnet*fp16), starts of identities',
       many: true,
     },
   ],
@@ -34,8 +33,7 @@ export const command = defineCommand({
     }),
     name: option({
       flags: '--name <name>',
-      describe:
-        "the model's name in Triton, of a bundle the start of each (default: the name in the passport)",
+      describe: "the model's name, of a bundle the start of each (default: that of the passport)",
       parse: modelName,
     }),
     version: option({

@@ -152,12 +152,8 @@ async function publishModels(
   for (const model of force ? [] : models) rejectReplacing(model, repository);
   const pending = besidePath(resolve(repository));
   try {
-    const files = await writeExport(
-      tritonExporter(() => models),
-      [],
-      pending,
-      { trust },
-    );
+    const exporter = tritonExporter(() => models);
+    const files = await writeExport(exporter, [], pending, { trust });
     makeFolder(repository);
     for (const { name, version } of models) {
       const own = files.filter(({ path }) => path.startsWith(`${name}/`));

@@ -74,6 +74,8 @@ function configText(model: ServedModel): string {
     preferred_batch_size: preferredSizes(model),
     ...(delay === undefined ? {} : { max_queue_delay_microseconds: delay }),
   };
+  // Without a list the first profile alone is served.
+  const servedProfiles = profiles[0]!.length > 1 ? profiles[0]!.map((_, index) => String(index)) : [];
   const isShapeTensor = (input: EngineTensor) => profiles[0]?.[0]?.[input.name]?.values === true;
   const byPlan = <T>(key: string, value: (plan: ServedModel['plans'][number]) => T) =>
     Object.fromEntries(plans.map((plan) => [`${key}${plan.capability}`, value(plan)]));
@@ -86,14 +88,7 @@ function configText(model: ServedModel): string {
       ...(isShapeTensor(input) ? { is_shape_tensor: true } : {}),
     })),
     output: model.outputs.map((output) => labelled(model, configTensor(model, output))),
-    instance_group: [
-      {
-        kind: 'KIND_GPU',
-        count: model.instances,
-        // Without a list the first profile alone is served.
-        profile: profiles[0]!.length > 1 ? profiles[0]!.map((_, index) => String(index)) : [],
-      },
-    ],
+    instance_group: [{ kind: 'KIND_GPU', count: model.instances, profile: servedProfiles }],
     // No default_model_filename: a GPU without an entry would load the plan of another.
     cc_model_filenames: byPlan('', ({ engine }) => planFile(engine)),
     ...(states.length > 0

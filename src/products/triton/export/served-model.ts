@@ -150,8 +150,7 @@ function theOne(capability: string, own: readonly StoredEngine[], gpu: string | 
   const fitting = gpu === undefined ? own : own.filter(isOn);
   if (fitting.length === 1) return fitting[0]!;
   const listed = own.map(
-    ({ identity, passport: { name, built } }) =>
-      `${name} (${built.gpu ?? 'no GPU'}, ${identity.slice(0, 12)})`,
+    ({ passport: { name, built } }) => `${name} (${built.gpu ?? 'built without a GPU'})`,
   );
   throw refused(
     `${fitting.length} of the engines for capability ${capability} fit: ${listed.join('; ')}.`,
