@@ -24,6 +24,8 @@ export interface CommandContext {
   readonly products: readonly Product[];
   /** Whether the library's verbose lines are wanted. */
   readonly verbose?: boolean;
+  /** Whether --force was passed. */
+  readonly force?: boolean;
   /** Asks the user at the terminal; absent without one. */
   readonly ask?: (question: string) => Promise<string>;
 }

@@ -276,7 +276,8 @@ async function execution(
     const { products } = program;
     const commandLine = shellLine([program.name, ...argv]);
     const shown = options.values.dryRun === true ? asPlanned(command) : command;
-    const context = { commandLine, signal, environment, products, ask, verbose };
+    const force = globals.force === true;
+    const context = { commandLine, signal, environment, products, ask, verbose, force };
     // Whatever a command asks of TensorRT: when it fails, the error states which known issue its lines show.
     const listen: EventListener = (event) => {
       log?.(event);
@@ -295,7 +296,7 @@ async function execution(
       command,
       inputs,
       { ...options.shown, config: config.path, 'log-file': globals.logFile },
-      { force: globals.force === true, work },
+      { force, work },
     );
     if (globals.quiet !== true) await noticeMissingOnnxRuntime(verb, environment, listen);
     progress.end();

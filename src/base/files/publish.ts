@@ -155,6 +155,7 @@ const WHY_NOT_WRITTEN: Readonly<Record<string, string>> = {
   EEXIST: 'a file is where its folder should be',
   EISDIR: 'it is a folder',
   EBUSY: 'it is a folder that is in use',
+  EXDEV: 'the folder around it is on another file system',
 };
 
 /** The error of a file that could not be written; one that reports it already stays what it is. */

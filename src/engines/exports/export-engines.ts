@@ -53,7 +53,7 @@ const entryOf = ({ identity, passport }: StoredEngine) => ({
 });
 
 /** Engines of a store by parts of names or starts of identities, each checked. Throws TF_USAGE when no engine has a name, and what is wrong with a plan. */
-async function chooseEngines(
+export async function chooseEngines(
   store: LocalStore,
   names: readonly string[],
 ): Promise<{ readonly engines: readonly StoredEngine[]; readonly foreign: ForeignFiles }> {

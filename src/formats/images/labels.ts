@@ -3,14 +3,15 @@ import { readYaml } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
 
 /**
- * Names of a detector's classes by index, from a file: a name a line, or YAML or JSON with `names` as a list or by number (Ultralytics' coco.yaml).
+ * Names of classes by index, from a file: a name a line, or YAML or JSON with `names` as a list or by number (Ultralytics' coco.yaml), or `id2label` (Hugging
+ * Face's config.json).
  * Throws TF_EVAL_DATA for a file of another form.
  */
 export function readLabels(path: string): readonly string[] {
   if (/\.(?:ya?ml|json)$/i.test(path)) {
     const { content } = readYaml(path, 'TF_EVAL_DATA');
-    const named = typeof content === 'object' && content !== null && 'names' in content;
-    return checked(listOf(named ? content.names : content), path);
+    const { names, id2label } = Object(content) as { readonly names?: unknown; readonly id2label?: unknown };
+    return checked(listOf(names ?? id2label ?? content), path);
   }
   const lines = readText(path, LARGEST_DOCUMENT, 'TF_EVAL_DATA').split(/\r?\n/);
   if (lines.at(-1) === '') lines.pop();

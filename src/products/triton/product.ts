@@ -1,10 +1,16 @@
 import type { Product } from '../../cli/command.js';
 
-/** Model repositories of Triton's inference server. */
+/** Model repositories of NVIDIA Triton Inference Server. */
 export const triton: Product = {
   name: 'triton',
-  families: { triton: "model repositories of Triton's inference server" },
+  families: { triton: 'model repositories of Triton Inference Server' },
   verbs: [
+    {
+      path: 'triton export',
+      group: 'Products',
+      summary: 'write engines as a model repository of Triton: batching, profiles, states, warm-up',
+      load: async () => (await import('./commands/export.js')).command,
+    },
     {
       path: 'triton try',
       group: 'Products',
@@ -12,5 +18,6 @@ export const triton: Product = {
       load: async () => (await import('./commands/try.js')).command,
     },
   ],
+  exporters: async () => [(await import('./export/exporter.js')).defaultExporter],
   runRootSections: async () => (await import('./report.js')).tritonSections,
 };

@@ -28,8 +28,8 @@ import {
 import { releaseUse } from '../../../src/engines/store/claims/use-marks.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { recordedConsole } from '../../fakes/console.js';
+import { minimal } from '../../support/minimal.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
-import { triton } from '../../support/triton.js';
 import { program, trtforge } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
@@ -208,8 +208,8 @@ describe('trtforge cache export', async () => {
       engines: [{ path: expect.stringMatching(/^out\/sample_aaaaaaaa_[^/]+$/), bytes: 4096 }],
     });
     const { console, out } = recordedConsole({ TENSORRT_CACHE_DIR: store }, false);
-    const deploy: Product = { name: 'deploy', verbs: [], exporters: async () => [triton] };
-    const args = ['cache', 'export', 'models', '--as', 'triton', '--json'];
+    const deploy: Product = { name: 'deploy', verbs: [], exporters: async () => [minimal] };
+    const args = ['cache', 'export', 'models', '--as', 'minimal', '--json'];
     expect(await runProgram({ ...program, products: [...program.products, deploy] }, args, console)).toBe(0);
     expect(JSON.parse(out())).toMatchObject({
       engines: [{ name: expect.stringMatching(/^sample_/), path: 'models/sample/1/model.plan', bytes: 4096 }],
@@ -230,7 +230,7 @@ describe('trtforge cache export', async () => {
     ['no place', ['export'], 'TF_USAGE'],
     ['a name that no engine has', ['export', 'out', 'resnet'], 'TF_USAGE'],
     ['an address that is none', ['export', 's3://-'], 'TF_REMOTE_ADDRESS_INVALID'],
-    ['a layout that there is not', ['export', 'out', '--as', 'triton'], 'TF_USAGE'],
+    ['a layout that there is not', ['export', 'out', '--as', 'minimal'], 'TF_USAGE'],
     ['a layout for a bucket', ['export', 's3://team/engines', '--as', 'flat'], 'TF_USAGE'],
     ['a place that cannot be a folder', ['export', main], 'TF_WRITE_FAILED', 3],
   ]);

@@ -8,8 +8,8 @@ import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import type { StoredEngine } from '../../../src/engines/store/store.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
+import { minimal } from '../../support/minimal.js';
 import { sampleIdentity, samplePlan, writeSample } from '../../support/sample-engine.js';
-import { triton } from '../../support/triton.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-exports-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -23,7 +23,7 @@ function engine(fill = 0): StoredEngine {
 
 test('the exporter of the documentation is the one that is tested', () => {
   const [, documented] = /```ts\n(.*?)```/s.exec(readFileSync('docs/adding-an-exporter.md', 'utf8')) ?? [];
-  const tested = readFileSync('test/support/triton.ts', 'utf8').replaceAll('../../src/', '../../');
+  const tested = readFileSync('test/support/minimal.ts', 'utf8').replaceAll('../../src/', '../../');
   expect(documented).toBe(tested);
 });
 
@@ -34,7 +34,7 @@ test('an exporter is the list of its files: plans are copied, texts are written'
     outputs: [{ name: 'y', dtype: 'int64', shape: [1] }],
   };
   const described = { ...one, passport: { ...passport, plan: { ...passport.plan, ...tensors } } };
-  const files = await writeExport(triton, [described], to, { trust: noTrust });
+  const files = await writeExport(minimal, [described], to, { trust: noTrust });
   const { name } = passport.model;
   expect(files.map(({ path }) => path)).toEqual([`${name}/1/model.plan`, `${name}/config.pbtxt`]);
   expect(readFileSync(join(to, name, '1', 'model.plan'))).toEqual(samplePlan());

@@ -13,9 +13,9 @@ const dataTypes: Readonly<Record<string, string>> = {
   float32: 'TYPE_FP32',
 };
 
-/** A model repository of Triton: `NAME/1/model.plan` and `NAME/config.pbtxt` for each engine. */
-export const triton: Exporter = {
-  id: 'triton',
+/** The least that Triton reads: `NAME/1/model.plan` and `NAME/config.pbtxt` for each engine. */
+export const minimal: Exporter = {
+  id: 'minimal',
   *files(engines): Iterable<ExportedFile> {
     for (const { planPath, passport } of engines) {
       const { name } = passport.model;

@@ -1,0 +1,204 @@
+import { existsSync, renameSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { z } from 'zod';
+import {
+  LARGEST_DOCUMENT,
+  listFolder,
+  readText,
+  removeIfThere,
+  statIfThere,
+} from '../../../base/files/files.js';
+import { makeFolder, pathBelow } from '../../../base/files/folders.js';
+import { besidePath, moveInto, publishFile, syncFolder, writeFailed } from '../../../base/files/publish.js';
+import { chooseEngines } from '../../../engines/exports/export-engines.js';
+import { type ExportedFile, writeExport } from '../../../engines/exports/exporter.js';
+import type { LocalStore } from '../../../engines/store/local.js';
+import type { StoredEngine } from '../../../engines/store/store.js';
+import { verifyTrusted } from '../../../engines/store/trust.js';
+import { readLabels } from '../../../formats/images/labels.js';
+import { clientFiles, componentsOf, namedStates, readBundleMeta, readContract } from './bundle.js';
+import { engineFamily, plainName, tritonExporter } from './exporter.js';
+import { refused, type ServedModel, type ServeRequest, type StateContract, serve } from './served-model.js';
+import { planFile } from './tensor-files.js';
+
+export const tritonExportSchema = z.object({
+  schema: z.literal('trtforge.triton-export/1'),
+  repository: z.string(),
+  models: z.array(
+    z.object({
+      name: z.string(),
+      version: z.int().positive(),
+      /** 0: Triton does not batch, and shapes are complete. */
+      maxBatchSize: z.int().nonnegative(),
+      /** In the order they were written, below the repository. */
+      files: z.array(z.string()),
+      /** `capability` as `8.9` */
+      plans: z.array(z.object({ capability: z.string(), identity: z.string(), path: z.string() })),
+      /** What Triton keeps between the requests of a sequence. */
+      states: z.array(z.object({ input: z.string(), output: z.string(), initial: z.number() })),
+    }),
+  ),
+  /** A program that decodes with the models of a bundle, and its data, below the repository. */
+  client: z.array(z.string()),
+  warnings: z.array(z.string()),
+});
+export type TritonExport = z.infer<typeof tritonExportSchema>;
+
+export interface ExportRequest extends Pick<ServeRequest, 'instances' | 'delay' | 'gpu' | 'force'> {
+  readonly output: string;
+  readonly name?: string | undefined;
+  readonly version?: number | undefined;
+  /** Files. */
+  readonly labels?: string | undefined;
+  readonly contract?: string | undefined;
+  readonly bundle?: string | undefined;
+}
+
+/** Writes engines as models of a repository. Throws TF_SERVING_REFUSED, and what reading engines, contract, labels and meta file throws. */
+export async function exportModels(
+  engines: readonly string[],
+  store: LocalStore,
+  { output: repository, labels: labelFile, contract: contractFile, bundle, ...request }: ExportRequest,
+): Promise<TritonExport> {
+  const chosen = await enginesNamed(engines, store);
+  const contract = contractFile === undefined ? undefined : readContract(contractFile);
+  const labels = labelFile === undefined ? [] : readLabels(labelFile);
+  const served = (name: string, own: readonly StoredEngine[], states: StateContract | undefined) => {
+    const version = request.version ?? nextVersion(repository, name);
+    const isPinned = request.version !== undefined;
+    return serve(own, { ...request, name, version, isPinned, labels, contract: states });
+  };
+  const meta = bundle === undefined ? undefined : readBundleMeta(bundle);
+  const title = meta === undefined ? chosen[0]!.passport.model.name : (meta.model_name ?? 'bundle');
+  const start = request.name ?? plainName(title.split('/').at(-1)!);
+  const models =
+    meta === undefined
+      ? [served(start, chosen, contract)]
+      : componentsOf(chosen).map(([role, own]) => {
+          const states = role === 'encoder' ? contract : undefined;
+          return served(`${start}_${role}`, own, states ?? namedStates(own[0]!));
+        });
+  const client = meta === undefined ? [] : clientFiles(start, models, meta);
+  const files = await publishModels(models, repository, store, request.force);
+  for (const [name, content] of client) publishFile(join(repository, name), content);
+  return {
+    schema: 'trtforge.triton-export/1',
+    repository,
+    models: models.map(({ name, version, maxBatch, plans, states }) => ({
+      name,
+      version,
+      maxBatchSize: maxBatch,
+      files: files.flatMap(({ path }) => (path.startsWith(`${name}/`) ? [path] : [])),
+      plans: plans.map(({ capability, engine }) => ({
+        capability,
+        identity: engine.identity,
+        path: `${name}/${version}/${planFile(engine)}`,
+      })),
+      states: states.map((state) => ({ ...state, input: state.input.name, output: state.output.name })),
+    })),
+    client: client.map(([name]) => name),
+    warnings: models.flatMap(({ warnings }) => warnings),
+  };
+}
+
+/** Engines by file, or of the store; a part of a name there brings those of the same model and recipe for other GPUs, an identity does not. */
+async function enginesNamed(names: readonly string[], store: LocalStore): Promise<readonly StoredEngine[]> {
+  const found: StoredEngine[] = [];
+  for (const name of names) {
+    if (statIfThere(name)?.isFile() === true) {
+      const { passport, signature } = await verifyTrusted(store.trust, name);
+      const identity = passport.identity.digest;
+      found.push({ identity, planPath: name, passport, signature, readablePath: null });
+      continue;
+    }
+    const { engines } = await chooseEngines(store, [name]);
+    const isIdentity = engines.some(({ identity }) => identity.startsWith(name));
+    found.push(...(isIdentity ? engines : await familiesOf(engines, store)));
+  }
+  // The same engine from two places is one.
+  return [...new Map(found.map((engine) => [engine.passport.plan.sha256, engine])).values()];
+}
+
+async function familiesOf(
+  engines: readonly StoredEngine[],
+  store: LocalStore,
+): Promise<readonly StoredEngine[]> {
+  const families = new Set(engines.map(engineFamily));
+  const models = new Set(engines.map(({ passport }) => passport.identity.document.model));
+  const same: string[] = [];
+  for (const { identity, model } of await store.list()) {
+    const passport = models.has(model ?? '') ? await store.passport(identity) : undefined;
+    if (passport !== undefined && families.has(engineFamily({ passport }))) same.push(identity);
+  }
+  return (await chooseEngines(store, same)).engines;
+}
+
+/** After those that are there. */
+function nextVersion(repository: string, name: string): number {
+  const versions = listFolder(join(repository, name)).filter((entry) => /^[1-9]\d*$/.test(entry));
+  return Math.max(0, ...versions.map(Number)) + 1;
+}
+
+/**
+ * Writes models into a repository that a server may be polling: everything is prepared beside it, on the same file system. A new model appears by one rename; of
+ * one that is there the version comes first, then what the configuration names, and the configuration last.
+ */
+async function publishModels(
+  models: readonly ServedModel[],
+  repository: string,
+  { trust }: LocalStore,
+  force: boolean,
+): Promise<readonly ExportedFile[]> {
+  for (const model of force ? [] : models) rejectReplacing(model, repository);
+  const pending = besidePath(resolve(repository));
+  try {
+    const exporter = tritonExporter(() => models);
+    const files = await writeExport(exporter, [], pending, { trust });
+    makeFolder(repository);
+    for (const { name, version } of models) {
+      const own = files.filter(({ path }) => path.startsWith(`${name}/`));
+      const before = pathBelow(repository, name, String(version));
+      if (force && existsSync(before)) renameSync(before, join(pending, `${name}.replaced`));
+      publishModel(pathBelow(repository, name), join(pending, name), String(version), own);
+    }
+    syncFolder(repository);
+    return files;
+  } catch (cause) {
+    throw writeFailed(repository, cause);
+  } finally {
+    removeIfThere(pending);
+  }
+}
+
+function publishModel(place: string, pending: string, version: string, files: readonly ExportedFile[]): void {
+  if (!existsSync(place)) {
+    renameSync(pending, place);
+    return;
+  }
+  renameSync(join(pending, version), join(place, version));
+  for (const { path } of files) {
+    const [, ...below] = path.split('/');
+    if (below[0] === version) continue;
+    makeFolder(dirname(join(place, ...below)));
+    moveInto(join(pending, ...below), join(place, ...below));
+  }
+}
+
+/** A version that may be loaded, and a model of somebody else's, are replaced by --force alone. */
+function rejectReplacing({ name, version }: ServedModel, repository: string): void {
+  const place = pathBelow(repository, name);
+  if (existsSync(join(place, String(version))))
+    throw refused(
+      `${place} has a version ${version}.`,
+      'Leave --version out, which writes the next one, or pass --force to replace it.',
+    );
+  const config = join(place, 'config.pbtxt');
+  if (
+    existsSync(config) &&
+    !readText(config, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG').includes('trtforge.identity.')
+  )
+    throw refused(
+      `${config} was not written by trtforge.`,
+      'Choose another --name, or pass --force to replace it.',
+    );
+}

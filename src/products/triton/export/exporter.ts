@@ -1,0 +1,129 @@
+import type { ExportedFile, Exporter } from '../../../engines/exports/exporter.js';
+import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import type { StoredEngine } from '../../../engines/store/store.js';
+import { elementCount } from '../../../formats/tensor/dtype.js';
+import { type ConfigTensor, dataTypes, type ModelConfig, printModelConfig } from '../model-config.js';
+import { type EngineTensor, refused, type ServedModel, serve } from './served-model.js';
+import { dimsOf, initialStates, planFile, warmUps } from './tensor-files.js';
+
+/** A model repository of Triton: `NAME/VERSION/sm_89.plan` with its passport, what the configuration names, and last `NAME/config.pbtxt`. */
+export const tritonExporter = (
+  modelsOf: (engines: readonly StoredEngine[]) => readonly ServedModel[],
+): Exporter => ({
+  id: 'triton',
+  *files(engines): Iterable<ExportedFile> {
+    for (const model of modelsOf(engines)) yield* filesOf(model);
+  },
+});
+
+function* filesOf(model: ServedModel): Iterable<ExportedFile> {
+  const { name, version, plans, labels } = model;
+  for (const engine of new Set(plans.map((plan) => plan.engine)))
+    yield { path: `${name}/${version}/${planFile(engine)}`, engine };
+  for (const [file, bytes] of [...warmUps(model).files, ...initialStates(model).files])
+    yield { path: `${name}/${file}`, bytes };
+  const config = configText(model);
+  if (config.includes('label_filename')) yield { path: `${name}/labels.txt`, text: `${labels.join('\n')}\n` };
+  // Last: a model without its configuration is not loaded.
+  yield { path: `${name}/config.pbtxt`, text: config };
+}
+
+/** A name of a folder and in a URL, made of a model's. */
+export const plainName = (text: string): string =>
+  text.replace(/[^\w.-]+/g, '_').replace(/^[.-]+/, '') || 'model';
+
+/** What `triton export` does without options, for each model and recipe among the engines. Throws TF_SERVING_REFUSED. */
+export const defaultExporter = tritonExporter((engines) => {
+  const families = [...new Set(engines.map(engineFamily))];
+  const models = families.map((family) => {
+    const own = engines.filter((engine) => engineFamily(engine) === family);
+    return serve(own, { name: plainName(own[0]!.passport.model.name), version: 1, ...defaults });
+  });
+  const names = new Set(models.map(({ name }) => name));
+  if (names.size === models.length) return models;
+  throw refused(
+    `Several models would have one of the names ${[...names].join(', ')}.`,
+    'Export each with its name: trtforge triton export ENGINE -o REPO --name NAME',
+  );
+});
+
+const defaults = {
+  ...{ isPinned: false, instances: 1, delay: undefined, labels: [] },
+  ...{ gpu: undefined, contract: undefined, force: false },
+};
+
+/** What engines of one model, recipe and TensorRT have in common, whatever their GPU is. */
+export function engineFamily({ passport }: Pick<StoredEngine, 'passport'>): string {
+  const { document } = passport.identity;
+  return canonicalJson({ ...document, target: { ...document.target, computeCapabilities: [] } });
+}
+
+/** A stream that pauses this long is over: its states go. */
+const IDLE_MICROSECONDS = 5_000_000;
+/** Sequences that an instance keeps at a time, at least; each costs its states twice. */
+const CANDIDATES = 64;
+
+const SEQUENCE_COMMENTS = `# With states an instance writes them back before its next execution: more instances fill the GPU.
+# No model_warmup: a warm-up request belongs to no sequence, so its states cannot be written, and the load would fail.
+`;
+
+/** The text of config.pbtxt. */
+function configText(model: ServedModel): string {
+  const { name, version, isPinned, plans, maxBatch, profiles, delay, states } = model;
+  const batcher = {
+    preferred_batch_size: preferredSizes(model),
+    ...(delay === undefined ? {} : { max_queue_delay_microseconds: delay }),
+  };
+  // Without a list the first profile alone is served.
+  const servedProfiles = profiles[0]!.length > 1 ? profiles[0]!.map((_, index) => String(index)) : [];
+  const isShapeTensor = (input: EngineTensor) => profiles[0]?.[0]?.[input.name]?.values === true;
+  const byPlan = <T>(key: string, value: (plan: ServedModel['plans'][number]) => T) =>
+    Object.fromEntries(plans.map((plan) => [`${key}${plan.capability}`, value(plan)]));
+  const config: ModelConfig = {
+    name,
+    platform: 'tensorrt_plan',
+    max_batch_size: maxBatch,
+    input: model.inputs.map((input) => ({
+      ...configTensor(model, input),
+      ...(isShapeTensor(input) ? { is_shape_tensor: true } : {}),
+    })),
+    output: model.outputs.map((output) => labelled(model, configTensor(model, output))),
+    instance_group: [{ kind: 'KIND_GPU', count: model.instances, profile: servedProfiles }],
+    // No default_model_filename: a GPU without an entry would load the plan of another.
+    cc_model_filenames: byPlan('', ({ engine }) => planFile(engine)),
+    ...(states.length > 0
+      ? {
+          sequence_batching: {
+            max_sequence_idle_microseconds: IDLE_MICROSECONDS,
+            oldest: { max_candidate_sequences: Math.max(CANDIDATES, maxBatch), ...batcher },
+            state: initialStates(model).config,
+          },
+        }
+      : maxBatch > 1
+        ? { dynamic_batching: batcher }
+        : {}),
+    ...(isPinned ? { version_policy: { specific: { versions: [version] } } } : {}),
+    model_warmup: warmUps(model).config,
+    parameters: byPlan('trtforge.identity.', ({ engine }) => ({ string_value: engine.identity })),
+  };
+  return `# Written by trtforge triton export.\n${states.length > 0 ? SEQUENCE_COMMENTS : ''}${printModelConfig(config)}\n`;
+}
+
+/** The batches that the engines were tuned for. */
+function preferredSizes({ maxBatch, profiles }: ServedModel): readonly number[] {
+  const tuned = profiles.flat().flatMap((profile) => Object.values(profile).map(({ opt }) => opt[0]!));
+  return [...new Set(tuned)].filter((size) => size > 1 && size <= maxBatch).sort((a, b) => a - b);
+}
+
+function configTensor(model: ServedModel, tensor: EngineTensor): ConfigTensor {
+  const dims = dimsOf(model, tensor);
+  const named = { name: tensor.name, data_type: dataTypes[tensor.dtype]! };
+  // Dimensions must not be empty: `reshape` takes the one away again.
+  return dims.length === 0 ? { ...named, dims: [1], reshape: { shape: [] } } : { ...named, dims };
+}
+
+/** Triton counts classes along the whole output of a request. */
+const labelled = ({ labels }: ServedModel, tensor: ConfigTensor): ConfigTensor =>
+  labels.length > 0 && elementCount(tensor.dims ?? []) === labels.length
+    ? { ...tensor, label_filename: 'labels.txt' }
+    : tensor;

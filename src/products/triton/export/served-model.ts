@@ -1,0 +1,245 @@
+import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import type { Passport } from '../../../engines/identity/passport-file.js';
+import { gpuArchitectures } from '../../../engines/identity/target.js';
+import type { Profile } from '../../../engines/profiles/profile.js';
+import type { StoredEngine } from '../../../engines/store/store.js';
+import { TrtforgeError } from '../../../errors.js';
+import { dataTypes } from '../model-config.js';
+
+export type EngineTensor = Passport['plan']['inputs'][number];
+
+/** What is read of a `trtforge.contract/1`. */
+export interface StateContract {
+  readonly inputs: readonly { readonly shape?: readonly (number | string | null)[] | null | undefined }[];
+  readonly state: readonly { readonly input: string; readonly output: string; readonly initial: number }[];
+}
+
+export interface ServeRequest {
+  readonly name: string;
+  readonly version: number;
+  /** Whether the version was asked for, and is the one served. */
+  readonly isPinned: boolean;
+  readonly instances: number;
+  /** undefined: requests do not wait for others. */
+  readonly delay: number | undefined;
+  /** Names of classes. */
+  readonly labels: readonly string[];
+  /** Part of a GPU's name: which of several engines of one capability. */
+  readonly gpu: string | undefined;
+  readonly contract: StateContract | undefined;
+  /** What Triton cannot serve is a warning, not an error. */
+  readonly force: boolean;
+}
+
+interface State {
+  readonly input: EngineTensor;
+  readonly output: EngineTensor;
+  readonly initial: number;
+}
+
+/** What is decided of a model before any file of it is made. */
+export interface ServedModel extends ServeRequest {
+  /** By capability, `8.9`; one engine may serve several. */
+  readonly plans: readonly { readonly capability: string; readonly engine: StoredEngine }[];
+  /** Without states. */
+  readonly inputs: readonly EngineTensor[];
+  readonly outputs: readonly EngineTensor[];
+  /** What Triton keeps between the requests of a sequence: `initial` is every element before the first. */
+  readonly states: readonly State[];
+  /** What it cannot keep: the client sends it with each request. */
+  readonly fed: readonly State[];
+  /** Of each plan; none for fixed shapes. */
+  readonly profiles: readonly (readonly Profile[])[];
+  /** 0: never; shapes are complete then, else they lack their first axis. */
+  readonly maxBatch: number;
+  readonly warnings: readonly string[];
+}
+
+export const refused = (message: string, remedy?: string): TrtforgeError =>
+  new TrtforgeError('TF_SERVING_REFUSED', message, { remedy });
+
+/** Decides how the engines of one model are served, each on its GPUs. Throws TF_SERVING_REFUSED. */
+export function serve(engines: readonly StoredEngine[], request: ServeRequest): ServedModel {
+  const warnings: string[] = [];
+  const warn = (text: string) => warnings.push(`${request.name}: ${text}`);
+  const unless = (message: string, remedy: string) => {
+    if (!request.force) throw refused(message, remedy);
+    warn(message);
+  };
+  for (const { passport } of engines)
+    if (passport.identity.document.target.product === 'tensorrt-rtx')
+      unless(
+        `${passport.name} is an engine of TensorRT-RTX, which Triton's TensorRT back end cannot run.`,
+        'Build it with --target tensorrt on a machine with the GPU, or pass --force to write the files for a trial.',
+      );
+  const plans = byCapability(engines, request.gpu);
+  const [{ engine: first }] = plans as [ServedModel['plans'][number]];
+  for (const { engine } of plans) rejectOtherSignature(first, engine);
+  const { plan } = first.passport;
+  for (const tensor of [...plan.inputs, ...plan.outputs]) rejectTensor(first, tensor);
+  const profiles = plans.map(({ engine }) => recipeOf(engine).profiles);
+  if (new Set(profiles.map(({ length }) => length)).size > 1)
+    throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
+  const all = statesOf(first, request.contract);
+  const wide = all.filter(({ input }) => input.shape!.length > 1);
+  const batch = batchOf(plan, { states: wide, profiles, contract: request.contract });
+  // Beside a batch a [B] state has no dimensions, and core allocates nothing for it (`GetElementCount`).
+  const isBatched = typeof batch === 'number' && batch > 0;
+  const states = isBatched || swappedStates(all) !== undefined ? wide : all;
+  const fed = all.filter((state) => !states.includes(state));
+  for (const { input, output, initial } of fed)
+    warn(
+      `Triton cannot keep the state ${input.name}: send it with each request, at first ${initial}, then ${output.name} of the answer before.`,
+    );
+  const swapped = swappedStates(states);
+  if (swapped !== undefined)
+    unless(
+      `Triton pairs the states by the order of their names, and would feed ${swapped.fed} into ${swapped.input}.`,
+      'Name the outputs so that they sort as the inputs do: h_next and c_next for h and c.',
+    );
+  if (typeof batch === 'string')
+    warn(
+      `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
+    );
+  const { pluginDigests, flags } = recipeOf(first);
+  if (pluginDigests.length > 0)
+    warn('start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so');
+  if (flags.includes('version-compatible'))
+    warn('start the server with --backend-config=tensorrt,version-compatible=true');
+  const isKept = ({ name }: EngineTensor) =>
+    states.some(({ input, output }) => input.name === name || output.name === name);
+  return {
+    ...request,
+    plans,
+    inputs: plan.inputs.filter((input) => !isKept(input)),
+    outputs: plan.outputs.filter((output) => !isKept(output)),
+    states,
+    fed,
+    profiles,
+    maxBatch: typeof batch === 'string' ? 0 : batch,
+    warnings,
+  };
+}
+
+const recipeOf = ({ passport }: StoredEngine) => passport.identity.document.recipe;
+
+/** One engine for each capability. An engine for Ampere and newer serves those that no other is for. */
+function byCapability(engines: readonly StoredEngine[], gpu: string | undefined): ServedModel['plans'] {
+  const found = new Map<number, StoredEngine[]>();
+  const add = (capability: number, engine: StoredEngine) =>
+    found.set(capability, [...(found.get(capability) ?? []), engine]);
+  for (const engine of engines)
+    for (const capability of engine.passport.identity.document.target.computeCapabilities)
+      add(capability, engine);
+  const wide = engines.filter((engine) => recipeOf(engine).hardwareCompatibility === 'ampere-plus');
+  for (const { computeCapability } of gpuArchitectures)
+    if (computeCapability >= 80 && !found.has(computeCapability))
+      for (const engine of wide) add(computeCapability, engine);
+  return [...found]
+    .sort(([a], [b]) => a - b)
+    .map(([number, own]) => {
+      const capability = `${Math.floor(number / 10)}.${number % 10}`;
+      return { capability, engine: theOne(capability, own, gpu) };
+    });
+}
+
+/** GPUs of one capability share a file in Triton's configuration, and may have an engine each. */
+function theOne(capability: string, own: readonly StoredEngine[], gpu: string | undefined): StoredEngine {
+  const isOn = ({ passport }: StoredEngine) =>
+    passport.built.gpu?.toLowerCase().includes(gpu?.toLowerCase() ?? '') ?? false;
+  const fitting = gpu === undefined ? own : own.filter(isOn);
+  if (fitting.length === 1) return fitting[0]!;
+  const listed = own.map(
+    ({ passport: { name, built } }) => `${name} (${built.gpu ?? 'built without a GPU'})`,
+  );
+  throw refused(
+    `${fitting.length} of the engines for capability ${capability} fit: ${listed.join('; ')}.`,
+    'Choose by the GPU that they were built on, --gpu "NVIDIA L4", or name one of them alone.',
+  );
+}
+
+function rejectOtherSignature({ passport }: StoredEngine, { passport: other }: StoredEngine): void {
+  const [own, others] = [passport, other].map(({ plan }) => [...plan.inputs, ...plan.outputs]);
+  const isSame = (at: number) => canonicalJson(own![at] ?? null) === canonicalJson(others![at] ?? null);
+  const at = [...own!, ...others!].findIndex((_, index) => !isSame(index));
+  if (at >= 0)
+    throw refused(
+      `${passport.name} and ${other.name} differ in "${(own![at] ?? others![at])?.name}": engines of one model have the same inputs and outputs.`,
+      'Export them as two models, each with its --name.',
+    );
+}
+
+/** Files are named after tensors, and Triton writes their names into its log. */
+const HOSTILE = /^$|\p{Cc}|(?:^|[/\\])\.\.(?:[/\\]|$)/u;
+
+function rejectTensor(
+  { passport: { name: engine } }: StoredEngine,
+  { name, dtype, shape }: EngineTensor,
+): void {
+  if (HOSTILE.test(name))
+    throw refused(`${engine} has a tensor ${JSON.stringify(name)}, which no file may be named after.`);
+  if (dataTypes[dtype] === undefined)
+    throw refused(
+      `"${name}" of ${engine} is ${dtype}, which Triton does not carry.`,
+      `Build the engine with inputs and outputs of ${Object.keys(dataTypes).join(', ')}.`,
+    );
+  if (shape === null || shape.includes(0))
+    throw refused(
+      `"${name}" of ${engine} has ${shape === null ? 'no rank in the passport' : 'no elements'}.`,
+      'Build the engine again with trtforge, from a model that declares the shape.',
+    );
+}
+
+/** By the contract, else by what the known answer feeds back. */
+function statesOf({ passport }: StoredEngine, contract: StateContract | undefined): readonly State[] {
+  const { plan, knownAnswer } = passport;
+  const known = Object.entries(knownAnswer?.state ?? {});
+  const pairs = contract?.state ?? known.map(([input, output]) => ({ input, output, initial: 0 }));
+  return pairs.map(({ input: from, output: to, initial }) => {
+    const input = plan.inputs.find(({ name }) => name === from);
+    const output = plan.outputs.find(({ name }) => name === to);
+    if (input !== undefined && output !== undefined && canFeed(output, input))
+      return { input, output, initial };
+    throw refused(
+      `State ${from} cannot be fed by ${to}: the engine lacks one of them, or they differ in type or shape.`,
+      'Pass the contract of this model; its states must come back with the shape they go in.',
+    );
+  });
+}
+
+const canFeed = (output: EngineTensor, input: EngineTensor): boolean =>
+  input.dtype === output.dtype &&
+  input.shape!.length === output.shape!.length &&
+  input.shape!.every((size, at) => size === null || (output.shape![at] ?? size) === size);
+
+/** Core goes through input and output states side by side, each sorted by name (`SequenceStates::OutputState`), whatever the configuration pairs. */
+function swappedStates(
+  states: readonly State[],
+): { readonly fed: string; readonly input: string } | undefined {
+  const inputs = states.toSorted((a, b) => (a.input.name < b.input.name ? -1 : 1));
+  const outputs = states.toSorted((a, b) => (a.output.name < b.output.name ? -1 : 1));
+  const at = inputs.findIndex((state, index) => state !== outputs[index]);
+  return at < 0 ? undefined : { fed: outputs[at]!.output.name, input: inputs[at]!.input.name };
+}
+
+/** The largest batch that every engine takes, where the first axis of every tensor is open; else why Triton cannot batch, or 0 for fixed shapes. */
+function batchOf(
+  { inputs, outputs }: Passport['plan'],
+  { states, profiles, contract }: Pick<ServedModel, 'states' | 'profiles' | 'contract'>,
+): number | string {
+  if (!inputs.some(({ shape }) => shape!.includes(null))) return 0;
+  const valued = inputs.find(({ name }) => profiles[0]?.[0]?.[name]?.values);
+  if (valued !== undefined) return `${valued.name} is a shape tensor`;
+  const fixed = [...inputs, ...outputs].find(({ shape }) => shape![0] !== null);
+  if (fixed !== undefined) {
+    const shape = `[${fixed.shape!.map((size) => size ?? 'open').join(', ')}]`;
+    return states.some(({ input, output }) => fixed === input || fixed === output)
+      ? `the batch is not the first axis of state ${fixed.name}, ${shape}; sequences are batched with states [B, …]`
+      : `the first axis of ${fixed.name}, ${shape}, is not an open batch`;
+  }
+  const symbols = contract?.inputs.flatMap(({ shape }) => (typeof shape?.[0] === 'string' ? [shape[0]] : []));
+  if (new Set(symbols).size > 1) return `the contract names several first axes: ${symbols?.join(', ')}`;
+  const largest = (own: readonly Profile[]) =>
+    Math.max(0, ...own.map((profile) => Math.min(...Object.values(profile).map(({ max }) => max[0]!))));
+  return Math.min(...profiles.map(largest));
+}
