@@ -164,7 +164,8 @@ function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors
   const batched = (config.max_batch_size ?? 0) > 0;
   const warm = config.model_warmup?.[0]?.inputs ?? {};
   const fitting = answer?.cases.find(({ inputs }) => !batched || inputs.every(({ shape }) => shape[0] === 1));
-  const made = answer && fitting ? madeInputs(answer, fitting.inputs) : new Map<string, Tensor>();
+  const own = answer && fitting ? madeInputs(answer, fitting.inputs) : new Map<string, Tensor>();
+  const made = reshaped(own, config.input, 'triton');
   return new Map(
     (config.input ?? []).map(({ name = '', data_type, dims = [] }): [string, Tensor] => {
       const dtype = dtypeOf(data_type);
@@ -182,6 +183,24 @@ function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors
 
 const converted = (name: string, dtype: Dtype, tensor: Tensor): Tensor =>
   inTypesOf([{ name, dtype, shape: tensor.shape }], new Map([[name, tensor]])).get(name)!;
+
+/**
+ * A tensor of rows alone has an axis more in Triton, which its configuration takes away (`reshape`): from the engine's shape to Triton's, or back.
+ */
+function reshaped(
+  tensors: NamedTensors,
+  list: ModelConfig['input'] = [],
+  to: 'triton' | 'engine',
+): NamedTensors {
+  return new Map(
+    [...tensors].map(([name, tensor]) => {
+      const { dims = [], reshape } = list.find((one) => one.name === name) ?? {};
+      const rest = to === 'triton' ? dims : (reshape?.shape ?? []);
+      const shape = reshape === undefined ? tensor.shape : [...tensor.shape.slice(0, 1), ...rest.map(Number)];
+      return [name, { ...tensor, shape }];
+    }),
+  );
+}
 
 const filled = (dtype: Dtype, count: number): Uint8Array =>
   isFloatDtype(dtype)
@@ -281,7 +300,14 @@ async function givenAnswer(
     shape: null,
   }));
   const { checks } = await runChecks(
-    { isEngine: false, graphFallback: null, run: (inputs) => client.infer(model, inTypesOf(types, inputs)) },
+    {
+      isEngine: false,
+      graphFallback: null,
+      run: async (inputs) => {
+        const own = reshaped(inTypesOf(types, inputs), config.input, 'triton');
+        return reshaped(await client.infer(model, own), config.output, 'engine');
+      },
+    },
     answer,
   );
   return {
