@@ -1,0 +1,323 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type TritonCheck, tritonCheckSchema } from '../../../src/products/triton/check/result.js';
+import { samplePlan } from '../../support/sample-engine.js';
+import { trtforge } from '../../support/trtforge.js';
+import {
+  detector,
+  encoder,
+  engineFiles,
+  type Files,
+  goodRepository,
+  trtPlan,
+  writeFiles,
+} from './sample-repository.js';
+
+let folder = '';
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'trtforge-triton-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+async function check(files: Files, ...options: string[]): Promise<TritonCheck & { exitCode: number }> {
+  const { json, exitCode } = await trtforge([
+    'triton',
+    'check',
+    writeFiles(folder, files),
+    '--json',
+    ...options,
+  ]);
+  const result = json<TritonCheck & { exitCode: number; error?: unknown }>();
+  expect(result.error).toBeUndefined();
+  return { ...result, exitCode };
+}
+
+type Fault = (files: Files) => Files;
+
+/** A text in a file in the place of another; the file must have it. */
+const edit =
+  (path: string, from: string | RegExp, to: string): Fault =>
+  (files) => {
+    const text = String(files[path]);
+    expect(text.replace(from, to)).not.toBe(text);
+    return { ...files, [path]: text.replace(from, to) };
+  };
+const add =
+  (more: Files): Fault =>
+  (files) => ({ ...files, ...more });
+const remove =
+  (...paths: string[]): Fault =>
+  (files) =>
+    Object.fromEntries(Object.entries(files).filter(([path]) => !paths.includes(path)));
+
+const det = (from: string | RegExp, to: string) => edit('det/config.pbtxt', from, to);
+const enc = (from: string | RegExp, to: string) => edit('enc/config.pbtxt', from, to);
+const pipe = (from: string | RegExp, to: string) => edit('pipe/config.pbtxt', from, to);
+const [tensor, one] = [detector.inputs[0]!, 'det/1/sm_89.plan'];
+/** The detector's plan for 8.9 with other facts in its passport. */
+const engine = (facts: Partial<typeof detector>) =>
+  add(engineFiles(one, trtPlan(1), { ...detector, ...facts }));
+const batchOne = { ...tensor, shape: [1, 3, null, null] };
+
+/** A fault, where it is reported, by which code. */
+const faults: readonly (readonly [code: string, where: string, fault: Fault, ...options: string[]])[] = [
+  ['config-unreadable', 'det/config.pbtxt', det('platform', 'plattform')],
+  ['config-missing', 'shape/config.pbtxt', remove('shape/config.pbtxt')],
+  ['config-bom', 'det/config.pbtxt', det('name', '\ufeffname')],
+  ['name-differs', 'det/config.pbtxt: name', det('name: "det"', 'name: "detector"')],
+  ['backend-missing', 'shape/config.pbtxt', edit('shape/config.pbtxt', 'backend: "tensorrt"', '')],
+  ['backend-unknown', 'det/config.pbtxt', det('platform: "tensorrt_plan"', '')],
+  ['backend-unknown', 'det/config.pbtxt: platform', det('tensorrt_plan', 'tensorrt')],
+  [
+    'backend-unknown',
+    'enc/config.pbtxt: backend',
+    enc('backend: "tensorrt"', 'platform: "tensorrt_plan" backend: "python"'),
+  ],
+  ['backend-differs', 'enc/config.pbtxt: backend', enc('"tensorrt"', '"onnxruntime"')],
+  ['version-missing', 'pipe/config.pbtxt', remove('pipe/1/')],
+  ['version-missing', 'enc/config.pbtxt: version_policy.specific', enc('[ 3 ]', '[ 3, 7 ]')],
+  ['version-ignored', 'det/01', add({ 'det/01/model.plan': trtPlan(9) })],
+  ['nested-model', 'det/old', add({ 'det/old/config.pbtxt': '' })],
+  ['not-a-model', 'notes', add({ 'notes/readme.txt': '' })],
+  ['stray-plan', 'yolo.engine', add({ 'yolo.engine': trtPlan(9) })],
+  ['stray-plan', 'det/model.plan', add({ 'det/model.plan': trtPlan(9) })],
+  ['plan-unused', 'enc/3/old.plan', add({ 'enc/3/old.plan': trtPlan(9) })],
+  ['plan-missing', 'enc/3/model.plan', remove('enc/3/model.plan')],
+  ['plan-unreadable', one, add({ [one]: 'version https://git-lfs.github.com/spec/v1' })],
+  ['plan-rtx', one, add({ [one]: samplePlan() })],
+  [
+    'plan-foreign-header',
+    one,
+    add({
+      [one]: Buffer.concat([Buffer.from([14, 0, 0, 0]), Buffer.from('{"author":"x"}'), trtPlan(1)]),
+        Buffer.from('{"author": "x"'.slice(0, 13)),
+        Buffer.from('}'),
+        trtPlan(1),
+      ]),
+    }),
+  ],
+  ['tensorrt-differs', one, (files) => files, '--tensorrt', '10.12'],
+  ['tensorrt-mixed', '', add(engineFiles(one, trtPlan(1, '10.9.0.34'), detector))],
+  ['capability-key', 'det/config.pbtxt: cc_model_filenames', det('"8.9"', '"89"')],
+  ['capability-key', 'det/config.pbtxt: cc_model_filenames', det('"8.9"', '"sm_89"')],
+  ['capability-file-missing', 'det/1/sm_90.plan', remove('det/1/sm_90.plan')],
+  ['capability-differs', one, det('"8.9"', '"8.6"')],
+  ['capability-differs', 'enc/3/model.plan', (files) => files, '--gpu', 'H100'],
+  [
+    'default-beside-capabilities',
+    'det/config.pbtxt: cc_model_filenames',
+    add({ 'det/1/model.plan': trtPlan(1) }),
+  ],
+  ['gpu-without-plan', 'det/config.pbtxt: cc_model_filenames', (files) => files, '--gpu', 'sm_120'],
+  ['passport-missing', 'enc/3/model.plan', remove('enc/3/model.plan.passport.json')],
+  ['passport-unreadable', `${one}.passport.json`, add({ [`${one}.passport.json`]: '{}' })],
+  ['passport-differs', `${one}.passport.json`, add({ [one]: trtPlan(7) })],
+  [
+    'identity-differs',
+    'det/config.pbtxt: parameters["trtforge.identity.8.9"]',
+    det(/string_value: "\w/, 'string_value: "x'),
+  ],
+  ['instance-kind', 'det/config.pbtxt: instance_group[0].kind', det('KIND_GPU', 'KIND_CPU')],
+  ['profile-unknown', 'det/config.pbtxt: instance_group[0].profile', det('"1"', '"2"')],
+  ['profiles-unserved', 'det/config.pbtxt: instance_group', det('profile: [ "0", "1" ]', '')],
+  ['batch-above-profile', 'det/config.pbtxt: max_batch_size', det('max_batch_size: 8', 'max_batch_size: 16')],
+  ['batch-axis-fixed', 'det/config.pbtxt: input[0].dims', engine({ inputs: [batchOne] })],
+  ['batch-axis-missing', 'det/config.pbtxt: input[0].dims', det('max_batch_size: 8', '')],
+  ['batching-without-batch', 'det/config.pbtxt: dynamic_batching', det('max_batch_size: 8', '')],
+  ['two-schedulers', 'det/config.pbtxt', det('dynamic_batching', 'sequence_batching { } dynamic_batching')],
+  [
+    'preferred-above-max',
+    'det/config.pbtxt: dynamic_batching.preferred_batch_size',
+    det('preferred_batch_size: [ 4 ]', 'preferred_batch_size: [ 16 ]'),
+  ],
+  [
+    'preferred-above-max',
+    'enc/config.pbtxt: sequence_batching.oldest.preferred_batch_size',
+    enc('preferred_batch_size: [ 4 ]', 'preferred_batch_size: [ 16 ]'),
+  ],
+  [
+    'preferred-outside-profile',
+    'enc/config.pbtxt: sequence_batching.oldest.preferred_batch_size',
+    (files) =>
+      enc('preferred_batch_size: [ 4 ]', 'preferred_batch_size: [ 2 ]')({
+        ...files,
+        ...engineFiles('enc/3/model.plan', trtPlan(3), 
+          ...encoder,
+          recipe: profiles: [{ z: { min: [4, 2], opt: [4, 2], max: [8, 2], values: false } }] ,),
+      }),
+  ],
+  ['io-completed', 'shape/config.pbtxt: output', edit('shape/config.pbtxt', /output.*/, '')],
+  ['tensor-missing', 'det/config.pbtxt: output', det(/,\s*{ name: "count"[^}]*} }/, '')],
+  ['tensor-unknown', 'det/config.pbtxt: input[0].name', det('"images" data', '"image" data')],
+  ['tensor-twice', 'det/config.pbtxt: output[1]', det('"count"', '"scores"')],
+  [
+    'type-differs',
+    'det/config.pbtxt: input[0].data_type',
+    det('"images" data_type: TYPE_FP32', '"images" data_type: TYPE_FP16'),
+  ],
+  [
+    'type-not-carried',
+    'det/config.pbtxt: input[0].data_type',
+    engine({ inputs: [{ ...tensor, dtype: 'float8_e4m3fn' }] }),
+  ],
+  ['dims-zero', 'det/config.pbtxt: input[0].dims', det('[ 3, -1, -1 ]', '[ 3, 0, -1 ]')],
+  ['dims-zero', 'enc/config.pbtxt: sequence_batching.state[0].dims', enc('dims: [ 2 ]', 'dims: [ 0 ]')],
+  ['dims-differ', 'det/config.pbtxt: input[0].dims', det('[ 3, -1, -1 ]', '[ 1, -1, -1 ]')],
+  [
+    'dims-differ',
+    'shape/config.pbtxt: input[1].dims',
+    edit('shape/config.pbtxt', 'dims: [ 2 ]', 'dims: [ 3 ]'),
+  ],
+  ['dims-open', 'det/config.pbtxt: output[0].dims', det('dims: [ 4 ]', 'dims: [ -1 ]')],
+  ['dims-outside-profile', 'det/config.pbtxt: input[0].dims', det('[ 3, -1, -1 ]', '[ 3, 160, 160 ]')],
+  ['reshape-differs', 'det/config.pbtxt: output[1].reshape', det('dims: [ 1 ]', 'dims: [ 2 ]')],
+  [
+    'shape-tensor',
+    'shape/config.pbtxt: input[1].is_shape_tensor',
+    edit('shape/config.pbtxt', 'is_shape_tensor: true', ''),
+  ],
+  [
+    'shape-tensor',
+    'det/config.pbtxt: input[0].is_shape_tensor',
+    det('-1, -1 ]', '-1, -1 ] is_shape_tensor: true'),
+  ],
+  [
+    'state-also-input',
+    'enc/config.pbtxt: sequence_batching.state[0].input_name',
+    enc('input [', 'input [ { name: "z" data_type: TYPE_FP16 dims: [ 2 ] },'),
+  ],
+  [
+    'state-also-output',
+    'enc/config.pbtxt: sequence_batching.state[0].output_name',
+    enc('output [', 'output [ { name: "z_next" data_type: TYPE_FP16 dims: [ 2 ] },'),
+  ],
+  [
+    'type-differs',
+    'enc/config.pbtxt: sequence_batching.state[0].data_type',
+    enc(/"z_next" data_type: TYPE_FP16/, '"z_next" data_type: TYPE_FP32'),
+  ],
+  ['dims-differ', 'enc/config.pbtxt: sequence_batching.state[0].dims', enc('dims: [ 2 ]', 'dims: [ 3 ]')],
+  ['state-differs', 'enc/config.pbtxt: sequence_batching.state', enc('"z_next"', '"y"')],
+  ['state-not-fed', 'enc/config.pbtxt: sequence_batching.state', enc(/state \[[\s\S]*?\} \]\n/, '')],
+  [
+    'state-initial',
+    'enc/config.pbtxt: sequence_batching.state[0].initial_state',
+    enc('"ones" data_type: TYPE_FP16', '"ones" data_type: TYPE_FP32'),
+  ],
+  [
+    'state-initial',
+    'enc/config.pbtxt: sequence_batching.state[0].initial_state',
+    enc(/(initial.*)dims: \[ 2 \]/, '$1dims: [ 3 ]'),
+  ],
+  [
+    'state-initial',
+    'enc/config.pbtxt: sequence_batching.state[0].initial_state',
+    remove('enc/initial_state/z'),
+  ],
+  [
+    'state-initial',
+    'enc/config.pbtxt: sequence_batching.state[0].initial_state',
+    add({ 'enc/initial_state/z': 'abcdefgh' }),
+  ],
+  [
+    'state-initial',
+    'enc/config.pbtxt: sequence_batching.state[0].initial_state',
+    enc('data_file: "z"', 'zero_data: true'),
+  ],
+  ['state-uninitialized', 'enc/config.pbtxt: sequence_batching.state[0]', enc(/initial_state.*/, '')],
+  [
+    'state-same-buffer',
+    'enc/config.pbtxt: sequence_batching.state[0]',
+    enc('initial_state', 'use_same_buffer_for_input_output: true initial_state'),
+  ],
+  ['state-instances', 'enc/config.pbtxt: instance_group', enc('count: 2', 'count: 1')],
+  ['warmup-batch', 'det/config.pbtxt: model_warmup[0].batch_size', det('batch_size: 1 ', 'batch_size: 9 ')],
+  [
+    'warmup-input-unknown',
+    'det/config.pbtxt: model_warmup[0].inputs["image"]',
+    det('key: "images"', 'key: "image"'),
+  ],
+  ['warmup-input-missing', 'det/config.pbtxt: model_warmup[0].inputs', det('key: "images"', 'key: "image"')],
+  ['warmup-dims', 'det/config.pbtxt: model_warmup[0]', det('[ 3, 640, 640 ]', '[ 3, 64, 64 ]')],
+  [
+    'warmup-dims',
+    'det/config.pbtxt: model_warmup[0].inputs["images"]',
+    det('[ 3, 640, 640 ]', '[ 640, 640 ]'),
+  ],
+  ['warmup-data', 'enc/config.pbtxt: model_warmup[0].inputs["x"]', remove('enc/warmup/x')],
+  ['warmup-data', 'enc/config.pbtxt: model_warmup[0].inputs["x"]', add({ 'enc/warmup/x': 'short' })],
+  ['label-file', 'det/config.pbtxt: output[0].label_filename', remove('det/labels.txt')],
+  ['label-count', 'det/config.pbtxt: output[0].label_filename', add({ 'det/labels.txt': 'cat\n' })],
+  [
+    'graphs-open-dims',
+    'det/config.pbtxt: optimization.cuda',
+    det('dynamic', 'optimization { cuda { graphs: true } } dynamic'),
+  ],
+  ['ensemble-step', 'pipe/config.pbtxt: ensemble_scheduling.step[0].model_name', pipe('"det"', '"dog"')],
+  [
+    'ensemble-step',
+    'pipe/config.pbtxt: ensemble_scheduling.step[1].input_map',
+    pipe(
+      'key: "scores" value: "s" } output_map { key: "best"',
+      'key: "x" value: "s" } output_map { key: "best"',
+    ),
+  ],
+  [
+    'ensemble-tensor',
+    'pipe/config.pbtxt: ensemble_scheduling',
+    pipe('input_map { key: "scores" value: "s"', 'input_map { key: "scores" value: "t"'),
+  ],
+  [
+    'ensemble-shape',
+    'pipe/config.pbtxt: ensemble_scheduling.step[1].input_map',
+    edit('post/config.pbtxt', 'dims: [ 4 ]', 'dims: [ 5 ]'),
+  ],
+  [
+    'ensemble-shape',
+    'pipe/config.pbtxt: ensemble_scheduling.step[1].output_map',
+    edit('post/config.pbtxt', 'TYPE_INT32', 'TYPE_INT64'),
+  ],
+  [
+    'ensemble-extra',
+    'pipe/config.pbtxt: instance_group',
+    pipe('ensemble_s', 'instance_group [ { count: 2 } ] ensemble_s'),
+  ],
+];
+
+describe('triton check', () => {
+  it('finds nothing in a repository without a fault', async () => {
+    const result = await check(goodRepository(), '--gpu', 'L4', '--tensorrt', '10.13');
+    expect(result.findings).toEqual([]);
+    expect(result).toMatchObject({
+      outcome: 'pass',
+      exitCode: 0,
+      container: { tensorrt: '10.13', tags: [] },
+    });
+    expect(result.models.map(({ name, backend, versions }) => [name, backend, versions])).toEqual([
+      ['det', 'tensorrt', ['1']],
+      ['enc', 'tensorrt', ['3']],
+      ['pipe', 'ensemble', ['1']],
+      ['post', 'python', ['1']],
+      ['shape', 'tensorrt', ['1']],
+    ]);
+    expect(result.models[0]!.plans).toMatchObject([
+      { file: 'det/1/sm_89.plan', capability: '8.9', tensorrt: '10.13.3.9' },
+      { file: 'det/1/sm_90.plan', capability: '9.0' },
+    ]);
+    const { ok: _ok, exitCode: _exitCode, command: _command, ...own } = { ok: 0, command: 0, ...result };
+    expect(tritonCheckSchema.safeParse(own).success).toBe(true);
+  });
+
+  it.each(faults.map(([code, where, fault, ...options]) => ({ code, where, fault, options })))(
+    '$code at "$where"',
+    async ({ code, where, fault, options }) => {
+      const result = await check(fault(goodRepository()), ...options);
+      const found = result.findings.filter((each) => each.code === code).map((each) => each.where);
+      expect(found, JSON.stringify(result.findings, null, 1)).toContain(where === '' ? folder : where);
+      const hasError = result.findings.some(({ severity }) => severity === 'error');
+      expect([result.outcome, result.exitCode]).toEqual(hasError ? ['fail', 1] : ['pass', 0]);
+    },
+  );
+});
