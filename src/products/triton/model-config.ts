@@ -121,3 +121,7 @@ export const dataTypes: Readonly<Record<string, string>> = {
   bfloat16: 'TYPE_BF16',
   float32: 'TYPE_FP32',
 };
+
+/** Whether the file begins with the mark that some editors write. */
+export const hasByteOrderMark = (path: string): boolean =>
+  readText(path, LARGEST_CONFIG, 'TF_SERVING_CONFIG').startsWith('\ufeff');

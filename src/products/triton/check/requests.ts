@@ -1,234 +1,147 @@
 import { join } from 'node:path';
-import { readText, statIfThere } from '../../../base/files/files.js';
-import { TrtforgeError } from '../../../errors.js';
+import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { type Dtype, packedBytes } from '../../../formats/tensor/dtype.js';
 import { type ConfigTensor, dataTypes, type ModelConfig } from '../model-config.js';
-import { type Engine, rangeOf, servedProfiles } from './engine.js';
+import { type Engine, isShapeTensor, isTaken, servedProfiles } from './engine.js';
 import type { Report } from './findings.js';
-import type { ModelFolder, StatePair } from './repository.js';
+import { type ModelFolder, ours, type StatePair } from './repository.js';
 import { checkDims, compareTensor, isBatched } from './tensors.js';
 
-/** Bytes of a tensor of a batch of one; undefined for an open size and for strings. */
-function bytesOf(type: string | undefined, dims: readonly number[]): number | undefined {
-  const dtype = Object.keys(dataTypes).find((each) => dataTypes[each] === type) as Dtype | undefined;
-  const isKnown = dtype !== undefined && dims.every((size) => size > 0);
-  return isKnown
-    ? packedBytes(
-        dtype,
-        dims.reduce((a, b) => a * b, 1),
-      )
-    : undefined;
+const product = (dims: readonly number[]) => dims.reduce((a, b) => a * b, 1);
+
+/** Why a raw file is not the data of a tensor of a batch of one; null where it is, or its size is open. */
+function dataFault(path: string, type: string | undefined, dims: readonly number[]): string | null {
+  const size = statIfThere(path)?.size;
+  if (size === undefined) return `has no file ${path}`;
+  const dtype = Object.keys(dataTypes).find((each) => dataTypes[each] === type);
+  const bytes = dtype === undefined ? size : packedBytes(dtype as Dtype, product(dims));
+  return size === bytes || dims.some((each) => each < 1)
+    ? null
+    : `needs ${bytes} bytes, and ${path} has ${size}`;
 }
 
-/** Why a raw file is not the data of a tensor; null where it is. */
-function dataFault(path: string, bytes: number | undefined): string | null {
-  const stats = statIfThere(path);
-  if (stats?.isFile() !== true) return 'is not there';
-  return bytes === undefined || stats.size === bytes
-    ? null
-    : `has ${stats.size} bytes, and ${bytes} are needed`;
+/** States by themselves: what they begin with, and that nothing else feeds them. */
+export function checkStates(config: ModelConfig, folder: ModelFolder, report: Report): void {
+  const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  // The first value of the enum is absent in what was read.
+  const hasStart = controls.some(({ control = [] }) => control.some(({ kind }) => kind === undefined));
+  for (const [at, state] of states.entries()) {
+    const where = `sequence_batching.state[${at}]`;
+    const { input_name: input, output_name: output, dims = [], initial_state: initial = [] } = state;
+    checkDims(dims, `${where}.dims`, report);
+    if (config.input?.some(({ name }) => name === input))
+      report('state-also-input', `${where}.input_name`, input);
+    if (config.output?.some(({ name }) => name === output))
+      report('state-also-output', `${where}.output_name`, output);
+    if (state.use_same_buffer_for_input_output === true) report('state-same-buffer', where, input);
+    if (initial.length === 0 && !hasStart) report('state-uninitialized', where, input);
+    const fault = initialFault(state, folder);
+    if (fault !== null) report('state-initial', `${where}.initial_state`, input, fault);
+  }
+  const instances = (config.instance_group ?? [{}]).reduce((sum, { count = 1 }) => sum + count, 0);
+  if (states.length > 0 && instances === 1) report('state-instances', 'instance_group');
 }
 
 type State = NonNullable<NonNullable<ModelConfig['sequence_batching']>['state']>[number];
 
-/** States by themselves: what they begin with, and that nothing else feeds them. */
-export function checkStates(config: ModelConfig, { path, states }: ModelFolder, report: Report): void {
-  const sequences = config.sequence_batching;
-  const hasStart = (sequences?.control_input ?? []).some(({ control = [] }) =>
-    control.some(({ kind = 'CONTROL_SEQUENCE_START' }) => kind === 'CONTROL_SEQUENCE_START'),
-  );
-  for (const [at, state] of (sequences?.state ?? []).entries()) {
-    const where = `sequence_batching.state[${at}]`;
-    const { input_name: input, output_name: output, dims = [], initial_state: initial = [] } = state;
-    checkDims(dims, `${where}.dims`, report);
-    if ((config.input ?? []).some(({ name }) => name === input))
-      report(
-        'state-also-input',
-        `${where}.input_name`,
-        `"${input}" is an input too, which clients would have to send.`,
-      );
-    if ((config.output ?? []).some(({ name }) => name === output))
-      report(
-        'state-also-output',
-        `${where}.output_name`,
-        `"${output}" is an output too: each response copies the state.`,
-      );
-    if (state.use_same_buffer_for_input_output === true)
-      report('state-same-buffer', where, `"${input}" and "${output}" share a buffer.`);
-    if (initial.length === 0 && !hasStart)
-      report(
-        'state-uninitialized',
-        where,
-        `Nothing states what "${input}" is in the first request of a sequence, and no control input tells the model.`,
-      );
-    const fault = initialFault(state, path, states.find((pair) => pair.input === input)?.initial);
-    if (fault !== null) report('state-initial', `${where}.initial_state`, `"${input}": ${fault}.`);
-  }
-  const instances = (config.instance_group ?? [{}]).reduce((sum, { count = 1 }) => sum + count, 0);
-  if ((sequences?.state ?? []).length > 0 && instances === 1)
-    report('state-instances', 'instance_group', 'The model has implicit state and one instance.');
-}
-
-function initialFault(
-  { data_type, dims = [], initial_state: [initial, second] = [] }: State,
-  folder: string,
-  promised: number | undefined,
-): string | null {
+function initialFault(state: State, { path, states }: ModelFolder): string | null {
+  const { data_type, dims = [], initial_state: [initial, second] = [] } = state;
   if (initial === undefined) return null;
   if (second !== undefined) return 'there are several';
   const shape = initial.dims ?? [];
-  if (initial.data_type !== data_type)
-    return `its type is ${initial.data_type ?? 'missing'}, that of the state ${data_type}`;
-  if (
-    shape.length !== dims.length ||
-    shape.some((size, axis) => size < 1 || (dims[axis] !== -1 && dims[axis] !== size))
-  )
-    return `its dims are [${shape.join()}], those of the state [${dims.join()}]`;
-  if ((initial.name ?? '') === '') return 'it has no name';
-  if (initial.data_file !== undefined) {
-    const fault = dataFault(join(folder, 'initial_state', initial.data_file), bytesOf(data_type, shape));
-    return fault === null ? null : `initial_state/${initial.data_file} ${fault}`;
-  }
+  const fits =
+    shape.length === dims.length && shape.every((size, axis) => size > 0 && [size, -1].includes(dims[axis]!));
+  if (initial.data_type !== data_type || !fits)
+    return `it is ${initial.data_type} [${shape}], and the state ${data_type} [${dims}]`;
+  if (initial.name === undefined) return 'it has no name';
+  if (initial.data_file !== undefined)
+    return dataFault(join(path, 'initial_state', initial.data_file), data_type, shape);
+  const promised = states.find(({ input }) => input === state.input_name)?.initial ?? 0;
   if (initial.zero_data === undefined) return 'it has neither zero_data nor data_file';
-  return promised === undefined || promised === 0
-    ? null
-    : `it is zero, and the contract begins with ${promised}`;
+  return promised === 0 ? null : `it is zero, and the contract begins with ${promised}`;
 }
 
-/** States beside the engine's. */
+/** States beside the engine's tensors. */
 export function compareStates(config: ModelConfig, engine: Engine, report: Report): void {
-  const states = config.sequence_batching?.state ?? [];
-  for (const [at, { input_name = '', output_name = '', data_type, dims }] of states.entries()) {
+  for (const [at, { input_name, output_name, ...state }] of (
+    config.sequence_batching?.state ?? []
+  ).entries()) {
     const where = `sequence_batching.state[${at}]`;
-    const tensor: ConfigTensor = { ...(data_type && { data_type }), ...(dims && { dims }) };
-    for (const [side, name] of [
-      ['inputs', input_name],
-      ['outputs', output_name],
-    ] as const) {
-      const own = engine[side].find((each) => each.name === name);
-      if (own === undefined)
-        report('tensor-unknown', where, `${engine.file} has no ${side.slice(0, -1)} "${name}".`);
-      else compareTensor(config, engine, own, tensor, where, side === 'inputs', report);
-    }
+    const { data_type, dims } = state;
+    const tensor = { ...(data_type && { data_type }), ...(dims && { dims }) };
+    compareTensor(config, engine, 'inputs', { ...tensor, name: input_name ?? '' }, where, report);
+    compareTensor(config, engine, 'outputs', { ...tensor, name: output_name ?? '' }, where, report);
   }
 }
 
-/** Outputs that become inputs of the next step: an entry must do that. `of` promises them: an engine or a contract. */
+/** What an engine or a contract feeds back must be in an entry. */
 export function checkPairs(
   config: ModelConfig,
   pairs: readonly StatePair[],
   of: string,
   report: Report,
 ): void {
-  const states = config.sequence_batching?.state ?? [];
+  const where = 'sequence_batching.state';
   for (const { input, output } of pairs) {
-    const entry = states.find(({ input_name }) => input_name === input);
-    if (entry === undefined)
-      report(
-        'state-not-fed',
-        'sequence_batching.state',
-        `"${output}" of ${of} becomes "${input}" of the next step, and no entry does that.`,
-      );
+    const entry = config.sequence_batching?.state?.find(({ input_name }) => input_name === input);
+    if (entry === undefined) report('state-not-fed', where, input, output, of);
     else if (entry.output_name !== output)
-      report(
-        'state-differs',
-        'sequence_batching.state',
-        `"${input}" is fed from "${entry.output_name}", and ${of} gives it as "${output}".`,
-      );
+      report('state-differs', where, input, entry.output_name, output, of);
   }
 }
 
 /** Warm-up requests: what they name, their sizes and data. */
 export function checkWarmups(config: ModelConfig, path: string, engine: Engine | null, report: Report): void {
-  const states = new Set((config.sequence_batching?.state ?? []).map(({ input_name }) => input_name));
-  const fromEngine = (engine?.inputs ?? [])
-    .filter(({ name }) => !states.has(name))
-    .map(({ name }) => ({ name }));
-  const inputs: readonly ConfigTensor[] = config.input ?? fromEngine;
-  const others = new Set([
-    ...states,
-    ...(config.sequence_batching?.control_input ?? []).map(({ name }) => name),
-  ]);
+  const { state = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  const others = [...state.map(({ input_name }) => input_name), ...controls.map(({ name }) => name)];
+  const ofEngine = (engine?.inputs ?? []).map(({ name }) => ({ name }));
+  const inputs: readonly ConfigTensor[] =
+    config.input ?? ofEngine.filter(({ name }) => !others.includes(name));
   for (const [at, { batch_size = 0, inputs: given = {} }] of (config.model_warmup ?? []).entries()) {
     const where = `model_warmup[${at}]`;
     const most = Math.max(1, config.max_batch_size ?? 0);
-    if (batch_size < 1 || batch_size > most)
-      report(
-        'warmup-batch',
-        `${where}.batch_size`,
-        batch_size < 1
-          ? 'Triton skips a warm-up of batch 0.'
-          : `${batch_size} is above the largest batch, ${most}.`,
-      );
+    if (batch_size < 1 || batch_size > most) report('warmup-batch', `${where}.batch_size`, batch_size, most);
     for (const { name = '', optional } of inputs) {
       if (given[name] === undefined && optional !== true)
-        report('warmup-input-missing', `${where}.inputs`, `Input "${name}" is not there.`);
+        report('warmup-input-missing', `${where}.inputs`, name);
     }
-    for (const [name, { data_type, dims = [], zero_data, random_data, input_data_file }] of Object.entries(
-      given,
-    )) {
+    for (const [
+      name,
+      { data_type, dims = [], zero_data, random_data, input_data_file: file },
+    ] of Object.entries(given)) {
       const of = `${where}.inputs["${name}"]`;
       const input = inputs.find((each) => each.name === name);
-      if (input === undefined && !others.has(name) && inputs.length > 0)
-        report('warmup-input-unknown', of, `The model has no input "${name}".`);
-      const fault = dims.some((size) => size < 1)
-        ? 'has an open size'
-        : input && tensorFault(input, data_type, dims);
-      if (fault) report('warmup-dims', of, `"${name}" [${dims.join()}] ${fault}.`);
-      const data =
-        input_data_file === undefined
-          ? zero_data === undefined && random_data === undefined
-            ? 'has no data'
-            : null
-          : dataFault(join(path, 'warmup', input_data_file), bytesOf(data_type, dims));
-      if (data !== null)
-        report(
-          'warmup-data',
-          of,
-          `${input_data_file === undefined ? `"${name}"` : `warmup/${input_data_file}`} ${data}.`,
-        );
+      if (input === undefined && inputs.length > 0 && !others.includes(name))
+        report('warmup-input-unknown', of, name);
+      const { data_type: type = data_type, dims: own = dims } = input ?? {};
+      const fits =
+        own.length === dims.length && dims.every((size, axis) => size > 0 && [size, -1].includes(own[axis]!));
+      if (type !== data_type || !fits)
+        report('warmup-dims', of, name, `is ${data_type} [${dims}], and the input ${type} [${own}]`);
+      const none = zero_data === undefined && random_data === undefined ? 'has no data' : null;
+      const fault = file === undefined ? none : dataFault(join(path, 'warmup', file), data_type, dims);
+      if (fault !== null) report('warmup-data', of, name, fault);
     }
-    if (engine !== null) compareWarmup(config, engine, { batch: batch_size, given, inputs }, where, report);
+    if (engine === null) continue;
+    // One profile must take all inputs of a request at once; a reshaped one has other axes there.
+    const compared = engine.inputs.filter(
+      ({ name }) =>
+        given[name] !== undefined &&
+        !isShapeTensor(engine, name) &&
+        inputs.every((each) => each.name !== name || each.reshape === undefined),
+    );
+    const sizesOf = ({ dims = [] }: { readonly dims?: readonly number[] }) =>
+      isBatched(config) ? [batch_size, ...dims] : dims;
+    const takes = (profile: number) =>
+      compared.every((each) => isTaken(engine, profile, each, sizesOf(given[each.name]!)));
+    if (!servedProfiles(config, engine).some(takes))
+      report(
+        'warmup-dims',
+        where,
+        Object.keys(given),
+        `is outside of every profile of ${engine.file} that is served`,
+      );
   }
-}
-
-function tensorFault(input: ConfigTensor, type: string | undefined, dims: readonly number[]): string | null {
-  if (input.data_type !== undefined && type !== input.data_type)
-    return `is ${type ?? 'of no type'}, and the input ${input.data_type}`;
-  const own = input.dims;
-  const fits =
-    own === undefined ||
-    (own.length === dims.length && own.every((size, axis) => size === -1 || size === dims[axis]));
-  return fits ? null : `and the input is [${own.join()}]`;
-}
-
-/** One profile must take all inputs of a request at once. */
-function compareWarmup(
-  config: ModelConfig,
-  engine: Engine,
-  request: {
-    readonly batch: number;
-    readonly given: Readonly<Record<string, { readonly dims?: readonly number[] }>>;
-    readonly inputs: readonly ConfigTensor[];
-  },
-  where: string,
-  report: Report,
-): void {
-  const { batch, given, inputs } = request;
-  const reshaped = new Set(inputs.filter(({ reshape }) => reshape !== undefined).map(({ name }) => name));
-  const tensors = engine.inputs.filter(({ name }) => given[name] !== undefined && !reshaped.has(name));
-  const isTaken = servedProfiles(config, engine).some((profile) =>
-    tensors.every((tensor) => {
-      if (engine.profiles[profile]?.[tensor.name]?.values === true) return true;
-      const { dims = [] } = given[tensor.name]!;
-      return (isBatched(config) ? [batch, ...dims] : dims).every((size, axis) => {
-        const range = rangeOf(engine, profile, tensor, axis);
-        return range === undefined || (size >= range.min && size <= range.max);
-      });
-    }),
-  );
-  if (!isTaken)
-    report('warmup-dims', where, `No profile of ${engine.file} that is served takes this request.`);
 }
 
 /** Files of class names. */
@@ -237,14 +150,11 @@ export function checkLabels(config: ModelConfig, path: string, report: Report): 
     if (file === '') continue;
     const where = `output[${at}].label_filename`;
     try {
-      const lines = readText(join(path, file), 64 << 20, 'TF_FILE_UNREADABLE').split(/\r?\n/);
-      const count = lines.at(-1) === '' ? lines.length - 1 : lines.length;
+      const lines = readText(join(path, file), LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE').trimEnd().split('\n');
       const classes = dims.at(-1) ?? -1;
-      if (classes > 0 && classes !== count)
-        report('label-count', where, `${file} has ${count} labels, and the last axis ${classes}.`);
+      if (classes > 0 && classes !== lines.length) report('label-count', where, file, lines.length, classes);
     } catch (cause) {
-      if (!(cause instanceof TrtforgeError)) throw cause;
-      report('label-file', where, cause.message);
+      report('label-file', where, ours(cause).message);
     }
   }
 }

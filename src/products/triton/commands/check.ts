@@ -45,7 +45,7 @@ function render({ repository, outcome, models, container, findings }: TritonChec
   output.line(`${outcome === 'pass' ? green('pass') : red('FAIL')}  ${bold(repository)}  ${dim(count)}`);
   for (const { code, severity, where, message, remedy } of findings) {
     output.line(`${colored[severity]}  ${bold(where)}  ${dim(code)}`);
-    output.line(`  ${message} ${severity === 'info' ? '' : remedy}`.trimEnd());
+    output.line(`  ${message} ${remedy}`);
   }
   if (container.tensorrt === null) return;
   const tags = container.tags.map(({ tag, source }) => `tritonserver:${tag} (${source})`);
