@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findingCodes } from '../../../src/products/triton/check/findings.js';
 import { type TritonCheck, tritonCheckSchema } from '../../../src/products/triton/check/result.js';
 import { samplePlan } from '../../support/sample-engine.js';
-import { trtforge } from '../../support/trtforge.js';
+import { codeOfLine, trtforge } from '../../support/trtforge.js';
 import {
   detector,
   encoder,
@@ -66,6 +67,7 @@ const fromFour = { z: { min: [4, 2], opt: [4, 2], max: [8, 2], values: false } }
 
 /** A fault, where it is reported, by which code. */
 const faults: readonly (readonly [code: string, where: string, fault: Fault, ...options: string[]])[] = [
+  ['no-models', '', () => ({})],
   ['config-unreadable', 'det/config.pbtxt', det('platform', 'plattform')],
   ['config-missing', 'shape/config.pbtxt', remove('shape/config.pbtxt')],
   ['config-bom', 'det/config.pbtxt', det('name', '\ufeffname')],
@@ -106,6 +108,7 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     'det/config.pbtxt: cc_model_filenames',
     add({ 'det/1/model.plan': trtPlan(1) }),
   ],
+  ['gpu-product-differs', one, engine({ gpu: 'NVIDIA L40S' }), '--gpu', 'NVIDIA L4'],
   ['gpu-without-plan', 'det/config.pbtxt: cc_model_filenames', (files) => files, '--gpu', 'sm_120'],
   ['passport-missing', 'enc/3/model.plan', remove('enc/3/model.plan.passport.json')],
   ['passport-unreadable', `${one}.passport.json`, add({ [`${one}.passport.json`]: '{}' })],
@@ -284,6 +287,17 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
 ];
 
 describe('triton check', () => {
+  it('has every code in its page, with its severity, and a planted fault for each', () => {
+    const page = readFileSync(new URL('../../../docs/triton-check.md', import.meta.url), 'utf8');
+    const listed = Array.from(
+      page.matchAll(/^\| `([a-z-]+)` \| (error|warning|info) \|/gm),
+      ([, code, severity]) => [code, severity],
+    );
+    expect(listed).toEqual(Object.entries(findingCodes).map(([code, { severity }]) => [code, severity]));
+    const planted = new Set(faults.map(([code]) => code));
+    expect(Object.keys(findingCodes).filter((code) => !planted.has(code))).toEqual([]);
+  });
+
   it('finds nothing in a repository without a fault', async () => {
     const result = await check(goodRepository(), '--gpu', 'L4', '--tensorrt', '10.13');
     expect(result.findings).toEqual([]);
@@ -305,6 +319,53 @@ describe('triton check', () => {
     ]);
     const { ok: _ok, exitCode: _exitCode, command: _command, ...own } = { ok: 0, command: 0, ...result };
     expect(tritonCheckSchema.safeParse(own).success).toBe(true);
+  });
+
+  it.each(['L40S', 'nvidia l40s', 'sm_89', '8.9', '89'])('takes --gpu %s', async (gpu) => {
+    const result = await check(engine({ gpu: 'NVIDIA L40S' })(goodRepository()), '--gpu', gpu);
+    expect(result.findings).toEqual([]);
+  });
+
+  it.each([
+    ['--gpu', 'fast'],
+    ['--gpu', '8.8'],
+    ['--tensorrt', 'new'],
+  ])('rejects %s %s', async (...options) => {
+    const { exitCode } = await trtforge([
+      'triton',
+      'check',
+      writeFiles(folder, goodRepository()),
+      ...options,
+    ]);
+    expect(exitCode).toBe(2);
+  });
+
+  it('rejects the folder of one model, and what is not a folder', async () => {
+    writeFiles(folder, goodRepository());
+    expect(await codeOfLine(['triton', 'check', join(folder, 'det')])).toBe('TF_USAGE');
+    expect(await codeOfLine(['triton', 'check', join(folder, 'none')])).toBe('TF_FILE_NOT_FOUND');
+  });
+
+  it('names the containers whose TensorRT is stated, each with its source', async () => {
+    const { container } = await check(goodRepository(), '--tensorrt', '10.0.1');
+    expect(container.tags).toEqual([
+      {
+        tag: '24.05-py3',
+        tensorrt: '10.0.1.6',
+        source: expect.stringMatching(/^https:/),
+        date: '2024-06-25',
+      },
+    ]);
+  });
+
+  it('prints findings with their remedies for a reader', async () => {
+    const { out } = await trtforge([
+      'triton',
+      'check',
+      writeFiles(folder, det('"8.9"', '"89"')(goodRepository())),
+    ]);
+    expect(out).toContain('capability-key');
+    expect(out).toContain('det/config.pbtxt: cc_model_filenames');
   });
 
   it.each(faults.map(([code, where, fault, ...options]) => ({ code, where, fault, options })))(

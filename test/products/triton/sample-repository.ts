@@ -29,6 +29,7 @@ export type PassportFacts = Pick<Passport['plan'], 'inputs' | 'outputs'> & {
   readonly capability: number;
   readonly recipe?: Partial<IdentityDocument['recipe']>;
   readonly knownAnswer?: Passport['knownAnswer'];
+  readonly gpu?: string;
 };
 
 /** A plan and its passport. */
@@ -40,9 +41,10 @@ export function engineFiles(path: string, plan: Buffer, facts: PassportFacts): F
     recipe: { ...recipe, ...facts.recipe },
     target: { ...target, product: 'tensorrt', version, computeCapabilities: [facts.capability] },
   });
-  const { inputs, outputs, knownAnswer } = facts;
+  const { inputs, outputs, knownAnswer, gpu = null } = facts;
   const whole = {
     ...passport,
+    built: { ...passport.built, gpu },
     plan: { ...passport.plan, inputs, outputs },
     ...(knownAnswer && { knownAnswer }),
   };

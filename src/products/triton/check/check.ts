@@ -6,7 +6,7 @@ import type { ModelConfig } from '../model-config.js';
 import { type Engine, engineOf } from './engine.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
-import type { GpuChoice } from './gpu.js';
+import { type GpuChoice, isOfProduct } from './gpu.js';
 import { type ModelFolder, plansIn, readPlan, readRepository, type ServedPlan } from './repository.js';
 import { checkLabels, checkPairs, checkStates, checkWarmups, compareStates } from './requests.js';
 import type { TritonCheck } from './result.js';
@@ -58,7 +58,7 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
 }
 
 /** Files by which Triton completes a configuration that names no back end. */
-const completing = /^model\.(?:plan|onnx|pt|py|graphdef|savedmodel|xml)$/;
+const completing = /^model\.\w+$/;
 
 /** Platforms of model_config.proto; their back ends are what stands before the line. */
 const platforms =
@@ -77,7 +77,7 @@ function backendOf({ config, path, versions }: ModelFolder, report: Report): str
   }
   const { platform = '', backend = '' } = config;
   if (platform === '' && backend === '' && config.ensemble_scheduling === undefined) {
-    if (files.some((file) => completing.test(file))) report('backend-missing', '');
+    if (versions.length === 0 || files.some((file) => completing.test(file))) report('backend-missing', '');
     else report('backend-unknown', '', platform, backend);
     return completed;
   }
@@ -163,14 +163,10 @@ function checkPlanFor(
       own.map((each) => `sm_${each}`),
       sm,
     );
-  const product = passport.built.gpu;
-  if (
-    gpu?.name !== undefined &&
-    gpu.capability === sm &&
-    reach === 'none' &&
-    product?.toLowerCase().includes(gpu.name) === false
-  )
-    report('gpu-product-differs', file, product);
+  const built = passport.built.gpu;
+  const isNamed = gpu?.name !== undefined && gpu.capability === sm && built !== null;
+  if (isNamed && reach === 'none' && !isOfProduct(built, gpu.name!))
+    report('gpu-product-differs', file, built);
 }
 
 /** What a TensorRT model's configuration has wrong beside its engines. */

@@ -27,9 +27,10 @@ export function checkTensors(config: ModelConfig, report: Report): void {
       const where = `${field}[${at}]`;
       if (tensors.findIndex((each) => each.name === name) < at) report('tensor-twice', where, name);
       checkDims(dims, `${where}.dims`, report);
-      const shape = reshape === undefined ? dims : (reshape.shape ?? []);
+      if (reshape === undefined) continue;
+      const { shape = [] } = reshape;
       checkDims(shape, `${where}.reshape.shape`, report);
-      if (chunks(dims).join() !== chunks(shape).join())
+      if (chunks(dims).join() !== chunks(shape).join() || (shape.length === 0 && !isBatched(config)))
         report('reshape-differs', `${where}.reshape`, name, dims, shape);
     }
   }
