@@ -2,12 +2,18 @@ import { join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { containersOf, sameTensorrt } from '../containers.js';
-import type { ModelConfig } from '../model-config.js';
-import { type Engine, engineOf } from './engine.js';
+import { engineOf } from './engine.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
 import { type GpuChoice, isOfProduct } from './gpu.js';
-import { type ModelFolder, plansIn, readPlan, readRepository, type ServedPlan } from './repository.js';
+import {
+  type Model,
+  type ModelFolder,
+  plansIn,
+  readPlan,
+  readRepository,
+  type ServedPlan,
+} from './repository.js';
 import { checkLabels, checkPairs, checkStates, checkWarmups, compareStates } from './requests.js';
 import type { TritonCheck } from './result.js';
 import { checkTensors, compareBatches, compareTensors, isBatched, preferredSizes } from './tensors.js';
@@ -28,19 +34,20 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
   const models: TritonCheck['models'] = [];
   const plans: ServedPlan[] = [];
   for (const folder of folders) {
-    const { name, path } = folder;
+    const { name } = folder;
     const report: Report = (code, field, ...values) =>
       findings.report(code, `${name}/config.pbtxt${field === '' ? '' : `: ${field}`}`, ...values);
     const [backend, versions] = [backendOf(folder, report), servedVersions(folder, report)];
-    if (folder.config !== null && backend === 'ensemble') checkEnsemble(folder.config, name, byName, report);
-    else if (folder.config !== null) checkConfig(folder.config, folder, report);
+    const model: Model = { ...folder, config: folder.config ?? {}, report };
+    if (backend === 'ensemble') checkEnsemble(model, byName);
+    else checkConfig(model);
     const served = backend === 'tensorrt' ? await servedPlans(folder, versions, gpu, findings.report) : [];
-    for (const plan of served) checkPlanFor(gpu, plan, findings.report);
-    if (backend === 'tensorrt') compareModel(folder, served, report);
-    else
-      for (const version of versions)
-        for (const file of plansIn(join(path, version)))
-          report('backend-differs', 'backend', `${version}/${file}`, backend ?? '');
+    if (backend === 'tensorrt') compareModel(model, served);
+    else if (backend !== 'ensemble') checkOthers(model, versions, backend);
+    const hasOwn = served.some(
+      ({ capability }) => capability !== null && smOf(capability) === gpu?.capability,
+    );
+    for (const plan of served) checkPlanFor(gpu, hasOwn, plan, findings.report);
     plans.push(...served);
     const ofPlan = ({ file, capability, header, passport }: ServedPlan) => {
       const identity = passport?.identity.digest ?? null;
@@ -48,7 +55,7 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
     };
     models.push({ name, backend, versions: [...versions], plans: served.map(ofPlan) });
   }
-  const needed = checkTensorrt(plans, tensorrt, repository, findings.report);
+  const needed = checkTensorrt(plans, tensorrt, findings.report);
   const list = findings.list();
   const isWrong = list.some(({ severity }) => severity === 'error');
   const tags = needed === null ? [] : [...containersOf(needed)];
@@ -103,16 +110,25 @@ function servedVersions({ config, versions }: ModelFolder, report: Report): read
 }
 
 /** What a configuration has wrong by itself, whatever serves it. */
-function checkConfig(config: ModelConfig, folder: ModelFolder, report: Report): void {
-  const { max_batch_size: most = 0, name = folder.name } = config;
-  if (name !== folder.name) report('name-differs', 'name', name, folder.name);
-  checkTensors(config, report);
+function checkConfig(model: Model): void {
+  const { config, report } = model;
+  const { max_batch_size: most = 0, name = model.name } = config;
+  if (name !== model.name) report('name-differs', 'name', name, model.name);
   if (config.dynamic_batching !== undefined && most === 0)
     report('batching-without-batch', 'dynamic_batching');
   for (const [where, size] of preferredSizes(config))
     if (size < 1 || size > most) report('preferred-above-max', where, size, most);
-  checkStates(config, folder, report);
-  checkLabels(config, folder.path, report);
+  checkTensors(model);
+  checkStates(model);
+  checkLabels(model);
+}
+
+/** A model of another back end whose files are plans. */
+function checkOthers({ path, report }: Model, versions: readonly string[], backend: string | null): void {
+  const plans = versions.flatMap((version) =>
+    plansIn(join(path, version)).map((file) => `${version}/${file}`),
+  );
+  for (const plan of plans) report('backend-differs', 'backend', plan, backend ?? '');
 }
 
 /** The plans that a configuration names in the versions it serves, and those that are not there. */
@@ -145,24 +161,22 @@ async function servedPlans(
 /** "8.9" as 89. */
 const smOf = (key: string): number => Math.round(Number(key) * 10);
 
-/** A plan beside the GPU that loads it, by its passport. */
+/** A plan beside the GPU that loads it, by its passport; with a plan of its own (`hasOwn`) that is not the default. */
 function checkPlanFor(
   gpu: GpuChoice | undefined,
+  hasOwn: boolean,
   { file, capability, passport }: ServedPlan,
   report: Report,
 ): void {
-  const sm = capability === null ? gpu?.capability : smOf(capability);
+  const ofGpu = hasOwn ? undefined : gpu?.capability;
+  const sm = capability === null ? ofGpu : smOf(capability);
   if (passport === null || sm === undefined || Number.isNaN(sm)) return;
   const { recipe, target } = passport.identity.document;
   const { hardwareCompatibility: reach } = recipe;
   const own = target.computeCapabilities;
+  const names = own.map((each) => `sm_${each}`);
   if (!own.includes(sm) && (reach !== 'ampere-plus' || sm < 80))
-    report(
-      'capability-differs',
-      file,
-      own.map((each) => `sm_${each}`),
-      sm,
-    );
+    report('capability-differs', file, names, sm);
   const built = passport.built.gpu;
   const isNamed = gpu?.name !== undefined && gpu.capability === sm && built !== null;
   if (isNamed && reach === 'none' && !isOfProduct(built, gpu.name!))
@@ -170,14 +184,12 @@ function checkPlanFor(
 }
 
 /** What a TensorRT model's configuration has wrong beside its engines. */
-function compareModel(folder: ModelFolder, plans: readonly ServedPlan[], report: Report): void {
-  const { path, states } = folder;
-  const config = folder.config ?? {};
+function compareModel(model: Model, plans: readonly ServedPlan[]): void {
+  const { config, states, report } = model;
   const { instance_group: groups = [], parameters = {} } = config;
-  const isAllowed = (kind = 'KIND_GPU') =>
-    kind === 'KIND_GPU' || (kind === 'KIND_MODEL' && 'enable_multi_device' in parameters);
-  for (const [at, { kind }] of groups.entries())
-    if (!isAllowed(kind)) report('instance-kind', `instance_group[${at}].kind`, kind);
+  const allowed = ['KIND_GPU', ...('enable_multi_device' in parameters ? ['KIND_MODEL'] : [])];
+  for (const [at, { kind = 'KIND_GPU' }] of groups.entries())
+    if (!allowed.includes(kind)) report('instance-kind', `instance_group[${at}].kind`, kind);
   const identities = plans.map(({ passport }) => passport?.identity.digest);
   for (const [key, { string_value: value = '' }] of Object.entries(parameters)) {
     if (key.startsWith('trtforge.identity') && !identities.includes(value) && !identities.includes(undefined))
@@ -185,43 +197,29 @@ function compareModel(folder: ModelFolder, plans: readonly ServedPlan[], report:
   }
   const engines = plans.flatMap((plan) => engineOf(plan, states) ?? []);
   if (engines.length === 0) {
-    checkPairs(config, states, 'the contract', report);
-    checkWarmups(config, path, null, report);
+    checkPairs(model, { file: 'the contract', states });
+    checkWarmups(model, null);
   }
-  const before = new Set<string>();
   for (const engine of engines) {
-    const own: string[] = [];
-    // What holds for the engine of one capability mostly holds for the others.
-    compareEngine(config, engine, path, (code, field, ...values) => {
-      own.push(`${code} ${field}`);
-      if (!before.has(`${code} ${field}`)) report(code, field, ...values);
-    });
-    for (const each of own) before.add(each);
+    compareTensors(model, engine);
+    compareBatches(model, engine);
+    compareStates(model, engine);
+    checkPairs(model, engine);
+    checkWarmups(model, engine);
   }
-  const { graphs = false, graph_spec = [] } = config.optimization?.cuda ?? {};
-  const ofEngine = engines[0]?.inputs.map(({ shape }) => shape?.slice(isBatched(config) ? 1 : 0)) ?? [];
-  const shapes = config.input?.map(({ dims }) => dims) ?? ofEngine;
-  if (
-    graphs &&
-    graph_spec.length === 0 &&
-    shapes.some((dims = []) => dims.some((size) => size === -1 || size === null))
-  )
-    report('graphs-open-dims', 'optimization.cuda');
-}
-
-function compareEngine(config: ModelConfig, engine: Engine, path: string, report: Report): void {
-  compareTensors(config, engine, report);
-  compareBatches(config, engine, report);
-  compareStates(config, engine, report);
-  checkPairs(config, engine.states, engine.file, report);
-  checkWarmups(config, path, engine, report);
+  const { graphs = false, graph_spec: specs = [] } = config.optimization?.cuda ?? {};
+  const ofEngine =
+    engines[0]?.inputs.map(({ shape }) => ({ dims: shape?.slice(isBatched(config) ? 1 : 0) })) ?? [];
+  const inputs: readonly { readonly dims?: readonly (number | null)[] | undefined }[] =
+    config.input ?? ofEngine;
+  const isOpen = inputs.some(({ dims = [] }) => dims.some((size) => size === -1 || size === null));
+  if (graphs && specs.length === 0 && isOpen) report('graphs-open-dims', 'optimization.cuda');
 }
 
 /** One TensorRT serves all plans; returns the version that the server must have. */
 function checkTensorrt(
   plans: readonly ServedPlan[],
   asked: string | undefined,
-  path: string,
   report: Report,
 ): string | null {
   const versions = new Map<string, string>();
@@ -229,20 +227,11 @@ function checkTensorrt(
     const version = header?.version ?? null;
     if (version === null) continue;
     const isFlexible = passport?.identity.document.recipe.flags.includes('version-compatible') === true;
-    if (
-      asked !== undefined &&
-      !sameTensorrt(version, asked) &&
-      !(isFlexible && compareVersions(version, asked) < 0)
-    )
-      report('tensorrt-differs', file, version, asked);
     if (!isFlexible) versions.set(version, file);
+    if (asked === undefined || sameTensorrt(version, asked)) continue;
+    if (!isFlexible || compareVersions(version, asked) > 0) report('tensorrt-differs', file, version, asked);
   }
-  if (versions.size > 1)
-    report(
-      'tensorrt-mixed',
-      path,
-      Array.from(versions, ([version, file]) => `${version} (${file})`),
-    );
-  const [only = null] = versions.keys();
-  return asked ?? (versions.size === 1 ? only : null);
+  const [first, ...others] = Array.from(versions, ([version, file]) => `${version} (${file})`);
+  if (others.length > 0) report('tensorrt-mixed', '.', [first, ...others].join(', '));
+  return asked ?? (versions.size === 1 ? [...versions.keys()][0]! : null);
 }

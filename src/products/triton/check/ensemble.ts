@@ -1,6 +1,5 @@
-import type { ConfigTensor, ModelConfig } from '../model-config.js';
-import type { Report } from './findings.js';
-import type { ModelFolder } from './repository.js';
+import type { ConfigTensor } from '../model-config.js';
+import type { Model, ModelFolder } from './repository.js';
 import { isBatched } from './tensors.js';
 
 /** A tensor of an ensemble as one side of it states it. */
@@ -13,10 +12,8 @@ const sides = [
 
 /** An ensemble's steps and tensors, as the core compares them when it loads. */
 export function checkEnsemble(
-  config: ModelConfig,
-  name: string,
+  { config, name, report }: Model,
   models: ReadonlyMap<string, ModelFolder>,
-  report: Report,
 ): void {
   for (const field of ['instance_group', 'model_warmup', 'optimization'] as const) {
     if (config[field] !== undefined) report('ensemble-extra', field, field);

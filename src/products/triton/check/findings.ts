@@ -97,14 +97,15 @@ export interface Finding {
 /** Values fill the places of the code's message. */
 export type Report = (code: FindingCode, where: string, ...values: readonly unknown[]) => void;
 
-/** Collects findings, each once. */
+/** Collects findings, each once: what holds for the engine of one capability mostly holds for the others, and the first is named. */
 export class Findings {
   private readonly all = new Map<string, Finding>();
 
   readonly report: Report = (code, where, ...values) => {
     const { message: template, ...row } = findingCodes[code];
     const message = template.replace(/\{(\d)\}/g, (_, at) => String(values[Number(at)]));
-    this.all.set(`${code}\n${where}\n${message}`, { code, where, message, ...row });
+    const key = `${code}\n${where}\n${values[0]}`;
+    if (!this.all.has(key)) this.all.set(key, { code, where, message, ...row });
   };
 
   /** Errors first. */

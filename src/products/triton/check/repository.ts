@@ -20,6 +20,12 @@ export interface ModelFolder {
   readonly states: readonly StatePair[];
 }
 
+/** A model whose configuration was read; `report` names a field of it. */
+export interface Model extends ModelFolder {
+  readonly config: ModelConfig;
+  readonly report: Report;
+}
+
 /** An output that becomes an input of the next step. */
 export interface StatePair {
   readonly input: string;
@@ -58,7 +64,7 @@ export function readRepository(path: string, report: Report): readonly ModelFold
   for (const name of names) if (isPlanName(name)) report('stray-plan', name);
   const folders = names.filter((name) => isFolder(join(path, name)));
   const models = folders.flatMap((name) => readModel(name, join(path, name), report) ?? []);
-  if (models.length === 0) report('no-models', path);
+  if (models.length === 0) report('no-models', '.');
   return models;
 }
 

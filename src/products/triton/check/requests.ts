@@ -3,8 +3,7 @@ import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/fil
 import { type Dtype, packedBytes } from '../../../formats/tensor/dtype.js';
 import { type ConfigTensor, dataTypes, type ModelConfig } from '../model-config.js';
 import { type Engine, isShapeTensor, isTaken, servedProfiles } from './engine.js';
-import type { Report } from './findings.js';
-import { type ModelFolder, ours, type StatePair } from './repository.js';
+import { type Model, ours } from './repository.js';
 import { checkDims, compareTensor, isBatched } from './tensors.js';
 
 const product = (dims: readonly number[]) => dims.reduce((a, b) => a * b, 1);
@@ -21,7 +20,8 @@ function dataFault(path: string, type: string | undefined, dims: readonly number
 }
 
 /** States by themselves: what they begin with, and that nothing else feeds them. */
-export function checkStates(config: ModelConfig, folder: ModelFolder, report: Report): void {
+export function checkStates(model: Model): void {
+  const { config, report } = model;
   const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
   // The first value of the enum is absent in what was read.
   const hasStart = controls.some(({ control = [] }) => control.some(({ kind }) => kind === undefined));
@@ -35,7 +35,7 @@ export function checkStates(config: ModelConfig, folder: ModelFolder, report: Re
       report('state-also-output', `${where}.output_name`, output);
     if (state.use_same_buffer_for_input_output === true) report('state-same-buffer', where, input);
     if (initial.length === 0 && !hasStart) report('state-uninitialized', where, input);
-    const fault = initialFault(state, folder);
+    const fault = initialFault(state, model);
     if (fault !== null) report('state-initial', `${where}.initial_state`, input, fault);
   }
   const instances = (config.instance_group ?? [{}]).reduce((sum, { count = 1 }) => sum + count, 0);
@@ -44,7 +44,7 @@ export function checkStates(config: ModelConfig, folder: ModelFolder, report: Re
 
 type State = NonNullable<NonNullable<ModelConfig['sequence_batching']>['state']>[number];
 
-function initialFault(state: State, { path, states }: ModelFolder): string | null {
+function initialFault(state: State, { path, states }: Model): string | null {
   const { data_type, dims = [], initial_state: [initial, second] = [] } = state;
   if (initial === undefined) return null;
   if (second !== undefined) return 'there are several';
@@ -62,36 +62,32 @@ function initialFault(state: State, { path, states }: ModelFolder): string | nul
 }
 
 /** States beside the engine's tensors. */
-export function compareStates(config: ModelConfig, engine: Engine, report: Report): void {
-  for (const [at, { input_name, output_name, ...state }] of (
-    config.sequence_batching?.state ?? []
-  ).entries()) {
+export function compareStates(model: Model, engine: Engine): void {
+  const states = model.config.sequence_batching?.state ?? [];
+  for (const [at, { input_name = '', output_name = '', data_type, dims }] of states.entries()) {
     const where = `sequence_batching.state[${at}]`;
-    const { data_type, dims } = state;
     const tensor = { ...(data_type && { data_type }), ...(dims && { dims }) };
-    compareTensor(config, engine, 'inputs', { ...tensor, name: input_name ?? '' }, where, report);
-    compareTensor(config, engine, 'outputs', { ...tensor, name: output_name ?? '' }, where, report);
+    compareTensor(model, engine, 'inputs', { ...tensor, name: input_name }, where);
+    compareTensor(model, engine, 'outputs', { ...tensor, name: output_name }, where);
   }
 }
 
 /** What an engine or a contract feeds back must be in an entry. */
 export function checkPairs(
-  config: ModelConfig,
-  pairs: readonly StatePair[],
-  of: string,
-  report: Report,
+  { config, report }: Model,
+  { file, states }: Pick<Engine, 'file' | 'states'>,
 ): void {
   const where = 'sequence_batching.state';
-  for (const { input, output } of pairs) {
+  for (const { input, output } of states) {
     const entry = config.sequence_batching?.state?.find(({ input_name }) => input_name === input);
-    if (entry === undefined) report('state-not-fed', where, input, output, of);
+    if (entry === undefined) report('state-not-fed', where, input, output, file);
     else if (entry.output_name !== output)
-      report('state-differs', where, input, entry.output_name, output, of);
+      report('state-differs', where, input, entry.output_name, output, file);
   }
 }
 
 /** Warm-up requests: what they name, their sizes and data. */
-export function checkWarmups(config: ModelConfig, path: string, engine: Engine | null, report: Report): void {
+export function checkWarmups({ config, path, report }: Model, engine: Engine | null): void {
   const { state = [], control_input: controls = [] } = config.sequence_batching ?? {};
   const others = [...state.map(({ input_name }) => input_name), ...controls.map(({ name }) => name)];
   const ofEngine = (engine?.inputs ?? []).map(({ name }) => ({ name }));
@@ -105,10 +101,8 @@ export function checkWarmups(config: ModelConfig, path: string, engine: Engine |
       if (given[name] === undefined && optional !== true)
         report('warmup-input-missing', `${where}.inputs`, name);
     }
-    for (const [
-      name,
-      { data_type, dims = [], zero_data, random_data, input_data_file: file },
-    ] of Object.entries(given)) {
+    for (const [name, data] of Object.entries(given)) {
+      const { data_type, dims = [], input_data_file: file } = data;
       const of = `${where}.inputs["${name}"]`;
       const input = inputs.find((each) => each.name === name);
       if (input === undefined && inputs.length > 0 && !others.includes(name))
@@ -118,34 +112,26 @@ export function checkWarmups(config: ModelConfig, path: string, engine: Engine |
         own.length === dims.length && dims.every((size, axis) => size > 0 && [size, -1].includes(own[axis]!));
       if (type !== data_type || !fits)
         report('warmup-dims', of, name, `is ${data_type} [${dims}], and the input ${type} [${own}]`);
-      const none = zero_data === undefined && random_data === undefined ? 'has no data' : null;
+      const none = data.zero_data === undefined && data.random_data === undefined ? 'has no data' : null;
       const fault = file === undefined ? none : dataFault(join(path, 'warmup', file), data_type, dims);
       if (fault !== null) report('warmup-data', of, name, fault);
     }
     if (engine === null) continue;
     // One profile must take all inputs of a request at once; a reshaped one has other axes there.
-    const compared = engine.inputs.filter(
-      ({ name }) =>
-        given[name] !== undefined &&
-        !isShapeTensor(engine, name) &&
-        inputs.every((each) => each.name !== name || each.reshape === undefined),
-    );
-    const sizesOf = ({ dims = [] }: { readonly dims?: readonly number[] }) =>
-      isBatched(config) ? [batch_size, ...dims] : dims;
+    const reshaped = new Set(inputs.flatMap(({ name, reshape }) => (reshape === undefined ? [] : [name])));
     const takes = (profile: number) =>
-      compared.every((each) => isTaken(engine, profile, each, sizesOf(given[each.name]!)));
-    if (!servedProfiles(config, engine).some(takes))
-      report(
-        'warmup-dims',
-        where,
-        Object.keys(given),
-        `is outside of every profile of ${engine.file} that is served`,
-      );
+      engine.inputs.every((each) => {
+        const { dims } = given[each.name] ?? {};
+        if (dims === undefined || reshaped.has(each.name) || isShapeTensor(engine, each.name)) return true;
+        return isTaken(engine, profile, each, isBatched(config) ? [batch_size, ...dims] : dims);
+      });
+    const fault = `is outside of every profile of ${engine.file} that is served`;
+    if (!servedProfiles(config, engine).some(takes)) report('warmup-dims', where, Object.keys(given), fault);
   }
 }
 
 /** Files of class names. */
-export function checkLabels(config: ModelConfig, path: string, report: Report): void {
+export function checkLabels({ config, path, report }: Model): void {
   for (const [at, { label_filename: file = '', dims = [] }] of (config.output ?? []).entries()) {
     if (file === '') continue;
     const where = `output[${at}].label_filename`;

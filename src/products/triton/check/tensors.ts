@@ -8,6 +8,7 @@ import {
   servedProfiles,
 } from './engine.js';
 import type { FindingCode, Report } from './findings.js';
+import type { Model } from './repository.js';
 
 const sides = [
   { field: 'input', tensors: 'inputs', state: 'input_name', batch: 'batch_input' },
@@ -20,7 +21,7 @@ export const isBatched = ({ max_batch_size = 0 }: ModelConfig): boolean => max_b
 const shapeText = (shape: readonly (number | null)[]) => `[${shape.map((size) => size ?? -1).join(',')}]`;
 
 /** What is wrong with inputs and outputs whatever the engine. */
-export function checkTensors(config: ModelConfig, report: Report): void {
+export function checkTensors({ config, report }: Model): void {
   for (const { field } of sides) {
     const tensors = config[field] ?? [];
     for (const [at, { name = '', dims = [], reshape }] of tensors.entries()) {
@@ -48,7 +49,8 @@ function chunks(dims: readonly number[]): readonly number[] {
 }
 
 /** Inputs and outputs beside those of the engine. */
-export function compareTensors(config: ModelConfig, engine: Engine, report: Report): void {
+export function compareTensors(model: Model, engine: Engine): void {
+  const { config, report } = model;
   const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
   for (const { field, tensors, state, batch } of sides) {
     const configured = config[field] ?? [];
@@ -62,18 +64,17 @@ export function compareTensors(config: ModelConfig, engine: Engine, report: Repo
     if (configured.length === 0 && missing.length > 0) report('io-completed', field);
     else for (const { name } of missing) report('tensor-missing', field, name, engine.file);
     for (const [at, tensor] of configured.entries())
-      compareTensor(config, engine, tensors, tensor, `${field}[${at}]`, report);
+      compareTensor(model, engine, tensors, tensor, `${field}[${at}]`);
   }
 }
 
 /** One tensor, or one end of a state, beside that of the engine. */
 export function compareTensor(
-  config: ModelConfig,
+  { config, report }: Model,
   engine: Engine,
   side: 'inputs' | 'outputs',
   { name = '', data_type: type = 'TYPE_INVALID', ...tensor }: ConfigTensor,
   where: string,
-  report: Report,
 ): void {
   const own = engine[side].find((each) => each.name === name);
   if (own === undefined) {
@@ -129,7 +130,7 @@ function valuesFault(dims: readonly number[], engine: Shape, batched: boolean): 
 }
 
 /** Batches and profiles of the engine beside what is served. */
-export function compareBatches(config: ModelConfig, engine: Engine, report: Report): void {
+export function compareBatches({ config, report }: Model, engine: Engine): void {
   const { instance_group: groups = [], max_batch_size: most = 0 } = config;
   const last = engine.profiles.length - 1;
   for (const [at, { profile = [] }] of groups.entries()) {
@@ -141,8 +142,9 @@ export function compareBatches(config: ModelConfig, engine: Engine, report: Repo
   if (last > 0 && groups.every(({ profile = [] }) => profile.length === 0))
     report('profiles-unserved', 'instance_group', last + 1, engine.file);
   const batches = servedProfiles(config, engine).map((profile) => batchesOf(engine, profile));
-  if (most === 0 || batches.length === 0 || engine.inputs.some(({ shape }) => typeof shape?.[0] === 'number'))
-    return;
+  const isFixed = ({ name, shape }: EngineTensor) =>
+    !isShapeTensor(engine, name) && typeof shape?.[0] === 'number';
+  if (most === 0 || batches.length === 0 || engine.inputs.some(isFixed)) return;
   const largest = Math.max(...batches.map(({ max }) => max));
   if (most > largest) report('batch-above-profile', 'max_batch_size', most, largest, engine.file);
   for (const [where, size] of preferredSizes(config)) {
