@@ -151,6 +151,11 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['io-completed', 'shape/config.pbtxt: output', edit('shape/config.pbtxt', /output.*/, '')],
   ['tensor-missing', 'det/config.pbtxt: output', det(/,\s*{ name: "count"[^}]*} }/, '')],
   ['tensor-unknown', 'det/config.pbtxt: input[0]', det('"images" data', '"image" data')],
+  [
+    'tensor-unknown',
+    'enc/config.pbtxt: sequence_batching.control_input[0]',
+    enc('state [', 'control_input [ { name: "START" control [ { int32_false_true: [ 0, 1 ] } ] } ] state ['),
+  ],
   ['tensor-twice', 'det/config.pbtxt: output[1]', det('"count"', '"scores"')],
   [
     'type-differs',
@@ -286,6 +291,43 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ],
 ];
 
+/** What differs from the sample and is no fault: at most infos are found. */
+const fine: readonly (readonly [what: string, change: Fault, ...options: string[]])[] = [
+  ['a configuration that Triton completes', edit('shape/config.pbtxt', /(input|output).*/g, '')],
+  ['no name, no instances, no version policy', det(/name: "det"|version_policy.*/, '')],
+  [
+    'a version-compatible plan on a newer TensorRT',
+    (files) => ({
+      ...remove(...Object.keys(files).filter((path) => /^(det|shape|pipe)/.test(path)))(files),
+      ...engineFiles('enc/3/model.plan', trtPlan(3, '10.9.0.34'), {
+        ...encoder,
+        recipe: { ...encoder.recipe, flags: ['version-compatible'] },
+      }),
+    }),
+    '--tensorrt',
+    '10.13',
+  ],
+  [
+    'a hardware-compatible plan for a newer GPU',
+    (files) => ({
+      ...files,
+      ...engineFiles('enc/3/model.plan', trtPlan(3), {
+        ...encoder,
+        capability: 80,
+        recipe: { ...encoder.recipe, hardwareCompatibility: 'ampere-plus' },
+      }),
+    }),
+    '--gpu',
+    'L4',
+  ],
+  ['a version that is not served', add({ 'det/0/sm_89.plan': 'none' })],
+  ['dims that a profile takes', det('[ 3, -1, -1 ]', '[ 3, 640, 640 ]')],
+  [
+    'graphs with their shapes',
+    det('dynamic', 'optimization { cuda { graphs: true graph_spec { batch_size: 1 } } } dynamic'),
+  ],
+];
+
 describe('triton check', () => {
   it('has every code in its page, with its severity, and a planted fault for each', () => {
     const page = readFileSync(new URL('../../../docs/triton-check.md', import.meta.url), 'utf8');
@@ -319,6 +361,43 @@ describe('triton check', () => {
     ]);
     const { ok: _ok, exitCode: _exitCode, command: _command, ...own } = { ok: 0, command: 0, ...result };
     expect(tritonCheckSchema.safeParse(own).success).toBe(true);
+  });
+
+  it.each(fine.map(([what, change, ...options]) => ({ what, change, options })))(
+    'finds no fault in $what',
+    async ({ change, options }) => {
+      const { findings } = await check(change(goodRepository()), ...options);
+      expect(findings.filter(({ severity }) => severity !== 'info')).toEqual([]);
+    },
+  );
+
+  it('finds a state that only the known answer states', async () => {
+    const knownAnswer = {
+      ...{ schema: 'trtforge.known-answer/1' as const, reference: 'r', precision: 'fp32', seed: 1 },
+      ...{ generator: 1 as const, cases: [], rows: null, state: { z: 'z_next' }, left: [], builtOn: null },
+    };
+    const files = engineFiles('enc/3/model.plan', trtPlan(3), { ...encoder, knownAnswer });
+    const change = enc(/state \[[\s\S]*?\} \]\n/, '');
+    const { findings } = await check(change(remove('enc/contract.json')({ ...goodRepository(), ...files })));
+    expect(findings.map(({ code }) => code)).toContain('state-not-fed');
+  });
+
+  it('is a check of the gate', async () => {
+    const { out } = await trtforge(['triton', 'check', writeFiles(folder, goodRepository()), '--json']);
+    const bad = await trtforge([
+      'triton',
+      'check',
+      writeFiles(folder, det('"8.9"', '"89"')(goodRepository())),
+      '--json',
+    ]);
+    writeFiles(folder, {
+      'policy.yaml': 'schema: trtforge.gate-policy/1\nextends: triton-check\n',
+      'good.json': out,
+      'bad.json': bad.out,
+    });
+    const gate = async (name: string) =>
+      (await trtforge(['gate', join(folder, 'policy.yaml'), `check=${join(folder, name)}`])).exitCode;
+    expect([await gate('good.json'), await gate('bad.json')]).toEqual([0, 1]);
   });
 
   it.each(['L40S', 'nvidia l40s', 'sm_89', '8.9', '89'])('takes --gpu %s', async (gpu) => {

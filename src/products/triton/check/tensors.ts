@@ -52,6 +52,10 @@ function chunks(dims: readonly number[]): readonly number[] {
 export function compareTensors(model: Model, engine: Engine): void {
   const { config, report } = model;
   const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  for (const [at, { name }] of controls.entries()) {
+    if (engine.inputs.every((each) => each.name !== name))
+      report('tensor-unknown', `sequence_batching.control_input[${at}]`, name, engine.file);
+  }
   for (const { field, tensors, state, batch } of sides) {
     const configured = config[field] ?? [];
     const elsewhere = new Set([
