@@ -1,7 +1,9 @@
 import { agree } from '../../behaviour/versions.js';
 
-/** A container of Triton and the TensorRT in it, as one public page states it. */
+/** A container and the TensorRT in it, as one public page states it. */
 export interface Container {
+  /** `nvcr.io/nvidia/tritonserver`, or `tensorrt`: that of the same month, which Triton's follows in most months (server#3904; not in 23.05). */
+  readonly image: 'tritonserver' | 'tensorrt';
   readonly tag: string;
   /** As many parts as the source has. */
   readonly tensorrt: string;
@@ -16,7 +18,7 @@ const twcc =
   'https://docs.twcloud.ai/en/docs/concepts-tutorials/twcc/ccs/concepts/images/triton-inference-server/';
 
 /**
- * Containers `nvcr.io/nvidia/tritonserver:TAG` whose TensorRT a page states; add a row with its source. Tags with `trtllm` are not here: they have no TensorRT back end.
+ * Containers whose TensorRT a page states; add a row with its source. Tags with `trtllm` are not here: they have no TensorRT back end.
  * Most are missing, so that "unknown" is an answer; NVIDIA's whole table is https://docs.nvidia.com/deeplearning/frameworks/support-matrix/.
  */
 const containers = [
@@ -32,7 +34,12 @@ const containers = [
   ['23.05-py3', '8.6.1.2', '2023-06-21', `${server}/5975`],
   ['24.02-py3', '8.6.3', '2024-03-08', `${server}/6959`],
   ['24.05-py3', '10.0.1.6', '2024-06-25', `${server}/7374`],
-].map(([tag, tensorrt, date, source]) => ({ tag, tensorrt, date, source }) as Container);
+  ['26.02-py3', '10.15.1', '2026-03-24', 'https://github.com/NVIDIA/Model-Optimizer/pull/1112', 'tensorrt'],
+  ['26.06-py3', '11.0.0.114', '2026-09-15', 'https://github.com/apache/beam/issues/33078', 'tensorrt'],
+].map(
+  ([tag, tensorrt, date, source, image = 'tritonserver']) =>
+    ({ image, tag, tensorrt, date, source }) as Container,
+);
 
 /** The containers that a page gives this TensorRT, the newest last. */
 export const containersOf = (version: string): readonly Container[] =>

@@ -29,9 +29,11 @@ export const tritonCheckSchema = z.strictObject({
   container: z.strictObject({
     /** What the server must have; null where no plan states it. */
     tensorrt: z.string().nullable(),
-    /** `nvcr.io/nvidia/tritonserver:TAG` whose TensorRT a page states; empty: unknown. */
+    /** Containers whose TensorRT a page states; empty: unknown. */
     tags: z.array(
       z.strictObject({
+        /** `nvcr.io/nvidia/tritonserver`, or NVIDIA's container `tensorrt` of the same month, which Triton's follows in most months. */
+        image: z.enum(['tritonserver', 'tensorrt']),
         tag: z.string(),
         tensorrt: z.string(),
         source: z.string(),
