@@ -429,6 +429,7 @@ describe('triton check', () => {
     const { container } = await check(goodRepository(), '--tensorrt', '10.0.1');
     expect(container.tags).toEqual([
       {
+        image: 'tritonserver',
         tag: '24.05-py3',
         tensorrt: '10.0.1.6',
         source: expect.stringMatching(/^https:/),

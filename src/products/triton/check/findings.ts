@@ -45,7 +45,7 @@ export const findingCodes = {
   'profiles-unserved': warning`{1} has {0} profiles, and only profile 0 is served. | Name them: profile: ["0", "1"].`,
   'batch-above-profile': error`It is {0}, and the largest batch of {2} is {1}. | Lower it, or build with a larger profile.`,
   'batch-axis-fixed': error`Batching needs an open first axis: "{0}" is {2} in {3}. | Set max_batch_size to 0, and write dims with the first axis.`,
-  'batch-axis-missing': error`"{0}" is {1} without a batch, and {2} in {3}. | Set max_batch_size, or write dims with the first axis.`,
+  'batch-axis-missing': warning`"{0}" is {1} without a batch, and {2} in {3}; Triton completes max_batch_size unless that is disabled. | Write max_batch_size, or dims with the first axis.`,
   'batching-without-batch': warning`max_batch_size is 0: nothing is batched. | Set it, or remove dynamic_batching.`,
   'two-schedulers': error`{0} | Keep one of dynamic_batching, sequence_batching, ensemble_scheduling.`,
   'preferred-above-max': error`{0} is not a batch from 1 to max_batch_size, {1}. | Write such sizes.`,
