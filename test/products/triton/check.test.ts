@@ -173,7 +173,7 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   [
     'dims-differ',
     'shape/config.pbtxt: input[1].dims',
-    edit('shape/config.pbtxt', 'dims: [ 2 ]', 'dims: [ 3 ]'),
+    edit('shape/config.pbtxt', 'dims: [ 2 ] is', 'dims: [ 3 ] is'),
   ],
   ['dims-open', 'det/config.pbtxt: output[0].dims', det('dims: [ 4 ]', 'dims: [ -1 ]')],
   ['dims-outside-profile', 'det/config.pbtxt: input[0].dims', det('[ 3, -1, -1 ]', '[ 3, 160, 160 ]')],
@@ -251,8 +251,20 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     'det/config.pbtxt: model_warmup[0].inputs["images"]',
     det('[ 3, 640, 640 ]', '[ 640, 640 ]'),
   ],
-  ['warmup-data', 'enc/config.pbtxt: model_warmup[0].inputs["x"]', remove('enc/warmup/x')],
-  ['warmup-data', 'enc/config.pbtxt: model_warmup[0].inputs["x"]', add({ 'enc/warmup/x': 'short' })],
+  ['warmup-data', 'shape/config.pbtxt: model_warmup[0].inputs["size"]', remove('shape/warmup/size')],
+  [
+    'warmup-data',
+    'shape/config.pbtxt: model_warmup[0].inputs["size"]',
+    add({ 'shape/warmup/size': 'short' }),
+  ],
+  [
+    'warmup-with-states',
+    'enc/config.pbtxt: model_warmup[0]',
+    enc(
+      'backend',
+      'model_warmup [ { batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP16 dims: [ 128, 41 ] zero_data: true } } } ] backend',
+    ),
+  ],
   ['label-file', 'det/config.pbtxt: output[0].label_filename', remove('det/labels.txt')],
   ['label-count', 'det/config.pbtxt: output[0].label_filename', add({ 'det/labels.txt': 'cat\n' })],
   [
@@ -293,7 +305,7 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
 
 /** What differs from the sample and is no fault: at most infos are found. */
 const fine: readonly (readonly [what: string, change: Fault, ...options: string[]])[] = [
-  ['a configuration that Triton completes', edit('shape/config.pbtxt', /(input|output).*/g, '')],
+  ['a configuration that Triton completes', edit('shape/config.pbtxt', /^(input|output) .*/gm, '')],
   ['no name, no instances, no version policy', det(/name: "det"|version_policy.*/, '')],
   [
     'a version-compatible plan on a newer TensorRT',

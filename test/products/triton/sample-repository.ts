@@ -124,10 +124,9 @@ sequence_batching {
   } ]
 }
 version_policy { specific { versions: [ 3 ] } }
-model_warmup [ { name: "file" batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP16 dims: [ 128, 41 ] input_data_file: "x" } } } ]
 `,
     'enc/initial_state/z': Buffer.alloc(4, 60),
-    'enc/warmup/x': Buffer.alloc(128 * 41 * 2),
+    'shape/warmup/size': Buffer.from([2, 0, 0, 0, 3, 0, 0, 0]),
     'enc/contract.json': JSON.stringify({
       schema: 'trtforge.contract/1',
       name: 'enc',
@@ -137,6 +136,11 @@ model_warmup [ { name: "file" batch_size: 1 inputs { key: "x" value { data_type:
 input [ { name: "data" data_type: TYPE_FP32 dims: [ 1, 6 ] }, { name: "size" data_type: TYPE_INT32 dims: [ 2 ] is_shape_tensor: true } ]
 output [ { name: "out" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
 optimization { cuda { graphs: true } }
+model_warmup [ {
+  name: "file" batch_size: 1
+  inputs { key: "data" value { data_type: TYPE_FP32 dims: [ 1, 6 ] random_data: true } }
+  inputs { key: "size" value { data_type: TYPE_INT32 dims: [ 2 ] input_data_file: "size" } }
+} ]
 `,
     'post/1/model.py': '',
     'post/config.pbtxt': `backend: "python"

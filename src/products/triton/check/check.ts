@@ -190,9 +190,11 @@ function compareModel(model: Model, plans: readonly ServedPlan[]): void {
   const allowed = ['KIND_GPU', ...('enable_multi_device' in parameters ? ['KIND_MODEL'] : [])];
   for (const [at, { kind = 'KIND_GPU' }] of groups.entries())
     if (!allowed.includes(kind)) report('instance-kind', `instance_group[${at}].kind`, kind);
-  const identities = plans.map(({ passport }) => passport?.identity.digest);
   for (const [key, { string_value: value = '' }] of Object.entries(parameters)) {
-    if (key.startsWith('trtforge.identity') && !identities.includes(value) && !identities.includes(undefined))
+    const [, capability] = /^trtforge\.identity(?:\.(.+))?$/.exec(key) ?? [key, null];
+    const named = plans.filter((plan) => capability === undefined || plan.capability === capability);
+    const identities = named.map(({ passport }) => passport?.identity.digest ?? value);
+    if (identities.length > 0 && !identities.includes(value))
       report('identity-differs', `parameters["${key}"]`, value);
   }
   const engines = plans.flatMap((plan) => engineOf(plan, states) ?? []);

@@ -75,6 +75,7 @@ export const findingCodes = {
   'warmup-input-missing': error`Input "{0}" is not there. | Add it: a warm-up needs every input.`,
   'warmup-dims': error`"{0}" {1}. | Write the type of the input, and sizes without batch that a profile takes.`,
   'warmup-data': error`"{0}" {1}. | Write zero_data or random_data: true, or put the file of that size into warmup/.`,
+  'warmup-with-states': error`A warm-up request belongs to no sequence: its states cannot be written, and the load fails. | Remove model_warmup.`,
   'label-file': error`{0} | Put the file beside config.pbtxt, or remove label_filename.`,
   'label-count': warning`{0} has {1} labels, and the last axis is {2}. | Write a label a line.`,
   'graphs-open-dims': warning`Inputs have open axes besides the batch. | Add a graph_spec for each shape that is captured.`,

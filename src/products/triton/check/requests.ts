@@ -95,6 +95,7 @@ export function checkWarmups({ config, path, report }: Model, engine: Engine | n
     config.input ?? ofEngine.filter(({ name }) => !others.includes(name));
   for (const [at, { batch_size = 0, inputs: given = {} }] of (config.model_warmup ?? []).entries()) {
     const where = `model_warmup[${at}]`;
+    if (state.length > 0) report('warmup-with-states', where);
     const most = Math.max(1, config.max_batch_size ?? 0);
     if (batch_size < 1 || batch_size > most) report('warmup-batch', `${where}.batch_size`, batch_size, most);
     for (const { name = '', optional } of inputs) {
