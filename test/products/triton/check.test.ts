@@ -231,6 +231,23 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     'enc/config.pbtxt: sequence_batching.state[0].initial_state',
     enc('data_file: "z"', 'zero_data: true'),
   ],
+  [
+    'state-by-client',
+    'enc/config.pbtxt: sequence_batching.state',
+    (files) =>
+      enc(
+        /output \[ (.*) \]/,
+        'input [ { name: "n" data_type: TYPE_INT64 dims: [ 1 ] reshape { shape: [ ] } } ] output [ $1, { name: "n_next" data_type: TYPE_INT64 dims: [ 1 ] reshape { shape: [ ] } } ]',
+      )({
+        ...files,
+        ...engineFiles('enc/3/model.plan', trtPlan(3), {
+          ...encoder,
+          inputs: [...encoder.inputs, { name: 'n', dtype: 'int64', shape: [null] }],
+          outputs: [...encoder.outputs, { name: 'n_next', dtype: 'int64', shape: [null] }],
+        }),
+        'enc/lengths.json': '{"schema":"trtforge.contract/1","state":[{"input":"n","output":"n_next"}]}',
+      }),
+  ],
   ['state-uninitialized', 'enc/config.pbtxt: sequence_batching.state[0]', enc(/initial_state.*/, '')],
   [
     'state-same-buffer',

@@ -72,17 +72,17 @@ export function compareStates(model: Model, engine: Engine): void {
   }
 }
 
-/** What an engine or a contract feeds back must be in an entry. */
-export function checkPairs(
-  { config, report }: Model,
-  { file, states }: Pick<Engine, 'file' | 'states'>,
-): void {
+/** What an engine or a contract feeds back must be in an entry, or with the client where Triton cannot keep it. */
+export function checkPairs({ config, report }: Model, of: Pick<Engine, 'file' | 'states' | 'inputs'>): void {
   const where = 'sequence_batching.state';
-  for (const { input, output } of states) {
+  for (const { input, output } of of.states) {
     const entry = config.sequence_batching?.state?.find(({ input_name }) => input_name === input);
-    if (entry === undefined) report('state-not-fed', where, input, output, file);
+    const rank = of.inputs.find(({ name }) => name === input)?.shape?.length;
+    const isSent = config.input?.some(({ name }) => name === input) && rank === 1 && isBatched(config);
+    if (isSent) report('state-by-client', where, input, output);
+    else if (entry === undefined) report('state-not-fed', where, input, output, of.file);
     else if (entry.output_name !== output)
-      report('state-differs', where, input, entry.output_name, output, file);
+      report('state-differs', where, input, entry.output_name, output, of.file);
   }
 }
 
