@@ -232,6 +232,11 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     enc('data_file: "z"', 'zero_data: true'),
   ],
   [
+    'state-order',
+    'enc/config.pbtxt: sequence_batching.state[0]',
+    enc('state [', 'state [ { input_name: "a" output_name: "z_other" data_type: TYPE_FP16 dims: [ 2 ] },'),
+  ],
+  [
     'state-by-client',
     'enc/config.pbtxt: sequence_batching.state',
     (files) =>

@@ -66,6 +66,7 @@ export const findingCodes = {
   'state-also-output': info`"{0}" is an output too: every response copies the state. | Remove it from "output" unless clients read it.`,
   'state-differs': error`"{0}" is fed from "{1}", and {3} gives it as "{2}". | Correct output_name.`,
   'state-not-fed': warning`"{1}" of {2} becomes "{0}" of the next step, and no entry feeds it: every request starts anew. | Add a state entry.`,
+  'state-order': error`Triton pairs states by the order of their names, and would feed "{0}" from "{1}". | Name the outputs so that they sort as the inputs do.`,
   'state-by-client': info`"{0}" has no axis besides the batch, so that Triton cannot keep it: the client sends back "{1}". | Keep it so.`,
   'state-initial': error`"{0}": {1}. | Give it the type and dims of the state, a name, and zero_data or a data_file in initial_state/.`,
   'state-uninitialized': warning`Nothing states what "{0}" is when a sequence begins. | Add initial_state { name data_type dims zero_data: true }.`,

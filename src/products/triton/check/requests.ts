@@ -23,6 +23,9 @@ function dataFault(path: string, type: string | undefined, dims: readonly number
 export function checkStates(model: Model): void {
   const { config, report } = model;
   const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  // The core has both in sorted maps, and takes the one at the same place.
+  const inputs = states.map(({ input_name }) => input_name ?? '').toSorted();
+  const outputs = states.map(({ output_name }) => output_name ?? '').toSorted();
   // The first value of the enum is absent in what was read.
   const hasStart = controls.some(({ control = [] }) => control.some(({ kind }) => kind === undefined));
   for (const [at, state] of states.entries()) {
@@ -33,6 +36,8 @@ export function checkStates(model: Model): void {
       report('state-also-input', `${where}.input_name`, input);
     if (config.output?.some(({ name }) => name === output))
       report('state-also-output', `${where}.output_name`, output);
+    const fed = outputs[inputs.indexOf(input ?? '')];
+    if (fed !== output) report('state-order', where, input, fed);
     if (state.use_same_buffer_for_input_output === true) report('state-same-buffer', where, input);
     if (initial.length === 0 && !hasStart) report('state-uninitialized', where, input);
     const fault = initialFault(state, model);
