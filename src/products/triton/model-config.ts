@@ -16,6 +16,8 @@ export interface ModelConfig {
   };
   readonly input?: readonly ConfigTensor[];
   readonly output?: readonly ConfigTensor[];
+  readonly batch_input?: readonly { readonly target_name?: readonly string[] }[];
+  readonly batch_output?: readonly { readonly target_name?: readonly string[] }[];
   readonly instance_group?: readonly {
     readonly name?: string;
     readonly kind?: string;
@@ -28,7 +30,10 @@ export interface ModelConfig {
     readonly max_sequence_idle_microseconds?: number;
     readonly direct?: object;
     readonly oldest?: Batcher & { readonly max_candidate_sequences?: number };
-    readonly control_input?: readonly { readonly name?: string }[];
+    readonly control_input?: readonly {
+      readonly name?: string;
+      readonly control?: readonly { readonly kind?: string }[];
+    }[];
     readonly state?: readonly ConfigState[];
   };
   readonly ensemble_scheduling?: {
@@ -70,6 +75,7 @@ export interface ConfigTensor {
   readonly reshape?: { readonly shape?: readonly number[] };
   readonly is_shape_tensor?: boolean;
   readonly is_non_linear_format_io?: boolean;
+  readonly allow_ragged_batch?: boolean;
   readonly optional?: boolean;
   readonly label_filename?: string;
 }
@@ -115,3 +121,7 @@ export const dataTypes: Readonly<Record<string, string>> = {
   bfloat16: 'TYPE_BF16',
   float32: 'TYPE_FP32',
 };
+
+/** Whether the file begins with the mark that some editors write. */
+export const hasByteOrderMark = (path: string): boolean =>
+  readText(path, LARGEST_CONFIG, 'TF_SERVING_CONFIG').startsWith('\ufeff');

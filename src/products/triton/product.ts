@@ -12,6 +12,12 @@ export const triton: Product = {
       load: async () => (await import('./commands/export.js')).command,
     },
     {
+      path: 'triton check',
+      group: 'Products',
+      summary: 'what Triton would not load or would serve wrongly in a model repository; needs no server',
+      load: async () => (await import('./commands/check.js')).command,
+    },
+    {
       path: 'triton try',
       group: 'Products',
       summary: "let Triton's server serve a repository: ready, warm-up, a request, states, known answer",

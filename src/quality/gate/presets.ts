@@ -113,6 +113,21 @@ const engineCheck: PolicyFile = {
   ],
 };
 
+/** A repository has nothing that Triton would not load or would serve wrongly. */
+const tritonCheck: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { check: { schema: 'trtforge.triton-check/*' } },
+  checks: [
+    {
+      id: 'triton-repository',
+      why: "Some of what is wrong in a model repository is found when its GPU loads it, or never by Triton's core.",
+      result: 'check',
+      field: 'outcome',
+      ...mustPass,
+    },
+  ],
+};
+
 const accuracy = { better: 'higher' as const, same: ['comparabilityKey'] };
 
 /** The success criteria of auto-quantize-model: of `eval detector`, against a baseline of the FP16 engine on the same data. */
@@ -226,4 +241,5 @@ export const presets: Readonly<Record<string, PolicyFile>> = {
   'recogniser-acceptance': recogniserAcceptance,
   'comparison-acceptance': comparisonAcceptance,
   'engine-check': engineCheck,
+  'triton-check': tritonCheck,
 };

@@ -1,0 +1,239 @@
+import { join } from 'node:path';
+import { listFolder, statIfThere } from '../../../base/files/files.js';
+import { compareVersions } from '../../../behaviour/versions.js';
+import { containersOf, sameTensorrt } from '../containers.js';
+import { engineOf } from './engine.js';
+import { checkEnsemble } from './ensemble.js';
+import { Findings, type Report } from './findings.js';
+import { type GpuChoice, isOfProduct } from './gpu.js';
+import {
+  type Model,
+  type ModelFolder,
+  plansIn,
+  readPlan,
+  readRepository,
+  type ServedPlan,
+} from './repository.js';
+import { checkLabels, checkPairs, checkStates, checkWarmups, compareStates } from './requests.js';
+import type { TritonCheck } from './result.js';
+import { checkTensors, compareBatches, compareTensors, isBatched, preferredSizes } from './tensors.js';
+
+export interface CheckRequest {
+  readonly repository: string;
+  /** The GPU of the server. */
+  readonly gpu?: GpuChoice | undefined;
+  /** Its TensorRT, as many parts as are known. */
+  readonly tensorrt?: string | undefined;
+}
+
+/** What Triton would meet in a repository, found from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE. */
+export async function checkRepository({ repository, gpu, tensorrt }: CheckRequest): Promise<TritonCheck> {
+  const findings = new Findings();
+  const folders = readRepository(repository, findings.report);
+  const byName = new Map(folders.map((folder) => [folder.name, folder]));
+  const models: TritonCheck['models'] = [];
+  const plans: ServedPlan[] = [];
+  for (const folder of folders) {
+    const { name } = folder;
+    const report: Report = (code, field, ...values) =>
+      findings.report(code, `${name}/config.pbtxt${field === '' ? '' : `: ${field}`}`, ...values);
+    const [backend, versions] = [backendOf(folder, report), servedVersions(folder, report)];
+    const model: Model = { ...folder, config: folder.config ?? {}, report };
+    if (backend === 'ensemble') checkEnsemble(model, byName);
+    else checkConfig(model);
+    const served = backend === 'tensorrt' ? await servedPlans(folder, versions, gpu, findings.report) : [];
+    if (backend === 'tensorrt') compareModel(model, served);
+    else if (backend !== 'ensemble') checkOthers(model, versions, backend);
+    const hasOwn = served.some(
+      ({ capability }) => capability !== null && smOf(capability) === gpu?.capability,
+    );
+    for (const plan of served) checkPlanFor(gpu, hasOwn, plan, findings.report);
+    plans.push(...served);
+    const ofPlan = ({ file, capability, header, passport }: ServedPlan) => {
+      const identity = passport?.identity.digest ?? null;
+      return { file, capability, tensorrt: header?.version ?? null, identity };
+    };
+    models.push({ name, backend, versions: [...versions], plans: served.map(ofPlan) });
+  }
+  const needed = checkTensorrt(plans, tensorrt, findings.report);
+  const list = findings.list();
+  const isWrong = list.some(({ severity }) => severity === 'error');
+  const tags = needed === null ? [] : [...containersOf(needed)];
+  const container = { tensorrt: needed, tags, command: 'trtforge toolchain list' };
+  const outcome = isWrong ? 'fail' : 'pass';
+  return { schema: 'trtforge.triton-check/1', repository, outcome, models, container, findings: list };
+}
+
+/** Files by which Triton completes a configuration that names no back end. */
+const completing = /^model\.\w+$/;
+
+/** Platforms of model_config.proto; their back ends are what stands before the line. */
+const platforms =
+  /^(?:tensorrt_plan|tensorflow_(?:graphdef|savedmodel)|onnxruntime_onnx|pytorch_libtorch|ensemble)$/;
+
+/** What serves a model; null: nothing states it. */
+function backendOf({ config, path, versions }: ModelFolder, report: Report): string | null {
+  const files = [
+    config?.default_model_filename ?? '',
+    ...versions.flatMap((each) => listFolder(join(path, each))),
+  ];
+  const completed = files.includes('model.plan') ? 'tensorrt' : null;
+  if (config === null) {
+    report('config-missing', '');
+    return completed;
+  }
+  const { platform = '', backend = '' } = config;
+  if (platform === '' && backend === '' && config.ensemble_scheduling === undefined) {
+    if (versions.length === 0 || files.some((file) => completing.test(file))) report('backend-missing', '');
+    else report('backend-unknown', '', platform, backend);
+    return completed;
+  }
+  const ofPlatform = platforms.test(platform) ? platform.split('_')[0]! : null;
+  const isEnsemble = config.ensemble_scheduling !== undefined;
+  const isKnown = backend === '' ? ofPlatform !== null : ofPlatform === null || ofPlatform === backend;
+  if (!isKnown || backend === 'tensorrt_plan' || (isEnsemble && ofPlatform !== 'ensemble'))
+    report('backend-unknown', platform === '' ? 'backend' : 'platform', platform, backend);
+  if (isEnsemble) return 'ensemble';
+  return /^tensorrt(?:_plan)?$/.test(backend || platform) ? 'tensorrt' : backend || (ofPlatform ?? platform);
+}
+
+/** The versions that the policy loads; by default the newest one. */
+function servedVersions({ config, versions }: ModelFolder, report: Report): readonly string[] {
+  const { latest, all, specific } = config?.version_policy ?? {};
+  if (versions.length === 0) report('version-missing', '', 'any version');
+  if (specific === undefined)
+    return all === undefined ? versions.slice(-(latest?.num_versions ?? 1)) : versions;
+  const asked = (specific.versions ?? []).map(String);
+  for (const each of asked)
+    if (!versions.includes(each)) report('version-missing', 'version_policy.specific', `version ${each}`);
+  return versions.filter((each) => asked.includes(each));
+}
+
+/** What a configuration has wrong by itself, whatever serves it. */
+function checkConfig(model: Model): void {
+  const { config, report } = model;
+  const { max_batch_size: most = 0, name = model.name } = config;
+  if (name !== model.name) report('name-differs', 'name', name, model.name);
+  if (config.dynamic_batching !== undefined && most === 0)
+    report('batching-without-batch', 'dynamic_batching');
+  for (const [where, size] of preferredSizes(config))
+    if (size < 1 || size > most) report('preferred-above-max', where, size, most);
+  checkTensors(model);
+  checkStates(model);
+  checkLabels(model);
+}
+
+/** A model of another back end whose files are plans. */
+function checkOthers({ path, report }: Model, versions: readonly string[], backend: string | null): void {
+  const plans = versions.flatMap((version) =>
+    plansIn(join(path, version)).map((file) => `${version}/${file}`),
+  );
+  for (const plan of plans) report('backend-differs', 'backend', plan, backend ?? '');
+}
+
+/** The plans that a configuration names in the versions it serves, and those that are not there. */
+async function servedPlans(
+  { name, path, config }: ModelFolder,
+  versions: readonly string[],
+  gpu: GpuChoice | undefined,
+  report: Report,
+): Promise<readonly ServedPlan[]> {
+  const where = `${name}/config.pbtxt: cc_model_filenames`;
+  const keyed = Object.entries(config?.cc_model_filenames ?? {});
+  const fallback = config?.default_model_filename ?? 'model.plan';
+  for (const [key] of keyed) if (!/^\d{1,2}\.\d$/.test(key)) report('capability-key', where, key);
+  const plans: ServedPlan[] = [];
+  for (const version of versions) {
+    const has = (file: string) => statIfThere(join(path, version, file)) !== undefined;
+    const hasDefault = keyed.length === 0 || has(fallback);
+    if (keyed.length > 0 && hasDefault) report('default-beside-capabilities', where, fallback);
+    if (gpu !== undefined && !hasDefault && keyed.every(([key]) => smOf(key) !== gpu.capability))
+      report('gpu-without-plan', where, gpu.capability);
+    for (const [capability, file] of [...keyed, ...(hasDefault ? [[null, fallback] as const] : [])]) {
+      const plan = { file: `${name}/${version}/${file}`, capability };
+      if (has(file)) plans.push(await readPlan(join(path, version, file), plan, report));
+      else report(capability === null ? 'plan-missing' : 'capability-file-missing', plan.file, capability);
+    }
+  }
+  return plans;
+}
+
+/** "8.9" as 89. */
+const smOf = (key: string): number => Math.round(Number(key) * 10);
+
+/** A plan beside the GPU that loads it, by its passport; with a plan of its own (`hasOwn`) that is not the default. */
+function checkPlanFor(
+  gpu: GpuChoice | undefined,
+  hasOwn: boolean,
+  { file, capability, passport }: ServedPlan,
+  report: Report,
+): void {
+  const ofGpu = hasOwn ? undefined : gpu?.capability;
+  const sm = capability === null ? ofGpu : smOf(capability);
+  if (passport === null || sm === undefined || Number.isNaN(sm)) return;
+  const { recipe, target } = passport.identity.document;
+  const { hardwareCompatibility: reach } = recipe;
+  const own = target.computeCapabilities;
+  const names = own.map((each) => `sm_${each}`);
+  if (!own.includes(sm) && (reach !== 'ampere-plus' || sm < 80))
+    report('capability-differs', file, names, sm);
+  const built = passport.built.gpu;
+  const isNamed = gpu?.name !== undefined && gpu.capability === sm && built !== null;
+  if (isNamed && reach === 'none' && !isOfProduct(built, gpu.name!))
+    report('gpu-product-differs', file, built);
+}
+
+/** What a TensorRT model's configuration has wrong beside its engines. */
+function compareModel(model: Model, plans: readonly ServedPlan[]): void {
+  const { config, states, report } = model;
+  const { instance_group: groups = [], parameters = {} } = config;
+  const allowed = ['KIND_GPU', ...('enable_multi_device' in parameters ? ['KIND_MODEL'] : [])];
+  for (const [at, { kind = 'KIND_GPU' }] of groups.entries())
+    if (!allowed.includes(kind)) report('instance-kind', `instance_group[${at}].kind`, kind);
+  for (const [key, { string_value: value = '' }] of Object.entries(parameters)) {
+    const [, capability] = /^trtforge\.identity(?:\.(.+))?$/.exec(key) ?? [key, null];
+    const named = plans.filter((plan) => capability === undefined || plan.capability === capability);
+    const identities = named.map(({ passport }) => passport?.identity.digest ?? value);
+    if (identities.length > 0 && !identities.includes(value))
+      report('identity-differs', `parameters["${key}"]`, value);
+  }
+  const engines = plans.flatMap((plan) => engineOf(plan, states) ?? []);
+  if (engines.length === 0) {
+    checkPairs(model, { file: 'the contract', states, inputs: [] });
+    checkWarmups(model, null);
+  }
+  for (const engine of engines) {
+    compareTensors(model, engine);
+    compareBatches(model, engine);
+    compareStates(model, engine);
+    checkPairs(model, engine);
+    checkWarmups(model, engine);
+  }
+  const { graphs = false, graph_spec: specs = [] } = config.optimization?.cuda ?? {};
+  const ofEngine =
+    engines[0]?.inputs.map(({ shape }) => ({ dims: shape?.slice(isBatched(config) ? 1 : 0) })) ?? [];
+  const inputs: readonly { readonly dims?: readonly (number | null)[] | undefined }[] =
+    config.input ?? ofEngine;
+  const isOpen = inputs.some(({ dims = [] }) => dims.some((size) => size === -1 || size === null));
+  if (graphs && specs.length === 0 && isOpen) report('graphs-open-dims', 'optimization.cuda');
+}
+
+/** One TensorRT serves all plans; returns the version that the server must have. */
+function checkTensorrt(
+  plans: readonly ServedPlan[],
+  asked: string | undefined,
+  report: Report,
+): string | null {
+  const versions = new Map<string, string>();
+  for (const { file, header, passport } of plans) {
+    const version = header?.version ?? null;
+    if (version === null) continue;
+    const isFlexible = passport?.identity.document.recipe.flags.includes('version-compatible') === true;
+    if (!isFlexible) versions.set(version, file);
+    if (asked === undefined || sameTensorrt(version, asked)) continue;
+    if (!isFlexible || compareVersions(version, asked) > 0) report('tensorrt-differs', file, version, asked);
+  }
+  const [first, ...others] = Array.from(versions, ([version, file]) => `${version} (${file})`);
+  if (others.length > 0) report('tensorrt-mixed', '.', [first, ...others].join(', '));
+  return asked ?? (versions.size === 1 ? [...versions.keys()][0]! : null);
+}

@@ -1,0 +1,152 @@
+import { join } from 'node:path';
+import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
+import { type Dtype, packedBytes } from '../../../formats/tensor/dtype.js';
+import { type ConfigTensor, dataTypes, type ModelConfig } from '../model-config.js';
+import { type Engine, isShapeTensor, isTaken, servedProfiles } from './engine.js';
+import { type Model, ours } from './repository.js';
+import { checkDims, compareTensor, isBatched } from './tensors.js';
+
+const product = (dims: readonly number[]) => dims.reduce((a, b) => a * b, 1);
+
+/** Why a raw file is not the data of a tensor of a batch of one; null where it is, or its size is open. */
+function dataFault(path: string, type: string | undefined, dims: readonly number[]): string | null {
+  const size = statIfThere(path)?.size;
+  if (size === undefined) return `has no file ${path}`;
+  const dtype = Object.keys(dataTypes).find((each) => dataTypes[each] === type);
+  const bytes = dtype === undefined ? size : packedBytes(dtype as Dtype, product(dims));
+  return size === bytes || dims.some((each) => each < 1)
+    ? null
+    : `needs ${bytes} bytes, and ${path} has ${size}`;
+}
+
+/** States by themselves: what they begin with, and that nothing else feeds them. */
+export function checkStates(model: Model): void {
+  const { config, report } = model;
+  const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  // The core has both in sorted maps, and takes the one at the same place.
+  const inputs = states.map(({ input_name }) => input_name ?? '').toSorted();
+  const outputs = states.map(({ output_name }) => output_name ?? '').toSorted();
+  // The first value of the enum is absent in what was read.
+  const hasStart = controls.some(({ control = [] }) => control.some(({ kind }) => kind === undefined));
+  for (const [at, state] of states.entries()) {
+    const where = `sequence_batching.state[${at}]`;
+    const { input_name: input, output_name: output, dims = [], initial_state: initial = [] } = state;
+    checkDims(dims, `${where}.dims`, report);
+    if (config.input?.some(({ name }) => name === input))
+      report('state-also-input', `${where}.input_name`, input);
+    if (config.output?.some(({ name }) => name === output))
+      report('state-also-output', `${where}.output_name`, output);
+    const fed = outputs[inputs.indexOf(input ?? '')];
+    if (fed !== output) report('state-order', where, input, fed);
+    if (state.use_same_buffer_for_input_output === true) report('state-same-buffer', where, input);
+    if (initial.length === 0 && !hasStart) report('state-uninitialized', where, input);
+    const fault = initialFault(state, model);
+    if (fault !== null) report('state-initial', `${where}.initial_state`, input, fault);
+  }
+  const instances = (config.instance_group ?? [{}]).reduce((sum, { count = 1 }) => sum + count, 0);
+  if (states.length > 0 && instances === 1) report('state-instances', 'instance_group');
+}
+
+type State = NonNullable<NonNullable<ModelConfig['sequence_batching']>['state']>[number];
+
+function initialFault(state: State, { path, states }: Model): string | null {
+  const { data_type, dims = [], initial_state: [initial, second] = [] } = state;
+  if (initial === undefined) return null;
+  if (second !== undefined) return 'there are several';
+  const shape = initial.dims ?? [];
+  const fits =
+    shape.length === dims.length && shape.every((size, axis) => size > 0 && [size, -1].includes(dims[axis]!));
+  if (initial.data_type !== data_type || !fits)
+    return `it is ${initial.data_type} [${shape}], and the state ${data_type} [${dims}]`;
+  if (initial.name === undefined) return 'it has no name';
+  if (initial.data_file !== undefined)
+    return dataFault(join(path, 'initial_state', initial.data_file), data_type, shape);
+  const promised = states.find(({ input }) => input === state.input_name)?.initial ?? 0;
+  if (initial.zero_data === undefined) return 'it has neither zero_data nor data_file';
+  return promised === 0 ? null : `it is zero, and the contract begins with ${promised}`;
+}
+
+/** States beside the engine's tensors. */
+export function compareStates(model: Model, engine: Engine): void {
+  const states = model.config.sequence_batching?.state ?? [];
+  for (const [at, { input_name = '', output_name = '', data_type, dims }] of states.entries()) {
+    const where = `sequence_batching.state[${at}]`;
+    const tensor = { ...(data_type && { data_type }), ...(dims && { dims }) };
+    compareTensor(model, engine, 'inputs', { ...tensor, name: input_name }, where);
+    compareTensor(model, engine, 'outputs', { ...tensor, name: output_name }, where);
+  }
+}
+
+/** What an engine or a contract feeds back must be in an entry, or with the client where Triton cannot keep it. */
+export function checkPairs({ config, report }: Model, of: Pick<Engine, 'file' | 'states' | 'inputs'>): void {
+  const where = 'sequence_batching.state';
+  for (const { input, output } of of.states) {
+    const entry = config.sequence_batching?.state?.find(({ input_name }) => input_name === input);
+    const rank = of.inputs.find(({ name }) => name === input)?.shape?.length;
+    const isSent = config.input?.some(({ name }) => name === input) && rank === 1 && isBatched(config);
+    if (isSent) report('state-by-client', where, input, output);
+    else if (entry === undefined) report('state-not-fed', where, input, output, of.file);
+    else if (entry.output_name !== output)
+      report('state-differs', where, input, entry.output_name, output, of.file);
+  }
+}
+
+/** Warm-up requests: what they name, their sizes and data. */
+export function checkWarmups({ config, path, report }: Model, engine: Engine | null): void {
+  const { state = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  const others = [...state.map(({ input_name }) => input_name), ...controls.map(({ name }) => name)];
+  const ofEngine = (engine?.inputs ?? []).map(({ name }) => ({ name }));
+  const inputs: readonly ConfigTensor[] =
+    config.input ?? ofEngine.filter(({ name }) => !others.includes(name));
+  for (const [at, { batch_size = 0, inputs: given = {} }] of (config.model_warmup ?? []).entries()) {
+    const where = `model_warmup[${at}]`;
+    if (state.length > 0) report('warmup-with-states', where);
+    const most = Math.max(1, config.max_batch_size ?? 0);
+    if (batch_size < 1 || batch_size > most) report('warmup-batch', `${where}.batch_size`, batch_size, most);
+    for (const { name = '', optional } of inputs) {
+      if (given[name] === undefined && optional !== true)
+        report('warmup-input-missing', `${where}.inputs`, name);
+    }
+    for (const [name, data] of Object.entries(given)) {
+      const { data_type, dims = [], input_data_file: file } = data;
+      const of = `${where}.inputs["${name}"]`;
+      const input = inputs.find((each) => each.name === name);
+      if (input === undefined && inputs.length > 0 && !others.includes(name))
+        report('warmup-input-unknown', of, name);
+      const { data_type: type = data_type, dims: own = dims } = input ?? {};
+      const fits =
+        own.length === dims.length && dims.every((size, axis) => size > 0 && [size, -1].includes(own[axis]!));
+      if (type !== data_type || !fits)
+        report('warmup-dims', of, name, `is ${data_type} [${dims}], and the input ${type} [${own}]`);
+      const none = data.zero_data === undefined && data.random_data === undefined ? 'has no data' : null;
+      const fault = file === undefined ? none : dataFault(join(path, 'warmup', file), data_type, dims);
+      if (fault !== null) report('warmup-data', of, name, fault);
+    }
+    if (engine === null) continue;
+    // One profile must take all inputs of a request at once; a reshaped one has other axes there.
+    const reshaped = new Set(inputs.flatMap(({ name, reshape }) => (reshape === undefined ? [] : [name])));
+    const takes = (profile: number) =>
+      engine.inputs.every((each) => {
+        const { dims } = given[each.name] ?? {};
+        if (dims === undefined || reshaped.has(each.name) || isShapeTensor(engine, each.name)) return true;
+        return isTaken(engine, profile, each, isBatched(config) ? [batch_size, ...dims] : dims);
+      });
+    const fault = `is outside of every profile of ${engine.file} that is served`;
+    if (!servedProfiles(config, engine).some(takes)) report('warmup-dims', where, Object.keys(given), fault);
+  }
+}
+
+/** Files of class names. */
+export function checkLabels({ config, path, report }: Model): void {
+  for (const [at, { label_filename: file = '', dims = [] }] of (config.output ?? []).entries()) {
+    if (file === '') continue;
+    const where = `output[${at}].label_filename`;
+    try {
+      const lines = readText(join(path, file), LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE').trimEnd().split('\n');
+      const classes = dims.at(-1) ?? -1;
+      if (classes > 0 && classes !== lines.length) report('label-count', where, file, lines.length, classes);
+    } catch (cause) {
+      report('label-file', where, ours(cause).message);
+    }
+  }
+}

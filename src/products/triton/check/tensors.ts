@@ -1,0 +1,171 @@
+import { type ConfigTensor, dataTypes, type ModelConfig } from '../model-config.js';
+import {
+  batchesOf,
+  type Engine,
+  type EngineTensor,
+  isShapeTensor,
+  isTaken,
+  servedProfiles,
+} from './engine.js';
+import type { FindingCode, Report } from './findings.js';
+import type { Model } from './repository.js';
+
+const sides = [
+  { field: 'input', tensors: 'inputs', state: 'input_name', batch: 'batch_input' },
+  { field: 'output', tensors: 'outputs', state: 'output_name', batch: 'batch_output' },
+] as const;
+
+/** Whether requests have a batch axis that dims leave out. */
+export const isBatched = ({ max_batch_size = 0 }: ModelConfig): boolean => max_batch_size > 0;
+
+const shapeText = (shape: readonly (number | null)[]) => `[${shape.map((size) => size ?? -1).join(',')}]`;
+
+/** What is wrong with inputs and outputs whatever the engine. */
+export function checkTensors({ config, report }: Model): void {
+  for (const { field } of sides) {
+    const tensors = config[field] ?? [];
+    for (const [at, { name = '', dims = [], reshape }] of tensors.entries()) {
+      const where = `${field}[${at}]`;
+      if (tensors.findIndex((each) => each.name === name) < at) report('tensor-twice', where, name);
+      checkDims(dims, `${where}.dims`, report);
+      if (reshape === undefined) continue;
+      const { shape = [] } = reshape;
+      checkDims(shape, `${where}.reshape.shape`, report);
+      if (chunks(dims).join() !== chunks(shape).join() || (shape.length === 0 && !isBatched(config)))
+        report('reshape-differs', `${where}.reshape`, name, dims, shape);
+    }
+  }
+}
+
+export function checkDims(dims: readonly number[], where: string, report: Report): void {
+  if (dims.some((size) => size < 1 && size !== -1)) report('dims-zero', where, dims);
+}
+
+/** Numbers of elements between open axes: [2,4,-1,6] and [8,-1,1,6] have the same. */
+function chunks(dims: readonly number[]): readonly number[] {
+  const counts = [1];
+  for (const size of dims) counts.push(size === -1 ? 1 : counts.pop()! * size);
+  return counts;
+}
+
+/** Inputs and outputs beside those of the engine. */
+export function compareTensors(model: Model, engine: Engine): void {
+  const { config, report } = model;
+  const { state: states = [], control_input: controls = [] } = config.sequence_batching ?? {};
+  for (const [at, { name }] of controls.entries()) {
+    if (engine.inputs.every((each) => each.name !== name))
+      report('tensor-unknown', `sequence_batching.control_input[${at}]`, name, engine.file);
+  }
+  for (const { field, tensors, state, batch } of sides) {
+    const configured = config[field] ?? [];
+    const elsewhere = new Set([
+      ...states.map((each) => each[state]),
+      ...(config[batch] ?? []).flatMap(({ target_name = [] }) => target_name),
+      ...(field === 'input' ? controls : []).map(({ name }) => name),
+      ...configured.map(({ name }) => name),
+    ]);
+    const missing = engine[tensors].filter(({ name }) => !elsewhere.has(name));
+    if (configured.length === 0 && missing.length > 0) report('io-completed', field);
+    else for (const { name } of missing) report('tensor-missing', field, name, engine.file);
+    for (const [at, tensor] of configured.entries())
+      compareTensor(model, engine, tensors, tensor, `${field}[${at}]`);
+  }
+}
+
+/** One tensor, or one end of a state, beside that of the engine. */
+export function compareTensor(
+  { config, report }: Model,
+  engine: Engine,
+  side: 'inputs' | 'outputs',
+  { name = '', data_type: type = 'TYPE_INVALID', ...tensor }: ConfigTensor,
+  where: string,
+): void {
+  const own = engine[side].find((each) => each.name === name);
+  if (own === undefined) {
+    report('tensor-unknown', where, name, engine.file);
+    return;
+  }
+  const carried = dataTypes[own.dtype];
+  if (carried === undefined) report('type-not-carried', `${where}.data_type`, name, own.dtype, engine.file);
+  else if (type !== 'TYPE_INVALID' && type !== carried)
+    report('type-differs', `${where}.data_type`, name, type, carried, engine.file);
+  const isShape = side === 'inputs' && isShapeTensor(engine, name);
+  if (side === 'inputs' && isShape !== (tensor.is_shape_tensor ?? false))
+    report('shape-tensor', `${where}.is_shape_tensor`, name, isShape, engine.file);
+  const dims = tensor.reshape === undefined ? tensor.dims : (tensor.reshape.shape ?? []);
+  if (dims === undefined || own.shape === null || tensor.allow_ragged_batch === true) return;
+  const batched = isBatched(config);
+  const fault = isShape ? valuesFault(dims, own.shape, batched) : dimsFault(dims, own.shape, batched);
+  const isServed = (profile: number) => isTaken(engine, profile, own, batched ? [-1, ...dims] : dims);
+  if (fault !== null)
+    report(
+      fault,
+      `${where}.dims`,
+      name,
+      shapeText(batched ? [-1, ...dims] : dims),
+      shapeText(own.shape),
+      engine.file,
+    );
+  else if (side === 'inputs' && !isShape && !servedProfiles(config, engine).some(isServed))
+    report('dims-outside-profile', `${where}.dims`, name, shapeText(dims));
+}
+
+type Shape = NonNullable<EngineTensor['shape']>;
+
+/** As the back end compares them: a size that is open on one side fits. */
+function dimsFault(dims: readonly number[], engine: Shape, batched: boolean): FindingCode | null {
+  const [first, ...rest] = engine;
+  if (!batched && first === null && agree(dims, rest)) return 'batch-axis-missing';
+  if (batched && typeof first === 'number' && (agree(dims, engine) || agree(dims, rest)))
+    return 'batch-axis-fixed';
+  const whole = batched ? [-1, ...dims] : dims;
+  if (!agree(whole, engine)) return 'dims-differ';
+  return whole.some((size, axis) => size === -1 && engine[axis] !== null) ? 'dims-open' : null;
+}
+
+const agree = (dims: readonly number[], engine: Shape) =>
+  dims.length === engine.length &&
+  dims.every((size, axis) => size === -1 || engine[axis] === null || engine[axis] === size);
+
+/** Of the values of a shape tensor, the batch is the first and left out of dims. */
+function valuesFault(dims: readonly number[], engine: Shape, batched: boolean): FindingCode | null {
+  const count = (dims[0] ?? -1) + (batched ? 1 : 0);
+  return engine.length === 0 || count === engine[0] ? null : 'dims-differ';
+}
+
+/** Batches and profiles of the engine beside what is served. */
+export function compareBatches({ config, report }: Model, engine: Engine): void {
+  const { instance_group: groups = [], max_batch_size: most = 0 } = config;
+  const last = engine.profiles.length - 1;
+  for (const [at, { profile = [] }] of groups.entries()) {
+    for (const each of profile) {
+      if (!/^\d+$/.test(each) || Number(each) > last)
+        report('profile-unknown', `instance_group[${at}].profile`, each, last, engine.file);
+    }
+  }
+  if (last > 0 && groups.every(({ profile = [] }) => profile.length === 0))
+    report('profiles-unserved', 'instance_group', last + 1, engine.file);
+  const batches = servedProfiles(config, engine).map((profile) => batchesOf(engine, profile));
+  const isFixed = ({ name, shape }: EngineTensor) =>
+    !isShapeTensor(engine, name) && typeof shape?.[0] === 'number';
+  if (most === 0 || batches.length === 0 || engine.inputs.some(isFixed)) return;
+  const largest = Math.max(...batches.map(({ max }) => max));
+  if (most > largest) report('batch-above-profile', 'max_batch_size', most, largest, engine.file);
+  for (const [where, size] of preferredSizes(config)) {
+    if (size <= most && batches.every(({ min, max }) => size < min || size > max))
+      report('preferred-outside-profile', where, size);
+  }
+}
+
+/** Preferred batch sizes, each with where it is. */
+export function preferredSizes({
+  dynamic_batching,
+  sequence_batching,
+}: ModelConfig): readonly [string, number][] {
+  const { preferred_batch_size: dynamic = [] } = dynamic_batching ?? {};
+  const { preferred_batch_size: oldest = [] } = sequence_batching?.oldest ?? {};
+  return [
+    ...dynamic.map((size): [string, number] => ['dynamic_batching.preferred_batch_size', size]),
+    ...oldest.map((size): [string, number] => ['sequence_batching.oldest.preferred_batch_size', size]),
+  ];
+}

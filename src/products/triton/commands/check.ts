@@ -1,0 +1,55 @@
+import { plural } from '../../../base/text/quantity.js';
+import { isVersion } from '../../../behaviour/versions.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { option } from '../../../cli/option.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { checkRepository } from '../check/check.js';
+import { parseGpu } from '../check/gpu.js';
+import type { TritonCheck } from '../check/result.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'REPOSITORY', describe: 'a model repository of Triton' }],
+  examples: [
+    'trtforge triton check models/',
+    'trtforge triton check models/ --gpu L4 --tensorrt 10.13.3.9 --json > check.json',
+  ],
+  options: {
+    gpu: option({
+      flags: '--gpu <gpu>',
+      describe: 'the GPU of the server: sm_89, 8.9, or a product such as L4',
+      parse: parseGpu,
+    }),
+    tensorrt: option({
+      flags: '--tensorrt <version>',
+      describe: 'the TensorRT of the server, as far as it is known: 10.13, 10.13.3.9',
+      parse: (text) => {
+        if (isVersion(text)) return text;
+        throw new TrtforgeError('TF_USAGE', `--tensorrt: "${text}" is not a version.`, {
+          remedy: 'Write 10.13 or 10.13.3.9.',
+        });
+      },
+    }),
+  },
+  schema: async () => (await import('../check/result.js')).tritonCheckSchema,
+  run: async ([repository = ''], { gpu, tensorrt }): Promise<TritonCheck & { exitCode: ExitCode }> => {
+    const result = await checkRepository({ repository, gpu, tensorrt });
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+  },
+  render,
+});
+
+function render({ repository, outcome, models, container, findings }: TritonCheck, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  const colored = { error: red('error'), warning: yellow('warning'), info: dim('info') };
+  const count = plural(models.length, 'model');
+  output.line(`${outcome === 'pass' ? green('pass') : red('FAIL')}  ${bold(repository)}  ${dim(count)}`);
+  for (const { code, severity, where, message, remedy } of findings) {
+    output.line(`${colored[severity]}  ${bold(where)}  ${dim(code)}`);
+    output.line(`  ${message} ${remedy}`);
+  }
+  if (container.tensorrt === null) return;
+  const tags = container.tags.map(({ image, tag, source }) => `${image}:${tag} (${source})`);
+  output.line(
+    `TensorRT ${container.tensorrt}: ${tags.length > 0 ? tags.join(', ') : `which container has it is unknown; inside of one, ${container.command} prints its TensorRT`}`,
+  );
+}
