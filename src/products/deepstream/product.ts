@@ -24,5 +24,11 @@ export const deepstream: Product = {
       summary: 'the summary of a model that DeepStream scripts read with grep',
       load: async () => (await import('./commands/summary.js')).command,
     },
+    {
+      path: 'deepstream check',
+      group: 'Products',
+      summary: 'whether nvinfer loads an engine as configured, or builds at every start; needs no DeepStream',
+      load: async () => (await import('./commands/check.js')).command,
+    },
   ],
 };
