@@ -25,6 +25,12 @@ export const deepstream: Product = {
       load: async () => (await import('./commands/summary.js')).command,
     },
     {
+      path: 'deepstream config',
+      group: 'Products',
+      summary: 'write the configuration, labels and parser with which DeepStream runs an engine',
+      load: async () => (await import('./commands/config.js')).command,
+    },
+    {
       path: 'deepstream check',
       group: 'Products',
       summary: 'whether nvinfer loads an engine as configured, or builds at every start; needs no DeepStream',

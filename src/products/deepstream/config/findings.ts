@@ -37,7 +37,7 @@ export const findingKinds = {
   'parser-missing': ['error', 'Set parse-bbox-func-name and custom-lib-path, or network-type=100.'],
   'labels-missing': ['fatal', 'Write a class a line, in the order of the classes.'],
   'labels-count': [
-    'error',
+    'warning',
     'Write as many lines as there are classes; one line with ";" is for classifiers.',
   ],
   'classes-count': ['error', "Set num-detected-classes to the model's number of classes."],

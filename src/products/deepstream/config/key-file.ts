@@ -36,9 +36,7 @@ function parseKeyFile(text: string, path: string): KeyGroups {
     if (content === '' || content.startsWith('#')) continue;
     const [, name] = /^\[(.*)\]\s*$/.exec(content) ?? [];
     if (name !== undefined) {
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: GLib rejects them in names.
-      if (name === '' || /[[\]\x00-\x1f\x7f]/.test(name))
-        throw invalid(path, line, `"[${name}]" is not a group`);
+      if (name === '' || /[[\]\p{Cc}]/u.test(name)) throw invalid(path, line, `"[${name}]" is not a group`);
       group = groups.get(name) ?? new Map();
       groups.set(name, group);
       continue;
