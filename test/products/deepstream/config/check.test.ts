@@ -192,8 +192,7 @@ describe('the gate preset deepstream-check', () => {
     const { result } = await check(changes);
     writeFileSync(at('check.json'), JSON.stringify(result));
     writeFileSync(at('policy.yaml'), 'schema: trtforge.gate-policy/1\nextends: deepstream-check\n');
-    const gate = await trtforge(['gate', at('check.json'), '--policy', at('policy.yaml'), '--json']);
-    expect(gate.exitCode).toBe(exitCode);
+    expect((await trtforge(['gate', at('policy.yaml'), at('check.json')])).exitCode).toBe(exitCode);
   });
 });
 
