@@ -18,9 +18,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const fakes = fileURLToPath(new URL('../../../fakes/deepstream-includes', import.meta.url));
 /** Folders of DeepStream's and TensorRT's own headers, with colons; else ours, which declare the same. */
-const includes = (process.env.TRTFORGE_DEEPSTREAM_INCLUDES ?? fakes)
-  .split(':')
-  .flatMap((path) => ['-I', path]);
+const theirs = process.env.TRTFORGE_DEEPSTREAM_INCLUDES;
+const includes = (theirs ?? fakes).split(':').map((path) => `-I${path}`);
 
 /** Compiles the parser of a layout, and calls it on a network of 100 x 50 pixels and two classes. */
 function parsed(layout: Layout, background: boolean, outputs: Readonly<Record<string, readonly number[][]>>) {
