@@ -225,7 +225,7 @@ function judgeBuild(
   const networkMode = settings.number('network-mode', 0);
   const where = settings.where('network-mode');
   const isTyped = settings.isSet('strongly-typed');
-  if (networkMode % 2 === 1 && mode === 'fp16')
+  if (networkMode !== mode)
     findings.add('calibration-missing', where, 'Without a readable int8-calib-file nvinfer builds in FP16.');
   if (!isTyped && facts !== null && hasTypes(facts))
     findings.add(

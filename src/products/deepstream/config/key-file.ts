@@ -16,7 +16,7 @@ export interface KeyGroups {
 }
 
 /** nvinfer's own rule: these two endings are YAML, anything else a key file. */
-export const isYamlName = (path: string): boolean => /\.ya?ml$/.test(path);
+const isYamlName = (path: string): boolean => /\.ya?ml$/.test(path);
 
 const invalid = (path: string, line: number, why: string) =>
   new TrtforgeError('TF_SERVING_CONFIG', `${path}, line ${line}: ${why}.`, { details: { path, line } });

@@ -9,7 +9,7 @@ export interface NvinferPlan {
   /** Without the batch, in the order of the network; null where infer-dims is not set, and nvinfer does not compare. */
   readonly dims: readonly number[] | null;
   /** The mode that a build has in the end (`effectiveMode`). */
-  readonly mode: string;
+  readonly mode: number;
   /** `gpu0`, `dla1` */
   readonly device: string;
   /** What a build would start from; null: nothing, and it fails. */
@@ -56,13 +56,16 @@ export interface Prediction {
   readonly writes: string | null;
 }
 
-/** Without a calibration INT8 and BEST become FP16. That FP16 becomes FP32 on a GPU without it is left out: no TensorRT of DeepStream serves one. */
-export const effectiveMode = (networkMode: number, hasCalibration: boolean): string =>
-  networkMode % 2 === 1 && !hasCalibration ? 'fp16' : ['fp32', 'int8', 'fp16', 'best'][networkMode]!;
+/** nvinfer's names of network-mode. */
+export const modes: readonly string[] = 'fp32 int8 fp16 best'.split(' ');
+
+/** The network-mode of a build in the end: without a calibration INT8 and BEST become FP16. That FP16 becomes FP32 on a GPU without it is left out: no TensorRT of DeepStream serves one. */
+export const effectiveMode = (networkMode: number, hasCalibration: boolean): number =>
+  networkMode % 2 === 1 && !hasCalibration ? 2 : networkMode;
 
 /** The name under which nvinfer writes an engine that it builds of a model. */
-export const builtEngine = (model: string, batch: number, device: string, mode: string): string =>
-  `${model}_b${batch}_${device}_${mode}.engine`;
+export const builtEngine = (model: string, batch: number, device: string, mode: number): string =>
+  `${model}_b${batch}_${device}_${modes[mode]}.engine`;
 
 /**
  * What nvinfer does at its start, by the rules of its sources (DeepStream 9.1, generateBackendContext): load the engine; on any failure, or where batch and dimensions of

@@ -14,7 +14,7 @@ import type { DeepstreamConfig } from './config-result.js';
 import { type Layout, layoutOf } from './layout.js';
 import { engineShape, labelsOf, modelOfEngine, preparationOf } from './model-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
-import { builtEngine } from './predict.js';
+import { builtEngine, modes } from './predict.js';
 
 export interface ConfigRequest {
   /** An engine or a model. */
@@ -143,14 +143,14 @@ function decide(request: ConfigRequest): Decided {
   else if (labels === undefined)
     warnings.push('No names of classes were found: labels.txt is missing. Pass --labels.');
   const isTyped = facts !== null && hasTypes(facts);
-  const isHalf = passport?.identity.document.recipe.precision === 'fp16';
+  const isHalf = passport?.identity.document.recipe.precision === modes[2];
   const mode = !isTyped && isHalf ? 2 : 0;
   if (!isEngine)
     assumed.push(`The engine is the one that nvinfer builds: ${mode === 0 ? 'FP32' : 'FP16'}, GPU 0.`);
   const name = request.name ?? streamsNames(model ?? file.replace(/\.\w+$/, '')).modelName;
   const decided: Decided = {
     ...{ name, model, labels, layout, classes, batch, dims, mode, isTyped, assumed, warnings },
-    engine: isEngine ? file : builtEngine(file, batch, 'gpu0', mode === 2 ? 'fp16' : 'fp32'),
+    engine: isEngine ? file : builtEngine(file, batch, 'gpu0', mode),
     outputs: ports.outputs.map((output) => output.name),
     isNhwc: axes.layout === 'NHWC',
     prepared: {

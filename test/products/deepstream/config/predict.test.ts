@@ -14,7 +14,7 @@ const plan: NvinferPlan = {
   engineFile: '/m/net.engine',
   batchSize: 4,
   dims: [3, 64, 64],
-  mode: 'fp16',
+  mode: 2,
   device: 'gpu0',
   source,
 };
@@ -125,7 +125,7 @@ describe('what nvinfer does at its start', () => {
 });
 
 test('the name of what is built has the mode that it has in the end', () => {
-  expect([0, 1, 2, 3].map((mode) => effectiveMode(mode, false))).toEqual(['fp32', 'fp16', 'fp16', 'fp16']);
-  expect([0, 1, 2, 3].map((mode) => effectiveMode(mode, true))).toEqual(['fp32', 'int8', 'fp16', 'best']);
-  expect(builtEngine('/m/a.onnx', 2, 'dla1', 'int8')).toBe('/m/a.onnx_b2_dla1_int8.engine');
+  expect([0, 1, 2, 3].map((mode) => effectiveMode(mode, false))).toEqual([0, 2, 2, 2]);
+  expect([0, 1, 2, 3].map((mode) => effectiveMode(mode, true))).toEqual([0, 1, 2, 3]);
+  expect(builtEngine('/m/a.onnx', 2, 'dla1', 1)).toBe('/m/a.onnx_b2_dla1_int8.engine');
 });
