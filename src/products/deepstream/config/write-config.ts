@@ -35,25 +35,6 @@ export interface ConfigRequest {
 
 const refused = (why: string, remedy: string) => new TrtforgeError('TF_SERVING_REFUSED', why, { remedy });
 
-/** Everything decided: what is in the files. */
-interface Decided {
-  readonly name: string;
-  readonly engine: string;
-  readonly model: string | null;
-  readonly labels: readonly string[] | undefined;
-  readonly layout: Layout | undefined;
-  readonly classes: number | null;
-  readonly outputs: readonly string[];
-  readonly batch: number;
-  readonly dims: readonly [number, number, number];
-  readonly isNhwc: boolean;
-  readonly mode: number;
-  readonly isTyped: boolean;
-  readonly prepared: Required<Pick<ConfigRequest, 'scale' | 'offsets' | 'color' | 'fit'>>;
-  readonly assumed: readonly string[];
-  readonly warnings: readonly string[];
-}
-
 /** Writes a configuration of nvinfer and one of nvinferserver, labels, and a parser where the outputs are of a known layout. Throws TF_SERVING_REFUSED, what reading and writing throw. */
 export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig {
   const decided = decide(request);
@@ -85,7 +66,10 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
   };
 }
 
-function decide(request: ConfigRequest): Decided {
+type Decided = ReturnType<typeof decide>;
+
+/** What is in the files. */
+function decide(request: ConfigRequest) {
   const file = resolve(request.file);
   const isEngine = isEngineFile(file);
   const assumed: string[] = [];
@@ -148,7 +132,7 @@ function decide(request: ConfigRequest): Decided {
   if (!isEngine)
     assumed.push(`The engine is the one that nvinfer builds: ${mode === 0 ? 'FP32' : 'FP16'}, GPU 0.`);
   const name = request.name ?? streamsNames(model ?? file.replace(/\.\w+$/, '')).modelName;
-  const decided: Decided = {
+  const decided = {
     ...{ name, model, labels, layout, classes, batch, dims, mode, isTyped, assumed, warnings },
     engine: isEngine ? file : builtEngine(file, batch, 'gpu0', mode),
     outputs: ports.outputs.map((output) => output.name),
