@@ -71,14 +71,24 @@ export async function checkDeepstream(
   };
 }
 
+/** What nvinfer looks at when an engine is there, built or loaded. */
+const afterBuild: readonly string[] = ['labels-missing', 'function-missing'];
+
 /** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
 function failure(
-  { outcome, reason, message }: Prediction,
+  { outcome, reason, message, writes }: Prediction,
   { findings, where }: NvinferSettings,
-): Pick<DeepstreamCheck, 'outcome' | 'reason' | 'message'> | null {
+): Pick<DeepstreamCheck, 'outcome' | 'reason' | 'message' | 'writes'> | null {
   const { fatal } = findings;
-  if (fatal !== undefined && outcome !== 'fails')
-    return { outcome: 'fails', reason: fatal.code, message: fatal.message };
+  if (fatal !== undefined && outcome !== 'fails') {
+    const { code, message: why } = fatal;
+    return {
+      outcome: 'fails',
+      reason: code,
+      message: why,
+      writes: afterBuild.includes(code) ? writes : null,
+    };
+  }
   if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
     findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
   return null;
@@ -242,7 +252,11 @@ function judgeBuild(
       outcome === 'loads' ? 'warning' : undefined,
     );
   if (!settings.isSet('input-tensor-from-meta') && !settings.has('net-scale-factor'))
-    findings.add('scale-default', where, 'net-scale-factor is not set: the network gets values of 0 to 255.');
+    findings.add(
+      'scale-default',
+      settings.where('property'),
+      'net-scale-factor is not set: the network gets values of 0 to 255.',
+    );
 }
 
 /** Whether a model states types that a build should keep. */

@@ -97,6 +97,15 @@ describe('outcomes', () => {
     [{ 'parse-bbox-func-name': 'ParseNot' }, [], 'fails', 'function-missing', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
+    [
+      { 'labelfile-path': 'no.txt', 'model-engine-file': undefined },
+      [],
+      'fails',
+      'labels-missing',
+      'net.onnx_b4_gpu0_fp32.engine',
+      1,
+    ],
+    [{ 'custom-lib-path': 'no.so', 'model-engine-file': undefined }, [], 'fails', 'library-missing', null, 1],
   ] as const)('%j %j', async (changes, options, outcome, reason, writes, exitCode) => {
     const checked = await check(changes, options);
     expect(checked).toMatchObject({
