@@ -129,7 +129,8 @@ function readValue(key: NvinferKey, text: string, form: KeyGroups['form']): Valu
     const isIn = numbers.length >= length[0] && numbers.length <= length[1];
     return isIn ? (numbers as number[]) : outside(`${between(length)} numbers`);
   }
-  if (form === 'key-file' && /\\(?![sntr\\;])/.test(text))
+  const wrong = kind === 'texts' ? /\\(?![sntr\\;])/ : /\\(?![sntr\\])/;
+  if (form === 'key-file' && wrong.test(text.replaceAll('\\\\', '')))
     return unreadable('text with \\\\ for a backslash');
   return kind === 'texts' ? parts(text) : text;
 }

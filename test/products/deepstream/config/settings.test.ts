@@ -94,6 +94,7 @@ describe('values', () => {
     ['strongly-typed=yes', 'value-unreadable'],
     ['strongly-typed=1 # typed', 'value-unreadable'],
     ['onnx-file=a\\b.onnx', 'value-unreadable'],
+    ['onnx-file=a\\;b.onnx', 'value-unreadable'],
     ['onnx-file="a.onnx"', 'value-blanks'],
     ['onnx-file=a.onnx # the model', 'value-blanks'],
     ['onnx-fil=a.onnx', 'key-unknown'],
@@ -101,6 +102,10 @@ describe('values', () => {
     ['enable-dbscan=1', 'key-legacy'],
   ])('%s is %s', (line, code) => {
     expect(found(`[property]\n${line}\n`)).toEqual([`${code} c.txt:2`]);
+  });
+
+  test('a backslash stands twice, and before a semicolon of a list', () => {
+    expect(found('[property]\nonnx-file=a\\\\b.onnx\noutput-blob-names=a\\;b\n')).toEqual([]);
   });
 
   test('lists may end with a semicolon', () => {
