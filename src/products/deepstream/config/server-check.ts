@@ -44,12 +44,9 @@ export function checkServer(
   if (name === '') findings.add('model-not-named', path, 'No model of Triton is named.');
   else if (folders.length > 0 && folder === undefined)
     findings.add('model-missing', path, `The model repository has no model ${name}.`);
-  else if (batch !== undefined && wanted > Math.max(batch, 1))
-    findings.add(
-      'model-batch',
-      path,
-      `max_batch_size is ${wanted}, and ${name} takes at most ${batch || 1}.`,
-    );
+  // Of a model without batching (0) nvinferserver sets the first dimension itself.
+  else if (batch > 0 && wanted > batch)
+    findings.add('model-batch', path, `max_batch_size is ${wanted}, and ${name} takes at most ${batch}.`);
   const served = findings.list[0];
   const { labelfile_path: labels, detection } = postprocess ?? {};
   const classes = detection?.num_detected_classes ?? null;

@@ -163,6 +163,8 @@ describe('nvinferserver', () => {
 `;
   const checkServer = async (text: string) => {
     mkdirSync(at('repo', 'net'), { recursive: true });
+    mkdirSync(at('repo', 'fixed'), { recursive: true });
+    writeFileSync(at('repo', 'fixed', 'config.pbtxt'), 'name: "fixed"\n');
     writeFileSync(at('repo', 'net', 'config.pbtxt'), 'name: "net"\nmax_batch_size: 8\n');
     writeFileSync(at('server.txt'), text);
     const { exitCode, json } = await trtforge(['deepstream', 'check', at('server.txt'), '--json']);
@@ -173,6 +175,11 @@ describe('nvinferserver', () => {
   it.each([
     [server(8), { exitCode: 0, outcome: 'loads', reason: 'model-served' }],
     [server(9), { exitCode: 1, outcome: 'fails', reason: 'model-batch' }],
+    [server(9, 'fixed'), { exitCode: 0, outcome: 'loads', reason: 'model-served' }],
+    [
+      server(9).replace('model_repo { root: "repo" }', 'grpc { url: "localhost:8001" }'),
+      { exitCode: 0, outcome: 'loads', reason: 'model-served' },
+    ],
     [server(8, 'other'), { exitCode: 1, outcome: 'fails', reason: 'model-missing' }],
     ['infer_config { max_batch_size: 1 }\n', { exitCode: 1, outcome: 'fails', reason: 'model-not-named' }],
   ])('%j', async (text, expected) => {
