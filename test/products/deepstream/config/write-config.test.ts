@@ -6,6 +6,7 @@ import { parseProtobufText } from '../../../../src/formats/serving/protobuf-text
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
 import type { DeepstreamConfig } from '../../../../src/products/deepstream/config/config-result.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
+import { fakeElf } from '../../../fakes/elf.js';
 import {
   type DetectorOptions,
   type PlanOptions,
@@ -108,14 +109,17 @@ describe('what is written', () => {
   });
 
   test('of a model: the engine is the one that nvinfer builds, and the check agrees', async () => {
-    const { keys, result, path } = await configured({ model: { metadata: ultralytics } }, ['--batch', '4']);
-    expect(keys['model-engine-file']).toBe('../model/net.onnx_b4_gpu0_fp32.engine');
-    const { json } = await trtforge(['deepstream', 'check', path, '--json']);
-    const { findings, writes } = json<DeepstreamCheck>();
-    expect(writes).toBe(result.engine);
-    expect(findings.filter(({ severity }) => severity === 'error').map(({ code }) => code)).toEqual([
-      'library-missing',
+    const { keys, result, path, root } = await configured({ model: { metadata: ultralytics } }, [
+      '--batch',
+      '4',
     ]);
+    expect(keys['model-engine-file']).toBe('../model/net.onnx_b4_gpu0_fp32.engine');
+    const library = join(root, 'parser', 'libnvdsinfer_custombboxparser_net.so');
+    writeFileSync(library, fakeElf({ symbols: { NvDsInferParseCustom_net: null } }));
+    const { json } = await trtforge(['deepstream', 'check', path, '--json']);
+    const { outcome, findings, writes } = json<DeepstreamCheck>();
+    expect({ outcome, writes }).toEqual({ outcome: 'builds', writes: result.engine });
+    expect(findings.map(({ code }) => code)).toEqual(['engine-missing']);
   });
 
   it.each([
