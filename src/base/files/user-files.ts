@@ -72,7 +72,7 @@ export function assertNotInput(path: string): void {
 
 /** Throws TF_OUTPUT_OF_OTHER_KIND when a file that is not empty holds something else than what is to replace it, unless --force was passed. */
 export function assertSameKind(path: string, kinds: readonly (FileKind | undefined)[]): void {
-  const there = scopes.getStore()?.force === true ? undefined : kindOf(path);
+  const there = isForced() ? undefined : kindOf(path);
   if (there !== undefined && !kinds.includes(there))
     throw new TrtforgeError(
       'TF_OUTPUT_OF_OTHER_KIND',
@@ -90,10 +90,13 @@ export function assertMayReplace(path: string, written: string): void {
   if (scopes.getStore()?.outputs.some(isNamed) === true) assertSameKind(path, [kindOf(written)]);
 }
 
+/** Whether --force was passed. */
+export const isForced = (): boolean => scopes.getStore()?.force === true;
+
 /** Rejects to replace a file that people edit by other content, unless --force was passed: that it has the same kind reports nothing. */
 export function assertUnedited(path: string, content: string): void {
   const size = statOf(path)?.size ?? 0;
-  if (size === 0 || scopes.getStore()?.force === true) return;
+  if (size === 0 || isForced()) return;
   if (size === Buffer.byteLength(content) && headOf(path, size).equals(Buffer.from(content))) return;
   throw new TrtforgeError('TF_OUTPUT_OF_OTHER_KIND', `${path} has other content, perhaps edited by hand.`);
 }

@@ -20,8 +20,13 @@ const DEEPEST = 100;
 export const readYaml = (path: string, code: ErrorCode): YamlFile =>
   parseYaml(readText(path, LARGEST_BYTES, code), path, code);
 
-/** The same of a text; `path` is for messages. */
-export function parseYaml(text: string, path: string, code: ErrorCode): YamlFile {
+/** The same of a text; `path` is for messages. `uniqueKeys: false`: the last of equal keys counts, as in yaml-cpp. */
+export function parseYaml(
+  text: string,
+  path: string,
+  code: ErrorCode,
+  { uniqueKeys = true }: { readonly uniqueKeys?: boolean } = {},
+): YamlFile {
   const invalid = (why: string, cause?: unknown) =>
     new TrtforgeError(code, `${path} cannot be read${why}.`, { cause });
   if (text.length > LARGEST_BYTES) throw invalid(`: it is larger than ${LARGEST_BYTES} bytes`);
@@ -30,7 +35,8 @@ export function parseYaml(text: string, path: string, code: ErrorCode): YamlFile
   const lines = new LineCounter();
   try {
     // Pretty errors copy the line for each of them, which is quadratic; the first one's place is enough.
-    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+    const quiet = { prettyErrors: false, logLevel: 'error' } as const;
+    const document = parseDocument(text, { lineCounter: lines, uniqueKeys, ...quiet });
     const fault = document.errors[0];
     if (fault !== undefined)
       throw invalid(`, line ${lines.linePos(fault.pos[0]).line || 1}: ${fault.message.replace(/\.$/, '')}`);

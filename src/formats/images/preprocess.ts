@@ -12,6 +12,8 @@ export interface Preprocessing {
   readonly fit: 'letterbox' | 'stretch' | 'crop';
   /** Value of the padding, 0 to 255. */
   readonly pad: number;
+  /** A letterbox pads right and below alone, not on both sides. */
+  readonly corner?: boolean;
   /** Only with `crop`. */
   readonly shorterSide?: number;
   /** A level is the mean of all pixels under it, as Pillow shrinks; else of the nearest four, as OpenCV. */
@@ -85,7 +87,7 @@ export function preprocess(image: Image, how: Preprocessing): NetworkInput {
     fit === 'letterbox' ? roundHalfEven(side * scale) : Math.floor((target * side) / shorter);
   const resized = resize(image, Math.max(1, sized(image.width)), Math.max(1, sized(image.height)));
   const offset = (space: number) =>
-    fit === 'letterbox' ? Math.floor(space / 2) : -roundHalfEven(-space / 2);
+    fit === 'letterbox' ? (how.corner === true ? 0 : Math.floor(space / 2)) : -roundHalfEven(-space / 2);
   const [left, top] = [offset(width - resized.width), offset(height - resized.height)];
   return {
     tensor: canvasTensor(resized, how, left, top),

@@ -1,5 +1,9 @@
-/** How many video streams a GPU serves with a model, using DeepStream's method. */
+/** How many video streams a GPU serves with a model, using DeepStream's method; and what DeepStream needs to run its engine. */
 
+export { type CheckRequest, checkDeepstream } from './config/check.js';
+export type { DeepstreamCheck } from './config/check-result.js';
+export type { DeepstreamConfig } from './config/config-result.js';
+export { type ConfigRequest, writeDeepstreamConfig } from './config/write-config.js';
 export { type FromLogsRequest, streamsFromLogs } from './repair.js';
 export type { StreamsResult } from './result.js';
 export { type SetupContext, type StreamsSetup, streamsEffects } from './setup.js';

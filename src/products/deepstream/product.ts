@@ -4,6 +4,7 @@ import type { Product } from '../../cli/command.js';
 export const deepstream: Product = {
   name: 'deepstream',
   families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
+  runRootSections: async () => (await import('./ds-logs.js')).pipelineSections,
   knownIssues: async () => (await import('./known-issues.js')).deepstreamIssues,
   verbs: [
     {
@@ -23,6 +24,18 @@ export const deepstream: Product = {
       group: 'Products',
       summary: 'the summary of a model that DeepStream scripts read with grep',
       load: async () => (await import('./commands/summary.js')).command,
+    },
+    {
+      path: 'deepstream config',
+      group: 'Products',
+      summary: 'write the configuration, labels and parser with which DeepStream runs an engine',
+      load: async () => (await import('./commands/config.js')).command,
+    },
+    {
+      path: 'deepstream check',
+      group: 'Products',
+      summary: 'whether nvinfer loads an engine as configured, or builds at every start; needs no DeepStream',
+      load: async () => (await import('./commands/check.js')).command,
     },
   ],
 };

@@ -128,6 +128,30 @@ const tritonCheck: PolicyFile = {
   ],
 };
 
+/** DeepStream loads the engine that is configured. */
+const deepstreamCheck: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: { check: { schema: 'trtforge.deepstream-check/*' } },
+  checks: [
+    {
+      id: 'start',
+      why: 'nvinfer rebuilds for minutes without a word where the engine does not fit, perhaps at every start.',
+      result: 'check',
+      field: 'outcome',
+      fail: { 'none-of': ['loads', 'builds'] },
+      warn: { is: 'builds' },
+    },
+    {
+      id: 'findings',
+      why: 'A label file, a parse function or a preparation that is wrong gives wrong detections.',
+      result: 'check',
+      field: 'findings[*].severity',
+      fail: { is: 'error' },
+      missing: 'skip',
+    },
+  ],
+};
+
 const accuracy = { better: 'higher' as const, same: ['comparabilityKey'] };
 
 /** The success criteria of auto-quantize-model: of `eval detector`, against a baseline of the FP16 engine on the same data. */
@@ -242,4 +266,5 @@ export const presets: Readonly<Record<string, PolicyFile>> = {
   'comparison-acceptance': comparisonAcceptance,
   'engine-check': engineCheck,
   'triton-check': tritonCheck,
+  'deepstream-check': deepstreamCheck,
 };

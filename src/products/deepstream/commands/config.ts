@@ -1,0 +1,74 @@
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { choice, option, text } from '../../../cli/option.js';
+import { integer, number } from '../../../cli/values.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { DeepstreamConfig } from '../config/config-result.js';
+import { writeDeepstreamConfig } from '../config/write-config.js';
+
+export const command = defineCommand({
+  arguments: [{ name: 'FILE', describe: 'an engine, or the ONNX model that nvinfer builds one from' }],
+  examples: [
+    'trtforge deepstream config models/yolo/benchmarks/engines/yolo_dynamic_b64.engine -o models/yolo/config',
+    'trtforge deepstream config detector.onnx -o deepstream --labels coco.txt --batch 4',
+  ],
+  options: {
+    output: text({
+      flags: '-o, --output <folder>',
+      describe: 'where the configurations go; of a folder named config the parser goes beside it',
+      required: '-o models/NAME/config',
+      writes: true,
+    }),
+    onnx: text({
+      flags: '--onnx <model>',
+      describe: 'the model of the engine (default: the one in models/NAME/model)',
+    }),
+    name: text({ flags: '--name <name>', describe: "the model's name in files (default: as its folder)" }),
+    labels: text({
+      flags: '--labels <file>',
+      describe: 'names of the classes, one a line or YAML (default: those beside or in the model)',
+    }),
+    batch: option({
+      flags: '--batch <n>',
+      describe: "batch-size (default: the engine's largest, else 1)",
+      parse: integer(1, 1024),
+    }),
+    scale: option({
+      flags: '--scale <factor>',
+      describe: 'net-scale-factor (default: from the files beside the model)',
+      parse: number(0),
+    }),
+    offsets: option({
+      flags: '--offsets <r;g;b>',
+      describe: 'what is subtracted before, as 123.675;116.28;103.53',
+      parse: (list) => list.split(';').map(number(0, 255)),
+    }),
+    color: choice({ flags: '--color <order>', describe: 'order of the channels', choices: ['rgb', 'bgr'] }),
+    fit: choice({
+      flags: '--fit <how>',
+      describe: 'how a picture fills the input; corner pads right and below alone',
+      choices: ['stretch', 'letterbox', 'corner'],
+    }),
+    size: option({
+      flags: '--size <HxW>',
+      describe: 'height and width, where the model leaves them open',
+      parse: parseSides,
+    }),
+  },
+  schema: async () => (await import('../config/config-result.js')).deepstreamConfigSchema,
+  run: async ([file = ''], { output, ...options }): Promise<DeepstreamConfig> =>
+    writeDeepstreamConfig({ file, folder: output, ...options }),
+  render,
+});
+
+function parseSides(sides: string): readonly [number, number] {
+  const [, height, width] = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/.exec(sides) ?? [];
+  if (height !== undefined && width !== undefined) return [Number(height), Number(width)];
+  throw new TrtforgeError('TF_USAGE', `"${sides}" is not a size.`, { remedy: 'Write 640x640.' });
+}
+
+function render({ files, assumed, warnings }: DeepstreamConfig, output: TextOutput): void {
+  const { dim, yellow } = output.colors;
+  for (const file of files) output.line(file);
+  for (const each of assumed) output.line(dim(`  Assumed: ${each}`));
+  for (const each of warnings) output.line(`  ${yellow('warning')} ${each}`);
+}
