@@ -81,11 +81,11 @@ await check("Triton's server runs them: ready, warm-up, answers, sequences, know
 
 await check('a sequence has the outputs of our own closed loop', async () => {
   const environment = process.env;
-  await using server = await startTriton(await findTriton(environment), at('repo'), { environment });
+  const server = await startTriton(await findTriton(environment), at('repo'), { environment });
   const client = new TritonClient(server.url);
   const config = await client.config('encoder');
   const states = config.sequence_batching.state;
-  await using session = await openEngineSession(at('encoder.engine'), {
+  const session = await openEngineSession(at('encoder.engine'), {
     toolchain: process.env.TENSORRT_HOME,
   });
   const samples = readNpz(setFile('encoder', '.npz'));
@@ -105,7 +105,14 @@ await check('a sequence has the outputs of our own closed loop', async () => {
   for (let step = 0; step < steps; step++) {
     const inputs = new Map(config.input.map(({ name }) => [name, rowOf(samples.get(name), step)]));
     const own = await session.run(new Map([...inputs, ...state]));
-    const served = await client.infer('encoder', inputs, {
+    // A tensor of rows alone has an axis more in Triton.
+    const sent = new Map(
+      config.input.map(({ name, reshape }) => {
+        const tensor = inputs.get(name);
+        return [name, reshape === undefined ? tensor : { ...tensor, shape: [1, 1] }];
+      }),
+    );
+    const served = await client.infer('encoder', sent, {
       id: 1,
       start: step === 0,
       end: step === steps - 1,
@@ -118,6 +125,8 @@ await check('a sequence has the outputs of our own closed loop', async () => {
     }
     state = new Map(states.map(({ input_name, output_name }) => [input_name, own.get(output_name)]));
   }
+  await session.close();
+  await server[Symbol.asyncDispose]();
   assert.ok(Math.max(...largest) < 1e-3, largest.join());
   return { steps, largest: Math.max(...largest) };
 });
@@ -138,6 +147,26 @@ await check('other weights under the same passport load, and fail by the known a
   const detector = result.models.find(({ name }) => name === 'detector');
   assert.equal(detector.knownAnswer?.outcome, 'fail', JSON.stringify(shown(result)));
   return { reasons: detector.knownAnswer.reasons.slice(0, 2) };
+});
+
+await check('a warm-up of a model with states fails its load, and the check names it', () => {
+  cpSync(at('repo'), at('warm'), { recursive: true });
+  const path = at('warm/encoder/config.pbtxt');
+  const input = (name, type, dims) =>
+    `inputs { key: "${name}" value { data_type: ${type} dims: [ ${dims} ] zero_data: true } }`;
+  const inputs = [
+    input('audio_signal', 'TYPE_FP32', '80, 64'),
+    input('length', 'TYPE_INT64', '1'),
+    input('cache_last_channel_len', 'TYPE_INT64', '1'),
+  ];
+  const warmup = `model_warmup { name: "zeros" batch_size: 1 ${inputs.join(' ')} }\n`;
+  writeFileSync(path, `${readFileSync(path, 'utf8')}${warmup}`);
+  const found = trtforge(['triton', 'check', 'warm'], { codes: [1] });
+  assert.ok(found.findings.some(({ code }) => code === 'warmup-with-states'));
+  const result = trtforge(['triton', 'try', 'warm'], { codes: [0, 1, 3, 4] });
+  const encoder = result.models?.find(({ name }) => name === 'encoder');
+  assert.notEqual(encoder?.ready, true);
+  return { reason: encoder?.reason, error: result.error };
 });
 
 await check("without this GPU's entry it does not load, and the check names it", () => {
