@@ -131,6 +131,8 @@ export async function readPlan(
       return { file, capability, header, passport: await passportOf(path, file, report) };
     }
     report('plan-rtx', file);
+    // The rest is compared all the same: a trial without a GPU has such plans.
+    return { file, capability, header: null, passport: await passportOf(path, file, report) };
   } catch (cause) {
     report('plan-unreadable', file, ours(cause).message);
   }
