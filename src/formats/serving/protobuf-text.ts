@@ -39,6 +39,16 @@ export function parseProtobufText(file: ServingFile, text: string, path: string)
   }
 }
 
+/** The same from JSON, as a server gives it; fields that are not known here are left out. Throws TF_SERVING_CONFIG. */
+export function readProtobufJson(file: ServingFile, json: unknown, path: string): Plain {
+  const schema = schemaOf(file);
+  try {
+    return plainOf(reflect(schema, fromJson(schema, json as JsonValue, { ignoreUnknownFields: true })));
+  } catch (cause) {
+    throw new TrtforgeError('TF_SERVING_CONFIG', `${path}: ${messageOf(cause)}.`, { cause });
+  }
+}
+
 /** The text of a message that was put together with the file's own field names. Throws TF_INTERNAL where it does not fit. */
 export function printProtobufText(file: ServingFile, message: Plain): string {
   const schema = schemaOf(file);

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { parseProtobufText } from '../../../src/formats/serving/protobuf-text.js';
 import { checkRepository } from '../../../src/products/triton/check/check.js';
+import { outputsOf } from '../../../src/products/triton/try/client.js';
 import { mutations } from '../../support/mutations.js';
 import { runs } from '../../support/runs.js';
 import { goodRepository, writeFiles } from './sample-repository.js';
@@ -41,5 +42,20 @@ describe('any mutation of a configuration', () => {
       }
     }
     writeFileSync(join(folder, path), files[path]!);
+  });
+});
+
+describe('any mutation of an answer over HTTP', () => {
+  it('is read, or the model is named that gave it', () => {
+    const shape = [1, 3];
+    const header = Buffer.from(JSON.stringify({ outputs: [{ name: 'y', datatype: 'FP32', shape }] }));
+    const answer = Buffer.concat([header, Buffer.alloc(12, 1)]);
+    expect(outputsOf('m', answer, header.length).get('y')?.bytes).toHaveLength(12);
+    for (const bytes of mutations(answer, runs(5000)))
+      try {
+        expect(outputsOf('m', Buffer.from(bytes), header.length)).toBeInstanceOf(Map);
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'TF_RUN_FAILED', message: expect.stringContaining('m gives') });
+      }
   });
 });

@@ -1,5 +1,8 @@
+import { z } from 'zod';
+import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, packedBytes } from '../../../formats/tensor/dtype.js';
+import { readProtobufJson } from '../../../formats/serving/protobuf-text.js';
+import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { dataTypes, type ModelConfig } from '../model-config.js';
 
@@ -32,26 +35,23 @@ export class TritonClient {
   }
 
   async serverVersion(): Promise<string> {
-    const { name, version } = (await this.#json('/v2')) as {
-      readonly name?: string;
-      readonly version?: string;
-    };
+    const { name, version } = (await this.#json('/v2')) as Readonly<Record<string, unknown>>;
     return `${name ?? 'unknown'} ${version ?? ''}`.trim();
   }
 
   /** null: it is ready; else why it is not, empty where the server keeps that for its log. */
   async whyNotReady(model: string): Promise<string | null> {
     if ((await this.#fetch(`${pathOf(model)}/ready`)).ok) return null;
-    const listed = (await this.#json('/v2/repository/index', { method: 'POST', body: '{}' })) as readonly {
-      readonly name?: string;
-      readonly reason?: string;
-    }[];
-    const own = listed.find(({ name }) => name === model);
-    return own === undefined ? 'the server has no such model' : (own.reason ?? '');
+    const listed = indexSchema.safeParse(
+      await this.#json('/v2/repository/index', { method: 'POST', body: '{}' }),
+    );
+    const own = listed.data?.find(({ name }) => name === model);
+    return own === undefined ? 'the server has no such model' : own.reason;
   }
 
   async config(model: string): Promise<ModelConfig> {
-    return (await this.#json(`${pathOf(model)}/config`)) as ModelConfig;
+    const path = `${pathOf(model)}/config`;
+    return readProtobufJson('inference.ModelConfig', await this.#json(path), `${this.#url}${path}`);
   }
 
   /** Throws TF_RUN_FAILED with the server's own words where it refuses. */
@@ -91,7 +91,8 @@ export class TritonClient {
   async #json(path: string, init?: RequestInit): Promise<unknown> {
     const response = await this.#fetch(path, init);
     const content = Buffer.from(await response.arrayBuffer());
-    if (response.ok) return parsed(content);
+    const json = jsonOf(content);
+    if (response.ok && json !== undefined) return json;
     throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url}${path} answers: ${wordsOf(content)}`);
   }
 
@@ -115,48 +116,42 @@ export class TritonClient {
 
 const pathOf = (model: string): string => `/v2/models/${encodeURIComponent(model)}`;
 
-function parsed(content: Buffer): unknown {
+/** Undefined for what is not JSON. */
+function jsonOf(content: Buffer): unknown {
   try {
     return JSON.parse(content.toString());
-  } catch (cause) {
-    throw new TrtforgeError('TF_TRITON_UNAVAILABLE', 'The server answers with something else than JSON.', {
-      cause,
-    });
+  } catch {
+    return undefined;
   }
 }
 
 /** `{"error": "…"}`, or whatever there is. */
 function wordsOf(content: Buffer): string {
-  try {
-    const { error } = JSON.parse(content.toString()) as { readonly error?: unknown };
-    if (typeof error === 'string') return error;
-  } catch {
-    // Not JSON: the text itself.
-  }
-  return content.toString('utf8', 0, 500);
+  const { error } = (jsonOf(content) ?? {}) as { readonly error?: unknown };
+  return typeof error === 'string' ? error : content.toString('utf8', 0, 500);
 }
 
-interface OutputHeader {
-  readonly name: string;
-  readonly datatype: string;
-  readonly shape: readonly number[];
-}
+const indexSchema = z.array(z.object({ name: z.string(), reason: z.string().default('') }));
 
-function outputsOf(model: string, content: Buffer, headerBytes: number): NamedTensors {
-  const { outputs = [] } = parsed(content.subarray(0, headerBytes)) as {
-    readonly outputs?: readonly OutputHeader[];
-  };
+const answerSchema = z.object({
+  outputs: z
+    .array(z.object({ name: z.string(), datatype: z.string(), shape: z.array(z.int().nonnegative()) }))
+    .default([]),
+});
+
+/** The tensors of an answer: a header of JSON, and then their bytes. Throws TF_RUN_FAILED for anything else. */
+export function outputsOf(model: string, content: Buffer, headerBytes: number): NamedTensors {
+  const answer = answerSchema.safeParse(jsonOf(content.subarray(0, headerBytes)));
+  if (!answer.success)
+    throw new TrtforgeError(
+      'TF_RUN_FAILED',
+      `${model} gives something else than tensors: ${faultText(answer.error)}.`,
+    );
   let at = headerBytes;
   return new Map(
-    outputs.map(({ name, datatype, shape }): [string, Tensor] => {
+    answer.data.outputs.map(({ name, datatype, shape }): [string, Tensor] => {
       const dtype = dtypeOf(datatype);
-      const size =
-        dtype === undefined
-          ? -1
-          : packedBytes(
-              dtype,
-              shape.reduce((all, one) => all * one, 1),
-            );
+      const size = dtype === undefined ? -1 : packedBytes(dtype, elementCount(shape));
       const bytes = content.subarray(at, at + size);
       if (dtype === undefined || bytes.length !== size)
         throw new TrtforgeError(

@@ -173,7 +173,7 @@ function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors
         throw new TrtforgeError('TF_RUN_FAILED', `${name} is of ${data_type}, which is not tried.`);
       const own = made.get(name);
       if (own !== undefined) return [name, converted(name, dtype, own)];
-      const sizes = (warm[name]?.dims ?? dims).map((size) => Math.max(1, Number(size)));
+      const sizes = (warm[name]?.dims ?? dims).map((size) => Math.max(1, size));
       const shape = batched ? [1, ...sizes] : sizes;
       const count = elementCount(shape);
       return [name, { dtype, shape, bytes: filled(dtype, count) }];
@@ -196,7 +196,7 @@ function reshaped(
     [...tensors].map(([name, tensor]) => {
       const { dims = [], reshape } = list.find((one) => one.name === name) ?? {};
       const rest = to === 'triton' ? dims : (reshape?.shape ?? []);
-      const shape = reshape === undefined ? tensor.shape : [...tensor.shape.slice(0, 1), ...rest.map(Number)];
+      const shape = reshape === undefined ? tensor.shape : [...tensor.shape.slice(0, 1), ...rest];
       return [name, { ...tensor, shape }];
     }),
   );
