@@ -6,6 +6,7 @@ import { inPhase } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { convertModel } from '../../formats/precision/convert.js';
+import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
@@ -35,6 +36,7 @@ export async function buildEngine(
   context: BuildContext,
 ): Promise<Passport> {
   const { emit, environment = process.env } = context;
+  assertHere(build);
   const converted = await typedModel(build, places.modelPath, context);
   const files = { modelPath: converted?.output ?? build.modelPath, planPath: places.planPath };
   const started = new Date();
@@ -53,6 +55,19 @@ export async function buildEngine(
   const passport = passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
   const knownAnswer = await context.answer?.(build, files, passport, context);
   return knownAnswer === undefined ? passport : { ...passport, knownAnswer };
+}
+
+/** Throws TF_TOOLCHAIN_NOT_FOUND for a toolchain that was named for another machine. */
+function assertHere({ toolchain }: ResolvedBuild): void {
+  if (!isDeclared(toolchain)) return;
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_NOT_FOUND',
+    `${toolchain.product} ${toolchain.version} is not installed here, and no store that was asked has the engine.`,
+    {
+      remedy:
+        'Run the same line where it is installed, with --remote or a shared --cache-dir; here the engine is found then.',
+    },
+  );
 }
 
 /** What the plan makes of a quantized model, and what it computes wrongly without a message of the library. */

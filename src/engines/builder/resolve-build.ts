@@ -12,10 +12,13 @@ import { formatNamed } from '../../formats/precision/formats/index.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import {
   chooseToolchain,
+  declaredToolchain,
   type FoundToolchain,
+  isDeclared,
   surveyToolchains,
   thisMachine,
   toolchainNamed,
+  unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
@@ -59,7 +62,8 @@ export async function resolveBuild(
       severity: 'warning',
       message: `The input "${name}" has no declared shape: TensorRT takes it for a scalar.`,
     });
-  const machine = request.product === 'tensorrt' ? machineFacts(device) : null;
+  const isHere = request.product === 'tensorrt' && !isDeclared(toolchain);
+  const machine = isHere ? machineFacts(device) : null;
   const target = resolveTarget(request, toolchain, {
     platform: process.platform,
     arch: process.arch,
@@ -140,6 +144,17 @@ export async function chooseTarget(
   const { toolchains: found, damaged } = await surveyToolchains(machine);
   const named = toolchain === undefined ? undefined : toolchainNamed(found, toolchain, machine);
   const request = asked ?? anyOf(named?.product ?? usualProduct(found, device));
+  const { named: wanted } = request;
+  if (wanted !== undefined && named === undefined) {
+    const here = found.find(
+      (each) =>
+        each.product === request.product &&
+        each.version === wanted.version &&
+        (each.cudaMajor ?? wanted.cudaMajor) === wanted.cudaMajor &&
+        unableToBuild(each) === null,
+    );
+    return { request, toolchain: here ?? declaredToolchain(request.product, wanted) };
+  }
   return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
 }
 

@@ -49,20 +49,32 @@ export interface TargetRequest {
   readonly product: Product;
   /** null: tensorrt-rtx takes its default, TensorRT the GPU of this machine. */
   readonly computeCapabilities: readonly number[] | null;
+  /** The TensorRT that was named, which need not be here; absent: the one that is. */
+  readonly named?: { readonly version: string; readonly cudaMajor: number | null };
 }
 
 /** What tensorrt-rtx builds for. The default names each, because an identity may not depend on what a later version means by its own. */
 const rtxGpus: Readonly<Record<'served' | 'usual', readonly number[]>> = behaviour['rtx-gpus'].value;
 
 /**
- * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`.
+ * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`, and `tensorrt@10.13.3.9:sm_90` for an engine of another machine; `+cuda12` behind
+ * the version where the package there names its CUDA, as Debian's do.
  * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for capabilities that the product cannot build for.
  */
 export function parseTarget(text: string): TargetRequest {
-  const [, product, list] = /^(tensorrt|tensorrt-rtx)(?::(.+))?$/.exec(text.trim()) ?? [];
+  const [, product, version, cuda, list] =
+    /^(tensorrt|tensorrt-rtx)(?:@(\d+(?:\.\d+){2,3})(?:\+cuda(\d+)(?:\.\d+)?)?)?(?::(.+))?$/.exec(
+      text.trim(),
+    ) ?? [];
   if (product === undefined) throw noTarget(text);
   const computeCapabilities = list?.split(',').map((part) => parseComputeCapability(part.trim(), text));
-  const request = { product: product as Product, computeCapabilities: sorted(computeCapabilities ?? null) };
+  const named =
+    version === undefined ? {} : { named: { version, cudaMajor: cuda === undefined ? null : Number(cuda) } };
+  const request = {
+    product: product as Product,
+    computeCapabilities: sorted(computeCapabilities ?? null),
+    ...named,
+  };
   checkCapabilities(request);
   return request;
 }
@@ -81,7 +93,8 @@ function parseComputeCapability(part: string, text: string): number {
 
 const noTarget = (text: string) =>
   new TrtforgeError('TF_USAGE', `"${text}" is not a target.`, {
-    remedy: 'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt.',
+    remedy:
+      'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90, tensorrt, or tensorrt@10.13.3.9:sm_90 for another machine.',
   });
 
 function sorted(list: readonly number[] | null): readonly number[] | null {

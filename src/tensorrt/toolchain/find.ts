@@ -118,6 +118,29 @@ export function chooseToolchain(
   );
 }
 
+/** A toolchain of another machine: engines for it have an identity here, and can be found in stores, but not built. */
+export const declaredToolchain = (
+  product: Toolchain['product'],
+  { version, cudaMajor }: Pick<FoundToolchain, 'version' | 'cudaMajor'>,
+): FoundToolchain => ({
+  product,
+  version,
+  cudaMajor,
+  name: `${product}-${version}`,
+  folder: '',
+  flavour: 'full',
+  alsoFoundBy: [],
+  parserVersion: null,
+  builderResources: [],
+  libraries: { inference: '', parser: null, plugins: null },
+  trtexec: null,
+  foundBy: DECLARED,
+});
+
+const DECLARED = 'declared';
+
+export const isDeclared = ({ foundBy }: Pick<Toolchain, 'foundBy'>): boolean => foundBy === DECLARED;
+
 /** Why trtforge cannot drive a version, or null when it can: it needs the version's table of virtual functions. */
 export function unknownVersion({ product, version }: Pick<Toolchain, 'product' | 'version'>): string | null {
   if (generationOf({ product, version }) !== null) return null;

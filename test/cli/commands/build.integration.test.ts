@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { readPassport } from '../../../src/engines/identity/passport.js';
+import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
+import { identityDigest } from '../../../src/engines/identity/identity.js';
+import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
 import { planFactsSchema } from '../../../src/engines/plan/facts.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
@@ -23,7 +25,7 @@ import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import { convolution, perChannel, product } from '../../formats/onnx/support/quantized.js';
 import { describeWith } from '../../support/needs.js';
-import { writeSampleModel } from '../../support/sample-engine.js';
+import { samplePassport, samplePlan, writeSampleModel } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../../dist/main.js', import.meta.url));
@@ -44,6 +46,42 @@ function written(text: string): string {
 /** The environment of a command line with a cache folder of its own. */
 const ownCache = { ...process.env, XDG_CACHE_HOME: join(root, 'xdg'), TENSORRT_CACHE_DIR: '' };
 const trtforge = (args: readonly string[]) => runLine(args, ownCache);
+
+describe('an engine of another machine', () => {
+  const target = ['--target', 'tensorrt@10.13.3.9:sm_90', '--profile', 'x:1x64'];
+
+  test('has the identity that it has there, and is found in a store', async () => {
+    const { exitCode, json } = await trtforge(['build', model, ...target, '--dry-run', '--json']);
+    expect(exitCode).toBe(0);
+    const { resolved } = json<{ resolved: { identity: string } }>();
+    const { identity } = await resolveBuild(
+      { model, target: target[1], profiles: ['x:1x64'] },
+      { emit: () => {} },
+    );
+    expect(resolved.identity).toBe(identityDigest(identity));
+    expect(identity.target).toMatchObject({
+      product: 'tensorrt',
+      version: '10.13.3.9',
+      computeCapabilities: [90],
+      cudaMajor: null,
+    });
+    const plan = samplePlan();
+    plan.set([10, 13, 3, 9], 24);
+    plan.write('ftrt', 0, 'latin1');
+    const engine = join(mkdtempSync(join(root, 'elsewhere-')), 'sample.engine');
+    writeFileSync(engine, plan);
+    writeFileSync(passportPath(engine), JSON.stringify(samplePassport(plan, identity)));
+    const cache = ['--cache-dir', mkdtempSync(join(root, 'store-'))];
+    expect((await trtforge(['cache', 'import', engine, ...cache])).exitCode).toBe(0);
+    const found = await trtforge(['build', model, ...target, ...cache, '--json']);
+    expect(found.json()).toMatchObject({ source: 'local', identity: resolved.identity });
+  });
+
+  test('is not built where its TensorRT is not', async () => {
+    const { exitCode, json } = await trtforge(['build', model, ...target, '--json']);
+    expect({ exitCode, code: json().error?.code }).toEqual({ exitCode: 3, code: 'TF_TOOLCHAIN_NOT_FOUND' });
+  });
+});
 
 describe('trtforge build refuses before any work', () => {
   test.each<[string, readonly string[], RegExp]>([

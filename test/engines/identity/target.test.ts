@@ -23,7 +23,18 @@ describe('a target', () => {
   });
 
   test.each([
+    ['tensorrt@10.13.3.9:sm_90', 'tensorrt', '10.13.3.9', null],
+    ['tensorrt@10.13.3.9+cuda12.9:sm_90', 'tensorrt', '10.13.3.9', 12],
+    ['tensorrt-rtx@1.7.1.116:sm_89', 'tensorrt-rtx', '1.7.1.116', null],
+  ])('%s is that of another machine', (text, product, version, cudaMajor) => {
+    expect(parseTarget(text)).toMatchObject({ product, named: { version, cudaMajor } });
+  });
+
+  test.each([
     '',
+    'tensorrt@10.13:sm_90',
+    'tensorrt@latest:sm_90',
+    'tensorrt:sm_90@10.13.3.9',
     'rtx',
     'tensorrt-rtx:',
     'tensorrt-rtx:ada',
