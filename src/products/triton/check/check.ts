@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { compareVersions } from '../../../behaviour/versions.js';
+import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { containersOf, sameTensorrt } from '../containers.js';
 import { engineOf } from './engine.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
-import { type GpuChoice, isOfProduct } from './gpu.js';
 import {
   type Model,
   type ModelFolder,
@@ -21,7 +21,7 @@ import { checkTensors, compareBatches, compareTensors, isBatched, preferredSizes
 export interface CheckRequest {
   readonly repository: string;
   /** The GPU of the server. */
-  readonly gpu?: GpuChoice | undefined;
+  readonly gpu?: NamedGpu | undefined;
   /** Its TensorRT, as many parts as are known. */
   readonly tensorrt?: string | undefined;
 }
@@ -135,7 +135,7 @@ function checkOthers({ path, report }: Model, versions: readonly string[], backe
 async function servedPlans(
   { name, path, config }: ModelFolder,
   versions: readonly string[],
-  gpu: GpuChoice | undefined,
+  gpu: NamedGpu | undefined,
   report: Report,
 ): Promise<readonly ServedPlan[]> {
   const where = `${name}/config.pbtxt: cc_model_filenames`;
@@ -163,7 +163,7 @@ const smOf = (key: string): number => Math.round(Number(key) * 10);
 
 /** A plan beside the GPU that loads it, by its passport; with a plan of its own (`hasOwn`) that is not the default. */
 function checkPlanFor(
-  gpu: GpuChoice | undefined,
+  gpu: NamedGpu | undefined,
   hasOwn: boolean,
   { file, capability, passport }: ServedPlan,
   report: Report,
@@ -178,8 +178,8 @@ function checkPlanFor(
   if (!own.includes(sm) && (reach !== 'ampere-plus' || sm < 80))
     report('capability-differs', file, names, sm);
   const built = passport.built.gpu;
-  const isNamed = gpu?.name !== undefined && gpu.capability === sm && built !== null;
-  if (isNamed && reach === 'none' && !isOfProduct(built, gpu.name!))
+  const isNamed = gpu?.product !== undefined && gpu.capability === sm && built !== null;
+  if (isNamed && reach === 'none' && !isOfProduct(built, gpu.product!))
     report('gpu-product-differs', file, built);
 }
 
