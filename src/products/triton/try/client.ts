@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, packedBytes } from '../../../formats/tensor/dtype.js';
+import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { dataTypes, type ModelConfig } from '../model-config.js';
+import { dataTypes, dtypeOf, type ModelConfig } from '../model-config.js';
 
 /** Of a request that belongs to a sequence. */
 export interface SequencePart {
@@ -9,13 +9,6 @@ export interface SequencePart {
   readonly start: boolean;
   readonly end: boolean;
 }
-
-const DTYPES = new Map(
-  Object.entries(dataTypes).map(([dtype, type]) => [type.replace('TYPE_', ''), dtype as Dtype]),
-);
-
-/** numpy's name of a type of config.pbtxt; undefined for one that no engine has. */
-export const dtypeOf = (type = ''): Dtype | undefined => DTYPES.get(type.replace('TYPE_', ''));
 
 /**
  * A server that speaks the V2 protocol over HTTP. Tensors travel in its binary form. Throws TF_TRITON_UNAVAILABLE where nobody answers.
@@ -149,14 +142,8 @@ function outputsOf(model: string, content: Buffer, headerBytes: number): NamedTe
   let at = headerBytes;
   return new Map(
     outputs.map(({ name, datatype, shape }): [string, Tensor] => {
-      const dtype = dtypeOf(datatype);
-      const size =
-        dtype === undefined
-          ? -1
-          : packedBytes(
-              dtype,
-              shape.reduce((all, one) => all * one, 1),
-            );
+      const dtype = dtypeOf(`TYPE_${datatype}`);
+      const size = dtype === undefined ? -1 : packedBytes(dtype, elementCount(shape));
       const bytes = content.subarray(at, at + size);
       if (dtype === undefined || bytes.length !== size)
         throw new TrtforgeError(
