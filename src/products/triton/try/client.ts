@@ -84,7 +84,8 @@ export class TritonClient {
   async #json(path: string, init?: RequestInit): Promise<unknown> {
     const response = await this.#fetch(path, init);
     const content = Buffer.from(await response.arrayBuffer());
-    if (response.ok) return parsed(content);
+    const value = parsed(content);
+    if (response.ok && value !== undefined) return value;
     throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url}${path} answers: ${wordsOf(content)}`);
   }
 
@@ -108,36 +109,28 @@ export class TritonClient {
 
 const pathOf = (model: string): string => `/v2/models/${encodeURIComponent(model)}`;
 
+/** undefined: it is not JSON. */
 function parsed(content: Buffer): unknown {
   try {
     return JSON.parse(content.toString());
-  } catch (cause) {
-    throw new TrtforgeError('TF_TRITON_UNAVAILABLE', 'The server answers with something else than JSON.', {
-      cause,
-    });
+  } catch {
+    return undefined;
   }
 }
 
 /** `{"error": "…"}`, or whatever there is. */
 function wordsOf(content: Buffer): string {
-  try {
-    const { error } = JSON.parse(content.toString()) as { readonly error?: unknown };
-    if (typeof error === 'string') return error;
-  } catch {
-    // Not JSON: the text itself.
-  }
-  return content.toString('utf8', 0, 500);
-}
-
-interface OutputHeader {
-  readonly name: string;
-  readonly datatype: string;
-  readonly shape: readonly number[];
+  const { error } = Object(parsed(content)) as { readonly error?: unknown };
+  return typeof error === 'string' ? error : content.toString('utf8', 0, 500);
 }
 
 function outputsOf(model: string, content: Buffer, headerBytes: number): NamedTensors {
-  const { outputs = [] } = parsed(content.subarray(0, headerBytes)) as {
-    readonly outputs?: readonly OutputHeader[];
+  const { outputs = [] } = Object(parsed(content.subarray(0, headerBytes))) as {
+    readonly outputs?: readonly {
+      readonly name: string;
+      readonly datatype: string;
+      readonly shape: readonly number[];
+    }[];
   };
   let at = headerBytes;
   return new Map(

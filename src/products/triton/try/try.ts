@@ -38,26 +38,18 @@ export async function tryRepository(
   // What is wrong with files the server reports itself.
   const models = readRepository(repository, () => {});
   if (models.length === 0)
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `${repository} is not a model repository: no folder in it is a model.`,
-      {
-        remedy: `Write one: trtforge triton export model.engine -o ${repository}`,
-      },
-    );
-  if (url !== undefined) return tried(repository, models, { url, answeredBy: 'server' }, context);
+    throw new TrtforgeError('TF_USAGE', `${repository} has no model folder.`, {
+      remedy: `Write one: trtforge triton export model.engine -o ${repository}`,
+    });
+  if (url !== undefined)
+    return tried(repository, models, { url, answeredBy: 'server', saidOf: () => null }, context);
   const found = await findTriton(context.environment);
   const isStub = found.answeredBy === 'stub';
   const staged = isStub ? makeScratch('triton') : repository;
   try {
     if (isStub) stageForStub(models.filter(runsOnStub), staged);
     await using server = await startTriton(found, staged, context);
-    return await tried(
-      repository,
-      models,
-      { url: server.url, answeredBy: found.answeredBy, own: server },
-      context,
-    );
+    return await tried(repository, models, server, context);
   } finally {
     if (isStub) removeIfThere(staged);
   }
@@ -67,26 +59,19 @@ export async function tryRepository(
 const runsOnStub = ({ config }: ModelFolder): boolean =>
   config === null || ['tensorrt', 'ensemble'].includes(backendOf(config));
 
-interface Server {
-  readonly url: string;
-  readonly answeredBy: TritonTry['server']['answeredBy'];
-  /** That was started here. */
-  readonly own?: TritonServer;
-}
-
 async function tried(
   repository: string,
   models: readonly ModelFolder[],
-  { url, answeredBy, own }: Server,
+  server: TritonServer,
   { signal }: TryContext,
 ): Promise<TritonTry> {
+  const { url, answeredBy } = server;
   const client = new TritonClient(url, signal);
   const version = await client.serverVersion();
   const results: TriedModel[] = [];
   const skipped: TritonTry['skipped'] = [];
   for (const model of models) {
-    if (answeredBy !== 'stub' || runsOnStub(model))
-      results.push(await triedModel(client, model, { answeredBy, own }));
+    if (answeredBy !== 'stub' || runsOnStub(model)) results.push(await triedModel(client, model, server));
     else {
       const backend = backendOf(model.config ?? {}) || 'another back end';
       skipped.push({ name: model.name, reason: `it runs on ${backend}, which is not tried here` });
@@ -98,7 +83,7 @@ async function tried(
     exitCode: outcomeExitCodes[outcome],
     outcome,
     repository,
-    server: { version, url: own === undefined ? url : null, answeredBy },
+    server: { version, url: answeredBy === 'server' ? url : null, answeredBy },
     models: results,
     skipped,
   };
@@ -112,24 +97,21 @@ const outcomesOf = ({ request, sequences, knownAnswer }: TriedModel) => [
 async function triedModel(
   client: TritonClient,
   model: ModelFolder,
-  { answeredBy, own }: Pick<Server, 'answeredBy' | 'own'>,
+  { answeredBy, saidOf }: TritonServer,
 ): Promise<TriedModel> {
   const { name } = model;
   const none = { name, request: null, sequences: null, knownAnswer: null };
   const reason = await client.whyNotReady(name);
   if (reason !== null)
-    return { ...none, ready: false, reason: reason || (own?.saidOf(name) ?? 'the server does not tell why') };
+    return { ...none, ready: false, reason: reason || (saidOf(name) ?? 'the server does not tell why') };
   const config = await client.config(name);
   const answer = answerOf(model);
   try {
     const inputs = inputsOf(config, answer);
     const isSequence = config.sequence_batching !== undefined;
     const started = performance.now();
-    const outputs = await client.infer(
-      name,
-      inputs,
-      isSequence ? { id: FIRST_ID, start: true, end: true } : undefined,
-    );
+    const sequence = isSequence ? { id: FIRST_ID, start: true, end: true } : undefined;
+    const outputs = await client.infer(name, inputs, sequence);
     const request = {
       ms: performance.now() - started,
       inputs: described(inputs),
