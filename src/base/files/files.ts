@@ -42,6 +42,25 @@ export function namesIn(folder: string): readonly string[] {
   }
 }
 
+/** A run root has some dozens of files; of a folder with more of them no further ones are looked at. */
+const MOST_ENTRIES = 2000;
+
+/** Files below a folder, at most so many folders deep (1: its own), relative to it and in their order: for searches in run roots. */
+export function filesBelow(root: string, depth: number): readonly string[] {
+  let left = MOST_ENTRIES;
+  const below = (folder: string, level: number): readonly string[] =>
+    listFolder(join(root, folder))
+      .toSorted()
+      .flatMap((name) => {
+        if (left-- <= 0) return [];
+        const path = join(folder, name);
+        const stats = statIfThere(join(root, path));
+        if (stats?.isDirectory() === true) return level < depth ? below(path, level + 1) : [];
+        return stats?.isFile() === true ? [path] : [];
+      });
+  return below('', 1);
+}
+
 /**
  * Entries of a folder with names of our form that are of the kind we make: plain files or folders, never links, since others may have put
  * those there. Throws TF_FILE_UNREADABLE.

@@ -40,6 +40,29 @@ export function describeComputeCapability(computeCapability: number): string {
   return known === undefined ? name : `${name} (${known.architecture}: ${known.examples})`;
 }
 
+/** A GPU as a user names it: its compute capability, and the product where that was named. */
+export interface NamedGpu {
+  readonly capability: number;
+  readonly product?: string;
+}
+
+/** Reads `sm_89`, `8.9`, `89`, or a well-known GPU: `L4`, `NVIDIA H100`, `A100-SXM4-40GB`. Throws TF_USAGE for one that is not known. */
+export function parseGpu(text: string): NamedGpu {
+  const asked = capabilityIn(text.trim());
+  for (const { computeCapability: capability, examples } of gpuArchitectures) {
+    if (capability === asked) return { capability };
+    const product = examples.split(', ').find((name) => isOfProduct(text, name));
+    if (product !== undefined) return { capability, product };
+  }
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not a GPU whose compute capability is known.`, {
+    remedy: 'Write the compute capability: sm_89.',
+  });
+}
+
+/** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures. */
+export const isOfProduct = (gpu: string, product: string): boolean =>
+  new RegExp(`\\b${product.replace(/ \(.*/, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+
 /** What an engine is for (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
 type Product = Target['product'];
@@ -86,9 +109,16 @@ export const targetText = ({ product, computeCapabilities }: TargetRequest): str
     : `${product}:${computeCapabilities.map((sm) => `sm_${sm}`).join(',')}`;
 
 function parseComputeCapability(part: string, text: string): number {
-  const [, plain, major, minor] = /^(?:(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d))$/i.exec(part) ?? [];
-  if (plain === undefined && major === undefined) throw noTarget(text);
-  return plain !== undefined ? Number(plain) : Number(major) * 10 + Number(minor);
+  const capability = capabilityIn(part);
+  if (capability === undefined) throw noTarget(text);
+  return capability;
+}
+
+/** 89 of `sm_89`, `89` and `8.9`; undefined for anything else. */
+function capabilityIn(text: string): number | undefined {
+  const [, plain, major, minor] = /^(?:(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d))$/i.exec(text) ?? [];
+  if (plain !== undefined) return Number(plain);
+  return major === undefined ? undefined : Number(major) * 10 + Number(minor);
 }
 
 const noTarget = (text: string) =>

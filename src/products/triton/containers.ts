@@ -1,16 +1,7 @@
 import { agree } from '../../behaviour/versions.js';
+import type { TritonCheck } from './check/result.js';
 
-/** A container and the TensorRT in it, as one public page states it. */
-export interface Container {
-  /** `nvcr.io/nvidia/tritonserver`, or `tensorrt`: that of the same month, which Triton's follows in most months (server#3904; not in 23.05). */
-  readonly image: 'tritonserver' | 'tensorrt';
-  readonly tag: string;
-  /** As many parts as the source has. */
-  readonly tensorrt: string;
-  readonly source: string;
-  /** When the source was written, or where it has no date the month of the container. */
-  readonly date: string;
-}
+type Container = TritonCheck['container']['tags'][number];
 
 const server = 'https://github.com/triton-inference-server/server/issues';
 const notes = 'https://docs.nvidia.com/deeplearning/sdk/inference-release-notes';
@@ -18,7 +9,8 @@ const twcc =
   'https://docs.twcloud.ai/en/docs/concepts-tutorials/twcc/ccs/concepts/images/triton-inference-server/';
 
 /**
- * Containers whose TensorRT a page states; add a row with its source. Tags with `trtllm` are not here: they have no TensorRT back end.
+ * Containers whose TensorRT a page states, as many parts as it has: `tritonserver`, or `tensorrt` of the same month, which Triton's follows in most months (server#3904;
+ * not in 23.05). The date is that of the source, or where it has none the month of the container. Tags with `trtllm` are not here: they have no TensorRT back end.
  * Most are missing, so that "unknown" is an answer; NVIDIA's whole table is https://docs.nvidia.com/deeplearning/frameworks/support-matrix/.
  */
 const containers = [

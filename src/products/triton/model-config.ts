@@ -1,5 +1,6 @@
 import { readText } from '../../base/files/files.js';
 import { parseProtobufText, printProtobufText } from '../../formats/serving/protobuf-text.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
 
 /** What trtforge writes and judges of a config.pbtxt, by the file's own names; the file may have more, and any of it may be absent. */
 export interface ModelConfig {
@@ -19,16 +20,13 @@ export interface ModelConfig {
   readonly batch_input?: readonly { readonly target_name?: readonly string[] }[];
   readonly batch_output?: readonly { readonly target_name?: readonly string[] }[];
   readonly instance_group?: readonly {
-    readonly name?: string;
     readonly kind?: string;
     readonly count?: number;
-    readonly gpus?: readonly number[];
     readonly profile?: readonly string[];
   }[];
   readonly dynamic_batching?: Batcher;
   readonly sequence_batching?: {
     readonly max_sequence_idle_microseconds?: number;
-    readonly direct?: object;
     readonly oldest?: Batcher & { readonly max_candidate_sequences?: number };
     readonly control_input?: readonly {
       readonly name?: string;
@@ -51,33 +49,41 @@ export interface ModelConfig {
     readonly name?: string;
     readonly batch_size?: number;
     readonly count?: number;
-    readonly inputs?: Readonly<
-      Record<
-        string,
-        {
-          readonly data_type?: string;
-          readonly dims?: readonly number[];
-          readonly zero_data?: boolean;
-          readonly random_data?: boolean;
-          readonly input_data_file?: string;
-        }
-      >
-    >;
+    readonly inputs?: Readonly<Record<string, WarmUpInput>>;
   }[];
   readonly parameters?: Readonly<Record<string, { readonly string_value?: string }>>;
 }
 
-export interface ConfigTensor {
-  readonly name?: string;
+interface Typed {
   readonly data_type?: string;
   /** Without the first axis where `max_batch_size` is above 0; -1 is open. */
   readonly dims?: readonly number[];
+}
+
+export interface ConfigTensor extends Typed {
+  readonly name?: string;
   readonly reshape?: { readonly shape?: readonly number[] };
   readonly is_shape_tensor?: boolean;
-  readonly is_non_linear_format_io?: boolean;
   readonly allow_ragged_batch?: boolean;
   readonly optional?: boolean;
   readonly label_filename?: string;
+}
+
+export interface ConfigState extends Typed {
+  readonly input_name?: string;
+  readonly output_name?: string;
+  readonly initial_state?: readonly (Typed & {
+    readonly name?: string;
+    readonly zero_data?: boolean;
+    readonly data_file?: string;
+  })[];
+  readonly use_same_buffer_for_input_output?: boolean;
+}
+
+interface WarmUpInput extends Typed {
+  readonly zero_data?: boolean;
+  readonly random_data?: boolean;
+  readonly input_data_file?: string;
 }
 
 interface Batcher {
@@ -85,27 +91,15 @@ interface Batcher {
   readonly max_queue_delay_microseconds?: number;
 }
 
-interface ConfigState {
-  readonly input_name?: string;
-  readonly output_name?: string;
-  readonly data_type?: string;
-  readonly dims?: readonly number[];
-  readonly initial_state?: readonly {
-    readonly name?: string;
-    readonly data_type?: string;
-    readonly dims?: readonly number[];
-    readonly zero_data?: boolean;
-    readonly data_file?: string;
-  }[];
-  readonly use_same_buffer_for_input_output?: boolean;
-}
-
 /** Real files have some hundred lines. */
 const LARGEST_CONFIG = 4 << 20;
 
-/** Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_SERVING_CONFIG. */
-export const readModelConfig = (path: string): ModelConfig =>
-  parseProtobufText('inference.ModelConfig', readText(path, LARGEST_CONFIG, 'TF_SERVING_CONFIG'), path);
+/** Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+export const configText = (path: string): string => readText(path, LARGEST_CONFIG, 'TF_SERVING_CONFIG');
+
+/** Throws as `configText`, and TF_SERVING_CONFIG. */
+export const readModelConfig = (path: string, text: string = configText(path)): ModelConfig =>
+  parseProtobufText('inference.ModelConfig', text, path);
 
 export const printModelConfig = (config: ModelConfig): string =>
   printProtobufText('inference.ModelConfig', { ...config });
@@ -122,6 +116,36 @@ export const dataTypes: Readonly<Record<string, string>> = {
   float32: 'TYPE_FP32',
 };
 
-/** Whether the file begins with the mark that some editors write. */
-export const hasByteOrderMark = (path: string): boolean =>
-  readText(path, LARGEST_CONFIG, 'TF_SERVING_CONFIG').startsWith('\ufeff');
+const dtypes = new Map(Object.entries(dataTypes).map(([dtype, type]) => [type, dtype as Dtype]));
+
+/** numpy's name of a type of config.pbtxt; undefined for one that no engine has. */
+export const dtypeOf = (type = ''): Dtype | undefined => dtypes.get(type);
+
+/** What serves a model by its platform, the older way to name a back end. */
+export const platforms: ReadonlyMap<string, string> = new Map([
+  ['tensorrt_plan', 'tensorrt'],
+  ['tensorflow_graphdef', 'tensorflow'],
+  ['tensorflow_savedmodel', 'tensorflow'],
+  ['onnxruntime_onnx', 'onnxruntime'],
+  ['pytorch_libtorch', 'pytorch'],
+  ['ensemble', 'ensemble'],
+]);
+
+/** What a configuration states to serve it; empty where it leaves that to the names of files. */
+export const backendOf = ({ platform = '', backend = '', ensemble_scheduling }: ModelConfig): string =>
+  ensemble_scheduling === undefined ? backend || (platforms.get(platform) ?? platform) : 'ensemble';
+
+/** Whether requests have a batch axis that dims leave out. */
+export const isBatched = ({ max_batch_size = 0 }: ModelConfig): boolean => max_batch_size > 0;
+
+/** Dimensions that the model itself gets: `reshape` takes away or splits axes of a request. */
+export const innerDims = ({ dims = [], reshape }: ConfigTensor): readonly number[] =>
+  reshape === undefined ? dims : (reshape.shape ?? []);
+
+/** The same with the batch. */
+export const shapeOf = (config: ModelConfig, tensor: ConfigTensor): readonly number[] =>
+  isBatched(config) ? [-1, ...innerDims(tensor)] : innerDims(tensor);
+
+/** Whether dimensions are the same where neither is open. */
+export const agree = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((size, axis) => size === -1 || b[axis] === -1 || size === b[axis]);

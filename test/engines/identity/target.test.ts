@@ -2,6 +2,8 @@ import { describe, expect, test } from 'vitest';
 import {
   type BuildMachine,
   describeComputeCapability,
+  isOfProduct,
+  parseGpu,
   parseTarget,
   resolveTarget,
   targetText,
@@ -110,5 +112,28 @@ describe('a target made whole', () => {
     const error = refusal(() => resolveTarget(parseTarget(text), trt, machine(gpu)));
     expect(error.code).toBe('TF_TARGET_UNAVAILABLE');
     expect(error.message).toMatch(message);
+  });
+});
+
+describe('a GPU', () => {
+  test.each([
+    ['sm_89', { capability: 89 }],
+    ['8.9', { capability: 89 }],
+    ['L40S', { capability: 89, product: 'L40S' }],
+    ['rtx4090', { capability: 89, product: 'RTX 4090' }],
+    ['NVIDIA A100-SXM4-40GB', { capability: 80, product: 'A100' }],
+    ['Tesla T4', { capability: 75, product: 'T4' }],
+    ['NVIDIA GH200 480GB', { capability: 90, product: 'GH200' }],
+  ])('%s is known', (text, gpu) => {
+    expect(parseGpu(text)).toEqual(gpu);
+  });
+
+  test.each(['fast', '8.8', '', 'A1000'])('"%s" is not', (text) => {
+    expect(refusal(() => parseGpu(text))).toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  test('of a product has its whole name', () => {
+    expect(isOfProduct('NVIDIA L4', 'L4')).toBe(true);
+    expect(isOfProduct('NVIDIA L40S', 'L4')).toBe(false);
   });
 });

@@ -6,9 +6,10 @@ import { float32Values, floatTensor } from '../../../src/formats/tensor/values.j
 import { contractSchema } from '../../../src/products/streaming/contract/contract.js';
 import { filledTensor, nextState } from '../../../src/products/streaming/contract/state.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
+import { readRepository } from '../../../src/products/triton/repository.js';
 import { TritonClient } from '../../../src/products/triton/try/client.js';
 import { findTriton, startTriton } from '../../../src/products/triton/try/server.js';
-import { modelsOf, stageForStub } from '../../../src/products/triton/try/staged.js';
+import { stageForStub } from '../../../src/products/triton/try/staged.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -152,7 +153,10 @@ describeWith('triton', "Triton's own server", (server) => {
   it('keeps states as our own closed loop does, with sequences in turns', async () => {
     const staged = join(folder, 'staged');
     mkdirSync(staged);
-    stageForStub(modelsOf(repository('states', [encoder])), staged);
+    stageForStub(
+      readRepository(repository('states', [encoder]), () => {}),
+      staged,
+    );
     await using triton = await startTriton(await findTriton(environment), staged, { environment });
     const client = new TritonClient(triton.url);
     const contract = contractSchema.parse({

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
-import { gpuArchitectures } from '../../../engines/identity/target.js';
+import { parseGpu } from '../../../engines/identity/target.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
@@ -46,7 +46,7 @@ export async function checkDeepstream(
   const symbols =
     library === null ? null : exportedSymbols(library, settings.where('custom-lib-path'), findings);
   const plan = planOf(settings, path, facts, symbols);
-  const capability = target.gpu === null ? null : capabilityOf(target.gpu);
+  const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
 
   const outputs = engine?.outputs ?? facts?.outputs ?? null;
@@ -92,24 +92,6 @@ function failure(
   if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
     findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
   return null;
-}
-
-/** The capability of a GPU by `sm_89`, `8.9` or a well-known name. Throws TF_USAGE. */
-function capabilityOf(gpu: string): number {
-  const [, plain, major, minor] = /^(?:(?:sm_?)?(\d{2,3})|(\d{1,2})\.(\d))$/i.exec(gpu) ?? [];
-  if (plain !== undefined) return Number(plain);
-  if (major !== undefined) return Number(major) * 10 + Number(minor);
-  const bare = (name: string) => name.toLowerCase().replace(/nvidia|geforce|tesla|[^a-z0-9]/g, '');
-  const named = new Map(
-    gpuArchitectures.flatMap(({ computeCapability, examples }) =>
-      examples.split(', ').map((name) => [bare(name), computeCapability] as const),
-    ),
-  );
-  const found = named.get(bare(gpu));
-  if (found !== undefined) return found;
-  throw new TrtforgeError('TF_USAGE', `"${gpu}" is not a known GPU.${didYouMean(bare(gpu), named.keys())}`, {
-    remedy: 'Write its compute capability: sm_89.',
-  });
 }
 
 function modelFacts(path: string, settings: NvinferSettings): ModelFacts | null {

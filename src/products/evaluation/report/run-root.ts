@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { listFolder, readJson, statIfThere } from '../../../base/files/files.js';
+import { filesBelow, readJson } from '../../../base/files/files.js';
 import { kindOf } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import type { RunRootSections } from '../../../report/kind.js';
@@ -14,32 +14,19 @@ interface FoundEvaluation {
   readonly figures: Figures;
 }
 
-/** Folders of folders: `ROOT/eval/fp16-coco/metrics.json`. */
-const DEEPEST = 3;
-/** A run root has some dozens of files; a folder with more of them is looked at no further. */
-const MOST_ENTRIES = 2000;
+/** `ROOT/eval/fp16-coco/metrics.json` */
+const DEPTH = 3;
 
 /** The content of a file decides, by its first bytes: what a verb of evaluation printed, or metrics.json of a detector. */
 const isEvaluation = (path: string): boolean =>
   /^JSON \((?:trtforge\.eval-.*|onnx_path|engine_path)\)$/.test(kindOf(path) ?? '');
 
-function evaluationsIn(root: string): readonly FoundEvaluation[] {
-  const found: FoundEvaluation[] = [];
-  let left = MOST_ENTRIES;
-  const look = (folder: string, depth: number) => {
-    for (const name of listFolder(join(root, folder)).toSorted()) {
-      if (left-- <= 0) return;
-      const file = join(folder, name);
-      const stats = statIfThere(join(root, file));
-      if (stats?.isDirectory() === true && depth < DEEPEST) look(file, depth + 1);
-      if (stats?.isFile() !== true || !name.endsWith('.json') || !isEvaluation(join(root, file))) continue;
-      const figures = figuresOfResult(readJson(join(root, file)));
-      if (figures !== null) found.push({ file, figures });
-    }
-  };
-  look('', 1);
-  return found;
-}
+const evaluationsIn = (root: string): readonly FoundEvaluation[] =>
+  filesBelow(root, DEPTH).flatMap((file) => {
+    const path = join(root, file);
+    const figures = file.endsWith('.json') && isEvaluation(path) ? figuresOfResult(readJson(path)) : null;
+    return figures === null ? [] : [{ file, figures }];
+  });
 
 const withEngine = z.object({
   build: z.object({ passport: z.object({ plan: z.object({ sha256: z.string() }) }) }),

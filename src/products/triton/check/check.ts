@@ -1,27 +1,36 @@
 import { join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { compareVersions } from '../../../behaviour/versions.js';
+import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { containersOf, sameTensorrt } from '../containers.js';
-import { engineOf } from './engine.js';
+import { profilesOf } from '../engine.js';
+import { backendOf, platforms } from '../model-config.js';
+import { type ModelFolder, plansIn, readPlan, readRepository, type ServedPlan } from '../repository.js';
+import { knownStates } from '../states.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
-import { type GpuChoice, isOfProduct } from './gpu.js';
 import {
-  type Model,
-  type ModelFolder,
-  plansIn,
-  readPlan,
-  readRepository,
-  type ServedPlan,
-} from './repository.js';
-import { checkLabels, checkPairs, checkStates, checkWarmups, compareStates } from './requests.js';
+  checkLabels,
+  checkPairs,
+  checkStates,
+  checkWarmups,
+  compareStates,
+  compareWarmups,
+} from './requests.js';
 import type { TritonCheck } from './result.js';
-import { checkTensors, compareBatches, compareTensors, isBatched, preferredSizes } from './tensors.js';
+import {
+  checkTensors,
+  compareBatches,
+  compareTensors,
+  type Engine,
+  type Model,
+  preferredSizes,
+} from './tensors.js';
 
 export interface CheckRequest {
   readonly repository: string;
   /** The GPU of the server. */
-  readonly gpu?: GpuChoice | undefined;
+  readonly gpu?: NamedGpu | undefined;
   /** Its TensorRT, as many parts as are known. */
   readonly tensorrt?: string | undefined;
 }
@@ -37,7 +46,7 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
     const { name } = folder;
     const report: Report = (code, field, ...values) =>
       findings.report(code, `${name}/config.pbtxt${field === '' ? '' : `: ${field}`}`, ...values);
-    const [backend, versions] = [backendOf(folder, report), servedVersions(folder, report)];
+    const [backend, versions] = [servingOf(folder, report), servedVersions(folder, report)];
     const model: Model = { ...folder, config: folder.config ?? {}, report };
     if (backend === 'ensemble') checkEnsemble(model, byName);
     else checkConfig(model);
@@ -67,12 +76,8 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
 /** Files by which Triton completes a configuration that names no back end. */
 const completing = /^model\.\w+$/;
 
-/** Platforms of model_config.proto; their back ends are what stands before the line. */
-const platforms =
-  /^(?:tensorrt_plan|tensorflow_(?:graphdef|savedmodel)|onnxruntime_onnx|pytorch_libtorch|ensemble)$/;
-
 /** What serves a model; null: nothing states it. */
-function backendOf({ config, path, versions }: ModelFolder, report: Report): string | null {
+function servingOf({ config, path, versions }: ModelFolder, report: Report): string | null {
   const files = [
     config?.default_model_filename ?? '',
     ...versions.flatMap((each) => listFolder(join(path, each))),
@@ -83,18 +88,15 @@ function backendOf({ config, path, versions }: ModelFolder, report: Report): str
     return completed;
   }
   const { platform = '', backend = '' } = config;
-  if (platform === '' && backend === '' && config.ensemble_scheduling === undefined) {
+  const stated = backendOf(config);
+  if (stated === '') {
     if (versions.length === 0 || files.some((file) => completing.test(file))) report('backend-missing', '');
     else report('backend-unknown', '', platform, backend);
     return completed;
   }
-  const ofPlatform = platforms.test(platform) ? platform.split('_')[0]! : null;
-  const isEnsemble = config.ensemble_scheduling !== undefined;
-  const isKnown = backend === '' ? ofPlatform !== null : ofPlatform === null || ofPlatform === backend;
-  if (!isKnown || backend === 'tensorrt_plan' || (isEnsemble && ofPlatform !== 'ensemble'))
-    report('backend-unknown', platform === '' ? 'backend' : 'platform', platform, backend);
-  if (isEnsemble) return 'ensemble';
-  return /^tensorrt(?:_plan)?$/.test(backend || platform) ? 'tensorrt' : backend || (ofPlatform ?? platform);
+  const isKnown = (platforms.get(platform) ?? backend) === stated && stated !== 'tensorrt_plan';
+  if (!isKnown) report('backend-unknown', platform === '' ? 'backend' : 'platform', platform, backend);
+  return platforms.get(stated) ?? stated;
 }
 
 /** The versions that the policy loads; by default the newest one. */
@@ -135,7 +137,7 @@ function checkOthers({ path, report }: Model, versions: readonly string[], backe
 async function servedPlans(
   { name, path, config }: ModelFolder,
   versions: readonly string[],
-  gpu: GpuChoice | undefined,
+  gpu: NamedGpu | undefined,
   report: Report,
 ): Promise<readonly ServedPlan[]> {
   const where = `${name}/config.pbtxt: cc_model_filenames`;
@@ -163,7 +165,7 @@ const smOf = (key: string): number => Math.round(Number(key) * 10);
 
 /** A plan beside the GPU that loads it, by its passport; with a plan of its own (`hasOwn`) that is not the default. */
 function checkPlanFor(
-  gpu: GpuChoice | undefined,
+  gpu: NamedGpu | undefined,
   hasOwn: boolean,
   { file, capability, passport }: ServedPlan,
   report: Report,
@@ -178,8 +180,8 @@ function checkPlanFor(
   if (!own.includes(sm) && (reach !== 'ampere-plus' || sm < 80))
     report('capability-differs', file, names, sm);
   const built = passport.built.gpu;
-  const isNamed = gpu?.name !== undefined && gpu.capability === sm && built !== null;
-  if (isNamed && reach === 'none' && !isOfProduct(built, gpu.name!))
+  const isNamed = gpu?.product !== undefined && gpu.capability === sm && built !== null;
+  if (isNamed && reach === 'none' && !isOfProduct(built, gpu.product!))
     report('gpu-product-differs', file, built);
 }
 
@@ -198,24 +200,26 @@ function compareModel(model: Model, plans: readonly ServedPlan[]): void {
       report('identity-differs', `parameters["${key}"]`, value);
   }
   const engines = plans.flatMap((plan) => engineOf(plan, states) ?? []);
-  if (engines.length === 0) {
-    checkPairs(model, { file: 'the contract', states, inputs: [] });
-    checkWarmups(model, null);
-  }
   for (const engine of engines) {
     compareTensors(model, engine);
     compareBatches(model, engine);
     compareStates(model, engine);
     checkPairs(model, engine);
-    checkWarmups(model, engine);
+    compareWarmups(model, engine);
   }
+  if (engines.length === 0) checkPairs(model, { file: 'the contract', states, inputs: [] });
+  checkWarmups(model);
   const { graphs = false, graph_spec: specs = [] } = config.optimization?.cuda ?? {};
-  const ofEngine =
-    engines[0]?.inputs.map(({ shape }) => ({ dims: shape?.slice(isBatched(config) ? 1 : 0) })) ?? [];
-  const inputs: readonly { readonly dims?: readonly (number | null)[] | undefined }[] =
-    config.input ?? ofEngine;
-  const isOpen = inputs.some(({ dims = [] }) => dims.some((size) => size === -1 || size === null));
+  const isOpen = config.input?.some(({ dims }) => dims?.includes(-1)) === true;
   if (graphs && specs.length === 0 && isOpen) report('graphs-open-dims', 'optimization.cuda');
+}
+
+/** The states are those of the contract, and what the known answer feeds back besides. */
+function engineOf({ file, passport }: ServedPlan, contract: Model['states']): Engine | null {
+  if (passport === null) return null;
+  const { inputs, outputs } = passport.plan;
+  const others = knownStates(passport).filter(({ input }) => contract.every((pair) => pair.input !== input));
+  return { file, inputs, outputs, profiles: profilesOf(passport), states: [...contract, ...others] };
 }
 
 /** One TensorRT serves all plans; returns the version that the server must have. */

@@ -1,9 +1,12 @@
-import type { ConfigTensor } from '../model-config.js';
-import type { Model, ModelFolder } from './repository.js';
-import { isBatched } from './tensors.js';
+import { agree, type ConfigTensor, innerDims, type ModelConfig, shapeOf } from '../model-config.js';
+import type { ModelFolder } from '../repository.js';
+import type { Model } from './tensors.js';
 
-/** A tensor of an ensemble as one side of it states it. */
-type Side = Pick<ConfigTensor, 'data_type' | 'dims'> & { readonly of: string; readonly batched: boolean };
+/** A tensor of an ensemble as one side of it states it: a model's configuration, or the ensemble's own. */
+interface Side extends Pick<ConfigTensor, 'data_type' | 'dims'> {
+  readonly of: string;
+  readonly config: ModelConfig;
+}
 
 const sides = [
   { field: 'input', map: 'input_map' },
@@ -29,10 +32,8 @@ export function checkEnsemble(
       report('ensemble-shape', where, tensor, textOf(before), textOf(side));
   };
   for (const { field } of sides) {
-    for (const { reshape, ...tensor } of config[field] ?? []) {
-      const shape = reshape === undefined ? {} : { dims: reshape.shape ?? [] };
-      connect(tensor.name ?? '', { ...tensor, ...shape, of: name, batched: isBatched(config) }, field);
-    }
+    for (const tensor of config[field] ?? [])
+      connect(tensor.name ?? '', { ...tensor, dims: innerDims(tensor), of: name, config }, field);
   }
   const [read, written] = [namesOf(config.output), namesOf(config.input)];
   for (const [index, { model_name = '', ...step }] of steps.entries()) {
@@ -53,8 +54,8 @@ export function checkEnsemble(
           report('ensemble-tensor', `${where}.${map}`, tensor, 'is written twice');
         (field === 'input' ? read : written).add(tensor);
         const end = own[field]?.find((each) => each.name === key);
-        if (end !== undefined)
-          connect(tensor, { ...end, of: model_name, batched: isBatched(own) }, `${where}.${map}`);
+        // Core takes the dims of a step as they are, without its reshape.
+        if (end !== undefined) connect(tensor, { ...end, of: model_name, config: own }, `${where}.${map}`);
         else if (own[field] !== undefined)
           report('ensemble-step', `${where}.${map}`, `${model_name} has no ${field} "${key}"`);
       }
@@ -86,9 +87,6 @@ function isConsistent(a: Side, b: Side): boolean {
   return a.dims === undefined || b.dims === undefined || agree(a.dims, b.dims) || agree(whole(a), whole(b));
 }
 
-const whole = ({ dims = [], batched }: Side) => (batched ? [-1, ...dims] : dims);
-
-const agree = (a: readonly number[], b: readonly number[]) =>
-  a.length === b.length && a.every((size, axis) => size === -1 || b[axis] === -1 || size === b[axis]);
+const whole = ({ config, dims = [] }: Side) => shapeOf(config, { dims });
 
 const textOf = (side: Side) => `${side.data_type} [${whole(side)}] in ${side.of}`;

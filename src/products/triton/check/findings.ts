@@ -1,4 +1,7 @@
-type Severity = 'error' | 'warning' | 'info';
+import type { TritonCheck } from './result.js';
+
+type Finding = TritonCheck['findings'][number];
+type Severity = Finding['severity'];
 
 /** A row: the message with places for values, and the remedy. */
 const rows =
@@ -88,14 +91,6 @@ export const findingCodes = {
 } as const;
 
 export type FindingCode = keyof typeof findingCodes;
-
-export interface Finding {
-  readonly code: string;
-  readonly severity: Severity;
-  readonly where: string;
-  readonly message: string;
-  readonly remedy: string;
-}
 
 /** Values fill the places of the code's message. */
 export type Report = (code: FindingCode, where: string, ...values: readonly unknown[]) => void;

@@ -1,24 +1,48 @@
-import { type ConfigTensor, dataTypes, type ModelConfig } from '../model-config.js';
+import type { Profile } from '../../../engines/profiles/profile.js';
+import { batchesOf, type EngineTensor, isShapeTensor, isTaken, openShape } from '../engine.js';
 import {
-  batchesOf,
-  type Engine,
-  type EngineTensor,
-  isShapeTensor,
-  isTaken,
-  servedProfiles,
-} from './engine.js';
+  agree,
+  type ConfigTensor,
+  dataTypes,
+  isBatched,
+  type ModelConfig,
+  shapeOf,
+} from '../model-config.js';
+import type { ModelFolder } from '../repository.js';
+import type { StatePair } from '../states.js';
 import type { FindingCode, Report } from './findings.js';
-import type { Model } from './repository.js';
+
+/** A model whose configuration was read; `report` names a field of it. */
+export interface Model extends ModelFolder {
+  readonly config: ModelConfig;
+  readonly report: Report;
+}
+
+/** What a passport states of an engine that Triton loads. */
+export interface Engine {
+  /** `det/1/model.plan` */
+  readonly file: string;
+  readonly inputs: readonly EngineTensor[];
+  readonly outputs: readonly EngineTensor[];
+  readonly profiles: readonly Profile[];
+  readonly states: readonly StatePair[];
+}
+
+/** The profiles that the configuration serves, as far as the engine has them; without any it is the first. */
+export function servedProfiles(
+  { instance_group: groups = [{}] }: ModelConfig,
+  { profiles }: Engine,
+): readonly Profile[] {
+  const named = groups.flatMap(({ profile = [] }) => (profile.length === 0 ? ['0'] : profile)).map(Number);
+  return profiles.filter((_, index) => named.includes(index));
+}
 
 const sides = [
   { field: 'input', tensors: 'inputs', state: 'input_name', batch: 'batch_input' },
   { field: 'output', tensors: 'outputs', state: 'output_name', batch: 'batch_output' },
 ] as const;
 
-/** Whether requests have a batch axis that dims leave out. */
-export const isBatched = ({ max_batch_size = 0 }: ModelConfig): boolean => max_batch_size > 0;
-
-const shapeText = (shape: readonly (number | null)[]) => `[${shape.map((size) => size ?? -1).join(',')}]`;
+const shapeText = (shape: readonly number[]) => `[${shape.join(',')}]`;
 
 /** What is wrong with inputs and outputs whatever the engine. */
 export function checkTensors({ config, report }: Model): void {
@@ -77,9 +101,10 @@ export function compareTensor(
   { config, report }: Model,
   engine: Engine,
   side: 'inputs' | 'outputs',
-  { name = '', data_type: type = 'TYPE_INVALID', ...tensor }: ConfigTensor,
+  tensor: ConfigTensor,
   where: string,
 ): void {
+  const { name = '', data_type: type = 'TYPE_INVALID', is_shape_tensor = false } = tensor;
   const own = engine[side].find((each) => each.name === name);
   if (own === undefined) {
     report('tensor-unknown', where, name, engine.file);
@@ -89,47 +114,44 @@ export function compareTensor(
   if (carried === undefined) report('type-not-carried', `${where}.data_type`, name, own.dtype, engine.file);
   else if (type !== 'TYPE_INVALID' && type !== carried)
     report('type-differs', `${where}.data_type`, name, type, carried, engine.file);
-  const isShape = side === 'inputs' && isShapeTensor(engine, name);
-  if (side === 'inputs' && isShape !== (tensor.is_shape_tensor ?? false))
+  const isShape = side === 'inputs' && isShapeTensor(engine.profiles, name);
+  if (side === 'inputs' && isShape !== is_shape_tensor)
     report('shape-tensor', `${where}.is_shape_tensor`, name, isShape, engine.file);
-  const dims = tensor.reshape === undefined ? tensor.dims : (tensor.reshape.shape ?? []);
-  if (dims === undefined || own.shape === null || tensor.allow_ragged_batch === true) return;
-  const batched = isBatched(config);
-  const fault = isShape ? valuesFault(dims, own.shape, batched) : dimsFault(dims, own.shape, batched);
-  const isServed = (profile: number) => isTaken(engine, profile, own, batched ? [-1, ...dims] : dims);
-  if (fault !== null)
-    report(
-      fault,
-      `${where}.dims`,
-      name,
-      shapeText(batched ? [-1, ...dims] : dims),
-      shapeText(own.shape),
-      engine.file,
-    );
-  else if (side === 'inputs' && !isShape && !servedProfiles(config, engine).some(isServed))
-    report('dims-outside-profile', `${where}.dims`, name, shapeText(dims));
+  const wanted = openShape(own);
+  if (tensor.dims === undefined || wanted === null || tensor.allow_ragged_batch === true) return;
+  const shape = shapeOf(config, tensor);
+  const fault = isShape
+    ? valuesFault(shape, wanted, isBatched(config))
+    : dimsFault(shape, wanted, isBatched(config));
+  if (fault !== null) report(fault, `${where}.dims`, name, shapeText(shape), shapeText(wanted), engine.file);
+  else if (
+    side === 'inputs' &&
+    !servedProfiles(config, engine).some((profile) => isTaken(profile, own, shape))
+  )
+    report('dims-outside-profile', `${where}.dims`, name, shapeText(shape));
 }
-
-type Shape = NonNullable<EngineTensor['shape']>;
 
 /** As the back end compares them: a size that is open on one side fits. */
-function dimsFault(dims: readonly number[], engine: Shape, batched: boolean): FindingCode | null {
+function dimsFault(
+  shape: readonly number[],
+  engine: readonly number[],
+  batched: boolean,
+): FindingCode | null {
   const [first, ...rest] = engine;
-  if (!batched && first === null && agree(dims, rest)) return 'batch-axis-missing';
-  if (batched && typeof first === 'number' && (agree(dims, engine) || agree(dims, rest)))
+  if (!batched && first === -1 && agree(shape, rest)) return 'batch-axis-missing';
+  if (batched && first !== -1 && (agree(shape.slice(1), engine) || agree(shape.slice(1), rest)))
     return 'batch-axis-fixed';
-  const whole = batched ? [-1, ...dims] : dims;
-  if (!agree(whole, engine)) return 'dims-differ';
-  return whole.some((size, axis) => size === -1 && engine[axis] !== null) ? 'dims-open' : null;
+  if (!agree(shape, engine)) return 'dims-differ';
+  return shape.some((size, axis) => size === -1 && engine[axis] !== -1) ? 'dims-open' : null;
 }
 
-const agree = (dims: readonly number[], engine: Shape) =>
-  dims.length === engine.length &&
-  dims.every((size, axis) => size === -1 || engine[axis] === null || engine[axis] === size);
-
 /** Of the values of a shape tensor, the batch is the first and left out of dims. */
-function valuesFault(dims: readonly number[], engine: Shape, batched: boolean): FindingCode | null {
-  const count = (dims[0] ?? -1) + (batched ? 1 : 0);
+function valuesFault(
+  shape: readonly number[],
+  engine: readonly number[],
+  batched: boolean,
+): FindingCode | null {
+  const count = batched ? (shape[1] ?? -1) + 1 : (shape[0] ?? -1);
   return engine.length === 0 || count === engine[0] ? null : 'dims-differ';
 }
 
@@ -145,9 +167,9 @@ export function compareBatches({ config, report }: Model, engine: Engine): void 
   }
   if (last > 0 && groups.every(({ profile = [] }) => profile.length === 0))
     report('profiles-unserved', 'instance_group', last + 1, engine.file);
-  const batches = servedProfiles(config, engine).map((profile) => batchesOf(engine, profile));
+  const batches = servedProfiles(config, engine).map((profile) => batchesOf(profile, engine.inputs));
   const isFixed = ({ name, shape }: EngineTensor) =>
-    !isShapeTensor(engine, name) && typeof shape?.[0] === 'number';
+    !isShapeTensor(engine.profiles, name) && typeof shape?.[0] === 'number';
   if (most === 0 || batches.length === 0 || engine.inputs.some(isFixed)) return;
   const largest = Math.max(...batches.map(({ max }) => max));
   if (most > largest) report('batch-above-profile', 'max_batch_size', most, largest, engine.file);

@@ -2,9 +2,9 @@ import { plural } from '../../../base/text/quantity.js';
 import { isVersion } from '../../../behaviour/versions.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option } from '../../../cli/option.js';
+import { parseGpu } from '../../../engines/identity/target.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { checkRepository } from '../check/check.js';
-import { parseGpu } from '../check/gpu.js';
 import type { TritonCheck } from '../check/result.js';
 
 export const command = defineCommand({

@@ -6,20 +6,12 @@ import { pairByName } from '../../../engines/run/state-names.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { type ErrorCode, TrtforgeError } from '../../../errors.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
-import { type EngineTensor, refused, type ServedModel, type StateContract } from './served-model.js';
-
-/** What is read of a `trtforge.contract/1`; `stream check` checks the whole of it. */
-const contractSchema = z.looseObject({
-  schema: z.literal('trtforge.contract/1'),
-  inputs: z.array(z.looseObject({ shape: z.array(z.union([z.number(), z.string(), z.null()])).nullish() })),
-  state: z
-    .array(z.looseObject({ input: z.string(), output: z.string(), initial: z.number().default(0) }))
-    .default([]),
-});
+import type { EngineTensor } from '../engine.js';
+import { type Contract, contractSchema, knownStates } from '../states.js';
+import { refused, type ServedModel } from './served-model.js';
 
 /** Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CONTRACT_INVALID. */
-export const readContract = (path: string): StateContract =>
-  read(path, contractSchema, 'TF_CONTRACT_INVALID');
+export const readContract = (path: string): Contract => read(path, contractSchema, 'TF_CONTRACT_INVALID');
 
 /** A bundle's `model_meta.json`, of which the client reads the rest. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_META_INVALID. */
 export const readBundleMeta = (path: string) =>
@@ -56,8 +48,8 @@ export function componentsOf(
 }
 
 /** The states of a component whose known answer has none, by their names. */
-export function namedStates({ passport }: StoredEngine): StateContract | undefined {
-  if (Object.keys(passport.knownAnswer?.state ?? {}).length > 0) return undefined;
+export function namedStates({ passport }: StoredEngine): Contract | undefined {
+  if (knownStates(passport).length > 0) return undefined;
   const typed = (tensors: readonly EngineTensor[]) =>
     tensors.map((tensor) => ({ ...tensor, dtype: tensor.dtype as Dtype }));
   const pairs = pairByName(typed(passport.plan.inputs), typed(passport.plan.outputs));

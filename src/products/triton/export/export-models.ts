@@ -16,9 +16,10 @@ import type { LocalStore } from '../../../engines/store/local.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { verifyTrusted } from '../../../engines/store/trust.js';
 import { readLabels } from '../../../formats/images/labels.js';
+import type { Contract } from '../states.js';
 import { clientFiles, componentsOf, namedStates, readBundleMeta, readContract } from './bundle.js';
 import { engineFamily, plainName, tritonExporter } from './exporter.js';
-import { refused, type ServedModel, type ServeRequest, type StateContract, serve } from './served-model.js';
+import { refused, type ServedModel, type ServeRequest, serve } from './served-model.js';
 import { planFile } from './tensor-files.js';
 
 export const tritonExportSchema = z.object({
@@ -63,7 +64,7 @@ export async function exportModels(
   const chosen = await enginesNamed(engines, store);
   const contract = contractFile === undefined ? undefined : readContract(contractFile);
   const labels = labelFile === undefined ? [] : readLabels(labelFile);
-  const served = (name: string, own: readonly StoredEngine[], states: StateContract | undefined) => {
+  const served = (name: string, own: readonly StoredEngine[], states: Contract | undefined) => {
     const version = request.version ?? nextVersion(repository, name);
     const isPinned = request.version !== undefined;
     return serve(own, { ...request, name, version, isPinned, labels, contract: states });

@@ -2,9 +2,10 @@ import type { ExportedFile, Exporter } from '../../../engines/exports/exporter.j
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
-import { type ConfigTensor, dataTypes, type ModelConfig, printModelConfig } from '../model-config.js';
-import { type EngineTensor, refused, type ServedModel, serve } from './served-model.js';
-import { dimsOf, initialStates, planFile, warmUps } from './tensor-files.js';
+import { configTensor, type EngineTensor, isShapeTensor } from '../engine.js';
+import { type ConfigTensor, type ModelConfig, printModelConfig } from '../model-config.js';
+import { refused, type ServedModel, serve } from './served-model.js';
+import { initialStates, planFile, type TensorFiles, warmUps } from './tensor-files.js';
 
 /** A model repository of Triton: `NAME/VERSION/sm_89.plan` with its passport, what the configuration names, and last `NAME/config.pbtxt`. */
 export const tritonExporter = (
@@ -20,9 +21,9 @@ function* filesOf(model: ServedModel): Iterable<ExportedFile> {
   const { name, version, plans, labels } = model;
   for (const engine of new Set(plans.map((plan) => plan.engine)))
     yield { path: `${name}/${version}/${planFile(engine)}`, engine };
-  for (const [file, bytes] of [...warmUps(model).files, ...initialStates(model).files])
-    yield { path: `${name}/${file}`, bytes };
-  const config = configText(model);
+  const tensors: TensorFiles = new Map();
+  const config = configOf(model, tensors);
+  for (const [file, bytes] of tensors) yield { path: `${name}/${file}`, bytes };
   if (config.includes('label_filename')) yield { path: `${name}/labels.txt`, text: `${labels.join('\n')}\n` };
   // Last: a model without its configuration is not loaded.
   yield { path: `${name}/config.pbtxt`, text: config };
@@ -67,8 +68,8 @@ const SEQUENCE_COMMENTS = `# With states an instance writes them back before its
 # No model_warmup: a warm-up request belongs to no sequence, so its states cannot be written, and the load would fail.
 `;
 
-/** The text of config.pbtxt. */
-function configText(model: ServedModel): string {
+/** The text of config.pbtxt; the tensors that it names are added to `files`. */
+function configOf(model: ServedModel, files: TensorFiles): string {
   const { name, version, isPinned, plans, maxBatch, profiles, delay, states } = model;
   const batcher = {
     preferred_batch_size: preferredSizes(model),
@@ -76,7 +77,7 @@ function configText(model: ServedModel): string {
   };
   // Without a list the first profile alone is served.
   const servedProfiles = profiles[0]!.length > 1 ? profiles[0]!.map((_, index) => String(index)) : [];
-  const isShapeTensor = (input: EngineTensor) => profiles[0]?.[0]?.[input.name]?.values === true;
+  const typed = (tensor: EngineTensor) => configTensor(tensor, maxBatch > 0);
   const byPlan = <T>(key: string, value: (plan: ServedModel['plans'][number]) => T) =>
     Object.fromEntries(plans.map((plan) => [`${key}${plan.capability}`, value(plan)]));
   const config: ModelConfig = {
@@ -84,10 +85,10 @@ function configText(model: ServedModel): string {
     platform: 'tensorrt_plan',
     max_batch_size: maxBatch,
     input: model.inputs.map((input) => ({
-      ...configTensor(model, input),
-      ...(isShapeTensor(input) ? { is_shape_tensor: true } : {}),
+      ...typed(input),
+      ...(isShapeTensor(profiles[0]!, input.name) ? { is_shape_tensor: true } : {}),
     })),
-    output: model.outputs.map((output) => labelled(model, configTensor(model, output))),
+    output: model.outputs.map((output) => labelled(model, typed(output))),
     instance_group: [{ kind: 'KIND_GPU', count: model.instances, profile: servedProfiles }],
     // No default_model_filename: a GPU without an entry would load the plan of another.
     cc_model_filenames: byPlan('', ({ engine }) => planFile(engine)),
@@ -96,14 +97,14 @@ function configText(model: ServedModel): string {
           sequence_batching: {
             max_sequence_idle_microseconds: IDLE_MICROSECONDS,
             oldest: { max_candidate_sequences: Math.max(CANDIDATES, maxBatch), ...batcher },
-            state: initialStates(model).config,
+            state: initialStates(model, files),
           },
         }
       : maxBatch > 1
         ? { dynamic_batching: batcher }
         : {}),
     ...(isPinned ? { version_policy: { specific: { versions: [version] } } } : {}),
-    model_warmup: warmUps(model).config,
+    model_warmup: warmUps(model, files),
     parameters: byPlan('trtforge.identity.', ({ engine }) => ({ string_value: engine.identity })),
   };
   return `# Written by trtforge triton export.\n${states.length > 0 ? SEQUENCE_COMMENTS : ''}${printModelConfig(config)}\n`;
@@ -113,13 +114,6 @@ function configText(model: ServedModel): string {
 function preferredSizes({ maxBatch, profiles }: ServedModel): readonly number[] {
   const tuned = profiles.flat().flatMap((profile) => Object.values(profile).map(({ opt }) => opt[0]!));
   return [...new Set(tuned)].filter((size) => size > 1 && size <= maxBatch).sort((a, b) => a - b);
-}
-
-function configTensor(model: ServedModel, tensor: EngineTensor): ConfigTensor {
-  const dims = dimsOf(model, tensor);
-  const named = { name: tensor.name, data_type: dataTypes[tensor.dtype]! };
-  // Dimensions must not be empty: `reshape` takes the one away again.
-  return dims.length === 0 ? { ...named, dims: [1], reshape: { shape: [] } } : { ...named, dims };
 }
 
 /** Triton counts classes along the whole output of a request. */

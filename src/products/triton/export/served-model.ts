@@ -4,15 +4,9 @@ import { gpuArchitectures } from '../../../engines/identity/target.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
-import { dataTypes } from '../model-config.js';
-
-export type EngineTensor = Passport['plan']['inputs'][number];
-
-/** What is read of a `trtforge.contract/1`. */
-export interface StateContract {
-  readonly inputs: readonly { readonly shape?: readonly (number | string | null)[] | null | undefined }[];
-  readonly state: readonly { readonly input: string; readonly output: string; readonly initial: number }[];
-}
+import { batchesOf, type EngineTensor, isShapeTensor, openShape, profilesOf } from '../engine.js';
+import { agree, dataTypes } from '../model-config.js';
+import { type Contract, fedByOrder, knownStates } from '../states.js';
 
 export interface ServeRequest {
   readonly name: string;
@@ -26,7 +20,7 @@ export interface ServeRequest {
   readonly labels: readonly string[];
   /** Part of a GPU's name: which of several engines of one capability. */
   readonly gpu: string | undefined;
-  readonly contract: StateContract | undefined;
+  readonly contract: Contract | undefined;
   /** What Triton cannot serve is a warning, not an error. */
   readonly force: boolean;
 }
@@ -48,7 +42,7 @@ export interface ServedModel extends ServeRequest {
   readonly states: readonly State[];
   /** What it cannot keep: the client sends it with each request. */
   readonly fed: readonly State[];
-  /** Of each plan; none for fixed shapes. */
+  /** Of each plan, at least one; without ranges for fixed shapes. */
   readonly profiles: readonly (readonly Profile[])[];
   /** 0: never; shapes are complete then, else they lack their first axis. */
   readonly maxBatch: number;
@@ -77,7 +71,7 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   for (const { engine } of plans) rejectOtherSignature(first, engine);
   const { plan } = first.passport;
   for (const tensor of [...plan.inputs, ...plan.outputs]) rejectTensor(first, tensor);
-  const profiles = plans.map(({ engine }) => recipeOf(engine).profiles);
+  const profiles = plans.map(({ engine }) => profilesOf(engine.passport));
   if (new Set(profiles.map(({ length }) => length)).size > 1)
     throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
   const all = statesOf(first, request.contract);
@@ -191,11 +185,9 @@ function rejectTensor(
 }
 
 /** By the contract, else by what the known answer feeds back. */
-function statesOf({ passport }: StoredEngine, contract: StateContract | undefined): readonly State[] {
-  const { plan, knownAnswer } = passport;
-  const known = Object.entries(knownAnswer?.state ?? {});
-  const pairs = contract?.state ?? known.map(([input, output]) => ({ input, output, initial: 0 }));
-  return pairs.map(({ input: from, output: to, initial }) => {
+function statesOf({ passport }: StoredEngine, contract: Contract | undefined): readonly State[] {
+  const { plan } = passport;
+  return (contract?.state ?? knownStates(passport)).map(({ input: from, output: to, initial }) => {
     const input = plan.inputs.find(({ name }) => name === from);
     const output = plan.outputs.find(({ name }) => name === to);
     if (input !== undefined && output !== undefined && canFeed(output, input))
@@ -208,18 +200,16 @@ function statesOf({ passport }: StoredEngine, contract: StateContract | undefine
 }
 
 const canFeed = (output: EngineTensor, input: EngineTensor): boolean =>
-  input.dtype === output.dtype &&
-  input.shape!.length === output.shape!.length &&
-  input.shape!.every((size, at) => size === null || (output.shape![at] ?? size) === size);
+  input.dtype === output.dtype && agree(openShape(input)!, openShape(output)!);
 
-/** Core goes through input and output states side by side, each sorted by name (`SequenceStates::OutputState`), whatever the configuration pairs. */
+/** A state that core would feed from the output of another one. */
 function swappedStates(
   states: readonly State[],
 ): { readonly fed: string; readonly input: string } | undefined {
-  const inputs = states.toSorted((a, b) => (a.input.name < b.input.name ? -1 : 1));
-  const outputs = states.toSorted((a, b) => (a.output.name < b.output.name ? -1 : 1));
-  const at = inputs.findIndex((state, index) => state !== outputs[index]);
-  return at < 0 ? undefined : { fed: outputs[at]!.output.name, input: inputs[at]!.input.name };
+  const pairs = states.map(({ input, output }) => ({ input: input.name, output: output.name }));
+  const fed = fedByOrder(pairs);
+  const swapped = pairs.find(({ input, output }) => fed.get(input) !== output);
+  return swapped && { input: swapped.input, fed: fed.get(swapped.input)! };
 }
 
 /** The largest batch that every engine takes, where the first axis of every tensor is open; else why Triton cannot batch, or 0 for fixed shapes. */
@@ -228,7 +218,7 @@ function batchOf(
   { states, profiles, contract }: Pick<ServedModel, 'states' | 'profiles' | 'contract'>,
 ): number | string {
   if (!inputs.some(({ shape }) => shape!.includes(null))) return 0;
-  const valued = inputs.find(({ name }) => profiles[0]?.[0]?.[name]?.values);
+  const valued = inputs.find(({ name }) => isShapeTensor(profiles[0]!, name));
   if (valued !== undefined) return `${valued.name} is a shape tensor`;
   const fixed = [...inputs, ...outputs].find(({ shape }) => shape![0] !== null);
   if (fixed !== undefined) {
@@ -240,6 +230,7 @@ function batchOf(
   const symbols = contract?.inputs.flatMap(({ shape }) => (typeof shape?.[0] === 'string' ? [shape[0]] : []));
   if (new Set(symbols).size > 1) return `the contract names several first axes: ${symbols?.join(', ')}`;
   const largest = (own: readonly Profile[]) =>
-    Math.max(0, ...own.map((profile) => Math.min(...Object.values(profile).map(({ max }) => max[0]!))));
-  return Math.min(...profiles.map(largest));
+    Math.max(...own.map((profile) => batchesOf(profile, inputs).max));
+  const batch = Math.min(...profiles.map(largest));
+  return Number.isFinite(batch) ? batch : 0;
 }

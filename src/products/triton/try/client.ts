@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
 import { readProtobufJson } from '../../../formats/serving/protobuf-text.js';
-import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
+import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { dataTypes, type ModelConfig } from '../model-config.js';
+import { dataTypes, dtypeOf, type ModelConfig } from '../model-config.js';
 
 /** Of a request that belongs to a sequence. */
 export interface SequencePart {
@@ -12,13 +12,6 @@ export interface SequencePart {
   readonly start: boolean;
   readonly end: boolean;
 }
-
-const DTYPES = new Map(
-  Object.entries(dataTypes).map(([dtype, type]) => [type.replace('TYPE_', ''), dtype as Dtype]),
-);
-
-/** numpy's name of a type of config.pbtxt; undefined for one that no engine has. */
-export const dtypeOf = (type = ''): Dtype | undefined => DTYPES.get(type.replace('TYPE_', ''));
 
 /**
  * A server that speaks the V2 protocol over HTTP. Tensors travel in its binary form. Throws TF_TRITON_UNAVAILABLE where nobody answers.
@@ -150,7 +143,7 @@ export function outputsOf(model: string, content: Buffer, headerBytes: number): 
   let at = headerBytes;
   return new Map(
     answer.data.outputs.map(({ name, datatype, shape }): [string, Tensor] => {
-      const dtype = dtypeOf(datatype);
+      const dtype = dtypeOf(`TYPE_${datatype}`);
       const size = dtype === undefined ? -1 : packedBytes(dtype, elementCount(shape));
       const bytes = content.subarray(at, at + size);
       if (dtype === undefined || bytes.length !== size)

@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { delimiter, dirname, join } from 'node:path';
+import { type AddressInfo, createServer } from 'node:net';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { visibleGpus } from '../../../addon/chosen-gpu.js';
 import { sha256 } from '../../../base/files/digest.js';
@@ -9,11 +10,15 @@ import { besidePath, moveInto } from '../../../base/files/publish.js';
 import { sleep, throwIfCancelled } from '../../../base/process/cancel.js';
 import { collectText, runCommand } from '../../../base/process/command.js';
 import { startGroup } from '../../../base/process/group.js';
+import { splitPaths } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { TritonTry } from './result-schema.js';
 
-/** A server that runs here until it is disposed of. */
-export interface TritonServer extends AsyncDisposable {
+/** A server that is asked. */
+export interface TritonServer {
   readonly url: string;
+  /** `tensorrt`: its own back end, on a GPU. `stub`: ours, which loads no plan and answers with sums. `server`: one that was not started here. */
+  readonly answeredBy: TritonTry['server']['answeredBy'];
   /** What it said of a model that it did not take; null for nothing. */
   saidOf(model: string): string | null;
 }
@@ -21,7 +26,6 @@ export interface TritonServer extends AsyncDisposable {
 /** Where Triton's server is, and what will run plans for it. */
 export interface FoundTriton {
   readonly program: string;
-  /** `tensorrt`: its own back end, on a GPU. `stub`: ours, which loads no plan and answers with sums. */
   readonly answeredBy: 'tensorrt' | 'stub';
   readonly backends: string;
 }
@@ -36,9 +40,7 @@ const LAST_LINES = 12;
 
 /** `tritonserver` of the PATH, else the one inside of the Python package nvidia-pytriton. Throws TF_TRITON_UNAVAILABLE. */
 export async function findTriton(environment: NodeJS.ProcessEnv): Promise<FoundTriton> {
-  const onPath = (environment.PATH ?? '')
-    .split(delimiter)
-    .filter((folder) => folder !== '')
+  const onPath = splitPaths(environment.PATH ?? '')
     .map((folder) => join(folder, 'tritonserver'))
     .find((path) => existsSync(path));
   const program = onPath ?? (await pytritonServer(environment));
@@ -89,10 +91,10 @@ async function stubBackends(environment: NodeJS.ProcessEnv): Promise<string> {
 
 /** Starts the server over a repository and waits until it answers; models that do not load are its own to tell. Throws TF_TRITON_UNAVAILABLE, TF_CANCELLED. */
 export async function startTriton(
-  { program, backends }: FoundTriton,
+  { program, answeredBy, backends }: FoundTriton,
   repository: string,
   { environment, signal }: { readonly environment: NodeJS.ProcessEnv; readonly signal?: AbortSignal },
-): Promise<TritonServer> {
+): Promise<TritonServer & AsyncDisposable> {
   const port = await freePort();
   const { child, stop } = startGroup(
     program,
@@ -112,18 +114,17 @@ export async function startTriton(
   const texts = [collectText(child.stdout!), collectText(child.stderr!)];
   const log = () => texts.flatMap((text) => text().split('\n')).filter((line) => line !== '');
   let ended: string | undefined;
-  const closed = new Promise<void>((resolve) => {
-    child.on('error', (error) => {
-      ended = error.message;
-      resolve();
-    });
-    child.on('close', (code, by) => {
+  const closed = once(child, 'close').then(
+    ([code, by]) => {
       ended = by ?? `exit code ${code}`;
-      resolve();
-    });
-  });
-  const server: TritonServer = {
+    },
+    (error: Error) => {
+      ended = error.message;
+    },
+  );
+  const server: TritonServer & AsyncDisposable = {
     url: `http://127.0.0.1:${port}`,
+    answeredBy,
     saidOf: (model) => {
       const lines = log().filter((line) => line.startsWith('E') && line.includes(`'${model}'`));
       return lines.at(-1)?.replace(/^E.*?\] /, '') ?? null;
@@ -161,12 +162,11 @@ async function isLive(url: string): Promise<boolean> {
   }
 }
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}

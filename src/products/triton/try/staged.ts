@@ -1,38 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { TrtforgeError } from '../../../errors.js';
-import { type ModelConfig, printModelConfig, readModelConfig } from '../model-config.js';
-
-/** A model of a repository, by its configuration. */
-export interface RepositoryModel {
-  readonly name: string;
-  readonly folder: string;
-  readonly config: ModelConfig;
-}
-
-/** Throws TF_USAGE for a folder without models, TF_SERVING_CONFIG. */
-export function modelsOf(repository: string): readonly RepositoryModel[] {
-  const folders = existsSync(repository) ? readdirSync(repository, { withFileTypes: true }) : [];
-  const models = folders
-    .filter((each) => existsSync(join(repository, each.name, 'config.pbtxt')))
-    .map(({ name }) => {
-      const folder = join(repository, name);
-      return { name, folder, config: readModelConfig(join(folder, 'config.pbtxt')) };
-    });
-  if (models.length > 0) return models.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `${repository} is not a model repository: no folder in it has a config.pbtxt.`,
-    {
-      remedy: `Write one: trtforge triton export model.engine -o ${repository}`,
-    },
-  );
-}
-
-export const isPlan = ({ platform, backend }: ModelConfig): boolean =>
-  platform === 'tensorrt_plan' || backend === 'tensorrt';
-
-export const isEnsemble = ({ platform }: ModelConfig): boolean => platform === 'ensemble';
+import { backendOf, innerDims, type ModelConfig, printModelConfig } from '../model-config.js';
+import type { ModelFolder } from '../repository.js';
 
 /** In the order of Triton's numbers. */
 const TYPES =
@@ -40,28 +9,27 @@ const TYPES =
     ' ',
   );
 
-/** Writes what the stub serves: each configuration as it is, but for its instances, which are of the CPU; no plan is copied. Models of other back ends are left out. */
-export function stageForStub(models: readonly RepositoryModel[], folder: string): void {
-  for (const { name, folder: original, config } of models.filter(
-    ({ config }) => isPlan(config) || isEnsemble(config),
-  )) {
+/** Writes what the stub serves: each configuration as it is, but for its instances, which are of the CPU; no plan is copied. One that cannot be read is for the server to report. */
+export function stageForStub(models: readonly ModelFolder[], folder: string): void {
+  for (const { name, path: original, config, versions } of models) {
     const staged = join(folder, name);
     mkdirSync(staged);
-    const instances = config.instance_group ?? [{}];
-    const text = printModelConfig(
-      isEnsemble(config)
-        ? config
-        : { ...config, instance_group: instances.map(({ count = 1 }) => ({ kind: 'KIND_CPU', count })) },
-    );
-    writeFileSync(join(staged, 'config.pbtxt'), text);
-    for (const entry of readdirSync(original, { withFileTypes: true })) {
-      const path = join(staged, entry.name);
-      if (/^[1-9]\d*$/.test(entry.name)) {
+    for (const entry of readdirSync(original)) {
+      const path = join(staged, entry);
+      if (versions.includes(entry)) {
         mkdirSync(path);
-        writeFileSync(join(path, 'trtforge-stub.txt'), stubFile(config));
-      } else if (entry.name !== 'config.pbtxt') symlinkSync(resolve(original, entry.name), path);
+        writeFileSync(join(path, 'trtforge-stub.txt'), stubFile(config ?? {}));
+      } else if (entry === 'config.pbtxt' && config !== null)
+        writeFileSync(path, printModelConfig(onCpu(config)));
+      else symlinkSync(resolve(original, entry), path);
     }
   }
+}
+
+function onCpu(config: ModelConfig): ModelConfig {
+  if (backendOf(config) === 'ensemble') return config;
+  const instances = config.instance_group ?? [{}];
+  return { ...config, instance_group: instances.map(({ count = 1 }) => ({ kind: 'KIND_CPU', count })) };
 }
 
 /** Its form is in native/triton/stub.cpp. */
@@ -69,11 +37,9 @@ function stubFile({ max_batch_size = 0, output = [], sequence_batching }: ModelC
   const states = sequence_batching?.state ?? [];
   return [
     ...(max_batch_size > 0 ? [['batched']] : []),
-    ...output.map(({ name, data_type = '', dims = [], reshape }) => [
-      'output',
-      name,
-      TYPES.indexOf(data_type),
-      ...(reshape === undefined ? dims : (reshape.shape ?? [])),
+    ...output.map((tensor) => [
+      ...['output', tensor.name, TYPES.indexOf(tensor.data_type ?? '')],
+      ...innerDims(tensor),
     ]),
     ...states.map(({ input_name, output_name }) => ['state', input_name, output_name]),
   ]

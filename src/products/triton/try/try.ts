@@ -1,20 +1,20 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeIfThere } from '../../../base/files/files.js';
+import { listFolder, removeIfThere } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
-import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
 import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { worst } from '../../../quality/verify/outcome.js';
-import type { ModelConfig } from '../model-config.js';
-import { dtypeOf, TritonClient } from './client.js';
+import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
+import { type ModelFolder, readRepository } from '../repository.js';
+import { TritonClient } from './client.js';
 import type { TriedModel, TritonTry } from './result-schema.js';
 import { findTriton, startTriton, type TritonServer } from './server.js';
-import { isEnsemble, isPlan, modelsOf, type RepositoryModel, stageForStub } from './staged.js';
+import { stageForStub } from './staged.js';
 
 export interface TryRequest {
   readonly repository: string;
@@ -29,57 +29,53 @@ interface TryContext {
 
 /**
  * Lets Triton's server serve a repository: every model has to load, warm up and answer, states have to stay with their sequence, and engines that run give their known
- * answer. Throws TF_USAGE, TF_SERVING_CONFIG, TF_TRITON_UNAVAILABLE, TF_CANCELLED.
+ * answer. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_TRITON_UNAVAILABLE, TF_CANCELLED.
  */
 export async function tryRepository(
   { repository, url }: TryRequest,
   context: TryContext,
 ): Promise<TritonTry> {
-  const models = modelsOf(repository);
-  if (url !== undefined) return tried(repository, models, { url, answeredBy: 'server' }, context);
+  // What is wrong with files the server reports itself.
+  const models = readRepository(repository, () => {});
+  if (models.length === 0)
+    throw new TrtforgeError('TF_USAGE', `${repository} has no model folder.`, {
+      remedy: `Write one: trtforge triton export model.engine -o ${repository}`,
+    });
+  if (url !== undefined)
+    return tried(repository, models, { url, answeredBy: 'server', saidOf: () => null }, context);
   const found = await findTriton(context.environment);
   const isStub = found.answeredBy === 'stub';
   const staged = isStub ? makeScratch('triton') : repository;
   try {
-    if (isStub) stageForStub(models, staged);
+    if (isStub) stageForStub(models.filter(runsOnStub), staged);
     await using server = await startTriton(found, staged, context);
-    return await tried(
-      repository,
-      models,
-      { url: server.url, answeredBy: found.answeredBy, own: server },
-      context,
-    );
+    return await tried(repository, models, server, context);
   } finally {
     if (isStub) removeIfThere(staged);
   }
 }
 
-interface Server {
-  readonly url: string;
-  readonly answeredBy: TritonTry['server']['answeredBy'];
-  /** That was started here. */
-  readonly own?: TritonServer;
-}
+/** A model whose configuration cannot be read as well: the server reports why. */
+const runsOnStub = ({ config }: ModelFolder): boolean =>
+  config === null || ['tensorrt', 'ensemble'].includes(backendOf(config));
 
 async function tried(
   repository: string,
-  models: readonly RepositoryModel[],
-  { url, answeredBy, own }: Server,
+  models: readonly ModelFolder[],
+  server: TritonServer,
   { signal }: TryContext,
 ): Promise<TritonTry> {
+  const { url, answeredBy } = server;
   const client = new TritonClient(url, signal);
   const version = await client.serverVersion();
   const results: TriedModel[] = [];
   const skipped: TritonTry['skipped'] = [];
   for (const model of models) {
-    const { name, config } = model;
-    if (answeredBy !== 'stub' || isPlan(config) || isEnsemble(config))
-      results.push(await triedModel(client, model, { answeredBy, own }));
-    else
-      skipped.push({
-        name,
-        reason: `it runs on ${config.backend ?? config.platform ?? 'another back end'}, which is not tried here`,
-      });
+    if (answeredBy !== 'stub' || runsOnStub(model)) results.push(await triedModel(client, model, server));
+    else {
+      const backend = backendOf(model.config ?? {}) || 'another back end';
+      skipped.push({ name: model.name, reason: `it runs on ${backend}, which is not tried here` });
+    }
   }
   const outcome = worst(['pass', ...results.flatMap(outcomesOf)]);
   return {
@@ -87,7 +83,7 @@ async function tried(
     exitCode: outcomeExitCodes[outcome],
     outcome,
     repository,
-    server: { version, url: own === undefined ? url : null, answeredBy },
+    server: { version, url: answeredBy === 'server' ? url : null, answeredBy },
     models: results,
     skipped,
   };
@@ -100,37 +96,32 @@ const outcomesOf = ({ request, sequences, knownAnswer }: TriedModel) => [
 
 async function triedModel(
   client: TritonClient,
-  model: RepositoryModel,
-  { answeredBy, own }: Pick<Server, 'answeredBy' | 'own'>,
+  model: ModelFolder,
+  { answeredBy, saidOf }: TritonServer,
 ): Promise<TriedModel> {
   const { name } = model;
   const none = { name, request: null, sequences: null, knownAnswer: null };
   const reason = await client.whyNotReady(name);
   if (reason !== null)
-    return { ...none, ready: false, reason: reason || (own?.saidOf(name) ?? 'the server does not tell why') };
+    return { ...none, ready: false, reason: reason || (saidOf(name) ?? 'the server does not tell why') };
   const config = await client.config(name);
-  const answer = passportsOf(model.folder).find(({ knownAnswer }) => knownAnswer !== undefined)?.knownAnswer;
+  const answer = answerOf(model);
   try {
     const inputs = inputsOf(config, answer);
     const isSequence = config.sequence_batching !== undefined;
     const started = performance.now();
-    const outputs = await client.infer(
-      name,
-      inputs,
-      isSequence ? { id: FIRST_ID, start: true, end: true } : undefined,
-    );
+    const sequence = isSequence ? { id: FIRST_ID, start: true, end: true } : undefined;
+    const outputs = await client.infer(name, inputs, sequence);
     const request = {
       ms: performance.now() - started,
       inputs: described(inputs),
       outputs: described(outputs),
     };
     const missing = (config.output ?? []).filter((output) => !outputs.has(output.name ?? ''));
-    if (missing.length > 0)
-      return {
-        ...none,
-        ready: true,
-        reason: `it answers without ${missing.map((output) => output.name).join(', ')}`,
-      };
+    if (missing.length > 0) {
+      const names = missing.map((output) => output.name).join(', ');
+      return { ...none, ready: true, reason: `it answers without ${names}` };
+    }
     const sequences = isSequence ? await triedSequences(client, name, inputs, answeredBy === 'stub') : null;
     const knownAnswer =
       answer === undefined || answeredBy === 'stub' ? null : await givenAnswer(client, name, config, answer);
@@ -144,45 +135,48 @@ async function triedModel(
 type Judged = NonNullable<TriedModel['sequences']>;
 type Answer = NonNullable<Passport['knownAnswer']>;
 
-/** Passports beside the plans of all versions. */
-function passportsOf(folder: string): readonly Passport[] {
-  const versions = readdirSync(folder).filter((name) => /^[1-9]\d*$/.test(name));
-  return versions.flatMap((version) => {
-    const own = join(folder, version);
-    const suffix = passportPath('');
-    return readdirSync(own)
-      .filter((file) => file.endsWith(suffix))
-      .map((file) => readPassport(join(own, file.slice(0, -suffix.length))));
-  });
+/** The known answer in a passport of any version. */
+function answerOf({ path, versions }: ModelFolder): Answer | undefined {
+  const files = versions.flatMap((version) =>
+    listFolder(join(path, version)).map((name) => join(path, version, name)),
+  );
+  const plans = files.filter((file) => files.includes(passportPath(file)));
+  return plans.map(readPassport).find(({ knownAnswer }) => knownAnswer !== undefined)?.knownAnswer;
 }
 
 const described = (tensors: NamedTensors) =>
   [...tensors].map(([name, { dtype, shape }]) => ({ name, dtype, shape: [...shape] }));
 
+/** Inputs by the types of the configuration. Throws TF_RUN_FAILED for one that no engine has. */
+const bindingsOf = ({ input = [] }: ModelConfig) =>
+  input.map(({ name = '', data_type }) => {
+    const dtype = dtypeOf(data_type);
+    if (dtype !== undefined) return { name, dtype, shape: null };
+    throw new TrtforgeError('TF_RUN_FAILED', `${name} is of ${data_type}, which is not tried.`);
+  });
+
 /** One row of inputs: what the known answer makes, else sizes of the warm-up or the least ones, of ones and, where integers may be indices, zeros. */
 function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors {
-  const batched = (config.max_batch_size ?? 0) > 0;
   const warm = config.model_warmup?.[0]?.inputs ?? {};
-  const fitting = answer?.cases.find(({ inputs }) => !batched || inputs.every(({ shape }) => shape[0] === 1));
+  const isRow = ({ shape }: { readonly shape: readonly number[] }) => !isBatched(config) || shape[0] === 1;
+  const fitting = answer?.cases.find(({ inputs }) => inputs.every(isRow));
   const own = answer && fitting ? madeInputs(answer, fitting.inputs) : new Map<string, Tensor>();
-  const made = reshaped(own, config.input, 'triton');
-  return new Map(
-    (config.input ?? []).map(({ name = '', data_type, dims = [] }): [string, Tensor] => {
-      const dtype = dtypeOf(data_type);
-      if (dtype === undefined)
-        throw new TrtforgeError('TF_RUN_FAILED', `${name} is of ${data_type}, which is not tried.`);
-      const own = made.get(name);
-      if (own !== undefined) return [name, converted(name, dtype, own)];
-      const sizes = (warm[name]?.dims ?? dims).map((size) => Math.max(1, size));
-      const shape = batched ? [1, ...sizes] : sizes;
-      const count = elementCount(shape);
-      return [name, { dtype, shape, bytes: filled(dtype, count) }];
-    }),
-  );
+  const bindings = bindingsOf(config);
+  const made = reshaped(inTypesOf(bindings, own), config.input, 'triton');
+  const filled = bindings.map(({ name, dtype }, at): [string, Tensor] => {
+    const dims = warm[name]?.dims ?? config.input?.[at]?.dims ?? [];
+    const sizes = dims.map((size) => Math.max(1, size));
+    return [name, filledTensor(dtype, isBatched(config) ? [1, ...sizes] : sizes)];
+  });
+  return new Map([...filled, ...made]);
 }
 
-const converted = (name: string, dtype: Dtype, tensor: Tensor): Tensor =>
-  inTypesOf([{ name, dtype, shape: tensor.shape }], new Map([[name, tensor]])).get(name)!;
+function filledTensor(dtype: Dtype, shape: readonly number[]): Tensor {
+  const count = elementCount(shape);
+  return dtypes[dtype].kind === 'float'
+    ? floatTensor(dtype as 'float32', shape, new Float32Array(count).fill(1))
+    : { dtype, shape, bytes: new Uint8Array(packedBytes(dtype, count)) };
+}
 
 /**
  * A tensor of rows alone has an axis more in Triton, which its configuration takes away (`reshape`): from the engine's shape to Triton's, or back.
@@ -194,20 +188,13 @@ function reshaped(
 ): NamedTensors {
   return new Map(
     [...tensors].map(([name, tensor]) => {
-      const { dims = [], reshape } = list.find((one) => one.name === name) ?? {};
-      const rest = to === 'triton' ? dims : (reshape?.shape ?? []);
-      const shape = reshape === undefined ? tensor.shape : [...tensor.shape.slice(0, 1), ...rest];
-      return [name, { ...tensor, shape }];
+      const own = list.find((one) => one.name === name);
+      if (own?.reshape === undefined) return [name, tensor];
+      const rest = to === 'triton' ? (own.dims ?? []) : innerDims(own);
+      return [name, { ...tensor, shape: [...tensor.shape.slice(0, 1), ...rest] }];
     }),
   );
 }
-
-const filled = (dtype: Dtype, count: number): Uint8Array =>
-  isFloatDtype(dtype)
-    ? floatTensor(dtype, [count], new Float32Array(count).fill(1)).bytes
-    : new Uint8Array(packedBytes(dtype, count));
-
-const isFloatDtype = (dtype: Dtype) => dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16';
 
 /** Sequences of Triton have numbers; those of nobody else. */
 const FIRST_ID = 0x7f_00_00_01;
@@ -294,17 +281,12 @@ async function givenAnswer(
         'Not compared: the known answer begins with drawn states, and a sequence of Triton with those of its configuration.',
       ],
     };
-  const types = (config.input ?? []).map(({ name = '', data_type }) => ({
-    name,
-    dtype: dtypeOf(data_type)!,
-    shape: null,
-  }));
   const { checks } = await runChecks(
     {
       isEngine: false,
       graphFallback: null,
       run: async (inputs) => {
-        const own = reshaped(inTypesOf(types, inputs), config.input, 'triton');
+        const own = reshaped(inTypesOf(bindingsOf(config), inputs), config.input, 'triton');
         return reshaped(await client.infer(model, own), config.output, 'engine');
       },
     },

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { z } from 'zod';
-import { listFolder, readJson, statIfThere } from '../../../base/files/files.js';
-import { type Passport, readPassport } from '../../../engines/identity/passport.js';
-import { isEngineFile, type PlanHeader, readPlanHeader } from '../../../engines/plan/header.js';
-import { checkPlan } from '../../../engines/plan/verify-engine.js';
-import { TrtforgeError } from '../../../errors.js';
-import { hasByteOrderMark, type ModelConfig, readModelConfig } from '../model-config.js';
-import type { Report } from './findings.js';
+import { listFolder, readJson, statIfThere } from '../../base/files/files.js';
+import { type Passport, readPassport } from '../../engines/identity/passport.js';
+import { isEngineFile, type PlanHeader, readPlanHeader } from '../../engines/plan/header.js';
+import { checkPlan } from '../../engines/plan/verify-engine.js';
+import { TrtforgeError } from '../../errors.js';
+import type { Report } from './check/findings.js';
+import { configText, type ModelConfig, readModelConfig } from './model-config.js';
+import { contractSchema, type StatePair } from './states.js';
 
 /** A folder of the repository that Triton takes for a model. */
 export interface ModelFolder {
@@ -18,20 +18,6 @@ export interface ModelFolder {
   readonly versions: readonly string[];
   /** What contracts beside the configuration promise. */
   readonly states: readonly StatePair[];
-}
-
-/** A model whose configuration was read; `report` names a field of it. */
-export interface Model extends ModelFolder {
-  readonly config: ModelConfig;
-  readonly report: Report;
-}
-
-/** An output that becomes an input of the next step. */
-export interface StatePair {
-  readonly input: string;
-  readonly output: string;
-  /** Of every element before the first request; undefined where nothing states it. */
-  readonly initial?: number | undefined;
 }
 
 /** A plan that the configuration names, with what is known of it. */
@@ -52,7 +38,7 @@ const ownFolders = ['warmup', 'initial_state', 'configs'];
 const isFolder = (path: string) => statIfThere(path)?.isDirectory() === true;
 const isPlanName = (name: string) => /\.(engine|plan|trt)$/i.test(name);
 
-/** Throws TF_FILE_NOT_FOUND, TF_USAGE where the folder is that of a model, TF_FILE_UNREADABLE. */
+/** The models of a repository, by name; what is wrong with its files is reported. Throws TF_FILE_NOT_FOUND, TF_USAGE where the folder is that of a model, TF_FILE_UNREADABLE. */
 export function readRepository(path: string, report: Report): readonly ModelFolder[] {
   if (!isFolder(path)) throw new TrtforgeError('TF_FILE_NOT_FOUND', `${path} is not a folder.`);
   if (statIfThere(join(path, CONFIG)) !== undefined) {
@@ -89,15 +75,16 @@ function readModel(name: string, path: string, report: Report): ModelFolder | un
     ...{ name, path, config: hasConfig ? configOf(name, join(path, CONFIG), report) : null },
     versions: versions.toSorted((a, b) => Number(a) - Number(b)),
     states: contracts.flatMap(
-      (each) => contractStates.safeParse(readJson(join(path, each))).data?.state ?? [],
+      (each) => contractSchema.safeParse(readJson(join(path, each))).data?.state ?? [],
     ),
   };
 }
 
 function configOf(name: string, file: string, report: Report): ModelConfig | null {
   try {
-    if (hasByteOrderMark(file)) report('config-bom', `${name}/${CONFIG}`);
-    return readModelConfig(file);
+    const text = configText(file);
+    if (text.startsWith('\ufeff')) report('config-bom', `${name}/${CONFIG}`);
+    return readModelConfig(file, text);
   } catch (cause) {
     const { message } = ours(cause);
     const code = message.includes('oneof "scheduling_choice"') ? 'two-schedulers' : 'config-unreadable';
@@ -111,12 +98,6 @@ export function ours(cause: unknown): TrtforgeError {
   if (cause instanceof TrtforgeError) return cause;
   throw cause;
 }
-
-/** What is read of a contract (`trtforge.contract/1`); a file of another schema is none. */
-const contractStates = z.object({
-  schema: z.literal('trtforge.contract/1'),
-  state: z.array(z.object({ input: z.string(), output: z.string(), initial: z.number().optional() })),
-});
 
 /** A plan and its passport; `file` is its name for findings. */
 export async function readPlan(

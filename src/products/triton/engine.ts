@@ -1,0 +1,53 @@
+import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Profile } from '../../engines/profiles/profile.js';
+import { type ConfigTensor, dataTypes } from './model-config.js';
+
+export type EngineTensor = Passport['plan']['inputs'][number];
+
+/** At least one: an engine of fixed shapes has one profile without ranges. */
+export function profilesOf({ identity }: Passport): readonly Profile[] {
+  const { profiles } = identity.document.recipe;
+  return profiles.length === 0 ? [{}] : profiles;
+}
+
+/** The shape with -1 for open axes, as Triton writes them; null without a rank. */
+export const openShape = ({ shape }: EngineTensor): readonly number[] | null =>
+  shape?.map((size) => size ?? -1) ?? null;
+
+/** An input or output as a configuration has it, of an engine whose types Triton carries. */
+export function configTensor(tensor: EngineTensor, isBatched: boolean): ConfigTensor {
+  const dims = (openShape(tensor) ?? []).slice(isBatched ? 1 : 0);
+  const named = { name: tensor.name, data_type: dataTypes[tensor.dtype]! };
+  // Dimensions must not be empty: `reshape` takes the one away again.
+  return dims.length === 0 ? { ...named, dims: [1], reshape: { shape: [] } } : { ...named, dims };
+}
+
+/** Whether an input's values, and not its dimensions, are what profiles range over. */
+export const isShapeTensor = (profiles: readonly Profile[], name: string): boolean =>
+  profiles.some((profile) => profile[name]?.values === true);
+
+/** Sizes of one axis in a profile; undefined where nothing states them. */
+function rangeOf(profile: Profile, { name, shape }: EngineTensor, axis: number) {
+  const { [name]: range } = profile;
+  const [min, max] =
+    range === undefined ? [shape?.[axis], shape?.[axis]] : [range.min[axis], range.max[axis]];
+  return typeof min === 'number' && typeof max === 'number' ? { min, max } : undefined;
+}
+
+/** Whether a profile takes an input of these sizes; -1 fits. */
+export const isTaken = (profile: Profile, tensor: EngineTensor, sizes: readonly number[]): boolean =>
+  profile[tensor.name]?.values === true ||
+  sizes.every((size, axis) => {
+    const range = rangeOf(profile, tensor, axis);
+    return size === -1 || range === undefined || (size >= range.min && size <= range.max);
+  });
+
+/** The batches that a profile takes: those that every input takes on its first axis. */
+export function batchesOf(
+  profile: Profile,
+  inputs: readonly EngineTensor[],
+): { readonly min: number; readonly max: number } {
+  const ranges = inputs.flatMap((input) => rangeOf(profile, input, 0) ?? []);
+  const [least, most] = [ranges.map(({ min }) => min), ranges.map(({ max }) => max)];
+  return { min: Math.max(1, ...least), max: Math.min(Number.POSITIVE_INFINITY, ...most) };
+}
