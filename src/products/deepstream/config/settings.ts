@@ -53,6 +53,11 @@ export class NvinferSettings {
     return line === undefined ? this.#path : `${this.#path}:${line}`;
   };
 
+  /** A finding at a key of [property]. */
+  add(code: FindingCode, key: string, message: string, lesser?: 'info' | 'warning'): void {
+    this.findings.add(code, this.where(key), message, lesser);
+  }
+
   #readGroup(group: string, entries: ReadonlyMap<string, KeyEntry>): void {
     const kind = group.startsWith(ATTRIBUTES) ? 'class-attrs' : 'property';
     if (kind === 'property' && group !== kind) {
