@@ -32,11 +32,9 @@ export function readPipelineLog(name: string, text: string): PipelineLog | null 
   const columns = all.at(-1)?.length ?? 0;
   const alike = all.filter(({ length }) => length === columns);
   if (columns === 0) return null;
-  const means = Array.from(
-    { length: columns },
-    (_, stream) => alike.reduce((sum, line) => sum + line[stream]!, 0) / alike.length,
-  );
-  const totalFps = means.reduce((sum, fps) => sum + fps, 0);
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
+  const means = alike[0]!.map((_, stream) => sum(alike.map((line) => line[stream]!)) / alike.length);
+  const totalFps = sum(means);
   const minFps = Math.min(...means);
   const isRealTime = columns >= Number(streams) && minFps >= RATE - 0.1;
   return {
@@ -50,17 +48,15 @@ const FOLDERS = ['benchmarks/ds', 'ds', '.'];
 
 /** The runs of deepstream-app that lie in a run root. */
 export const pipelineSections: RunRootSections = (runs) => {
-  const found = runs.flatMap(({ root }) =>
-    FOLDERS.flatMap((folder) =>
-      namesIn(join(root, folder)).flatMap((name) => {
-        const file = join(folder, name);
-        const log = NAME.test(name)
-          ? readPipelineLog(name, readText(join(root, file), LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE'))
-          : null;
-        return log === null ? [] : [{ file, ...log }];
-      }),
-    ),
+  const files = runs.flatMap(({ root }) =>
+    FOLDERS.flatMap((folder) => namesIn(join(root, folder)).map((name) => ({ root, folder, name }))),
   );
+  const found = files.flatMap(({ root, folder, name }) => {
+    if (!NAME.test(name)) return [];
+    const text = readText(join(root, folder, name), LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE');
+    const log = readPipelineLog(name, text);
+    return log === null ? [] : { file: join(folder, name), ...log };
+  });
   if (found.length === 0) return [];
   const rows = found.toSorted((a, b) => a.streams - b.streams || a.run - b.run);
   return [

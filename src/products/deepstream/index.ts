@@ -2,8 +2,7 @@
 
 export { type CheckRequest, checkDeepstream } from './config/check.js';
 export type { DeepstreamCheck } from './config/check-result.js';
-export type { DeepstreamConfig } from './config/config-result.js';
-export { type ConfigRequest, writeDeepstreamConfig } from './config/write-config.js';
+export { type ConfigRequest, type DeepstreamConfig, writeDeepstreamConfig } from './config/write-config.js';
 export { type FromLogsRequest, streamsFromLogs } from './repair.js';
 export type { StreamsResult } from './result.js';
 export { type SetupContext, type StreamsSetup, streamsEffects } from './setup.js';

@@ -1,9 +1,15 @@
+import { dirname, join } from 'node:path';
+import { statIfThere } from '../../../base/files/files.js';
+import { shellLine } from '../../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, option, text } from '../../../cli/option.js';
 import { integer, number } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { DeepstreamConfig } from '../config/config-result.js';
-import { writeDeepstreamConfig } from '../config/write-config.js';
+import {
+  type DeepstreamConfig,
+  deepstreamConfigSchema,
+  writeDeepstreamConfig,
+} from '../config/write-config.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'FILE', describe: 'an engine, or the ONNX model that nvinfer builds one from' }],
@@ -54,7 +60,7 @@ export const command = defineCommand({
       parse: parseSides,
     }),
   },
-  schema: async () => (await import('../config/config-result.js')).deepstreamConfigSchema,
+  schema: async () => deepstreamConfigSchema,
   run: async ([file = ''], { output, ...options }): Promise<DeepstreamConfig> =>
     writeDeepstreamConfig({ file, folder: output, ...options }),
   render,
@@ -66,9 +72,14 @@ function parseSides(sides: string): readonly [number, number] {
   throw new TrtforgeError('TF_USAGE', `"${sides}" is not a size.`, { remedy: 'Write 640x640.' });
 }
 
-function render({ files, assumed, warnings }: DeepstreamConfig, output: TextOutput): void {
+function render({ name, files, engine, assumed, warnings }: DeepstreamConfig, output: TextOutput): void {
   const { dim, yellow } = output.colors;
   for (const file of files) output.line(file);
   for (const each of assumed) output.line(dim(`  Assumed: ${each}`));
   for (const each of warnings) output.line(`  ${yellow('warning')} ${each}`);
+  const repository = join(dirname(files.at(-1)!), '..', 'triton');
+  // One that nvinfer builds has no passport, which Triton's configuration is made from.
+  const served = statIfThere(engine) === undefined ? 'ENGINE' : engine;
+  const line = shellLine(['trtforge', 'triton', 'export', served, '-o', repository, '--name', name]);
+  output.line(`${dim('Next, for nvinferserver:')} ${line}`);
 }

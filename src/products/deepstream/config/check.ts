@@ -35,6 +35,7 @@ export async function checkDeepstream(
   if (isServerText(text)) return { ...base, ...checkServer(text, config) };
   const settings = new NvinferSettings(parseKeyGroups(text, config), config);
   const { findings } = settings;
+<<<<<<< HEAD
   const path = (key: string) => {
     const name = settings.text(key);
     return name === undefined ? null : namedFile(config, name);
@@ -47,28 +48,41 @@ export async function checkDeepstream(
     library === null ? null : exportedSymbols(library, settings.where('custom-lib-path'), findings);
   const plan = planOf(settings, path, facts, symbols);
   const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
+=======
+  const named = namedBy(settings, config);
+  const { path, engineFile, engine, model } = named;
+  const plan = planOf(settings, named);
+  const capability = target.gpu === null ? null : capabilityOf(target.gpu);
+>>>>>>> tds
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
-
-  const outputs = engine?.outputs ?? facts?.outputs ?? null;
-  judgeFunctions(settings, library, symbols, outputs);
-  if (outputs !== null) judgeOutputs(settings, outputs);
-  judgeBuild(settings, plan, facts, predicted);
-  const isDetector = [0, 3].includes(settings.number('network-type', 0));
-  const classes = isDetector ? settings.number('num-detected-classes', 0) : null;
-  if (labels !== null) judgeLabels(labels, settings.where('labelfile-path'), classes, findings);
+  judgeFunctions(settings, named);
+  judgeOutputs(settings, named);
+  judgeBuild(settings, named, plan.mode, predicted.outcome === 'loads');
+  const classes = settings.isDetector ? settings.number('num-detected-classes') : undefined;
+  judgeLabels(path('labelfile-path'), settings.where('labelfile-path'), classes, findings);
   if (engine?.state.state === 'plan' && engine.state.passport === null)
-    findings.add(
-      'passport-missing',
-      engineFile!,
-      'The engine has no passport, so that batch, dimensions, outputs and GPU were not compared.',
-    );
+    findings.add('passport-missing', engineFile!, 'Batch, dimensions, outputs and GPU were not compared.');
   const trial = image === undefined ? null : await tryPreprocessing(settings, model, image, context);
-  const outcome = { ...predicted, ...failure(predicted, settings) };
+  const start = { ...predicted, ...failure(predicted, settings) };
   return {
-    ...base,
-    ...outcome,
-    ...{ element: 'nvinfer', engine: engineFile, model, trial, findings: findings.list },
+    ...{ ...base, ...start, element: 'nvinfer', engine: engineFile, model, trial },
+    findings: findings.list,
   };
+}
+
+type Named = ReturnType<typeof namedBy>;
+
+/** The files that a configuration names; one that cannot be read is null, and a finding. */
+function namedBy(settings: NvinferSettings, config: string) {
+  const path = (key: string) => namedFile(config, settings.text(key));
+  const engineFile = path('model-engine-file');
+  const engine = engineFile === null ? null : engineFacts(engineFile);
+  const model = path('onnx-file');
+  const facts = model === null ? null : modelFacts(model, settings);
+  const library = path('custom-lib-path');
+  const symbols = exportedSymbols(library, settings.where('custom-lib-path'), settings.findings);
+  const outputs: readonly Output[] | undefined = engine?.outputs ?? facts?.outputs;
+  return { path, engineFile, engine, model, facts, library, symbols, outputs };
 }
 
 /** What nvinfer looks at when an engine is there, built or loaded. */
@@ -78,167 +92,123 @@ const afterBuild: readonly string[] = ['labels-missing', 'function-missing'];
 function failure(
   { outcome, reason, message, writes }: Prediction,
   { findings, where }: NvinferSettings,
-): Pick<DeepstreamCheck, 'outcome' | 'reason' | 'message' | 'writes'> | null {
+): Partial<DeepstreamCheck> {
   const { fatal } = findings;
   if (fatal !== undefined && outcome !== 'fails') {
-    const { code, message: why } = fatal;
-    return {
-      outcome: 'fails',
-      reason: code,
-      message: why,
-      writes: afterBuild.includes(code) ? writes : null,
-    };
+    const written = afterBuild.includes(fatal.code) ? writes : null;
+    return { outcome: 'fails', reason: fatal.code, message: fatal.message, writes: written };
   }
   if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
     findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
-  return null;
+  return {};
 }
 
+<<<<<<< HEAD
+=======
+/** The capability of a GPU by `sm_89`, `8.9` or a well-known name. Throws TF_USAGE. */
+function capabilityOf(gpu: string): number {
+  const bare = (name: string) => name.toLowerCase().replace(/nvidia|geforce|tesla|[^a-z0-9]/g, '');
+  const known = gpuArchitectures.find(({ computeCapability, examples }) =>
+    [`sm${computeCapability}`, `${computeCapability}`, ...examples.split(', ')].map(bare).includes(bare(gpu)),
+  );
+  if (known !== undefined) return known.computeCapability;
+  throw new TrtforgeError('TF_USAGE', `"${gpu}" is not a known GPU.`, {
+    remedy: 'Write its compute capability: sm_89.',
+  });
+}
+
+>>>>>>> tds
 function modelFacts(path: string, settings: NvinferSettings): ModelFacts | null {
   try {
     return factsOfModel(path);
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;
     const code = error.code === 'TF_FILE_NOT_FOUND' ? 'model-missing' : 'model-invalid';
-    settings.findings.add(code, settings.where('onnx-file'), error.message);
+    settings.add(code, 'onnx-file', error.message);
     return null;
   }
 }
 
-function planOf(
-  settings: NvinferSettings,
-  path: (key: string) => string | null,
-  facts: ModelFacts | null,
-  symbols: ReadonlySet<string> | null,
-): NvinferPlan {
+function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }: Named): NvinferPlan {
   const [channels = 0, height = 0, width = 0] = settings.list<number>('infer-dims');
-  const isNhwc = settings.number('network-input-order', 0) === 1;
+  const isNhwc = settings.number('network-input-order') === 1;
   const dims = isNhwc ? [height, width, channels] : [channels, height, width];
   const calibration = path('int8-calib-file');
+  const isCalibrated = calibration !== null && statIfThere(calibration) !== undefined;
   const creator = settings.text('engine-create-func-name') ?? 'NvDsInferCudaEngineGet';
-  const isCustom = symbols?.has(creator) === true || symbols?.has('NvDsInferCreateModelParser') === true;
+  const isCustom = symbols?.has(creator) || symbols?.has('NvDsInferCreateModelParser');
   const file = path('tlt-encoded-model') ?? path('onnx-file');
   const ofFile = file !== null && {
     path: file,
     isThere: statIfThere(file) !== undefined,
     isFolderWritable: isWritable(dirname(file)),
-    inputs: (facts?.inputs ?? []).map(
-      ({ shape }) => shape?.map((dim) => (typeof dim === 'number' ? dim : null)) ?? null,
-    ),
+    inputs: facts?.inputs.map(({ shape }) => shape) ?? [],
   };
   const core = settings.number('use-dla-core', -1);
   return {
-    engineFile: path('model-engine-file'),
+    engineFile,
     batchSize: settings.number('batch-size', 1),
     dims: dims.every((dim) => dim > 0) ? dims : null,
-    mode: effectiveMode(
-      settings.number('network-mode', 0),
-      calibration !== null && statIfThere(calibration) !== undefined,
-    ),
-    device: settings.isSet('enable-dla') && core >= 0 ? `dla${core}` : `gpu${settings.number('gpu-id', 0)}`,
+    mode: effectiveMode(settings.number('network-mode'), isCalibrated),
+    device: settings.isSet('enable-dla') && core >= 0 ? `dla${core}` : `gpu${settings.number('gpu-id')}`,
     source: isCustom ? { path: null, isThere: true, isFolderWritable: true, inputs: [] } : ofFile || null,
   };
 }
 
-/** Which key names the parse function, by network-type. */
-const parsers: Readonly<Record<number, string>> = {
-  0: 'parse-bbox-func-name',
-  1: 'parse-classifier-func-name',
-  2: 'parse-segmentation-func-name',
-  3: 'parse-bbox-instance-mask-func-name',
-};
+/** What a key that names a parse function has in its name, by network-type. */
+const parsed: readonly string[] = ['bbox', 'classifier', 'segmentation', 'bbox-instance-mask'];
 
-function judgeFunctions(
-  settings: NvinferSettings,
-  library: string | null,
-  symbols: ReadonlySet<string> | null,
-  outputs: readonly Output[] | null,
-): void {
-  const { findings } = settings;
-  const type = settings.number('network-type', 0);
-  for (const key of ['engine-create-func-name', parsers[type] ?? '']) {
-    const [name, where] = [settings.text(key), settings.where(key)];
+function judgeFunctions(settings: NvinferSettings, { library, symbols, outputs }: Named): void {
+  const type = settings.number('network-type');
+  const parser = `parse-${parsed[type]}-func-name`;
+  for (const key of ['engine-create-func-name', parser]) {
+    const name = settings.text(key);
     if (name === undefined) continue;
-    if (library === null) findings.add('function-without-library', where, `nvinfer ignores ${key}=${name}.`);
+    if (library === null) settings.add('function-without-library', key, `nvinfer ignores ${key}=${name}.`);
     else if (symbols?.has(name) === false)
-      findings.add(
-        'function-missing',
-        where,
-        `${library} does not export ${name}.${didYouMean(name, symbols)}`,
-      );
+      settings.add('function-missing', key, `${library} has no ${name}.${didYouMean(name, symbols)}`);
   }
   const lacks = (part: string) => outputs?.every(({ name }) => !name.includes(part)) === true;
-  if (type === 0 && settings.text(parsers[0]!) === undefined && (lacks('bbox') || lacks('cov')))
-    findings.add(
-      'parser-missing',
-      settings.where('network-type'),
-      'No parse function is named, and nvinfer\'s own reads outputs with "cov" and "bbox" in their names.',
-    );
+  if (type === 0 && settings.text(parser) === undefined && (lacks('bbox') || lacks('cov')))
+    settings.add('parser-missing', 'network-type', 'nvinfer itself reads outputs named "cov" and "bbox".');
 }
 
-function judgeOutputs(settings: NvinferSettings, outputs: readonly Output[]): void {
-  const { findings } = settings;
+function judgeOutputs(settings: NvinferSettings, { outputs }: Named): void {
+  if (outputs === undefined) return;
   const names = outputs.map(({ name }) => name);
   for (const name of settings.list<string>('output-blob-names'))
     if (!names.includes(name))
-      findings.add(
-        'output-unknown',
-        settings.where('output-blob-names'),
-        `There is no output "${name}": ${names.join(';')}.`,
-      );
+      settings.add('output-unknown', 'output-blob-names', `${name} is not among ${names.join(';')}.`);
   const layout = layoutOf(outputs);
-  if (settings.number('network-type', 0) !== 0 || layout === undefined) return;
-  const classes = settings.number('num-detected-classes', 0);
-  if (layout.classes !== null && classes > layout.classes)
-    findings.add(
-      'classes-count',
-      settings.where('num-detected-classes'),
-      `num-detected-classes is ${classes}, and the outputs have ${layout.classes} classes.`,
-    );
-  const mode = settings.number('cluster-mode', 0);
-  if ((layout.kind === 'boxes') === (mode === 4))
-    findings.add(
-      'cluster-mode',
-      settings.where('cluster-mode'),
-      mode === 4
-        ? 'The outputs have many boxes an object, and cluster-mode=4 keeps them all.'
-        : `The outputs have one box an object, and cluster-mode=${mode} may remove some.`,
-    );
+  if (settings.number('network-type') !== 0 || layout === undefined) return;
+  if (layout.classes !== null && settings.number('num-detected-classes') > layout.classes)
+    settings.add('classes-count', 'num-detected-classes', `The outputs have ${layout.classes} classes.`);
+  const isBoxes = layout.kind === 'boxes';
+  const boxes = isBoxes
+    ? 'many boxes an object, of which 4 keeps all'
+    : 'one box an object, which may get lost';
+  if (isBoxes === (settings.number('cluster-mode') === 4))
+    settings.add('cluster-mode', 'cluster-mode', `The outputs have ${boxes}.`);
 }
 
-/** What a build makes of the model, and what the network gets. */
-function judgeBuild(
-  settings: NvinferSettings,
-  { mode }: NvinferPlan,
-  facts: ModelFacts | null,
-  { outcome }: Prediction,
-): void {
-  const { findings } = settings;
-  const networkMode = settings.number('network-mode', 0);
-  const where = settings.where('network-mode');
+/** What a build makes of the model, which does not decide this start where the engine is loaded; and what the network gets. */
+function judgeBuild(settings: NvinferSettings, { facts }: Named, mode: number, isLoaded: boolean): void {
+  const networkMode = settings.number('network-mode');
   const isTyped = settings.isSet('strongly-typed');
+  const lesser = <T>(severity: T) => (isLoaded ? severity : undefined);
   if (networkMode !== mode)
-    findings.add('calibration-missing', where, 'Without a readable int8-calib-file nvinfer builds in FP16.');
+    settings.add('calibration-missing', 'network-mode', 'Without a calibration nvinfer builds in FP16.');
   if (!isTyped && facts !== null && hasTypes(facts))
-    findings.add(
-      'model-typed',
-      settings.where('onnx-file'),
-      'The model has types of its own, which a build without strongly-typed=1 may change.',
-      outcome === 'loads' ? 'info' : undefined,
-    );
+    settings.add('model-typed', 'onnx-file', 'A build may change the types of the model.', lesser('info'));
   if (isTyped && networkMode !== 0)
-    findings.add(
+    settings.add(
       'mode-strongly-typed',
-      where,
-      'TensorRT rejects a precision mode for a strongly typed network: a build ends.',
-      outcome === 'loads' ? 'warning' : undefined,
+      'network-mode',
+      'Beside strongly-typed=1 a build ends.',
+      lesser('warning'),
     );
   if (!settings.isSet('input-tensor-from-meta') && !settings.has('net-scale-factor'))
-    findings.add(
-      'scale-default',
-      settings.where('property'),
-      'net-scale-factor is not set: the network gets values of 0 to 255.',
-    );
+    settings.add('scale-default', 'property', 'net-scale-factor is not set: values are 0 to 255.');
 }
 
 /** Whether a model states types that a build should keep. */

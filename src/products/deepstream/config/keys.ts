@@ -1,26 +1,11 @@
-/** How nvinfer reads a value. */
-export type ValueKind =
-  | 'boolean'
-  | 'integer'
-  | 'integers'
-  | 'decimal'
-  | 'decimals'
-  | 'text'
-  | 'texts'
-  | 'path';
-
 /** One key that nvinfer knows. */
 export interface NvinferKey {
-  readonly kind: ValueKind;
-  /** `property`, or a group of a class's attributes. */
   readonly group: 'property' | 'class-attrs';
-  /** Values that do not end the pipeline, both ends included. */
-  readonly range: readonly [low: number, high: number];
-  /** The only numbers it takes, where they are no range. */
-  readonly among: readonly number[] | null;
-  /** How many parts a list has. */
-  readonly length: readonly [least: number, most: number];
-  /** `legacy`: it no longer decides anything, or a newer key does. */
+  readonly kind: string;
+  /** Bounds of a number, or of the length of a list, both included. */
+  readonly low: number;
+  readonly high: number;
+  /** It no longer decides anything, or a newer key does. */
   readonly isLegacy: boolean;
   /** The YAML form does not know it. */
   readonly isTextOnly: boolean;
@@ -46,46 +31,25 @@ property integer 1..: gie-unique-id
 property integer 1..2: process-mode
 property integer 1..1024: batch-size
 property integer 2..: tensor-meta-pool-size
-property integer =0,1,2,3,100: network-type
+property type: network-type
 property integers: operate-on-class-ids filter-out-class-ids
-property integers #3..3: infer-dims
-property integers #4..4: !^input-dims !^uff-input-dims
+property integers 3..3: infer-dims
+property integers 4..4: !^input-dims !^uff-input-dims
 property decimal: net-scale-factor
 property decimal 0..: classifier-threshold segmentation-threshold
-property decimals #0..4: offsets
+property decimals 0..4: offsets
 class-attrs decimal 0..: pre-cluster-threshold post-cluster-threshold eps dbscan-min-score !^threshold
 class-attrs decimal 0..1: nms-iou-threshold
 class-attrs integer 0..: group-threshold minBoxes topk roi-top-offset roi-bottom-offset detected-min-w detected-min-h detected-max-w detected-max-h
-class-attrs decimals #4..4: border-color bg-color`;
-
-const UNBOUNDED = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
-
-function bounds(text: string | undefined): readonly [number, number] {
-  const [low, high] = text?.split('..') ?? [];
-  return low === undefined ? UNBOUNDED : [Number(low), high ? Number(high) : Number.POSITIVE_INFINITY];
-}
+class-attrs decimals 4..4: border-color bg-color`;
 
 export const nvinferKeys: ReadonlyMap<string, NvinferKey> = new Map(
-  table
-    .trim()
-    .split('\n')
-    .flatMap((line) => {
-      const [how = '', names = ''] = line.split(': ');
-      const [group, kind, limit = ''] = how.split(' ');
-      const key = {
-        group: group as NvinferKey['group'],
-        kind: kind as ValueKind,
-        range: /^\d/.test(limit) ? bounds(limit) : UNBOUNDED,
-        among: limit.startsWith('=') ? limit.slice(1).split(',').map(Number) : null,
-        length: bounds(limit.startsWith('#') ? limit.slice(1) : '0..'),
-      };
-      return names.split(' ').map((name) => {
-        const marks = /^[!^]*/.exec(name)?.[0] ?? '';
-        const isMarked = (mark: string) => marks.includes(mark);
-        return [
-          name.slice(marks.length),
-          { ...key, isLegacy: isMarked('!'), isTextOnly: isMarked('^') },
-        ] as const;
-      });
-    }),
+  [...table.matchAll(/^(\S+) (\w+)(?: (\d+)\.\.(\d*))?: (.+)$/gm)].flatMap(
+    ([, group, kind = '', low = '-Infinity', high, names = '']) =>
+      names.split(' ').map((name) => {
+        const key = { group: group as NvinferKey['group'], kind, low: Number(low) };
+        const marks = { isLegacy: name.includes('!'), isTextOnly: name.includes('^') };
+        return [name.replace(/^[!^]+/, ''), { ...key, high: Number(high || 'Infinity'), ...marks }] as const;
+      }),
+  ),
 );

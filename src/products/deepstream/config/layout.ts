@@ -18,30 +18,19 @@ const MOST_ROWS = 1000;
 /** The layout by shapes and, of DETR, names; undefined for any other. */
 export function layoutOf(outputs: readonly Output[]): Layout | undefined {
   const [one, other] = outputs;
-  if (outputs.length === 1 && one?.shape?.length === 3) {
-    const [, first, second] = one.shape;
+  if (one === undefined || outputs.some(({ shape }) => shape?.length !== 3)) return undefined;
+  const dim = ({ shape }: Output, axis: number) => (typeof shape?.[axis] === 'number' ? shape[axis] : null);
+  if (other === undefined) {
+    const [first, second] = [dim(one, 1), dim(one, 2)];
     const names = { scores: one.name, boxes: one.name };
-    if (second === 6 && !(typeof first === 'number' && first > MOST_ROWS))
-      return { kind: 'end-to-end', ...names, classes: null };
-    const isWide = typeof second !== 'number' || (typeof first === 'number' && second > first);
-    return typeof first === 'number' && first > 4 && isWide
-      ? { kind: 'boxes', ...names, classes: first - 4 }
-      : undefined;
+    if (second === 6 && (first ?? 0) <= MOST_ROWS) return { kind: 'end-to-end', ...names, classes: null };
+    const isBoxes = first !== null && first > 4 && (second === null || second > first);
+    return isBoxes ? { kind: 'boxes', ...names, classes: first - 4 } : undefined;
   }
-  if (outputs.length !== 2 || one?.shape?.length !== 3 || other?.shape?.length !== 3) return undefined;
-  const boxes =
-    one.shape[2] === 4 && (other.shape[2] !== 4 || /box/i.test(one.name))
-      ? one
-      : other.shape[2] === 4
-        ? other
-        : undefined;
-  if (boxes === undefined || one.shape[1] !== other.shape[1]) return undefined;
+  // With four classes both have the shape of boxes.
+  const likely = outputs.filter((output) => dim(output, 2) === 4);
+  const boxes = likely.find(({ name }) => /box/i.test(name)) ?? likely.at(-1);
+  if (boxes === undefined || outputs.length > 2 || one.shape?.[1] !== other.shape?.[1]) return undefined;
   const scores = boxes === one ? other : one;
-  const classes = scores.shape?.[2];
-  return {
-    kind: 'detr',
-    scores: scores.name,
-    boxes: boxes.name,
-    classes: typeof classes === 'number' ? classes : null,
-  };
+  return { kind: 'detr', scores: scores.name, boxes: boxes.name, classes: dim(scores, 2) };
 }

@@ -10,8 +10,9 @@ import type { Findings } from './findings.js';
 import type { Output } from './layout.js';
 import type { EngineState } from './predict.js';
 
-/** A file that a configuration names, relative to it, through the links of its folder as nvinfer goes. */
-export function namedFile(config: string, name: string): string {
+/** A file that a configuration names, relative to it, through the links of its folder as nvinfer goes; null for no name. */
+export function namedFile(config: string, name: string | undefined): string | null {
+  if (!name) return null;
   const path = resolve(realFolder(dirname(config)), name);
   return join(realFolder(dirname(path)), basename(path));
 }
@@ -33,29 +34,35 @@ export function isWritable(folder: string): boolean {
   }
 }
 
-/** What is known of an engine file without loading it; `outputs` is null without a passport of this very plan. */
+/** An engine by its header, and by its passport where it has one of this very plan. Throws TF_PLAN_INVALID, TF_PASSPORT_INVALID. */
+export function readEngine(path: string) {
+  const header = readPlanHeader(path);
+  const beside = statIfThere(passportPath(path)) === undefined ? null : readPassport(path);
+  const passport = beside !== null && beside.plan.sha256 === planDigest(header) ? beside : null;
+  const [first] = passport?.plan.inputs ?? [];
+  const fixed = first?.shape?.every((dim) => dim !== null) ? (first.shape as number[]) : null;
+  const recipe = passport?.identity.document.recipe;
+  return {
+    ...{ header, passport, recipe },
+    /** Profile 0 of the first input, with the batch; null where it is not known. */
+    profile: recipe?.profiles[0]?.[first?.name ?? ''] ?? (fixed && { min: fixed, opt: fixed, max: fixed }),
+  };
+}
+
+/** The same for nvinfer's decision; `outputs` is null without a passport. */
 export function engineFacts(path: string): { state: EngineState; outputs: readonly Output[] | null } {
-  if (statIfThere(path) === undefined) return { state: { state: 'missing' }, outputs: null };
   const invalid = (why: string) => ({ state: { state: 'invalid', why } as const, outputs: null });
+  if (statIfThere(path) === undefined) return { state: { state: 'missing' }, outputs: null };
   try {
-    const header = readPlanHeader(path);
+    const { header, passport, recipe, profile } = readEngine(path);
     const { product, version, foreignHeader } = header;
     if (foreignHeader !== null)
       return invalid(`${foreignHeader.bytes} bytes stand before the plan, so that TensorRT rejects it.`);
-    const passport = statIfThere(passportPath(path)) === undefined ? null : readPassport(path);
-    if (passport === null || passport.plan.sha256 !== planDigest(header))
-      return { state: { state: 'plan', product, version, passport: null }, outputs: null };
-    const { recipe, target } = passport.identity.document;
-    const [first] = passport.plan.inputs;
-    const fixed = first?.shape?.every((dim) => dim !== null) ? (first.shape as number[]) : null;
-    const profile =
-      recipe.profiles[0]?.[first?.name ?? ''] ?? (fixed === null ? null : { min: fixed, max: fixed });
-    const { flags, hardwareCompatibility } = recipe;
-    const { computeCapabilities: capabilities } = target;
-    const known = { flags, hardwareCompatibility, capabilities, profile };
+    const capabilities = passport?.identity.document.target.computeCapabilities ?? [];
+    const known = recipe === undefined ? null : { ...recipe, capabilities, profile };
     return {
       state: { state: 'plan', product, version, passport: known },
-      outputs: passport.plan.outputs,
+      outputs: passport?.plan.outputs ?? null,
     };
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;
@@ -66,36 +73,39 @@ export function engineFacts(path: string): { state: EngineState; outputs: readon
 /** Where DeepStream installs its own libraries, which a machine that only checks need not have. */
 const DEEPSTREAM = '/opt/nvidia/deepstream';
 
-/** The symbols that a custom library exports; null where it cannot be read, which is a finding. */
-export function exportedSymbols(path: string, where: string, findings: Findings): ReadonlySet<string> | null {
-  if (statIfThere(path) === undefined) {
-    if (path.startsWith(DEEPSTREAM) && statIfThere(DEEPSTREAM) === undefined)
-      findings.add('library-elsewhere', where, `${path} is of DeepStream, which is not installed here.`);
-    else findings.add('library-missing', where, `The library ${path} is missing.`);
-    return null;
-  }
+/** The symbols that a custom library exports; null where none is named, and where it cannot be read, which is a finding. */
+export function exportedSymbols(
+  path: string | null,
+  where: string,
+  findings: Findings,
+): ReadonlySet<string> | null {
+  if (path === null) return null;
   try {
     return new Set(closing(openFile(path), readElf).symbols.keys());
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;
-    findings.add('library-invalid', where, error.message);
+    const isElsewhere = path.startsWith(DEEPSTREAM) && statIfThere(DEEPSTREAM) === undefined;
+    const absent = isElsewhere ? 'library-elsewhere' : 'library-missing';
+    findings.add(error.code === 'TF_FILE_NOT_FOUND' ? absent : 'library-invalid', where, error.message);
     return null;
   }
 }
 
-/** Judges a file of labels as DeepStream reads it, a class a line, empty lines left out; `classes` is null where their number is not to be compared. */
-export function judgeLabels(path: string, where: string, classes: number | null, findings: Findings): void {
+/** Judges a file of labels as DeepStream reads it, a class a line, empty lines left out; `classes` is undefined where their number is not to be compared. */
+export function judgeLabels(
+  path: string | null,
+  where: string,
+  classes: number | undefined,
+  findings: Findings,
+): void {
+  if (path === null) return;
   if (statIfThere(path)?.isFile() !== true) {
     findings.add('labels-missing', where, `The labels ${path} are missing.`);
     return;
   }
   const lines = readText(path, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG').split('\n').filter(Boolean);
-  const isOneLine = lines.length === 0 || (lines.length === 1 && lines[0]!.includes(';'));
-  if (classes !== null && lines.length !== classes)
-    findings.add(
-      'labels-count',
-      where,
-      `${path} has ${lines.length} lines, for ${classes} classes.`,
-      isOneLine ? 'error' : undefined,
-    );
+  if (classes === undefined || lines.length === classes) return;
+  const isUseless = lines.length === 0 || (lines.length === 1 && lines[0]!.includes(';'));
+  const message = `${path} has ${lines.length} lines, for ${classes} classes.`;
+  findings.add('labels-count', where, message, isUseless ? 'error' : undefined);
 }

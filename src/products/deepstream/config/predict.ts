@@ -1,5 +1,7 @@
 import { loadsIn } from '../../../engines/plan/loads.js';
+import type { DeepstreamCheck } from './check-result.js';
 import type { FindingCode } from './findings.js';
+import type { Output } from './layout.js';
 
 /** What of a configuration, and of the files it names, decides whether nvinfer loads or builds. */
 export interface NvinferPlan {
@@ -21,8 +23,8 @@ interface BuildSource {
   readonly path: string | null;
   readonly isThere: boolean;
   readonly isFolderWritable: boolean;
-  /** Of the model as declared, open dimensions null; empty where it is not known. */
-  readonly inputs: readonly (readonly (number | null)[] | null)[];
+  /** Of the model as declared; empty where it is not known. */
+  readonly inputs: readonly Output['shape'][];
 }
 
 /** What is known of the engine without loading it. */
@@ -49,11 +51,8 @@ export interface NvinferTarget {
   readonly capability: number | null;
 }
 
-export interface Prediction {
-  readonly outcome: 'loads' | 'builds' | 'rebuilds' | 'fails';
+export interface Prediction extends Pick<DeepstreamCheck, 'outcome' | 'message' | 'writes'> {
   readonly reason: FindingCode | 'engine-fits';
-  readonly message: string;
-  readonly writes: string | null;
 }
 
 /** nvinfer's names of network-mode. */
@@ -72,10 +71,7 @@ export const builtEngine = (model: string, batch: number, device: string, mode: 
  * its first input do not fit, build one and write it beside the model, under a name of its own; with nothing to build from, end. Pure.
  */
 export function predict(plan: NvinferPlan, engine: EngineState | null, target: NvinferTarget): Prediction {
-  const [reason, why] =
-    engine === null
-      ? (['engine-not-named', 'No engine is named.'] as const)
-      : (misfitOf(plan, engine, target) ?? [null, '']);
+  const [reason, why] = misfitOf(plan, engine, target) ?? [null, ''];
   const { source, batchSize, device, mode } = plan;
   const end = (
     outcome: Prediction['outcome'],
@@ -84,12 +80,8 @@ export function predict(plan: NvinferPlan, engine: EngineState | null, target: N
     writes: string | null = null,
   ): Prediction => ({ outcome, reason: code, message: `${why} ${then}`.trim(), writes });
   if (reason === null) return end('loads', 'engine-fits', 'nvinfer loads the engine, as far as is known.');
-  if (source === null)
-    return end(
-      'fails',
-      engine === null ? 'model-not-named' : reason,
-      'There is no model to build one from, and nvinfer ends.',
-    );
+  const sourceless = engine === null ? 'model-not-named' : reason;
+  if (source === null) return end('fails', sourceless, 'There is no model to build from, and nvinfer ends.');
   if (!source.isThere) return end('fails', 'model-missing', 'The model to build one from is missing.');
   const unbuildable = unbuildableOf(plan.dims, source.inputs);
   if (unbuildable !== null) return end('fails', 'model-dims', unbuildable);
@@ -107,7 +99,8 @@ export function predict(plan: NvinferPlan, engine: EngineState | null, target: N
 
 type Misfit = readonly [reason: FindingCode, why: string];
 
-function misfitOf(plan: NvinferPlan, engine: EngineState, target: NvinferTarget): Misfit | null {
+function misfitOf(plan: NvinferPlan, engine: EngineState | null, target: NvinferTarget): Misfit | null {
+  if (engine === null) return ['engine-not-named', 'No engine is named.'];
   if (engine.state === 'missing') return ['engine-missing', 'The engine is missing.'];
   if (engine.state === 'invalid') return ['engine-invalid', engine.why];
   const { product, passport } = engine;
@@ -141,13 +134,16 @@ function misfitOf(plan: NvinferPlan, engine: EngineState, target: NvinferTarget)
 /** Why a build ends: nvinfer opens the batch of each input and gives the first one infer-dims; every other dimension must be fixed. */
 function unbuildableOf(wanted: NvinferPlan['dims'], inputs: BuildSource['inputs']): string | null {
   for (const [index, shape] of inputs.entries()) {
-    const inner = shape?.slice(1) ?? [];
+    if (shape === null) continue;
+    const inner = shape.slice(1);
+    const isOpen = (dim: unknown) => typeof dim !== 'number';
     const dims = index === 0 ? wanted : null;
-    if (dims === null && inner.includes(null))
+    if (dims === null) {
+      if (!inner.some(isOpen)) continue;
       return `A build ends: input ${index} of the model has open dimensions, and infer-dims does not set them.`;
-    const differs = (dim: number | null, axis: number) => dim !== null && dim !== dims?.[axis];
-    if (shape !== null && dims !== null && (inner.length !== dims.length || inner.some(differs)))
-      return `A build ends: infer-dims sets ${dims.join('x')}, and the model takes ${inner.map((dim) => dim ?? '?').join('x')}.`;
+    }
+    if (inner.length !== dims.length || inner.some((dim, axis) => !isOpen(dim) && dim !== dims[axis]))
+      return `A build ends: infer-dims sets ${dims.join('x')}, and the model takes ${inner.join('x')}.`;
   }
   return null;
 }

@@ -5,25 +5,20 @@ import type { DeepstreamCheck } from './check-result.js';
 import { Findings } from './findings.js';
 import { exportedSymbols, judgeLabels, namedFile } from './named-files.js';
 
-/** What is judged of a configuration of nvinferserver, by the file's own names. */
-interface ServerConfig {
-  readonly infer_config?: {
-    readonly max_batch_size?: number;
-    readonly backend?: Readonly<Record<'triton' | 'trt_is', TritonParams | undefined>>;
-    readonly postprocess?: {
-      readonly labelfile_path?: string;
-      readonly detection?: {
-        readonly num_detected_classes?: number;
-        readonly custom_parse_bbox_func?: string;
-      };
-    };
-    readonly custom_lib?: { readonly path?: string };
-  };
-}
-
 interface TritonParams {
   readonly model_name?: string;
   readonly model_repo?: { readonly root?: readonly string[] };
+}
+
+/** What is judged of a configuration of nvinferserver, by the file's own names. */
+interface ServerConfig {
+  readonly max_batch_size?: number;
+  readonly backend?: { readonly triton?: TritonParams; readonly trt_is?: TritonParams };
+  readonly postprocess?: {
+    readonly labelfile_path?: string;
+    readonly detection?: { readonly num_detected_classes?: number; readonly custom_parse_bbox_func?: string };
+  };
+  readonly custom_lib?: { readonly path?: string };
 }
 
 /** A key file has no braces behind a name. */
@@ -34,11 +29,16 @@ export function checkServer(
   text: string,
   path: string,
 ): Omit<DeepstreamCheck, 'schema' | 'config' | 'target'> {
-  const message = parseProtobufText('nvdsinferserver.config.PluginControl', text, path) as ServerConfig;
-  const { max_batch_size: wanted = 0, backend, postprocess, custom_lib } = message.infer_config ?? {};
+  const { infer_config = {} } = parseProtobufText('nvdsinferserver.config.PluginControl', text, path);
+  const {
+    max_batch_size: wanted = 0,
+    backend,
+    postprocess,
+    custom_lib,
+  }: ServerConfig = infer_config as object;
   const findings = new Findings();
   const { model_name: name = '', model_repo } = backend?.triton ?? backend?.trt_is ?? {};
-  const folders = (model_repo?.root ?? []).map((root) => join(namedFile(path, root), name));
+  const folders = (model_repo?.root ?? []).map((root) => join(namedFile(path, root) ?? '', name));
   const folder = folders.find((each) => statIfThere(each)?.isDirectory());
   const batch = folder === undefined ? 0 : tritonBatch(join(folder, 'config.pbtxt'));
   if (name === '') findings.add('model-not-named', path, 'No model of Triton is named.');
@@ -49,13 +49,11 @@ export function checkServer(
     findings.add('model-batch', path, `max_batch_size is ${wanted}, and ${name} takes at most ${batch}.`);
   const served = findings.list[0];
   const { labelfile_path: labels, detection } = postprocess ?? {};
-  const classes = detection?.num_detected_classes ?? null;
-  if (labels) judgeLabels(namedFile(path, labels), path, classes, findings);
-  const library = custom_lib?.path;
-  const symbols = library ? exportedSymbols(namedFile(path, library), path, findings) : null;
+  judgeLabels(namedFile(path, labels), path, detection?.num_detected_classes, findings);
+  const symbols = exportedSymbols(namedFile(path, custom_lib?.path), path, findings);
   const parser = detection?.custom_parse_bbox_func;
   if (parser && symbols?.has(parser) === false)
-    findings.add('function-missing', path, `${library} does not export ${parser}.`);
+    findings.add('function-missing', path, `${custom_lib?.path} has no ${parser}.`);
   const ending = served ?? findings.fatal;
   return {
     element: 'nvinferserver',

@@ -5,6 +5,8 @@ import { type NvinferKey, nvinferKeys } from './keys.js';
 
 type Value = number | string | readonly number[] | readonly string[];
 
+const ATTRIBUTES = 'class-attrs-';
+
 /** The values of [property] as nvinfer reads them, and what is wrong with the keys of the file. */
 export class NvinferSettings {
   readonly findings = new Findings();
@@ -21,7 +23,7 @@ export class NvinferSettings {
     for (const { key, line } of file.replaced)
       this.findings.add('key-twice', `${path}:${line}`, `${key} stands twice; the last one counts.`);
     for (const [group, entries] of file.groups) this.#readGroup(group, entries);
-    if ([0, 3].includes(this.number('network-type', 0))) this.#judgeClasses();
+    if (this.isDetector) this.#judgeClasses();
   }
 
   text(key: string): string | undefined {
@@ -29,7 +31,7 @@ export class NvinferSettings {
     return typeof value === 'string' && value !== '' ? value : undefined;
   }
 
-  number(key: string, otherwise: number): number {
+  number(key: string, otherwise = 0): number {
     return (this.#values.get(key) as number | undefined) ?? otherwise;
   }
 
@@ -41,26 +43,35 @@ export class NvinferSettings {
 
   isSet = (key: string): boolean => this.#values.get(key) === 1;
 
+  get isDetector(): boolean {
+    return [0, 3].includes(this.number('network-type'));
+  }
+
   /** `file:line` of a key, or the file. */
   where = (key: string): string => {
     const line = this.#file.groups.get('property')?.get(key)?.line;
     return line === undefined ? this.#path : `${this.#path}:${line}`;
   };
 
+  /** A finding at a key of [property]. */
+  add(code: FindingCode, key: string, message: string, lesser?: 'info' | 'warning'): void {
+    this.findings.add(code, this.where(key), message, lesser);
+  }
+
   #readGroup(group: string, entries: ReadonlyMap<string, KeyEntry>): void {
-    const kind = group === 'property' ? group : group.startsWith(ATTRIBUTES) ? 'class-attrs' : undefined;
-    if (kind === undefined) {
+    const kind = group.startsWith(ATTRIBUTES) ? 'class-attrs' : 'property';
+    if (kind === 'property' && group !== kind) {
       const near = didYouMean(group, ['property', 'class-attrs-all']);
       this.findings.add('group-unknown', this.#path, `nvinfer ignores the group "${group}".${near}`);
       return;
     }
+    const { form } = this.#file;
     for (const [key, { value, line }] of entries) {
       const add = (code: FindingCode, message: string) =>
         this.findings.add(code, `${this.#path}:${line}`, message);
       const known = nvinferKeys.get(key);
-      const { form } = this.#file;
       if (known?.group !== kind || (known.isTextOnly && form === 'yaml')) {
-        const here = [...nvinferKeys].filter(([, each]) => each.group === kind).map(([name]) => name);
+        const here = [...nvinferKeys].flatMap(([name, each]) => (each.group === kind ? name : []));
         const why = known === undefined ? didYouMean(key, here) : ` It belongs to ${known.group}.`;
         add('key-unknown', `nvinfer ignores ${key} in the ${form} group "${group}".${why}`);
         continue;
@@ -77,7 +88,7 @@ export class NvinferSettings {
 
   /** A group of a class that there is not ends the pipeline of a detector. */
   #judgeClasses(): void {
-    const classes = this.number('num-detected-classes', 0);
+    const classes = this.number('num-detected-classes');
     for (const group of this.#file.groups.keys()) {
       if (!group.startsWith(ATTRIBUTES) || group === `${ATTRIBUTES}all`) continue;
       const index = /^\s*\d+/.exec(group.slice(ATTRIBUTES.length))?.[0];
@@ -86,8 +97,6 @@ export class NvinferSettings {
     }
   }
 }
-
-const ATTRIBUTES = 'class-attrs-';
 
 interface Unread {
   readonly code: 'value-unreadable' | 'value-out-of-range';
@@ -104,33 +113,31 @@ function numberIn(text: string, isWhole: boolean): number | undefined {
 /** GLib ends each part with `;`, so that the last one may stand without. */
 const parts = (text: string) => (text === '' ? [] : text.replace(/;$/, '').split(';'));
 
-function readValue(key: NvinferKey, text: string, form: KeyGroups['form']): Value | Unread {
-  const { kind, range, among, length } = key;
+function readValue({ kind, low, high }: NvinferKey, text: string, form: KeyGroups['form']): Value | Unread {
   const unreadable = (must: string): Unread => ({ code: 'value-unreadable', must });
   const outside = (must: string): Unread => ({ code: 'value-out-of-range', must });
-  const between = ([low, high]: readonly [number, number]) =>
-    high === Number.POSITIVE_INFINITY ? `${low} or more` : low === high ? `${low}` : `${low} to ${high}`;
+  const isList = kind.endsWith('s');
   if (kind === 'boolean') {
-    const isWord = form === 'key-file' && /^(true|false)\s*$/.test(text);
-    if (!isWord && !/^[01]\s*$/.test(text)) return unreadable('0 or 1');
-    return Number(text.startsWith('1') || text.startsWith('t'));
+    if (form === 'key-file' && /^(true|false)\s*$/.test(text)) return Number(text.startsWith('t'));
+    return /^[01]\s*$/.test(text) ? Number(text) : unreadable('0 or 1');
   }
-  const isWhole = kind === 'integer' || kind === 'integers';
-  const what = isWhole ? 'a whole number' : 'a number';
-  if (kind === 'integer' || kind === 'decimal') {
-    const number = numberIn(text, isWhole);
-    if (number === undefined) return unreadable(`${what} with nothing behind it`);
-    const isIn = among?.includes(number) ?? (number >= range[0] && number <= range[1]);
-    return isIn ? number : outside(among?.join(', ') ?? between(range));
+  if (/^(path|text)/.test(kind)) {
+    const escapes = isList ? /\\[sntr\\;]/g : /\\[sntr\\]/g;
+    if (form === 'key-file' && text.replaceAll(escapes, '').includes('\\'))
+      return unreadable('text with \\\\ for a backslash');
+    return isList ? parts(text) : text;
   }
-  if (kind === 'integers' || kind === 'decimals') {
-    const numbers = parts(text).map((part) => numberIn(part, isWhole));
-    if (numbers.includes(undefined)) return unreadable(`${what}, then ";" and the next`);
-    const isIn = numbers.length >= length[0] && numbers.length <= length[1];
-    return isIn ? (numbers as number[]) : outside(`${between(length)} numbers`);
-  }
-  const wrong = kind === 'texts' ? /\\(?![sntr\\;])/ : /\\(?![sntr\\])/;
-  if (form === 'key-file' && wrong.test(text.replaceAll('\\\\', '')))
-    return unreadable('text with \\\\ for a backslash');
-  return kind === 'texts' ? parts(text) : text;
+  const numbers = (isList ? parts(text) : [text]).map((part) => numberIn(part, !kind.startsWith('decimal')));
+  const what = kind.startsWith('decimal') ? 'a number' : 'a whole number';
+  if (numbers.includes(undefined))
+    return unreadable(`${what}${isList ? ', then ";" and the next' : ' with nothing behind it'}`);
+  const judged = isList ? numbers.length : numbers[0]!;
+  if (kind === 'type' && !NETWORK_TYPES.includes(judged)) return outside(NETWORK_TYPES.join(', '));
+  if (judged < low || judged > high)
+    return outside(
+      `${low}${high === Number.POSITIVE_INFINITY ? ' or more' : ` to ${high}`}${isList ? ' numbers' : ''}`,
+    );
+  return isList ? (numbers as number[]) : judged;
 }
+
+const NETWORK_TYPES: readonly number[] = [0, 1, 2, 3, 100];

@@ -2,24 +2,17 @@ import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { readImage } from '../../../formats/images/image.js';
-import { channelsLast, type Preprocessing, preprocess } from '../../../formats/images/preprocess.js';
+import { channelsLast, preprocess } from '../../../formats/images/preprocess.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
 import type { DeepstreamCheck } from './check-result.js';
 import { type Layout, layoutOf } from './layout.js';
+import { type Preparation, preparationKeys } from './preparation.js';
 import type { NvinferSettings } from './settings.js';
 
 type Trial = NonNullable<DeepstreamCheck['trial']>;
 type Scores = Trial['asConfigured'];
-
-/** nvinfer's: scale * (level - offset). */
-interface Normalisation {
-  readonly scale: number;
-  readonly offsets: readonly number[];
-  readonly channels: 'rgb' | 'bgr';
-  readonly letterbox: boolean;
-}
 
 /** A score from which a detection counts. */
 const PLAUSIBLE = 0.25;
@@ -50,25 +43,19 @@ export async function tryPreprocessing(
   if (width < 1 || height < 1) throw rejected('infer-dims does not set the size of the input');
 
   const picture = await readImage(image);
-  const corner = !settings.isSet('symmetric-padding');
-  const scoresOf = async (how: Normalisation): Promise<Scores> => {
-    const { tensor } = preprocess(picture, { ...preprocessingOf(how), width, height, corner });
+  const scoresOf = async (prepared: Preparation): Promise<Scores> => {
+    const { tensor } = preprocess(picture, { ...preprocessingOf(prepared), width, height });
     const planes = axes.layout === 'NHWC' ? channelsLast(tensor) : tensor;
     const isFloat = input.dtype === 'float32';
     const fed = isFloat ? planes : floatTensor(input.dtype as 'float16', planes.shape, float32Values(planes));
     const outputs = await session.run(new Map([[input.name, fed]]), { signal: context.signal });
-    return { preprocessing: textOf(how), ...scoresIn(outputs.get(layout.scores)!, layout) };
+    const preprocessing = preparationKeys(prepared).join(' ');
+    return { preprocessing, ...scoresIn(outputs.get(layout.scores)!, layout) };
   };
-  const configured: Normalisation = {
-    scale: settings.number('net-scale-factor', 1),
-    offsets: settings.list<number>('offsets'),
-    channels: settings.number('model-color-format', 0) === 1 ? 'bgr' : 'rgb',
-    letterbox: settings.isSet('maintain-aspect-ratio'),
-  };
+  const configured = configuredPreparation(settings);
   const asConfigured = await scoresOf(configured);
   const alternatives: Scores[] = [];
-  for (const how of otherWays(configured))
-    if (textOf(how) !== asConfigured.preprocessing) alternatives.push(await scoresOf(how));
+  for (const prepared of otherWays(configured)) alternatives.push(await scoresOf(prepared));
   alternatives.sort((a, b) => b.highest - a.highest);
   judge(settings, { image, asConfigured, alternatives });
   return { image, asConfigured, alternatives };
@@ -76,22 +63,27 @@ export async function tryPreprocessing(
 
 function judge(settings: NvinferSettings, { image, asConfigured, alternatives: [best] }: Trial): void {
   const { highest } = asConfigured;
-  const where = settings.where('net-scale-factor');
+  const isLow = highest < PLAUSIBLE;
   const reached = `The highest score on ${image} is ${highest.toFixed(2)}`;
-  const isBetter = best !== undefined && best.highest >= PLAUSIBLE && best.highest > highest + CLEARLY;
-  if (isBetter)
-    settings.findings.add(
-      'preprocessing-doubtful',
-      where,
-      `${reached}, and ${best.highest.toFixed(2)} with ${best.preprocessing}.`,
-      highest < PLAUSIBLE ? 'error' : 'warning',
-    );
-  else if (highest < PLAUSIBLE)
-    settings.findings.add('scores-low', where, `${reached}, and no usual preprocessing gives clearly more.`);
+  if (best !== undefined && best.highest >= PLAUSIBLE && best.highest > highest + CLEARLY) {
+    const message = `${reached}, and ${best.highest.toFixed(2)} with ${best.preprocessing}.`;
+    settings.add('preprocessing-doubtful', 'net-scale-factor', message, isLow ? undefined : 'warning');
+  } else if (isLow)
+    settings.add('scores-low', 'net-scale-factor', `${reached}; no usual preprocessing gives clearly more.`);
 }
 
-/** The usual scales and colours, and the configured ones with the other fit. */
-function otherWays(configured: Normalisation): readonly Normalisation[] {
+function configuredPreparation(settings: NvinferSettings): Preparation {
+  const padded = settings.isSet('symmetric-padding') ? 'letterbox' : 'corner';
+  return {
+    scale: settings.number('net-scale-factor', 1),
+    offsets: settings.list<number>('offsets'),
+    color: settings.number('model-color-format') === 1 ? 'bgr' : 'rgb',
+    fit: settings.isSet('maintain-aspect-ratio') ? padded : 'stretch',
+  };
+}
+
+/** The usual scales in both orders of colours, and the configured one fitted in other ways; each once. */
+function otherWays(configured: Preparation): readonly Preparation[] {
   const scales = [
     configured,
     { scale: 1 / 255, offsets: [] },
@@ -99,44 +91,37 @@ function otherWays(configured: Normalisation): readonly Normalisation[] {
     { scale: 1 / 127.5, offsets: [127.5, 127.5, 127.5] },
     { scale: 0.0173520735727919, offsets: [123.675, 116.28, 103.53] },
   ];
-  const colours = ['rgb', 'bgr'] as const;
-  return [
-    ...scales.flatMap(({ scale, offsets }) =>
-      colours.map((channels) => ({ ...configured, scale, offsets, channels })),
+  const ways = [
+    ...(['rgb', 'bgr'] as const).flatMap((color) =>
+      scales.map(({ scale, offsets }) => ({ ...configured, scale, offsets, color })),
     ),
-    { ...configured, letterbox: !configured.letterbox },
+    ...(['stretch', 'letterbox', 'corner'] as const).map((fit) => ({ ...configured, fit })),
   ];
+  const byKeys = new Map(ways.map((prepared) => [preparationKeys(prepared).join(), prepared]));
+  byKeys.delete(preparationKeys(configured).join());
+  return [...byKeys.values()];
 }
 
-function preprocessingOf({ scale, offsets, channels, letterbox }: Normalisation) {
+function preprocessingOf({ scale, offsets, color, fit }: Preparation) {
   const mean = (channel: number) => (offsets[channel] ?? 0) / 255;
   const std = 1 / (255 * scale);
   return {
-    summary: '',
-    fit: letterbox ? 'letterbox' : 'stretch',
-    pad: 0,
-    channels,
-    mean: [mean(0), mean(1), mean(2)],
-    std: [std, std, std],
-  } satisfies Partial<Preprocessing>;
+    ...{ summary: '', pad: 0, corner: fit === 'corner' },
+    fit: fit === 'stretch' ? fit : ('letterbox' as const),
+    channels: color === 'bgr' ? color : ('rgb' as const),
+    mean: [mean(0), mean(1), mean(2)] as const,
+    std: [std, std, std] as const,
+  };
 }
-
-const textOf = ({ scale, offsets, channels, letterbox }: Normalisation): string =>
-  [
-    `net-scale-factor=${Number(scale.toPrecision(9))}`,
-    ...(offsets.length === 0 ? [] : [`offsets=${offsets.join(';')}`]),
-    `model-color-format=${channels === 'rgb' ? 0 : 1}`,
-    `maintain-aspect-ratio=${letterbox ? 1 : 0}`,
-  ].join(' ');
 
 /** Scores lie in columns behind the box, in rows, or in one column. */
 function scoresIn(tensor: Tensor, { kind }: Layout): Pick<Scores, 'highest' | 'candidates'> {
   const values = float32Values(tensor);
   const [, first = 0, second = 0] = tensor.shape;
-  const isEnd = kind === 'end-to-end';
-  const scores = isEnd
-    ? Float32Array.from({ length: first }, (_, row) => values[row * second + 4]!)
-    : values.subarray(kind === 'boxes' ? 4 * second : 0, first * second);
+  const scores =
+    kind === 'end-to-end'
+      ? Float32Array.from({ length: first }, (_, row) => values[row * second + 4]!)
+      : values.subarray(kind === 'boxes' ? 4 * second : 0, first * second);
   const isLogits = kind === 'detr' || scores.some((value) => value < -0.01 || value > 1.01);
   const all = isLogits ? scores.map((value) => 1 / (1 + Math.exp(-value))) : scores;
   return {

@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { parseProtobufText } from '../../../../src/formats/serving/protobuf-text.js';
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
-import type { DeepstreamConfig } from '../../../../src/products/deepstream/config/config-result.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
+import type { DeepstreamConfig } from '../../../../src/products/deepstream/config/write-config.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import {
   type DetectorOptions,
@@ -18,6 +18,7 @@ import { codeOfLine, trtforge } from '../../../support/trtforge.js';
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-deepstream-config-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const library = fakeElf({ symbols: { NvDsInferParseCustom_net: null } });
 let count = 0;
 /** A project of DeepStream's layout, and the line that configures its model or engine. */
 async function project(
@@ -114,8 +115,7 @@ describe('what is written', () => {
       '4',
     ]);
     expect(keys['model-engine-file']).toBe('../model/net.onnx_b4_gpu0_fp32.engine');
-    const library = join(root, 'parser', 'libnvdsinfer_custombboxparser_net.so');
-    writeFileSync(library, fakeElf({ symbols: { NvDsInferParseCustom_net: null } }));
+    writeFileSync(join(root, 'parser', 'libnvdsinfer_custombboxparser_net.so'), library);
     const { json } = await trtforge(['deepstream', 'check', path, '--json']);
     const { outcome, findings, writes } = json<DeepstreamCheck>();
     expect({ outcome, writes }).toEqual({ outcome: 'builds', writes: result.engine });
@@ -143,6 +143,16 @@ describe('what is written', () => {
     const { keys, result } = await configured({ model: { outputs, metadata: ultralytics } });
     expect(result.layout).toBe(layout);
     expect(keys['cluster-mode']).toBe(mode);
+  });
+
+  test('for nvinferserver: the next line exports the model that it takes from Triton', async () => {
+    const { line, root } = await project({ model: { metadata: ultralytics }, plan: {} });
+    const [, next = ''] = /Next.* trtforge (triton .+)/.exec((await trtforge(line)).out) ?? [];
+    expect((await trtforge(next.split(' '))).exitCode).toBe(0);
+    writeFileSync(join(root, 'parser', 'libnvdsinfer_custombboxparser_net.so'), library);
+    const path = join(root, 'config', 'config_inferserver_primary_net.txt');
+    const { json } = await trtforge(['deepstream', 'check', path, '--json']);
+    expect(json<DeepstreamCheck>()).toMatchObject({ outcome: 'loads', reason: 'model-served', findings: [] });
   });
 
   test('outputs of no known layout go to the pipeline as they are', async () => {
@@ -200,7 +210,6 @@ describe('how pictures are prepared', () => {
 describe('names of classes', () => {
   it.each([
     [{ id2label: { 1: 'dog', 0: 'cat' } }, 'cat\ndog\n'],
-    [{ label2id: { dog: 1, cat: 0 } }, 'cat\ndog\n'],
     [{ names: ['cat', 'dog'] }, 'cat\ndog\n'],
   ])('config.json %j', async (config, text) => {
     const { root } = await configured({ files: { 'config.json': config } });
@@ -228,7 +237,7 @@ describe('what is rejected', () => {
       'a gap among labels',
       { files: { 'config.json': { id2label: { 0: 'a', 2: 'b' } } } },
       [],
-      'TF_SERVING_REFUSED',
+      'TF_EVAL_DATA',
     ],
     ['a name with a slash', {}, ['--name', '../net'], 'TF_SERVING_REFUSED'],
     ['a name with a line break', {}, ['--name', 'net\nx'], 'TF_SERVING_REFUSED'],

@@ -1,0 +1,75 @@
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import { readJson } from '../../../base/files/files.js';
+
+/** How a picture becomes the input, in the terms of nvinfer: scale * (level - offset). */
+export interface Preparation {
+  readonly scale: number;
+  readonly offsets: readonly number[];
+  readonly color: 'rgb' | 'bgr' | 'gray';
+  /** `letterbox` pads on both sides, `corner` right and below alone. */
+  readonly fit: 'stretch' | 'letterbox' | 'corner';
+}
+
+/** `key=value` of nvinfer, a line each. */
+export function preparationKeys({ scale, offsets, color, fit }: Preparation): readonly string[] {
+  const rounded = offsets.map((offset) => Number(offset.toPrecision(9)));
+  return [
+    `net-scale-factor=${Number(scale.toPrecision(15))}`,
+    ...(offsets.length === 0 ? [] : [`offsets=${rounded.join(';')}`]),
+    `model-color-format=${['rgb', 'bgr', 'gray'].indexOf(color)}`,
+    `maintain-aspect-ratio=${fit === 'stretch' ? 0 : 1}`,
+    `symmetric-padding=${fit === 'letterbox' ? 1 : 0}`,
+  ];
+}
+
+/** What Hugging Face writes beside a model, as far as nvinfer can do the same. */
+const preprocessorSchema = z.object({
+  do_rescale: z.boolean().optional(),
+  do_normalize: z.boolean().default(true),
+  do_pad: z.boolean().default(true),
+  rescale_factor: z
+    .number()
+    .positive()
+    .default(1 / 255),
+  image_mean: z.array(z.number()).length(3).optional(),
+  image_std: z.array(z.number().positive()).length(3).optional(),
+  size: z.object({ height: z.number(), width: z.number() }).nullable().catch(null),
+});
+
+interface KnownPreparation {
+  readonly prepared: Preparation;
+  /** Height and width. */
+  readonly size: readonly [number, number] | null;
+  readonly assumed?: string;
+  readonly warning?: string;
+}
+
+/** What the exporter left in the model (Ultralytics), else preprocessor_config.json beside it (Hugging Face), else the usual: values from 0 to 1, which is reported. */
+export function knownPreparation(file: string, metadata: Readonly<Record<string, string>>): KnownPreparation {
+  const usual = { scale: 1 / 255, offsets: [], color: 'rgb', fit: 'stretch' } as const;
+  if (metadata.stride !== undefined && metadata.task !== undefined) {
+    const [, height, width] = /^\[(\d+), (\d+)\]$/.exec(metadata.imgsz ?? '') ?? [];
+    const size = height === undefined ? null : ([Number(height), Number(width)] as const);
+    return { prepared: { ...usual, fit: 'letterbox' }, size };
+  }
+  const { data } = preprocessorSchema.safeParse(readJson(join(dirname(file), 'preprocessor_config.json')));
+  if (data?.image_mean === undefined && data?.do_rescale === undefined)
+    return {
+      ...{ prepared: usual, size: null },
+      assumed: 'Pictures as RGB from 0 to 1, stretched: no file beside the model states their preparation.',
+    };
+  const { image_mean: means, image_std: stds } = data;
+  const size = data.size && ([data.size.height, data.size.width] as const);
+  const fit = size === null && data.do_pad ? 'corner' : 'stretch';
+  const rescale = data.do_rescale === false ? 1 : data.rescale_factor;
+  if (!data.do_normalize || means === undefined || stds === undefined)
+    return { prepared: { ...usual, fit, scale: rescale }, size };
+  const std = stds.reduce((sum, each) => sum + each / stds.length, 0);
+  const offsets = means.map((mean) => mean / rescale);
+  const mixed = `nvinfer has one scale for all channels: the mean ${std.toPrecision(4)} of ${stds.join(', ')}.`;
+  return {
+    prepared: { ...usual, fit, scale: rescale / std, offsets },
+    ...{ size, warning: new Set(stds).size > 1 ? mixed : undefined },
+  };
+}
