@@ -35,25 +35,10 @@ export async function checkDeepstream(
   if (isServerText(text)) return { ...base, ...checkServer(text, config) };
   const settings = new NvinferSettings(parseKeyGroups(text, config), config);
   const { findings } = settings;
-<<<<<<< HEAD
-  const path = (key: string) => {
-    const name = settings.text(key);
-    return name === undefined ? null : namedFile(config, name);
-  };
-  const [engineFile, model, labels] = [path('model-engine-file'), path('onnx-file'), path('labelfile-path')];
-  const engine = engineFile === null ? null : engineFacts(engineFile);
-  const facts = model === null ? null : modelFacts(model, settings);
-  const library = path('custom-lib-path');
-  const symbols =
-    library === null ? null : exportedSymbols(library, settings.where('custom-lib-path'), findings);
-  const plan = planOf(settings, path, facts, symbols);
-  const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
-=======
   const named = namedBy(settings, config);
   const { path, engineFile, engine, model } = named;
   const plan = planOf(settings, named);
-  const capability = target.gpu === null ? null : capabilityOf(target.gpu);
->>>>>>> tds
+  const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
   judgeFunctions(settings, named);
   judgeOutputs(settings, named);
@@ -103,21 +88,6 @@ function failure(
   return {};
 }
 
-<<<<<<< HEAD
-=======
-/** The capability of a GPU by `sm_89`, `8.9` or a well-known name. Throws TF_USAGE. */
-function capabilityOf(gpu: string): number {
-  const bare = (name: string) => name.toLowerCase().replace(/nvidia|geforce|tesla|[^a-z0-9]/g, '');
-  const known = gpuArchitectures.find(({ computeCapability, examples }) =>
-    [`sm${computeCapability}`, `${computeCapability}`, ...examples.split(', ')].map(bare).includes(bare(gpu)),
-  );
-  if (known !== undefined) return known.computeCapability;
-  throw new TrtforgeError('TF_USAGE', `"${gpu}" is not a known GPU.`, {
-    remedy: 'Write its compute capability: sm_89.',
-  });
-}
-
->>>>>>> tds
 function modelFacts(path: string, settings: NvinferSettings): ModelFacts | null {
   try {
     return factsOfModel(path);
