@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { listFolder, readJson, statIfThere } from '../../base/files/files.js';
 import { type Passport, readPassport } from '../../engines/identity/passport.js';
-import { isEngineFile, type PlanHeader, readPlanHeader } from '../../engines/plan/header.js';
+import { type PlanHeader, readPlanHeader } from '../../engines/plan/header.js';
 import { checkPlan } from '../../engines/plan/verify-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Report } from './check/findings.js';
@@ -133,10 +133,3 @@ async function passportOf(path: string, file: string, report: Report): Promise<P
     return null;
   }
 }
-
-/** The files of a version folder that are plans, whatever their names. */
-export const plansIn = (folder: string): readonly string[] =>
-  listFolder(folder).filter((name) => {
-    const path = join(folder, name);
-    return !name.endsWith('.json') && statIfThere(path)?.isFile() === true && isEngineFile(path);
-  });

@@ -134,6 +134,20 @@ describeWith('triton', "Triton's own server", (server) => {
     expect(exitCode).toBe(1);
   });
 
+  it('fails a configuration that cannot be read, and tries the other models', async () => {
+    const path = repository('unreadable', [detector, encoder]);
+    writeFileSync(join(path, 'detector', 'config.pbtxt'), 'nam: "detector"');
+    const { exitCode, answer } = await attempt(path);
+    expect(answer).toMatchObject({
+      outcome: 'fail',
+      models: [
+        { name: 'detector', ready: false },
+        { name: 'encoder', ready: true },
+      ],
+    });
+    expect(exitCode).toBe(1);
+  });
+
   it('fails a state that nothing feeds back', async () => {
     const { state: _, ...batching } = encoder.sequence_batching ?? {};
     const { answer } = await attempt(repository('stateless', [{ ...encoder, sequence_batching: batching }]));

@@ -2,10 +2,11 @@ import { join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
 import { containersOf, sameTensorrt } from '../containers.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
-import { type ModelFolder, plansIn, readPlan, readRepository, type ServedPlan } from '../repository.js';
+import { type ModelFolder, readPlan, readRepository, type ServedPlan } from '../repository.js';
 import { knownStates } from '../states.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
@@ -125,12 +126,14 @@ function checkConfig(model: Model): void {
   checkLabels(model);
 }
 
-/** A model of another back end whose files are plans. */
+/** A model of another back end whose files are plans, whatever their names. */
 function checkOthers({ path, report }: Model, versions: readonly string[], backend: string | null): void {
-  const plans = versions.flatMap((version) =>
-    plansIn(join(path, version)).map((file) => `${version}/${file}`),
-  );
-  for (const plan of plans) report('backend-differs', 'backend', plan, backend ?? '');
+  const files = versions.flatMap((each) => listFolder(join(path, each)).map((name) => join(each, name)));
+  for (const file of files) {
+    const whole = join(path, file);
+    if (statIfThere(whole)?.isFile() === true && isEngineFile(whole))
+      report('backend-differs', 'backend', file, backend ?? '');
+  }
 }
 
 /** The plans that a configuration names in the versions it serves, and those that are not there. */

@@ -28,6 +28,8 @@ export interface Engine {
   readonly states: readonly StatePair[];
 }
 
+type Shape = readonly number[];
+
 /** The profiles that the configuration serves, as far as the engine has them; without any it is the first. */
 export function servedProfiles(
   { instance_group: groups = [{}] }: ModelConfig,
@@ -42,7 +44,7 @@ const sides = [
   { field: 'output', tensors: 'outputs', state: 'output_name', batch: 'batch_output' },
 ] as const;
 
-const shapeText = (shape: readonly number[]) => `[${shape.join(',')}]`;
+const shapeText = (shape: Shape) => `[${shape.join(',')}]`;
 
 /** What is wrong with inputs and outputs whatever the engine. */
 export function checkTensors({ config, report }: Model): void {
@@ -120,23 +122,15 @@ export function compareTensor(
   const wanted = openShape(own);
   if (tensor.dims === undefined || wanted === null || tensor.allow_ragged_batch === true) return;
   const shape = shapeOf(config, tensor);
-  const fault = isShape
-    ? valuesFault(shape, wanted, isBatched(config))
-    : dimsFault(shape, wanted, isBatched(config));
+  const fault = (isShape ? valuesFault : dimsFault)(shape, wanted, isBatched(config));
+  const isServed = () => servedProfiles(config, engine).some((profile) => isTaken(profile, own, shape));
   if (fault !== null) report(fault, `${where}.dims`, name, shapeText(shape), shapeText(wanted), engine.file);
-  else if (
-    side === 'inputs' &&
-    !servedProfiles(config, engine).some((profile) => isTaken(profile, own, shape))
-  )
+  else if (side === 'inputs' && !isServed())
     report('dims-outside-profile', `${where}.dims`, name, shapeText(shape));
 }
 
 /** As the back end compares them: a size that is open on one side fits. */
-function dimsFault(
-  shape: readonly number[],
-  engine: readonly number[],
-  batched: boolean,
-): FindingCode | null {
+function dimsFault(shape: Shape, engine: Shape, batched: boolean): FindingCode | null {
   const [first, ...rest] = engine;
   if (!batched && first === -1 && agree(shape, rest)) return 'batch-axis-missing';
   if (batched && first !== -1 && (agree(shape.slice(1), engine) || agree(shape.slice(1), rest)))
@@ -146,11 +140,7 @@ function dimsFault(
 }
 
 /** Of the values of a shape tensor, the batch is the first and left out of dims. */
-function valuesFault(
-  shape: readonly number[],
-  engine: readonly number[],
-  batched: boolean,
-): FindingCode | null {
+function valuesFault(shape: Shape, engine: Shape, batched: boolean): FindingCode | null {
   const count = batched ? (shape[1] ?? -1) + 1 : (shape[0] ?? -1);
   return engine.length === 0 || count === engine[0] ? null : 'dims-differ';
 }

@@ -114,22 +114,23 @@ async function enginesNamed(names: readonly string[], store: LocalStore): Promis
     }
     const { engines } = await chooseEngines(store, [name]);
     const isIdentity = engines.some(({ identity }) => identity.startsWith(name));
-    found.push(...(isIdentity ? engines : await familiesOf(engines, store)));
+    found.push(...(isIdentity ? engines : await ofFamilies(engines, store)));
   }
   // The same engine from two places is one.
   return [...new Map(found.map((engine) => [engine.passport.plan.sha256, engine])).values()];
 }
 
-async function familiesOf(
+/** All that the store has of the same models and recipes. */
+async function ofFamilies(
   engines: readonly StoredEngine[],
   store: LocalStore,
 ): Promise<readonly StoredEngine[]> {
-  const families = new Set(engines.map(engineFamily));
-  const models = new Set(engines.map(({ passport }) => passport.identity.document.model));
+  const families = engines.map(engineFamily);
+  const models = engines.map(({ passport }) => passport.identity.document.model);
   const same: string[] = [];
   for (const { identity, model } of await store.list()) {
-    const passport = models.has(model ?? '') ? await store.passport(identity) : undefined;
-    if (passport !== undefined && families.has(engineFamily({ passport }))) same.push(identity);
+    const passport = models.includes(model ?? '') ? await store.passport(identity) : undefined;
+    if (passport !== undefined && families.includes(engineFamily({ passport }))) same.push(identity);
   }
   return (await chooseEngines(store, same)).engines;
 }

@@ -119,21 +119,16 @@ const recipeOf = ({ passport }: StoredEngine) => passport.identity.document.reci
 
 /** One engine for each capability. An engine for Ampere and newer serves those that no other is for. */
 function byCapability(engines: readonly StoredEngine[], gpu: string | undefined): ServedModel['plans'] {
-  const found = new Map<number, StoredEngine[]>();
-  const add = (capability: number, engine: StoredEngine) =>
-    found.set(capability, [...(found.get(capability) ?? []), engine]);
-  for (const engine of engines)
-    for (const capability of engine.passport.identity.document.target.computeCapabilities)
-      add(capability, engine);
+  const builtFor = ({ passport }: StoredEngine) => passport.identity.document.target.computeCapabilities;
   const wide = engines.filter((engine) => recipeOf(engine).hardwareCompatibility === 'ampere-plus');
-  for (const { computeCapability } of gpuArchitectures)
-    if (computeCapability >= 80 && !found.has(computeCapability))
-      for (const engine of wide) add(computeCapability, engine);
-  return [...found]
-    .sort(([a], [b]) => a - b)
-    .map(([number, own]) => {
+  const newer = gpuArchitectures.map(({ computeCapability }) => computeCapability).filter((sm) => sm >= 80);
+  const served = new Set([...engines.flatMap(builtFor), ...(wide.length > 0 ? newer : [])]);
+  return [...served]
+    .sort((a, b) => a - b)
+    .map((number) => {
       const capability = `${Math.floor(number / 10)}.${number % 10}`;
-      return { capability, engine: theOne(capability, own, gpu) };
+      const own = engines.filter((engine) => builtFor(engine).includes(number));
+      return { capability, engine: theOne(capability, own.length > 0 ? own : wide, gpu) };
     });
 }
 
