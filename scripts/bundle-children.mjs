@@ -11,9 +11,10 @@ const dist = join(root, 'dist');
 /** Packages with binaries, or that are loaded only where they are used. */
 const OUTSIDE = /^(?:node:|onnxruntime|sharp$|@aws-sdk|@smithy|@trtforge)/;
 
-/** What runs by itself; children have `supervised-child.js` in common. */
+/** What children have in common, and the one that imports tasks by their address: those would have other classes than the bundle. */
+const WHOLE = /(?:supervised|parity)-child\.js$/;
 const entries = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(
-  (path) => /-(?:child|thread)\.js$/.test(path) && !path.endsWith('supervised-child.js'),
+  (path) => /-(?:child|thread)\.js$/.test(path) && !WHOLE.test(path),
 );
 const packages = new Set();
 for (const entry of entries) {

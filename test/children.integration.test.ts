@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
 const children = readdirSync('dist', { recursive: true, encoding: 'utf8' }).filter(
-  (path) => /-(?:child|thread)\.js$/.test(path) && !path.endsWith('supervised-child.js'),
+  (path) => /-(?:child|thread)\.js$/.test(path) && !/(?:supervised|parity)-child\.js$/.test(path),
 );
 
 it.each(children)('%s starts from one file', (path) => {

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
+import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import { containersOf, sameTensorrt } from '../containers.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
 import { type ModelFolder, readPlan, readRepository, type ServedPlan } from '../repository.js';

@@ -29,7 +29,7 @@ export const findingCodes = {
   'stray-plan': warning`The plan lies where Triton does not look. | Put it into MODEL/1/.`,
   'plan-missing': error`The plan is not there. | Copy it there, or correct default_model_filename.`,
   'plan-unreadable': error`{0} | Copy or build the plan again.`,
-  'plan-foreign-header': error`An exporter wrote a header before the plan: TensorRT rejects its magic tag. | Run trtforge engine strip-header.`,
+  'plan-foreign-header': error`An exporter wrote a header before the plan: TensorRT rejects its magic tag. | Remove it: trtforge engine strip-header model.plan -o plain.plan`,
   'plan-rtx': error`The plan is TensorRT-RTX's, which Triton's back end cannot run. | Build the model with --target tensorrt.`,
   'tensorrt-differs': error`It was built with TensorRT {0}, and the server has {1}. | Build it with that of the server, or take the container that has that of the plan.`,
   'tensorrt-mixed': error`Plans were built with TensorRT {0}, and a server has one. | Build all with one TensorRT.`,

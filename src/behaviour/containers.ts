@@ -1,7 +1,13 @@
-import { agree } from '../../behaviour/versions.js';
-import type { TritonCheck } from './check/result.js';
+import { agree } from './versions.js';
 
-type Container = TritonCheck['container']['tags'][number];
+/** A container whose TensorRT a public page states. */
+interface Container {
+  readonly image: 'tritonserver' | 'tensorrt';
+  readonly tag: string;
+  readonly tensorrt: string;
+  readonly source: string;
+  readonly date: string;
+}
 
 const server = 'https://github.com/triton-inference-server/server/issues';
 const notes = 'https://docs.nvidia.com/deeplearning/sdk/inference-release-notes';
