@@ -342,6 +342,7 @@ describe('what Triton would not serve is rejected before anything is written', (
     ['a type that it does not carry', withInput('x', [1, 8], 'float8_e4m3fn')],
     ['a tensor without a rank', withInput('x', null)],
     ['an empty tensor', withInput('x', [1, 0])],
+    ['a scalar', { outputs: [tensor('y', [])] }],
     ['a path for a name', withInput('../../etc/passwd', [1, 8])],
     ['a control character in a name', withInput('x\u001b[2J', [1, 8])],
     ['no name', withInput('', [1, 8])],

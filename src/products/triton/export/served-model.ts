@@ -172,10 +172,18 @@ function rejectTensor(
       `"${name}" of ${engine} is ${dtype}, which Triton does not carry.`,
       `Build the engine with inputs and outputs of ${Object.keys(dataTypes).join(', ')}.`,
     );
-  if (shape === null || shape.includes(0))
+  const lacks =
+    shape === null
+      ? 'rank in the passport'
+      : shape.length === 0
+        ? 'axis'
+        : shape.includes(0)
+          ? 'elements'
+          : null;
+  if (lacks !== null)
     throw refused(
-      `"${name}" of ${engine} has ${shape === null ? 'no rank in the passport' : 'no elements'}.`,
-      'Build the engine again with trtforge, from a model that declares the shape.',
+      `"${name}" of ${engine} has no ${lacks}.`,
+      'Build the engine again with trtforge, from a model that declares a shape of one axis or more.',
     );
 }
 
