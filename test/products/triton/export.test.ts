@@ -384,6 +384,14 @@ describe('what Triton would not serve is rejected before anything is written', (
     expect(readFileSync(join(models, 'classifier', '1', 'sm_75.plan'))).toEqual(readFileSync(turing));
   });
 
+  test('a part of two names, and not one that is part of another', async () => {
+    const l4 = engine('l4.engine', { gpu: 'NVIDIA L4' });
+    const l40s = engine('l40s.engine', { gpu: 'NVIDIA L40S' });
+    expect(await code(l4, l40s, '--gpu', 'L4')).toBe('TF_SERVING_REFUSED');
+    await exported(l4, l40s, '--gpu', 'nvidia l4');
+    expect(readFileSync(join(models, 'classifier', '1', 'sm_89.plan'))).toEqual(readFileSync(l4));
+  });
+
   test.each(['../out', 'a/b', '.hidden', '', 'a\nb', 'x'.repeat(300)])('the name %j', async (name) => {
     expect(await code(engine('m.engine'), '--name', name)).toBe('TF_USAGE');
   });

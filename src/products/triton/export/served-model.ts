@@ -18,7 +18,7 @@ export interface ServeRequest {
   readonly delay: number | undefined;
   /** Names of classes. */
   readonly labels: readonly string[];
-  /** Part of a GPU's name: which of several engines of one capability. */
+  /** A GPU's name, or a part of it: which of several engines of one capability. */
   readonly gpu: string | undefined;
   readonly contract: Contract | undefined;
   /** What Triton cannot serve is a warning, not an error. */
@@ -134,9 +134,12 @@ function byCapability(engines: readonly StoredEngine[], gpu: string | undefined)
 
 /** GPUs of one capability share a file in Triton's configuration, and may have an engine each. */
 function theOne(capability: string, own: readonly StoredEngine[], gpu: string | undefined): StoredEngine {
-  const isOn = ({ passport }: StoredEngine) =>
-    passport.built.gpu?.toLowerCase().includes(gpu?.toLowerCase() ?? '') ?? false;
-  const fitting = gpu === undefined ? own : own.filter(isOn);
+  const wanted = gpu?.toLowerCase() ?? '';
+  const nameOf = ({ passport }: StoredEngine) => passport.built.gpu?.toLowerCase() ?? '';
+  const named = own.filter((engine) => nameOf(engine).includes(wanted));
+  // "NVIDIA L4" is a part of "NVIDIA L40S".
+  const exact = named.filter((engine) => wanted !== '' && nameOf(engine) === wanted);
+  const fitting = exact.length > 0 ? exact : named;
   if (fitting.length === 1) return fitting[0]!;
   const listed = own.map(
     ({ passport: { name, built } }) => `${name} (${built.gpu ?? 'built without a GPU'})`,
