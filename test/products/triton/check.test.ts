@@ -64,6 +64,9 @@ const batchOne = { ...tensor, shape: [1, 3, null, null] };
 
 /** Batches of 4 to 8. */
 const fromFour = { z: { min: [4, 2], opt: [4, 2], max: [8, 2], values: false } };
+const aboveEight = {
+  images: { min: [16, 3, 320, 320], opt: [16, 3, 640, 640], max: [16, 3, 640, 640], values: false },
+};
 
 /** A fault, where it is reported, by which code. */
 const faults: readonly (readonly [code: string, where: string, fault: Fault, ...options: string[]])[] = [
@@ -122,6 +125,16 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['profile-unknown', 'det/config.pbtxt: instance_group[0].profile', det('"1"', '"2"')],
   ['profiles-unserved', 'det/config.pbtxt: instance_group', det('profile: [ "0", "1" ]', '')],
   ['batch-above-profile', 'det/config.pbtxt: max_batch_size', det('max_batch_size: 8', 'max_batch_size: 16')],
+  [
+    'batch-below-profile',
+    'enc/config.pbtxt: max_batch_size',
+    add(engineFiles('enc/3/model.plan', trtPlan(3), { ...encoder, recipe: { profiles: [fromFour] } })),
+  ],
+  [
+    'batch-without-profile',
+    'det/config.pbtxt: max_batch_size',
+    engine({ recipe: { profiles: [aboveEight, aboveEight] } }),
+  ],
   ['batch-axis-fixed', 'det/config.pbtxt: input[0].dims', engine({ inputs: [batchOne] })],
   ['batch-axis-missing', 'det/config.pbtxt: input[0].dims', det('max_batch_size: 8', '')],
   ['batching-without-batch', 'det/config.pbtxt: dynamic_batching', det('max_batch_size: 8', '')],

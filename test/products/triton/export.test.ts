@@ -375,6 +375,15 @@ describe('what Triton would not serve is rejected before anything is written', (
     expect(await code(one, engine('three.engine', more))).toBe('TF_SERVING_REFUSED');
   });
 
+  test('engines without a batch in common; a smallest batch above 1 is a warning', async () => {
+    const small = engine('small.engine', { recipe: { profiles: [profile(1, 2, 4)] } });
+    const from = (min: number) =>
+      engine(`from${min}.engine`, { capability: 90, recipe: { profiles: [profile(min, 8, 16)] } });
+    expect(await code(small, from(8))).toBe('TF_SERVING_REFUSED');
+    const { models: written, warnings } = await exported(small, from(2));
+    expect([written[0]?.maxBatchSize, warnings.length]).toEqual([4, 1]);
+  });
+
   test('two GPUs of one capability, until one of them is chosen', async () => {
     const t4 = engine('t4.engine', { capability: 75, gpu: 'Tesla T4' });
     const turing = engine('turing.engine', { capability: 75, gpu: 'NVIDIA GeForce RTX 2080' });

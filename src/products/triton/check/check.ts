@@ -20,6 +20,7 @@ import {
 } from './requests.js';
 import type { TritonCheck } from './result.js';
 import {
+  checkLeastBatch,
   checkTensors,
   compareBatches,
   compareTensors,
@@ -210,6 +211,7 @@ function compareModel(model: Model, plans: readonly ServedPlan[]): void {
     checkPairs(model, engine);
     compareWarmups(model, engine);
   }
+  checkLeastBatch(model, engines);
   if (engines.length === 0) checkPairs(model, { file: 'the contract', states, inputs: [] });
   checkWarmups(model);
   const { graphs = false, graph_spec: specs = [] } = config.optimization?.cuda ?? {};

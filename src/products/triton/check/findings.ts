@@ -47,6 +47,8 @@ export const findingCodes = {
   'profile-unknown': error`"{0}" is no profile of {2}, which has 0 to {1}. | Write the index of one, as a string.`,
   'profiles-unserved': warning`{1} has {0} profiles, and only profile 0 is served. | Name them: profile: ["0", "1"].`,
   'batch-above-profile': error`It is {0}, and the largest batch of {2} is {1}. | Lower it, or build with a larger profile.`,
+  'batch-below-profile': warning`Requests of fewer than {0} fail: no profile that is served takes them on every GPU. | Build with a profile from a batch of 1.`,
+  'batch-without-profile': error`No batch from 1 to {0} has a profile on every GPU. | Build the engines with the same profiles, or serve them as two models.`,
   'batch-axis-fixed': error`Batching needs an open first axis: "{0}" is {2} in {3}. | Set max_batch_size to 0, and write dims with the first axis.`,
   'batch-axis-missing': warning`"{0}" is {1} without a batch, and {2} in {3}; Triton completes max_batch_size unless that is disabled. | Write max_batch_size, or dims with the first axis.`,
   'batching-without-batch': warning`max_batch_size is 0: nothing is batched. | Set it, or remove dynamic_batching.`,

@@ -4,7 +4,7 @@ import { gpuArchitectures } from '../../../engines/identity/target.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
-import { batchesOf, type EngineTensor, isShapeTensor, openShape, profilesOf } from '../engine.js';
+import { batchesOf, type EngineTensor, isShapeTensor, leastBatch, openShape, profilesOf } from '../engine.js';
 import { agree, dataTypes } from '../model-config.js';
 import { type Contract, fedByOrder, knownStates } from '../states.js';
 
@@ -95,6 +95,16 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
     warn(
       `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
     );
+  if (isBatched) {
+    const batches = profiles.map((own) => own.map((profile) => batchesOf(profile, plan.inputs)));
+    const least = leastBatch(batches, batch);
+    if (least === undefined)
+      throw refused(
+        'No batch fits the engines of all GPUs.',
+        'Build them with the same profiles, or export them as two models.',
+      );
+    if (least > 1) warn(`a request of a batch below ${least} fails: no profile takes it on every GPU.`);
+  }
   const { pluginDigests, flags } = recipeOf(first);
   if (pluginDigests.length > 0)
     warn('start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so');
