@@ -167,11 +167,13 @@ describe('a model for several GPUs', () => {
     expect(readFileSync(join(models, 'classifier', 'labels.txt'), 'utf8').split('\n')[9]).toBe('class 9');
     const id2label = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [at, `other ${at}`]));
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ id2label }));
-    await exported(join(folder, 'm.engine'), '--name', 'nine');
+    expect((await exported(join(folder, 'm.engine'), '--name', 'nine')).warnings).toHaveLength(1);
     expect(configOf('nine').output?.[0]).not.toHaveProperty('label_filename');
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ id2label: { ...id2label, 9: 'last' } }));
     await exported(join(folder, 'm.engine'), '--name', 'ten');
     expect(readFileSync(join(models, 'ten', 'labels.txt'), 'utf8')).toMatch(/^other 0\n.*last\n$/s);
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ id2label: { ...id2label, 9: 'la\nst' } }));
+    expect(await code(join(folder, 'm.engine'), '--name', 'broken')).toBe('TF_SERVING_REFUSED');
   });
 });
 

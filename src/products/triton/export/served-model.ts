@@ -4,8 +4,17 @@ import { gpuArchitectures } from '../../../engines/identity/target.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
-import { batchesOf, type EngineTensor, isShapeTensor, leastBatch, openShape, profilesOf } from '../engine.js';
-import { agree, dataTypes } from '../model-config.js';
+import { elementCount } from '../../../formats/tensor/dtype.js';
+import {
+  batchesOf,
+  configTensor,
+  type EngineTensor,
+  isShapeTensor,
+  leastBatch,
+  openShape,
+  profilesOf,
+} from '../engine.js';
+import { agree, type ConfigTensor, dataTypes } from '../model-config.js';
 import { type Contract, fedByOrder, knownStates } from '../states.js';
 
 export interface ServeRequest {
@@ -105,6 +114,12 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
       );
     if (least > 1) warn(`a request of a batch below ${least} fails: no profile takes it on every GPU.`);
   }
+  const { labels } = request;
+  const broken = labels.find((label) => /[\n\r]/.test(label));
+  if (broken !== undefined)
+    throw refused(`The label ${JSON.stringify(broken)} has a line break, and Triton reads one a line.`);
+  if (labels.length > 0 && !plan.outputs.some((output) => hasLabels(configTensor(output, isBatched), labels)))
+    warn(`no output has as many elements as there are labels, ${labels.length}: they are left out.`);
   const { pluginDigests, flags } = recipeOf(first);
   if (pluginDigests.length > 0)
     warn('start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so');
@@ -124,6 +139,10 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
     warnings,
   };
 }
+
+/** Triton counts classes along the whole output of a request. */
+export const hasLabels = ({ dims = [] }: ConfigTensor, { length }: readonly string[]): boolean =>
+  length > 0 && elementCount(dims) === length;
 
 const recipeOf = ({ passport }: StoredEngine) => passport.identity.document.recipe;
 
