@@ -50,8 +50,9 @@ const shapeText = (shape: Shape) => `[${shape.join(',')}]`;
 export function checkTensors({ config, report }: Model): void {
   for (const { field } of sides) {
     const tensors = config[field] ?? [];
-    for (const [at, { name = '', dims = [], reshape }] of tensors.entries()) {
+    for (const [at, { name = '', data_type, dims = [], reshape }] of tensors.entries()) {
       const where = `${field}[${at}]`;
+      if (data_type === undefined || dims.length === 0) report('tensor-incomplete', where, name);
       if (tensors.findIndex((each) => each.name === name) < at) report('tensor-twice', where, name);
       checkDims(dims, `${where}.dims`, report);
       if (reshape === undefined) continue;
