@@ -148,10 +148,16 @@ describeWith('triton', "Triton's own server", (server) => {
     expect(exitCode).toBe(1);
   });
 
-  it('fails a state that nothing feeds back', async () => {
-    const { state: _, ...batching } = encoder.sequence_batching ?? {};
-    const { answer } = await attempt(repository('stateless', [{ ...encoder, sequence_batching: batching }]));
+  it('fails states that change nothing, and does not judge those of the client', async () => {
+    const output = [{ name: 'y', data_type: 'TYPE_BOOL', dims: [3] }];
+    const { answer } = await attempt(repository('unchanged', [{ ...encoder, output }]));
     expect(answer).toMatchObject({ outcome: 'fail', models: [{ sequences: { outcome: 'fail' } }] });
+    const { state: _, ...batching } = encoder.sequence_batching ?? {};
+    const own = await attempt(repository('stateless', [{ ...encoder, sequence_batching: batching }]));
+    expect(own).toMatchObject({
+      exitCode: 0,
+      answer: { outcome: 'pass', models: [{ sequences: { outcome: null, reasons: [expect.any(String)] } }] },
+    });
   });
 
   it('leaves models of other back ends out by name', async () => {
