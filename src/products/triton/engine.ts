@@ -42,12 +42,25 @@ export const isTaken = (profile: Profile, tensor: EngineTensor, sizes: readonly 
     return size === -1 || range === undefined || (size >= range.min && size <= range.max);
   });
 
+interface Batches {
+  readonly min: number;
+  readonly max: number;
+}
+
 /** The batches that a profile takes: those that every input takes on its first axis. */
-export function batchesOf(
-  profile: Profile,
-  inputs: readonly EngineTensor[],
-): { readonly min: number; readonly max: number } {
+export function batchesOf(profile: Profile, inputs: readonly EngineTensor[]): Batches {
   const ranges = inputs.flatMap((input) => rangeOf(profile, input, 0) ?? []);
   const [least, most] = [ranges.map(({ min }) => min), ranges.map(({ max }) => max)];
   return { min: Math.max(1, ...least), max: Math.min(Number.POSITIVE_INFINITY, ...most) };
 }
+
+/** The smallest batch that every engine takes with one of its profiles; undefined where there is none up to `most`. */
+export const leastBatch = (engines: readonly (readonly Batches[])[], most: number): number | undefined =>
+  engines
+    .flatMap((profiles) => profiles.map(({ min }) => min))
+    .sort((a, b) => a - b)
+    .find(
+      (size) =>
+        size <= most &&
+        engines.every((profiles) => profiles.some(({ min, max }) => size >= min && size <= max)),
+    );

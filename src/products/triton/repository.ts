@@ -84,6 +84,7 @@ function configOf(name: string, file: string, report: Report): ModelConfig | nul
   try {
     const text = configText(file);
     if (text.startsWith('\ufeff')) report('config-bom', `${name}/${CONFIG}`);
+    if (text.includes('\0')) throw new TrtforgeError('TF_SERVING_CONFIG', 'It has a NUL byte.');
     return readModelConfig(file, text);
   } catch (cause) {
     const { message } = ours(cause);
@@ -91,6 +92,16 @@ function configOf(name: string, file: string, report: Report): ModelConfig | nul
     report(code, `${name}/${CONFIG}`, message.replace(`${file}, `, ''));
     return null;
   }
+}
+
+/** The versions that the policy loads; by default the newest one. */
+export function servedVersions({ config, versions }: ModelFolder): readonly string[] {
+  const { latest, specific } = config?.version_policy ?? { latest: { num_versions: 1 } };
+  if (specific !== undefined) return versions.filter((each) => specific.versions?.map(String).includes(each));
+  // A zero is absent in what was read.
+  return latest === undefined
+    ? versions
+    : versions.slice(Math.max(0, versions.length - (latest.num_versions ?? 0)));
 }
 
 /** An error that states a fault of a file; any other is thrown. */

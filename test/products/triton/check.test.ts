@@ -64,11 +64,15 @@ const batchOne = { ...tensor, shape: [1, 3, null, null] };
 
 /** Batches of 4 to 8. */
 const fromFour = { z: { min: [4, 2], opt: [4, 2], max: [8, 2], values: false } };
+const aboveEight = {
+  images: { min: [16, 3, 320, 320], opt: [16, 3, 640, 640], max: [16, 3, 640, 640], values: false },
+};
 
 /** A fault, where it is reported, by which code. */
 const faults: readonly (readonly [code: string, where: string, fault: Fault, ...options: string[]])[] = [
   ['no-models', '.', () => ({})],
   ['config-unreadable', 'det/config.pbtxt', det('platform', 'plattform')],
+  ['config-unreadable', 'det/config.pbtxt', det('name', '\0name')],
   ['config-missing', 'shape/config.pbtxt', remove('shape/config.pbtxt')],
   ['config-bom', 'det/config.pbtxt', det('name', '\ufeffname')],
   ['name-differs', 'det/config.pbtxt: name', det('name: "det"', 'name: "detector"')],
@@ -83,6 +87,12 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['backend-differs', 'enc/config.pbtxt: backend', enc('"tensorrt"', '"onnxruntime"')],
   ['version-missing', 'pipe/config.pbtxt', remove('pipe/1/')],
   ['version-missing', 'enc/config.pbtxt: version_policy.specific', enc('[ 3 ]', '[ 3, 7 ]')],
+  ['version-missing', 'enc/config.pbtxt: version_policy', enc('[ 3 ]', '[ ]')],
+  [
+    'version-missing',
+    'enc/config.pbtxt: version_policy',
+    enc('specific { versions: [ 3 ] }', 'latest { num_versions: 0 }'),
+  ],
   ['version-ignored', 'det/01', add({ 'det/01/model.plan': trtPlan(9) })],
   ['nested-model', 'det/old', add({ 'det/old/config.pbtxt': '' })],
   ['not-a-model', 'notes', add({ 'notes/readme.txt': '' })],
@@ -122,6 +132,17 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['profile-unknown', 'det/config.pbtxt: instance_group[0].profile', det('"1"', '"2"')],
   ['profiles-unserved', 'det/config.pbtxt: instance_group', det('profile: [ "0", "1" ]', '')],
   ['batch-above-profile', 'det/config.pbtxt: max_batch_size', det('max_batch_size: 8', 'max_batch_size: 16')],
+  [
+    'batch-below-profile',
+    'enc/config.pbtxt: max_batch_size',
+    add(engineFiles('enc/3/model.plan', trtPlan(3), { ...encoder, recipe: { profiles: [fromFour] } })),
+  ],
+  [
+    'batch-without-profile',
+    'det/config.pbtxt: max_batch_size',
+    engine({ recipe: { profiles: [aboveEight, aboveEight] } }),
+  ],
+  ['batch-negative', 'det/config.pbtxt: max_batch_size', det('max_batch_size: 8', 'max_batch_size: -1')],
   ['batch-axis-fixed', 'det/config.pbtxt: input[0].dims', engine({ inputs: [batchOne] })],
   ['batch-axis-missing', 'det/config.pbtxt: input[0].dims', det('max_batch_size: 8', '')],
   ['batching-without-batch', 'det/config.pbtxt: dynamic_batching', det('max_batch_size: 8', '')],
@@ -149,6 +170,8 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
       }),
   ],
   ['io-completed', 'shape/config.pbtxt: output', edit('shape/config.pbtxt', /output.*/, '')],
+  ['tensor-incomplete', 'det/config.pbtxt: input[0]', det('data_type: TYPE_FP32', '')],
+  ['tensor-incomplete', 'post/config.pbtxt: input[0]', edit('post/config.pbtxt', 'dims: [ 4 ]', '')],
   ['tensor-missing', 'det/config.pbtxt: output', det(/,\s*{ name: "count"[^}]*} }/, '')],
   ['tensor-unknown', 'det/config.pbtxt: input[0]', det('"images" data', '"image" data')],
   [
@@ -304,6 +327,11 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     ),
   ],
   [
+    'ensemble-step',
+    'pipe/config.pbtxt: ensemble_scheduling.step[0].model_version',
+    pipe('model_version: -1', 'model_version: 2'),
+  ],
+  [
     'ensemble-tensor',
     'pipe/config.pbtxt: ensemble_scheduling',
     pipe('input_map { key: "scores" value: "s"', 'input_map { key: "scores" value: "t"'),
@@ -318,6 +346,7 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     'pipe/config.pbtxt: ensemble_scheduling.step[1].output_map',
     edit('post/config.pbtxt', 'TYPE_INT32', 'TYPE_INT64'),
   ],
+  ['ensemble-shape', 'pipe/config.pbtxt: output[0]', pipe('dims: [ 1 ]', '')],
   [
     'ensemble-extra',
     'pipe/config.pbtxt: instance_group',
@@ -353,6 +382,10 @@ const fine: readonly (readonly [what: string, change: Fault, ...options: string[
     }),
     '--gpu',
     'L4',
+  ],
+  [
+    'a policy that asks for more versions than there are',
+    edit('shape/config.pbtxt', 'backend', 'version_policy { latest { num_versions: 3 } } backend'),
   ],
   ['a version that is not served', add({ 'det/0/sm_89.plan': 'none' })],
   ['dims that a profile takes', det('[ 3, -1, -1 ]', '[ 3, 640, 640 ]')],

@@ -167,11 +167,13 @@ describe('a model for several GPUs', () => {
     expect(readFileSync(join(models, 'classifier', 'labels.txt'), 'utf8').split('\n')[9]).toBe('class 9');
     const id2label = Object.fromEntries(Array.from({ length: 9 }, (_, at) => [at, `other ${at}`]));
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ id2label }));
-    await exported(join(folder, 'm.engine'), '--name', 'nine');
+    expect((await exported(join(folder, 'm.engine'), '--name', 'nine')).warnings).toHaveLength(1);
     expect(configOf('nine').output?.[0]).not.toHaveProperty('label_filename');
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ id2label: { ...id2label, 9: 'last' } }));
     await exported(join(folder, 'm.engine'), '--name', 'ten');
     expect(readFileSync(join(models, 'ten', 'labels.txt'), 'utf8')).toMatch(/^other 0\n.*last\n$/s);
+    writeFileSync(join(folder, 'config.json'), JSON.stringify({ id2label: { ...id2label, 9: 'la\nst' } }));
+    expect(await code(join(folder, 'm.engine'), '--name', 'broken')).toBe('TF_SERVING_REFUSED');
   });
 });
 
@@ -342,6 +344,7 @@ describe('what Triton would not serve is rejected before anything is written', (
     ['a type that it does not carry', withInput('x', [1, 8], 'float8_e4m3fn')],
     ['a tensor without a rank', withInput('x', null)],
     ['an empty tensor', withInput('x', [1, 0])],
+    ['a scalar', { outputs: [tensor('y', [])] }],
     ['a path for a name', withInput('../../etc/passwd', [1, 8])],
     ['a control character in a name', withInput('x\u001b[2J', [1, 8])],
     ['no name', withInput('', [1, 8])],
@@ -374,6 +377,15 @@ describe('what Triton would not serve is rejected before anything is written', (
     expect(await code(one, engine('three.engine', more))).toBe('TF_SERVING_REFUSED');
   });
 
+  test('engines without a batch in common; a smallest batch above 1 is a warning', async () => {
+    const small = engine('small.engine', { recipe: { profiles: [profile(1, 2, 4)] } });
+    const from = (min: number) =>
+      engine(`from${min}.engine`, { capability: 90, recipe: { profiles: [profile(min, 8, 16)] } });
+    expect(await code(small, from(8))).toBe('TF_SERVING_REFUSED');
+    const { models: written, warnings } = await exported(small, from(2));
+    expect([written[0]?.maxBatchSize, warnings.length]).toEqual([4, 1]);
+  });
+
   test('two GPUs of one capability, until one of them is chosen', async () => {
     const t4 = engine('t4.engine', { capability: 75, gpu: 'Tesla T4' });
     const turing = engine('turing.engine', { capability: 75, gpu: 'NVIDIA GeForce RTX 2080' });
@@ -381,6 +393,14 @@ describe('what Triton would not serve is rejected before anything is written', (
     expect(await code(t4, turing, '--gpu', 'A100')).toBe('TF_SERVING_REFUSED');
     await exported(t4, turing, '--gpu', 'rtx 2080');
     expect(readFileSync(join(models, 'classifier', '1', 'sm_75.plan'))).toEqual(readFileSync(turing));
+  });
+
+  test('a part of two names, and not one that is part of another', async () => {
+    const l4 = engine('l4.engine', { gpu: 'NVIDIA L4' });
+    const l40s = engine('l40s.engine', { gpu: 'NVIDIA L40S' });
+    expect(await code(l4, l40s, '--gpu', 'L4')).toBe('TF_SERVING_REFUSED');
+    await exported(l4, l40s, '--gpu', 'nvidia l4');
+    expect(readFileSync(join(models, 'classifier', '1', 'sm_89.plan'))).toEqual(readFileSync(l4));
   });
 
   test.each(['../out', 'a/b', '.hidden', '', 'a\nb', 'x'.repeat(300)])('the name %j', async (name) => {

@@ -134,6 +134,31 @@ describeWith('triton', "Triton's own server", (server) => {
     expect(exitCode).toBe(1);
   });
 
+  it('gives the reason of an ensemble, which the server names without quotes', async () => {
+    const path = repository('ensemble', [
+      detector,
+      {
+        name: 'both',
+        platform: 'ensemble',
+        max_batch_size: 4,
+        input: [{ name: 'image', data_type: 'TYPE_FP32', dims: [3, 16, 16] }],
+        output: [{ name: 'found', data_type: 'TYPE_FP16', dims: [6, 5] }],
+        ensemble_scheduling: {
+          step: [
+            {
+              ...{ model_name: 'detector', model_version: -1 },
+              ...{ input_map: { images: 'image' }, output_map: { boxes: 'found' } },
+            },
+          ],
+        },
+      },
+    ]);
+    const { answer } = await attempt(path);
+    expect(answer).toMatchObject({
+      models: [{ name: 'both', reason: expect.stringMatching(/ensemble both/) }, { name: 'detector' }],
+    });
+  });
+
   it('fails a configuration that cannot be read, and tries the other models', async () => {
     const path = repository('unreadable', [detector, encoder]);
     writeFileSync(join(path, 'detector', 'config.pbtxt'), 'nam: "detector"');
@@ -148,10 +173,16 @@ describeWith('triton', "Triton's own server", (server) => {
     expect(exitCode).toBe(1);
   });
 
-  it('fails a state that nothing feeds back', async () => {
-    const { state: _, ...batching } = encoder.sequence_batching ?? {};
-    const { answer } = await attempt(repository('stateless', [{ ...encoder, sequence_batching: batching }]));
+  it('fails states that change nothing, and does not judge those of the client', async () => {
+    const output = [{ name: 'y', data_type: 'TYPE_BOOL', dims: [3] }];
+    const { answer } = await attempt(repository('unchanged', [{ ...encoder, output }]));
     expect(answer).toMatchObject({ outcome: 'fail', models: [{ sequences: { outcome: 'fail' } }] });
+    const { state: _, ...batching } = encoder.sequence_batching ?? {};
+    const own = await attempt(repository('stateless', [{ ...encoder, sequence_batching: batching }]));
+    expect(own).toMatchObject({
+      exitCode: 0,
+      answer: { outcome: 'pass', models: [{ sequences: { outcome: null, reasons: [expect.any(String)] } }] },
+    });
   });
 
   it('leaves models of other back ends out by name', async () => {

@@ -6,7 +6,13 @@ import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js'
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
-import { type ModelFolder, readPlan, readRepository, type ServedPlan } from '../repository.js';
+import {
+  type ModelFolder,
+  readPlan,
+  readRepository,
+  type ServedPlan,
+  servedVersions,
+} from '../repository.js';
 import { knownStates } from '../states.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
@@ -20,6 +26,7 @@ import {
 } from './requests.js';
 import type { TritonCheck } from './result.js';
 import {
+  checkLeastBatch,
   checkTensors,
   compareBatches,
   compareTensors,
@@ -47,7 +54,8 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
     const { name } = folder;
     const report: Report = (code, field, ...values) =>
       findings.report(code, `${name}/config.pbtxt${field === '' ? '' : `: ${field}`}`, ...values);
-    const [backend, versions] = [servingOf(folder, report), servedVersions(folder, report)];
+    const [backend, versions] = [servingOf(folder, report), servedVersions(folder)];
+    checkVersions(folder, versions, report);
     const model: Model = { ...folder, config: folder.config ?? {}, report };
     if (backend === 'ensemble') checkEnsemble(model, byName);
     else checkConfig(model);
@@ -100,22 +108,19 @@ function servingOf({ config, path, versions }: ModelFolder, report: Report): str
   return platforms.get(stated) ?? stated;
 }
 
-/** The versions that the policy loads; by default the newest one. */
-function servedVersions({ config, versions }: ModelFolder, report: Report): readonly string[] {
-  const { latest, all, specific } = config?.version_policy ?? {};
+function checkVersions({ config, versions }: ModelFolder, served: readonly string[], report: Report): void {
   if (versions.length === 0) report('version-missing', '', 'any version');
-  if (specific === undefined)
-    return all === undefined ? versions.slice(-(latest?.num_versions ?? 1)) : versions;
-  const asked = (specific.versions ?? []).map(String);
-  for (const each of asked)
-    if (!versions.includes(each)) report('version-missing', 'version_policy.specific', `version ${each}`);
-  return versions.filter((each) => asked.includes(each));
+  else if (served.length === 0) report('version-missing', 'version_policy', 'a version that it serves');
+  for (const each of config?.version_policy?.specific?.versions ?? [])
+    if (!versions.includes(`${each}`))
+      report('version-missing', 'version_policy.specific', `version ${each}`);
 }
 
 /** What a configuration has wrong by itself, whatever serves it. */
 function checkConfig(model: Model): void {
   const { config, report } = model;
   const { max_batch_size: most = 0, name = model.name } = config;
+  if (most < 0) report('batch-negative', 'max_batch_size', most);
   if (name !== model.name) report('name-differs', 'name', name, model.name);
   if (config.dynamic_batching !== undefined && most === 0)
     report('batching-without-batch', 'dynamic_batching');
@@ -210,6 +215,7 @@ function compareModel(model: Model, plans: readonly ServedPlan[]): void {
     checkPairs(model, engine);
     compareWarmups(model, engine);
   }
+  checkLeastBatch(model, engines);
   if (engines.length === 0) checkPairs(model, { file: 'the contract', states, inputs: [] });
   checkWarmups(model);
   const { graphs = false, graph_spec: specs = [] } = config.optimization?.cuda ?? {};

@@ -1,5 +1,5 @@
 import { agree, type ConfigTensor, innerDims, type ModelConfig, shapeOf } from '../model-config.js';
-import type { ModelFolder } from '../repository.js';
+import { type ModelFolder, servedVersions } from '../repository.js';
 import type { Model } from './tensors.js';
 
 /** A tensor of an ensemble as one side of it states it: a model's configuration, or the ensemble's own. */
@@ -21,6 +21,17 @@ export function checkEnsemble(
   for (const field of ['instance_group', 'model_warmup', 'optimization'] as const) {
     if (config[field] !== undefined) report('ensemble-extra', field, field);
   }
+  for (const { field } of sides) {
+    for (const [index, { name: tensor, data_type, dims }] of (config[field] ?? []).entries())
+      if (data_type === undefined || dims === undefined)
+        report(
+          'ensemble-shape',
+          `${field}[${index}]`,
+          tensor,
+          'without data_type or dims',
+          'Triton completes none',
+        );
+  }
   const at = 'ensemble_scheduling';
   const steps = config.ensemble_scheduling?.step ?? [];
   if (steps.length === 0) report('ensemble-step', at, 'There is none');
@@ -38,8 +49,12 @@ export function checkEnsemble(
   const [read, written] = [namesOf(config.output), namesOf(config.input)];
   for (const [index, { model_name = '', ...step }] of steps.entries()) {
     const where = `${at}.step[${index}]`;
-    const own = models.get(model_name)?.config ?? {};
-    if (!models.has(model_name))
+    const folder = models.get(model_name);
+    const own = folder?.config ?? {};
+    const { model_version: version = -1 } = step;
+    if (folder !== undefined && version !== -1 && !servedVersions(folder).includes(`${version}`))
+      report('ensemble-step', `${where}.model_version`, `${model_name} does not serve version ${version}`);
+    if (folder === undefined)
       report('ensemble-step', `${where}.model_name`, `The repository has no model "${model_name}"`);
     const { max_batch_size: most = 0 } = own;
     if (most > 0 && most < (config.max_batch_size ?? 0))

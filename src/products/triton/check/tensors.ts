@@ -1,5 +1,5 @@
 import type { Profile } from '../../../engines/profiles/profile.js';
-import { batchesOf, type EngineTensor, isShapeTensor, isTaken, openShape } from '../engine.js';
+import { batchesOf, type EngineTensor, isShapeTensor, isTaken, leastBatch, openShape } from '../engine.js';
 import {
   agree,
   type ConfigTensor,
@@ -50,8 +50,9 @@ const shapeText = (shape: Shape) => `[${shape.join(',')}]`;
 export function checkTensors({ config, report }: Model): void {
   for (const { field } of sides) {
     const tensors = config[field] ?? [];
-    for (const [at, { name = '', dims = [], reshape }] of tensors.entries()) {
+    for (const [at, { name = '', data_type, dims = [], reshape }] of tensors.entries()) {
       const where = `${field}[${at}]`;
+      if (data_type === undefined || dims.length === 0) report('tensor-incomplete', where, name);
       if (tensors.findIndex((each) => each.name === name) < at) report('tensor-twice', where, name);
       checkDims(dims, `${where}.dims`, report);
       if (reshape === undefined) continue;
@@ -157,16 +158,31 @@ export function compareBatches({ config, report }: Model, engine: Engine): void 
   }
   if (last > 0 && groups.every(({ profile = [] }) => profile.length === 0))
     report('profiles-unserved', 'instance_group', last + 1, engine.file);
-  const batches = servedProfiles(config, engine).map((profile) => batchesOf(profile, engine.inputs));
-  const isFixed = ({ name, shape }: EngineTensor) =>
-    !isShapeTensor(engine.profiles, name) && typeof shape?.[0] === 'number';
-  if (most === 0 || batches.length === 0 || engine.inputs.some(isFixed)) return;
+  const batches = servedBatches(config, engine);
+  if (batches.length === 0) return;
   const largest = Math.max(...batches.map(({ max }) => max));
   if (most > largest) report('batch-above-profile', 'max_batch_size', most, largest, engine.file);
   for (const [where, size] of preferredSizes(config)) {
     if (size <= most && batches.every(({ min, max }) => size < min || size > max))
       report('preferred-outside-profile', where, size);
   }
+}
+
+/** The batches of each profile that is served; none without batching, and for an engine that has one batch. */
+function servedBatches(config: ModelConfig, engine: Engine) {
+  const inputs = engine.inputs.filter(({ name }) => !isShapeTensor(engine.profiles, name));
+  return isBatched(config) && inputs.every(({ shape }) => typeof shape?.[0] !== 'number')
+    ? servedProfiles(config, engine).map((profile) => batchesOf(profile, inputs))
+    : [];
+}
+
+/** Batches up to max_batch_size that core passes on, and that an engine does not take. */
+export function checkLeastBatch({ config, report }: Model, engines: readonly Engine[]): void {
+  const batches = engines.map((engine) => servedBatches(config, engine)).filter(({ length }) => length > 0);
+  if (batches.length === 0) return;
+  const least = leastBatch(batches, config.max_batch_size!);
+  if (least === undefined) report('batch-without-profile', 'max_batch_size', config.max_batch_size);
+  else if (least > 1) report('batch-below-profile', 'max_batch_size', least);
 }
 
 /** Preferred batch sizes, each with where it is. */

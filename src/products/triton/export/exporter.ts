@@ -1,10 +1,9 @@
 import type { ExportedFile, Exporter } from '../../../engines/exports/exporter.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
-import { elementCount } from '../../../formats/tensor/dtype.js';
 import { configTensor, type EngineTensor, isShapeTensor } from '../engine.js';
 import { type ConfigTensor, type ModelConfig, printModelConfig } from '../model-config.js';
-import { refused, type ServedModel, serve } from './served-model.js';
+import { hasLabels, refused, type ServedModel, serve } from './served-model.js';
 import { initialStates, planFile, type TensorFiles, warmUps } from './tensor-files.js';
 
 /** A model repository of Triton: `NAME/VERSION/sm_89.plan` with its passport, what the configuration names, and last `NAME/config.pbtxt`. */
@@ -116,8 +115,5 @@ function preferredSizes({ maxBatch, profiles }: ServedModel): readonly number[] 
   return [...new Set(tuned)].filter((size) => size > 1 && size <= maxBatch).sort((a, b) => a - b);
 }
 
-/** Triton counts classes along the whole output of a request. */
 const labelled = ({ labels }: ServedModel, tensor: ConfigTensor): ConfigTensor =>
-  labels.length > 0 && elementCount(tensor.dims ?? []) === labels.length
-    ? { ...tensor, label_filename: 'labels.txt' }
-    : tensor;
+  hasLabels(tensor, labels) ? { ...tensor, label_filename: 'labels.txt' } : tensor;

@@ -4,8 +4,17 @@ import { gpuArchitectures } from '../../../engines/identity/target.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
-import { batchesOf, type EngineTensor, isShapeTensor, openShape, profilesOf } from '../engine.js';
-import { agree, dataTypes } from '../model-config.js';
+import { elementCount } from '../../../formats/tensor/dtype.js';
+import {
+  batchesOf,
+  configTensor,
+  type EngineTensor,
+  isShapeTensor,
+  leastBatch,
+  openShape,
+  profilesOf,
+} from '../engine.js';
+import { agree, type ConfigTensor, dataTypes } from '../model-config.js';
 import { type Contract, fedByOrder, knownStates } from '../states.js';
 
 export interface ServeRequest {
@@ -18,7 +27,7 @@ export interface ServeRequest {
   readonly delay: number | undefined;
   /** Names of classes. */
   readonly labels: readonly string[];
-  /** Part of a GPU's name: which of several engines of one capability. */
+  /** A GPU's name, or a part of it: which of several engines of one capability. */
   readonly gpu: string | undefined;
   readonly contract: Contract | undefined;
   /** What Triton cannot serve is a warning, not an error. */
@@ -95,6 +104,22 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
     warn(
       `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
     );
+  if (isBatched) {
+    const batches = profiles.map((own) => own.map((profile) => batchesOf(profile, plan.inputs)));
+    const least = leastBatch(batches, batch);
+    if (least === undefined)
+      throw refused(
+        'No batch fits the engines of all GPUs.',
+        'Build them with the same profiles, or export them as two models.',
+      );
+    if (least > 1) warn(`a request of a batch below ${least} fails: no profile takes it on every GPU.`);
+  }
+  const { labels } = request;
+  const broken = labels.find((label) => /[\n\r]/.test(label));
+  if (broken !== undefined)
+    throw refused(`The label ${JSON.stringify(broken)} has a line break, and Triton reads one a line.`);
+  if (labels.length > 0 && !plan.outputs.some((output) => hasLabels(configTensor(output, isBatched), labels)))
+    warn(`no output has as many elements as there are labels, ${labels.length}: they are left out.`);
   const { pluginDigests, flags } = recipeOf(first);
   if (pluginDigests.length > 0)
     warn('start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so');
@@ -115,6 +140,10 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   };
 }
 
+/** Triton counts classes along the whole output of a request. */
+export const hasLabels = ({ dims = [] }: ConfigTensor, { length }: readonly string[]): boolean =>
+  length > 0 && elementCount(dims) === length;
+
 const recipeOf = ({ passport }: StoredEngine) => passport.identity.document.recipe;
 
 /** One engine for each capability. An engine for Ampere and newer serves those that no other is for. */
@@ -134,9 +163,12 @@ function byCapability(engines: readonly StoredEngine[], gpu: string | undefined)
 
 /** GPUs of one capability share a file in Triton's configuration, and may have an engine each. */
 function theOne(capability: string, own: readonly StoredEngine[], gpu: string | undefined): StoredEngine {
-  const isOn = ({ passport }: StoredEngine) =>
-    passport.built.gpu?.toLowerCase().includes(gpu?.toLowerCase() ?? '') ?? false;
-  const fitting = gpu === undefined ? own : own.filter(isOn);
+  const wanted = gpu?.toLowerCase() ?? '';
+  const nameOf = ({ passport }: StoredEngine) => passport.built.gpu?.toLowerCase() ?? '';
+  const named = own.filter((engine) => nameOf(engine).includes(wanted));
+  // "NVIDIA L4" is a part of "NVIDIA L40S".
+  const exact = named.filter((engine) => wanted !== '' && nameOf(engine) === wanted);
+  const fitting = exact.length > 0 ? exact : named;
   if (fitting.length === 1) return fitting[0]!;
   const listed = own.map(
     ({ passport: { name, built } }) => `${name} (${built.gpu ?? 'built without a GPU'})`,
@@ -172,10 +204,18 @@ function rejectTensor(
       `"${name}" of ${engine} is ${dtype}, which Triton does not carry.`,
       `Build the engine with inputs and outputs of ${Object.keys(dataTypes).join(', ')}.`,
     );
-  if (shape === null || shape.includes(0))
+  const lacks =
+    shape === null
+      ? 'rank in the passport'
+      : shape.length === 0
+        ? 'axis'
+        : shape.includes(0)
+          ? 'elements'
+          : null;
+  if (lacks !== null)
     throw refused(
-      `"${name}" of ${engine} has ${shape === null ? 'no rank in the passport' : 'no elements'}.`,
-      'Build the engine again with trtforge, from a model that declares the shape.',
+      `"${name}" of ${engine} has no ${lacks}.`,
+      'Build the engine again with trtforge, from a model that declares a shape of one axis or more.',
     );
 }
 

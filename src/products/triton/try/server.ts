@@ -126,8 +126,12 @@ export async function startTriton(
     url: `http://127.0.0.1:${port}`,
     answeredBy,
     saidOf: (model) => {
-      const lines = log().filter((line) => line.startsWith('E') && line.includes(`'${model}'`));
-      return lines.at(-1)?.replace(/^E.*?\] /, '') ?? null;
+      const errors = log().filter((line) => line.startsWith('E'));
+      const naming = (name: RegExp) => errors.findLast((line) => name.test(line));
+      const name = model.replace(/[^\w]/g, '\\$&');
+      // Of an ensemble it writes the name as it is: "in ensemble e_dim, …".
+      const said = naming(new RegExp(`'${name}'`)) ?? naming(new RegExp(`(?<![\\w.-])${name}(?![\\w-])`));
+      return said?.replace(/^E.*?\] /, '') ?? null;
     },
     [Symbol.asyncDispose]: async () => {
       // It holds nothing that it would have to write.

@@ -122,7 +122,9 @@ async function triedModel(
       const names = missing.map((output) => output.name).join(', ');
       return { ...none, ready: true, reason: `it answers without ${names}` };
     }
-    const sequences = isSequence ? await triedSequences(client, name, inputs, answeredBy === 'stub') : null;
+    const sequences = isSequence
+      ? await triedSequences(client, config, { name, inputs }, answeredBy === 'stub')
+      : null;
     const knownAnswer =
       answer === undefined || answeredBy === 'stub' ? null : await givenAnswer(client, name, config, answer);
     return { name, ready: true, reason: null, request, sequences, knownAnswer };
@@ -205,8 +207,8 @@ const APART = 0.02;
 /** One sequence alone, then two in turns with the same inputs: each has to give what the first one gave, and the next start has to begin anew. */
 async function triedSequences(
   client: TritonClient,
-  model: string,
-  inputs: NamedTensors,
+  { sequence_batching: { state: states = [] } = {} }: ModelConfig,
+  { name: model, inputs }: { readonly name: string; readonly inputs: NamedTensors },
   isStub: boolean,
 ): Promise<Judged> {
   let last = FIRST_ID;
@@ -232,7 +234,7 @@ async function triedSequences(
     }
   if (apart.length > 0) return { outcome: 'fail', reasons: apart };
   const isStateless = expected.every((outputs) => differenceOf(expected[0]!, outputs) === 0);
-  if (isStateless && isStub)
+  if (isStateless && isStub && states.length > 0)
     return { outcome: 'fail', reasons: ['Every step gives the same: no state is fed back.'] };
   const started = await client
     .infer(model, inputs, { id: ++last, start: false, end: true })
@@ -242,12 +244,16 @@ async function triedSequences(
     });
   if (started !== null)
     return { outcome: 'fail', reasons: ['The server takes a sequence that was never started.'] };
-  return isStateless
+  if (!isStateless) return { outcome: 'pass', reasons: [] };
+  return states.length > 0
     ? {
         outcome: 'inconclusive',
         reasons: ['Every step gives the same: these inputs do not show whether a state is fed back.'],
       }
-    : { outcome: 'pass', reasons: [] };
+    : {
+        outcome: null,
+        reasons: ['Every step gives the same, and the configuration has no state: the client may keep them.'],
+      };
 }
 
 /** The largest difference of two elements in shares of the largest one; infinite for another shape, and where only one is a number. */
