@@ -7,8 +7,9 @@ import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import type { DeepstreamCheck } from './check-result.js';
+import { faultsOfInput } from './first-input.js';
 import { parseKeyGroups } from './key-file.js';
-import { layoutOf, type Output } from './layout.js';
+import { layoutOf } from './layout.js';
 import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from './named-files.js';
 import { effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
 import { checkServer, isServerText } from './server-check.js';
@@ -40,6 +41,7 @@ export async function checkDeepstream(
   const plan = planOf(settings, named);
   const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
+  judgeInput(settings, named);
   judgeFunctions(settings, named);
   judgeOutputs(settings, named);
   judgeBuild(settings, named, plan.mode, predicted.outcome === 'loads');
@@ -66,12 +68,12 @@ function namedBy(settings: NvinferSettings, config: string) {
   const facts = model === null ? null : modelFacts(model, settings);
   const library = path('custom-lib-path');
   const symbols = exportedSymbols(library, settings.where('custom-lib-path'), settings.findings);
-  const outputs: readonly Output[] | undefined = engine?.outputs ?? facts?.outputs;
-  return { path, engineFile, engine, model, facts, library, symbols, outputs };
+  const ports = engine?.ports ?? facts;
+  return { path, engineFile, engine, model, facts, library, symbols, ports, outputs: ports?.outputs };
 }
 
 /** What nvinfer looks at when an engine is there, built or loaded. */
-const afterBuild: readonly string[] = ['labels-missing', 'function-missing'];
+const afterBuild: readonly string[] = ['labels-missing', 'function-missing', 'type-unknown'];
 
 /** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
 function failure(
@@ -123,6 +125,12 @@ function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }:
     device: settings.isSet('enable-dla') && core >= 0 ? `dla${core}` : `gpu${settings.number('gpu-id')}`,
     source: isCustom ? { path: null, isThere: true, isFolderWritable: true, inputs: [] } : ofFile || null,
   };
+}
+
+function judgeInput(settings: NvinferSettings, { ports }: Named): void {
+  const isFilled = !settings.isSet('input-tensor-from-meta');
+  for (const [code, key, message] of ports === null ? [] : faultsOfInput(ports))
+    if (isFilled || code === 'type-unknown') settings.add(code, key, message);
 }
 
 /** What a key that names a parse function has in its name, by network-type. */

@@ -28,6 +28,8 @@ export const findingKinds = {
   'model-batch': ['error', 'Lower max_batch_size, or serve an engine for that batch.'],
   'model-typed': ['warning', 'Set strongly-typed=1 and network-mode=0 (DeepStream 9.1).'],
   'mode-strongly-typed': ['error', 'Set network-mode=0.'],
+  'type-unknown': ['fatal', 'Cast it to FP32 in the model.'],
+  'input-type': ['error', 'Cast it in the model, so that it takes FP32.'],
   'calibration-missing': ['warning', 'Set int8-calib-file, or network-mode=2.'],
   'library-missing': ['fatal', 'Build it, or correct custom-lib-path.'],
   'library-elsewhere': ['info', 'Check again where DeepStream is installed.'],

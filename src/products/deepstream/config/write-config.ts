@@ -12,6 +12,7 @@ import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
 import { hasTypes } from './check.js';
+import { faultsOfInput } from './first-input.js';
 import { type Layout, layoutOf } from './layout.js';
 import { readEngine } from './named-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
@@ -130,11 +131,15 @@ function decide(request: ConfigRequest) {
     fit: fit ?? known.prepared.fit,
   };
 
-  const layout = layoutOf(ports.outputs);
+  for (const [, , message] of faultsOfInput(ports)) warnings.push(message);
+  const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
+  const layout = isRead ? layoutOf(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);
   const classes = layout === undefined ? null : classesOf(layout, labels);
   if (layout === undefined)
-    warnings.push('The outputs are of no known layout: network-type=100 passes them on as they are.');
+    warnings.push(
+      `The outputs are ${isRead ? 'of no known layout' : 'not FP32'}: network-type=100 passes them on as they are.`,
+    );
   else if (labels === undefined)
     warnings.push('No names of classes were found: labels.txt is missing. Pass --labels.');
   const isTyped = facts !== null && hasTypes(facts);

@@ -15,6 +15,8 @@ const at = (...names: string[]) => join(folder, ...names);
 beforeAll(async () => {
   await writeDetector(at('net.onnx'));
   await writeDetector(at('typed.onnx'), { weight: 'float16' });
+  await writeDetector(at('half.onnx'), { dtype: 'float16' });
+  await writeDetector(at('bfloat.onnx'), { dtype: 'bfloat16' });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
   writePlan(at('net.engine'));
   writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
@@ -25,6 +27,8 @@ beforeAll(async () => {
   writeFileSync(at('lib.so'), fakeElf({ symbols: { ParseNet: null } }));
 });
 
+/** Nothing but the model tells of inputs. */
+const bare = { 'model-engine-file': 'bare.engine' };
 const good: Readonly<Record<string, string | number>> = {
   'onnx-file': 'net.onnx',
   'model-engine-file': 'net.engine',
@@ -95,6 +99,7 @@ describe('outcomes', () => {
     [{ 'custom-lib-path': 'no.so' }, [], 'fails', 'library-missing', null, 1],
     [{ 'custom-lib-path': 'labels.txt' }, [], 'fails', 'library-invalid', null, 1],
     [{ 'parse-bbox-func-name': 'ParseNot' }, [], 'fails', 'function-missing', null, 1],
+    [{ ...bare, 'onnx-file': 'bfloat.onnx' }, [], 'fails', 'type-unknown', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
@@ -141,7 +146,9 @@ describe('findings of a configuration that loads', () => {
     [{ 'strongly-typed': 1, 'network-mode': 2 }, ['mode-strongly-typed'], 0],
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
-    [{ 'model-engine-file': 'bare.engine' }, ['passport-missing'], 0],
+    [bare, ['passport-missing'], 0],
+    [{ ...bare, 'onnx-file': 'half.onnx' }, ['input-type', 'passport-missing'], 1],
+    [{ ...bare, 'onnx-file': 'half.onnx', 'input-tensor-from-meta': 1 }, ['passport-missing'], 0],
     [{ 'custom-lib-path': '/opt/nvidia/deepstream/lib/x.so' }, ['library-elsewhere'], 0],
   ] as const)('%j', async (changes, codes, exitCode) => {
     expect(await check(changes)).toMatchObject({ outcome: 'loads', codes, exitCode });

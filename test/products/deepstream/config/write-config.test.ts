@@ -155,13 +155,19 @@ describe('what is written', () => {
     expect(json<DeepstreamCheck>()).toMatchObject({ outcome: 'loads', reason: 'model-served', findings: [] });
   });
 
-  test('outputs of no known layout go to the pipeline as they are', async () => {
-    const { keys, result, root } = await configured({ model: { outputs: { features: ['batch', 8] } } });
-    expect(keys).toMatchObject({ 'network-type': '100', 'output-tensor-meta': '1' });
-    expect(keys['parse-bbox-func-name']).toBeUndefined();
-    expect(result.warnings.length).toBeGreaterThan(0);
-    expect(existsSync(join(root, 'parser'))).toBe(false);
-  });
+  it.each([
+    [{ outputs: { features: ['batch', 8] } }, 1],
+    [{ dtype: 'float16' }, 2],
+  ] as const)(
+    'outputs that the parser does not read go to the pipeline as they are: %j',
+    async (model, warnings) => {
+      const { keys, result, root } = await configured({ model });
+      expect(keys).toMatchObject({ 'network-type': '100', 'output-tensor-meta': '1' });
+      expect(keys['parse-bbox-func-name']).toBeUndefined();
+      expect(result.warnings).toHaveLength(warnings);
+      expect(existsSync(join(root, 'parser'))).toBe(false);
+    },
+  );
 });
 
 describe('how pictures are prepared', () => {
