@@ -73,7 +73,7 @@ function namedBy(settings: NvinferSettings, config: string) {
 }
 
 /** What nvinfer looks at when an engine is there, built or loaded. */
-const afterBuild: readonly string[] = ['labels-missing', 'function-missing', 'type-unknown'];
+const afterBuild: readonly string[] = ['labels-missing', 'function-missing', 'type-unknown', 'color-format'];
 
 /** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
 function failure(
@@ -128,8 +128,12 @@ function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }:
 }
 
 function judgeInput(settings: NvinferSettings, { ports }: Named): void {
+  if (ports === null) return;
   const isFilled = !settings.isSet('input-tensor-from-meta');
-  for (const [code, key, message] of ports === null ? [] : faultsOfInput(ports))
+  const dims = settings.list<number>('infer-dims');
+  const channels = dims.every((dim) => dim > 0) ? dims[0] : undefined;
+  const color = settings.number('model-color-format');
+  for (const [code, key, message] of faultsOfInput(ports, { channels, color }))
     if (isFilled || code === 'type-unknown') settings.add(code, key, message);
 }
 

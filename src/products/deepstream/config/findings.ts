@@ -30,6 +30,10 @@ export const findingKinds = {
   'mode-strongly-typed': ['error', 'Set network-mode=0.'],
   'type-unknown': ['fatal', 'Cast it to FP32 in the model.'],
   'input-type': ['error', 'Cast it in the model, so that it takes FP32.'],
+  'color-format': [
+    'fatal',
+    'Set model-color-format, infer-dims and network-input-order as the model has them.',
+  ],
   'calibration-missing': ['warning', 'Set int8-calib-file, or network-mode=2.'],
   'library-missing': ['fatal', 'Build it, or correct custom-lib-path.'],
   'library-elsewhere': ['info', 'Check again where DeepStream is installed.'],

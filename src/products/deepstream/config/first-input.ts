@@ -17,8 +17,16 @@ type Fault = readonly [code: FindingCode, key: string, message: string];
 /** The types of inputs and outputs that nvinfer has a name for (getLayerInfo). */
 const types: readonly string[] = 'float32 float16 int32 int64 int8 uint8 bool'.split(' ');
 
-/** What nvinfer would not take, or fill wrongly, of what it gives pictures to. */
-export function faultsOfInput({ inputs, outputs }: Ports): readonly Fault[] {
+/** What nvinfer gives to the first input. */
+interface Pictures {
+  /** Of infer-dims; undefined where it is not set, and the first dimension behind the batch counts, in NHWC too. */
+  readonly channels: number | undefined;
+  /** model-color-format: RGB, BGR, GRAY. */
+  readonly color: number;
+}
+
+/** What nvinfer would not take, or fill wrongly, of what it gives pictures to, in its order (initInferenceInfo, preparePreprocess). */
+export function faultsOfInput({ inputs, outputs }: Ports, { color, ...given }: Pictures): readonly Fault[] {
   const faults: Fault[] = [];
   for (const { name, dtype } of [...inputs, ...outputs])
     if (dtype !== null && !types.includes(dtype))
@@ -30,5 +38,11 @@ export function faultsOfInput({ inputs, outputs }: Ports): readonly Fault[] {
       'model-engine-file',
       `nvinfer writes FP32 into the ${first.dtype} ${first.name}.`,
     ]);
+  const channels = given.channels ?? first?.shape?.[1];
+  const wanted = color === 2 ? 1 : 3;
+  if (typeof channels === 'number' && channels !== wanted) {
+    const why = `nvinfer counts ${channels} channels of the network, and model-color-format=${color} has ${wanted}.`;
+    faults.push(['color-format', 'model-color-format', why]);
+  }
   return faults;
 }

@@ -17,7 +17,7 @@ import { type Layout, layoutOf } from './layout.js';
 import { readEngine } from './named-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
 import { builtEngine, modes } from './predict.js';
-import { knownPreparation, type Preparation, preparationKeys } from './preparation.js';
+import { colors, knownPreparation, type Preparation, preparationKeys } from './preparation.js';
 
 export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
   /** An engine or a model. */
@@ -119,7 +119,7 @@ function decide(request: ConfigRequest) {
   const batch = request.batch ?? most ?? 1;
   if (engine !== null && most !== undefined && batch > most)
     throw refused(`--batch is ${batch}, and the engine takes at most ${most}.`, `Pass at most ${most}.`);
-  const { scale, offsets, color, fit } = request;
+  const { scale, offsets, fit } = request;
   if (scale === undefined) {
     if (known.warning !== undefined) warnings.push(known.warning);
     if (known.assumed !== undefined) assumed.push(known.assumed);
@@ -127,11 +127,12 @@ function decide(request: ConfigRequest) {
   const prepared: Preparation = {
     scale: scale ?? known.prepared.scale,
     offsets: offsets ?? (scale === undefined ? known.prepared.offsets : []),
-    color: dims[0] === 1 ? 'gray' : (color ?? known.prepared.color),
+    color: dims[0] === 1 ? 'gray' : (request.color ?? known.prepared.color),
     fit: fit ?? known.prepared.fit,
   };
 
-  for (const [, , message] of faultsOfInput(ports)) warnings.push(message);
+  const color = colors.indexOf(prepared.color);
+  for (const [, , message] of faultsOfInput(ports, { channels: dims[0], color })) warnings.push(message);
   const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
   const layout = isRead ? layoutOf(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);

@@ -17,6 +17,8 @@ beforeAll(async () => {
   await writeDetector(at('typed.onnx'), { weight: 'float16' });
   await writeDetector(at('half.onnx'), { dtype: 'float16' });
   await writeDetector(at('bfloat.onnx'), { dtype: 'bfloat16' });
+  await writeDetector(at('gray.onnx'), { input: ['batch', 1, 64, 64] });
+  await writeDetector(at('nhwc.onnx'), { input: ['batch', 64, 64, 3] });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
   writePlan(at('net.engine'));
   writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
@@ -100,6 +102,10 @@ describe('outcomes', () => {
     [{ 'custom-lib-path': 'labels.txt' }, [], 'fails', 'library-invalid', null, 1],
     [{ 'parse-bbox-func-name': 'ParseNot' }, [], 'fails', 'function-missing', null, 1],
     [{ ...bare, 'onnx-file': 'bfloat.onnx' }, [], 'fails', 'type-unknown', null, 1],
+    [{ 'model-color-format': 2 }, [], 'fails', 'color-format', null, 1],
+    [{ ...bare, 'infer-dims': '4;64;64' }, [], 'fails', 'color-format', null, 1],
+    [{ ...bare, 'onnx-file': 'gray.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
+    [{ ...bare, 'onnx-file': 'nhwc.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [

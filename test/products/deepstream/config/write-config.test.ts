@@ -158,6 +158,7 @@ describe('what is written', () => {
   it.each([
     [{ outputs: { features: ['batch', 8] } }, 1],
     [{ dtype: 'float16' }, 2],
+    [{ input: ['batch', 4, 64, 64], outputs: { features: ['batch', 8] } }, 2],
   ] as const)(
     'outputs that the parser does not read go to the pipeline as they are: %j',
     async (model, warnings) => {
