@@ -73,7 +73,14 @@ function namedBy(settings: NvinferSettings, config: string) {
 }
 
 /** What nvinfer looks at when an engine is there, built or loaded. */
-const afterBuild: readonly string[] = ['labels-missing', 'function-missing', 'type-unknown', 'color-format'];
+const afterBuild: readonly string[] = [
+  'labels-missing',
+  'function-missing',
+  'type-unknown',
+  'color-format',
+  'offsets-count',
+  'mean-missing',
+];
 
 /** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
 function failure(
@@ -127,13 +134,18 @@ function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }:
   };
 }
 
-function judgeInput(settings: NvinferSettings, { ports }: Named): void {
-  if (ports === null) return;
+function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
   const isFilled = !settings.isSet('input-tensor-from-meta');
+  const mean = path('mean-file');
+  if (isFilled && mean !== null && statIfThere(mean) === undefined)
+    settings.add('mean-missing', 'mean-file', `The picture of means ${mean} is missing.`);
+  if (ports === null) return;
   const dims = settings.list<number>('infer-dims');
   const channels = dims.every((dim) => dim > 0) ? dims[0] : undefined;
   const color = settings.number('model-color-format');
-  for (const [code, key, message] of faultsOfInput(ports, { channels, color }))
+  const isOffset = mean === null && settings.number('net-scale-factor', 1) > 0;
+  const offsets = isOffset ? settings.list('offsets').length : 0;
+  for (const [code, key, message] of faultsOfInput(ports, { channels, color, offsets }))
     if (isFilled || code === 'type-unknown') settings.add(code, key, message);
 }
 

@@ -34,6 +34,8 @@ export const findingKinds = {
     'fatal',
     'Set model-color-format, infer-dims and network-input-order as the model has them.',
   ],
+  'offsets-count': ['fatal', 'Write an offset for each channel.'],
+  'mean-missing': ['fatal', 'Correct the path, or write offsets in its place.'],
   'calibration-missing': ['warning', 'Set int8-calib-file, or network-mode=2.'],
   'library-missing': ['fatal', 'Build it, or correct custom-lib-path.'],
   'library-elsewhere': ['info', 'Check again where DeepStream is installed.'],

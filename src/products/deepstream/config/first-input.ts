@@ -23,10 +23,15 @@ interface Pictures {
   readonly channels: number | undefined;
   /** model-color-format: RGB, BGR, GRAY. */
   readonly color: number;
+  /** How many offsets there are; 0: none that count. */
+  readonly offsets: number;
 }
 
 /** What nvinfer would not take, or fill wrongly, of what it gives pictures to, in its order (initInferenceInfo, preparePreprocess). */
-export function faultsOfInput({ inputs, outputs }: Ports, { color, ...given }: Pictures): readonly Fault[] {
+export function faultsOfInput(
+  { inputs, outputs }: Ports,
+  { color, offsets, ...given }: Pictures,
+): readonly Fault[] {
   const faults: Fault[] = [];
   for (const { name, dtype } of [...inputs, ...outputs])
     if (dtype !== null && !types.includes(dtype))
@@ -44,5 +49,7 @@ export function faultsOfInput({ inputs, outputs }: Ports, { color, ...given }: P
     const why = `nvinfer counts ${channels} channels of the network, and model-color-format=${color} has ${wanted}.`;
     faults.push(['color-format', 'model-color-format', why]);
   }
+  if (typeof channels === 'number' && offsets > 0 && offsets !== channels)
+    faults.push(['offsets-count', 'offsets', `There are ${offsets} offsets, and ${channels} channels.`]);
   return faults;
 }

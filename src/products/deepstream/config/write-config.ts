@@ -132,7 +132,11 @@ function decide(request: ConfigRequest) {
   };
 
   const color = colors.indexOf(prepared.color);
-  for (const [, , message] of faultsOfInput(ports, { channels: dims[0], color })) warnings.push(message);
+  const pictures = { channels: dims[0], color, offsets: prepared.offsets.length };
+  for (const [code, , message] of faultsOfInput(ports, pictures)) {
+    if (code === 'offsets-count') throw refused(message, 'Pass --offsets with a number for each channel.');
+    warnings.push(message);
+  }
   const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
   const layout = isRead ? layoutOf(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);

@@ -106,6 +106,8 @@ describe('outcomes', () => {
     [{ ...bare, 'infer-dims': '4;64;64' }, [], 'fails', 'color-format', null, 1],
     [{ ...bare, 'onnx-file': 'gray.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
     [{ ...bare, 'onnx-file': 'nhwc.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
+    [{ offsets: '1;2' }, [], 'fails', 'offsets-count', null, 1],
+    [{ 'mean-file': 'no.ppm' }, [], 'fails', 'mean-missing', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
@@ -153,6 +155,8 @@ describe('findings of a configuration that loads', () => {
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
     [bare, ['passport-missing'], 0],
+    [{ offsets: '1;2', 'mean-file': 'labels.txt' }, [], 0],
+    [{ offsets: '1;2;3' }, [], 0],
     [{ ...bare, 'onnx-file': 'half.onnx' }, ['input-type', 'passport-missing'], 1],
     [{ ...bare, 'onnx-file': 'half.onnx', 'input-tensor-from-meta': 1 }, ['passport-missing'], 0],
     [{ 'custom-lib-path': '/opt/nvidia/deepstream/lib/x.so' }, ['library-elsewhere'], 0],

@@ -257,6 +257,7 @@ describe('what is rejected', () => {
       'TF_SERVING_REFUSED',
     ],
     ['rows without labels', { model: { outputs: { output0: ['b', 300, 6] } } }, [], 'TF_SERVING_REFUSED'],
+    ['offsets of two channels', {}, ['--offsets', '1;2'], 'TF_SERVING_REFUSED'],
     ['a size', {}, ['--size', '64'], 'TF_USAGE'],
   ] as const)('%s', async (_, given, options, code) => {
     const { line, root } = await project(given, options);
