@@ -77,6 +77,7 @@ const afterBuild: readonly string[] = [
   'labels-missing',
   'function-missing',
   'type-unknown',
+  'input-rank',
   'color-format',
   'offsets-count',
   'mean-missing',

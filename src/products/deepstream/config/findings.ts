@@ -30,6 +30,7 @@ export const findingKinds = {
   'mode-strongly-typed': ['error', 'Set network-mode=0.'],
   'type-unknown': ['fatal', 'Cast it to FP32 in the model.'],
   'input-type': ['error', 'Cast it in the model, so that it takes FP32.'],
+  'input-rank': ['fatal', 'nvinfer gives pictures to the first input: batch, channels, height, width.'],
   'color-format': [
     'fatal',
     'Set model-color-format, infer-dims and network-input-order as the model has them.',

@@ -43,7 +43,14 @@ export function faultsOfInput(
       'model-engine-file',
       `nvinfer writes FP32 into the ${first.dtype} ${first.name}.`,
     ]);
-  const channels = given.channels ?? first?.shape?.[1];
+  const rank = first?.shape?.length ?? 4;
+  if (rank !== 4)
+    faults.push([
+      'input-rank',
+      'model-engine-file',
+      `${first?.name} has ${rank} dimensions, with the batch.`,
+    ]);
+  const channels = given.channels ?? (rank === 4 ? first?.shape?.[1] : undefined);
   const wanted = color === 2 ? 1 : 3;
   if (typeof channels === 'number' && channels !== wanted) {
     const why = `nvinfer counts ${channels} channels of the network, and model-color-format=${color} has ${wanted}.`;

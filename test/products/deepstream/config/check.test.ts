@@ -19,6 +19,7 @@ beforeAll(async () => {
   await writeDetector(at('bfloat.onnx'), { dtype: 'bfloat16' });
   await writeDetector(at('gray.onnx'), { input: ['batch', 1, 64, 64] });
   await writeDetector(at('nhwc.onnx'), { input: ['batch', 64, 64, 3] });
+  await writeDetector(at('flat.onnx'), { input: ['batch', 64] });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
   writePlan(at('net.engine'));
   writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
@@ -108,6 +109,7 @@ describe('outcomes', () => {
     [{ ...bare, 'onnx-file': 'nhwc.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
     [{ offsets: '1;2' }, [], 'fails', 'offsets-count', null, 1],
     [{ 'mean-file': 'no.ppm' }, [], 'fails', 'mean-missing', null, 1],
+    [{ ...bare, 'onnx-file': 'flat.onnx', 'infer-dims': undefined }, [], 'fails', 'input-rank', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
