@@ -81,6 +81,7 @@ const afterBuild: readonly string[] = [
   'color-format',
   'offsets-count',
   'mean-missing',
+  'instance-mask',
 ];
 
 /** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
@@ -156,6 +157,13 @@ const parsed: readonly string[] = ['bbox', 'classifier', 'segmentation', 'bbox-i
 function judgeFunctions(settings: NvinferSettings, { library, symbols, outputs }: Named): void {
   const type = settings.number('network-type');
   const parser = `parse-${parsed[type]}-func-name`;
+  const isClustered = settings.number('cluster-mode') !== 4;
+  if (type === 3 && (isClustered || library === null || settings.text(parser) === undefined))
+    settings.add(
+      'instance-mask',
+      'network-type',
+      'nvinfer has no clustering and no parser of its own for masks.',
+    );
   for (const key of ['engine-create-func-name', parser]) {
     const name = settings.text(key);
     if (name === undefined) continue;

@@ -37,6 +37,8 @@ export const findingKinds = {
   ],
   'offsets-count': ['fatal', 'Write an offset for each channel.'],
   'mean-missing': ['fatal', 'Correct the path, or write offsets in its place.'],
+  'mask-output': ['fatal', 'Set cluster-mode=4.'],
+  'instance-mask': ['fatal', 'Set cluster-mode=4, custom-lib-path and parse-bbox-instance-mask-func-name.'],
   'calibration-missing': ['warning', 'Set int8-calib-file, or network-mode=2.'],
   'library-missing': ['fatal', 'Build it, or correct custom-lib-path.'],
   'library-elsewhere': ['info', 'Check again where DeepStream is installed.'],

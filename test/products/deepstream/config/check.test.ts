@@ -30,6 +30,8 @@ beforeAll(async () => {
   writeFileSync(at('lib.so'), fakeElf({ symbols: { ParseNet: null } }));
 });
 
+const parseMask = 'parse-bbox-instance-mask-func-name';
+const masks = { 'network-type': 3, 'cluster-mode': 4, [parseMask]: 'ParseNet' };
 /** Nothing but the model tells of inputs. */
 const bare = { 'model-engine-file': 'bare.engine' };
 const good: Readonly<Record<string, string | number>> = {
@@ -110,6 +112,9 @@ describe('outcomes', () => {
     [{ offsets: '1;2' }, [], 'fails', 'offsets-count', null, 1],
     [{ 'mean-file': 'no.ppm' }, [], 'fails', 'mean-missing', null, 1],
     [{ ...bare, 'onnx-file': 'flat.onnx', 'infer-dims': undefined }, [], 'fails', 'input-rank', null, 1],
+    [{ ...masks, 'cluster-mode': 2 }, [], 'fails', 'instance-mask', null, 1],
+    [{ ...masks, [parseMask]: undefined }, [], 'fails', 'instance-mask', null, 1],
+    [{ 'output-instance-mask': 1 }, [], 'fails', 'mask-output', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
@@ -157,6 +162,7 @@ describe('findings of a configuration that loads', () => {
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
     [bare, ['passport-missing'], 0],
+    [{ ...masks, 'output-instance-mask': 1 }, [], 0],
     [{ offsets: '1;2', 'mean-file': 'labels.txt' }, [], 0],
     [{ offsets: '1;2;3' }, [], 0],
     [{ ...bare, 'onnx-file': 'half.onnx' }, ['input-type', 'passport-missing'], 1],
