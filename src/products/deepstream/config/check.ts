@@ -198,17 +198,20 @@ function judgeOutputs(settings: NvinferSettings, { outputs }: Named): void {
 function judgeBuild(settings: NvinferSettings, { facts }: Named, mode: number, isLoaded: boolean): void {
   const networkMode = settings.number('network-mode');
   const isTyped = settings.isSet('strongly-typed');
-  const lesser = <T>(severity: T) => (isLoaded ? severity : undefined);
-  if (networkMode !== mode)
+  if (!isTyped && networkMode !== mode)
     settings.add('calibration-missing', 'network-mode', 'Without a calibration nvinfer builds in FP16.');
   if (!isTyped && facts !== null && hasTypes(facts))
-    settings.add('model-typed', 'onnx-file', 'A build may change the types of the model.', lesser('info'));
+    settings.add(
+      'model-typed',
+      'onnx-file',
+      'A build may change the types of the model.',
+      isLoaded ? 'info' : undefined,
+    );
   if (isTyped && networkMode !== 0)
     settings.add(
       'mode-strongly-typed',
       'network-mode',
-      'Beside strongly-typed=1 a build ends.',
-      lesser('warning'),
+      'Beside strongly-typed=1 TensorRT rejects the mode; nvinfer tries once more without FP16.',
     );
   if (!settings.isSet('input-tensor-from-meta') && !settings.has('net-scale-factor'))
     settings.add('scale-default', 'property', 'net-scale-factor is not set: values are 0 to 255.');

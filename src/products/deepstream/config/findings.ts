@@ -27,7 +27,7 @@ export const findingKinds = {
   'model-dims': ['error', 'Set infer-dims to C;H;W of the model.'],
   'model-batch': ['error', 'Lower max_batch_size, or serve an engine for that batch.'],
   'model-typed': ['warning', 'Set strongly-typed=1 and network-mode=0 (DeepStream 9.1).'],
-  'mode-strongly-typed': ['error', 'Set network-mode=0.'],
+  'mode-strongly-typed': ['warning', 'Set network-mode=0.'],
   'type-unknown': ['fatal', 'Cast it to FP32 in the model.'],
   'input-type': ['error', 'Cast it in the model, so that it takes FP32.'],
   'input-rank': ['fatal', 'nvinfer gives pictures to the first input: batch, channels, height, width.'],

@@ -159,6 +159,7 @@ describe('findings of a configuration that loads', () => {
     [{ 'onnx-file': 'labels.txt' }, ['model-invalid'], 1],
     [{ 'onnx-file': 'typed.onnx' }, ['model-typed'], 0],
     [{ 'strongly-typed': 1, 'network-mode': 2 }, ['mode-strongly-typed'], 0],
+    [{ 'strongly-typed': 1, 'network-mode': 1 }, ['mode-strongly-typed'], 0],
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
     [bare, ['passport-missing'], 0],
