@@ -3,12 +3,15 @@ import { dirname } from 'node:path';
 import { defaultRecipe, type Recipe } from '../../src/engines/identity/recipe.js';
 import { buildModel, type Dimension, GraphBuilder } from '../../src/formats/onnx/builder.js';
 import { writeModel } from '../../src/formats/onnx/write.js';
+import type { Dtype } from '../../src/formats/tensor/dtype.js';
 import { sampleIdentity, samplePassport } from '../support/sample-engine.js';
 
 export interface DetectorOptions {
   readonly input?: readonly Dimension[];
   readonly outputs?: Readonly<Record<string, readonly Dimension[]>>;
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Of the picture and the outputs. */
+  readonly dtype?: Dtype;
   /** float16 makes a model with types of its own. */
   readonly weight?: 'float32' | 'float16';
 }
@@ -16,15 +19,15 @@ export interface DetectorOptions {
 /** A model of one picture and the outputs of a detector, which it does not compute from the picture. */
 export async function writeDetector(path: string, options: DetectorOptions = {}): Promise<string> {
   const { input = ['batch', 3, 64, 64], outputs = { output0: ['batch', 6, 84] } } = options;
-  const { metadata = {}, weight = 'float32' } = options;
+  const { metadata = {}, weight = 'float32', dtype = 'float32' } = options;
   mkdirSync(dirname(path), { recursive: true });
   const graph = new GraphBuilder('detector');
-  graph.input('images', 'float32', input);
+  graph.input('images', dtype, input);
   const bytes = new Uint8Array(weight === 'float32' ? 4 : 2);
   graph.initializer('one', { dtype: weight, shape: [1], bytes });
   for (const [name, shape] of Object.entries(outputs)) {
     graph.node('Identity', { name, inputs: ['images'], outputs: [name] });
-    graph.output(name, 'float32', shape);
+    graph.output(name, dtype, shape);
   }
   const model = buildModel(graph);
   for (const [key, value] of Object.entries(metadata))

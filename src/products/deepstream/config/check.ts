@@ -7,8 +7,9 @@ import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import type { DeepstreamCheck } from './check-result.js';
+import { faultsOfInput } from './first-input.js';
 import { parseKeyGroups } from './key-file.js';
-import { layoutOf, type Output } from './layout.js';
+import { layoutOf } from './layout.js';
 import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from './named-files.js';
 import { effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
 import { checkServer, isServerText } from './server-check.js';
@@ -40,6 +41,7 @@ export async function checkDeepstream(
   const plan = planOf(settings, named);
   const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
+  judgeInput(settings, named);
   judgeFunctions(settings, named);
   judgeOutputs(settings, named);
   judgeBuild(settings, named, plan.mode, predicted.outcome === 'loads');
@@ -66,12 +68,21 @@ function namedBy(settings: NvinferSettings, config: string) {
   const facts = model === null ? null : modelFacts(model, settings);
   const library = path('custom-lib-path');
   const symbols = exportedSymbols(library, settings.where('custom-lib-path'), settings.findings);
-  const outputs: readonly Output[] | undefined = engine?.outputs ?? facts?.outputs;
-  return { path, engineFile, engine, model, facts, library, symbols, outputs };
+  const ports = engine?.ports ?? facts;
+  return { path, engineFile, engine, model, facts, library, symbols, ports, outputs: ports?.outputs };
 }
 
 /** What nvinfer looks at when an engine is there, built or loaded. */
-const afterBuild: readonly string[] = ['labels-missing', 'function-missing'];
+const afterBuild: readonly string[] = [
+  'labels-missing',
+  'function-missing',
+  'type-unknown',
+  'input-rank',
+  'color-format',
+  'offsets-count',
+  'mean-missing',
+  'instance-mask',
+];
 
 /** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
 function failure(
@@ -125,12 +136,34 @@ function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }:
   };
 }
 
+function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
+  const isFilled = !settings.isSet('input-tensor-from-meta');
+  const mean = path('mean-file');
+  if (isFilled && mean !== null && statIfThere(mean) === undefined)
+    settings.add('mean-missing', 'mean-file', `The picture of means ${mean} is missing.`);
+  if (ports === null) return;
+  const dims = settings.list<number>('infer-dims');
+  const channels = dims.every((dim) => dim > 0) ? dims[0] : undefined;
+  const color = settings.number('model-color-format');
+  const isOffset = mean === null && settings.number('net-scale-factor', 1) > 0;
+  const offsets = isOffset ? settings.list('offsets').length : 0;
+  for (const [code, key, message] of faultsOfInput(ports, { channels, color, offsets }))
+    if (isFilled || code === 'type-unknown') settings.add(code, key, message);
+}
+
 /** What a key that names a parse function has in its name, by network-type. */
 const parsed: readonly string[] = ['bbox', 'classifier', 'segmentation', 'bbox-instance-mask'];
 
 function judgeFunctions(settings: NvinferSettings, { library, symbols, outputs }: Named): void {
   const type = settings.number('network-type');
   const parser = `parse-${parsed[type]}-func-name`;
+  const isClustered = settings.number('cluster-mode') !== 4;
+  if (type === 3 && (isClustered || library === null || settings.text(parser) === undefined))
+    settings.add(
+      'instance-mask',
+      'network-type',
+      'nvinfer has no clustering and no parser of its own for masks.',
+    );
   for (const key of ['engine-create-func-name', parser]) {
     const name = settings.text(key);
     if (name === undefined) continue;
@@ -165,17 +198,20 @@ function judgeOutputs(settings: NvinferSettings, { outputs }: Named): void {
 function judgeBuild(settings: NvinferSettings, { facts }: Named, mode: number, isLoaded: boolean): void {
   const networkMode = settings.number('network-mode');
   const isTyped = settings.isSet('strongly-typed');
-  const lesser = <T>(severity: T) => (isLoaded ? severity : undefined);
-  if (networkMode !== mode)
+  if (!isTyped && networkMode !== mode)
     settings.add('calibration-missing', 'network-mode', 'Without a calibration nvinfer builds in FP16.');
   if (!isTyped && facts !== null && hasTypes(facts))
-    settings.add('model-typed', 'onnx-file', 'A build may change the types of the model.', lesser('info'));
+    settings.add(
+      'model-typed',
+      'onnx-file',
+      'A build may change the types of the model.',
+      isLoaded ? 'info' : undefined,
+    );
   if (isTyped && networkMode !== 0)
     settings.add(
       'mode-strongly-typed',
       'network-mode',
-      'Beside strongly-typed=1 a build ends.',
-      lesser('warning'),
+      'Beside strongly-typed=1 TensorRT rejects the mode; nvinfer tries once more without FP16.',
     );
   if (!settings.isSet('input-tensor-from-meta') && !settings.has('net-scale-factor'))
     settings.add('scale-default', 'property', 'net-scale-factor is not set: values are 0 to 255.');

@@ -7,7 +7,7 @@ import { planDigest, readPlanHeader } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import { readElf } from '../../../tensorrt/toolchain/elf.js';
 import type { Findings } from './findings.js';
-import type { Output } from './layout.js';
+import type { Ports } from './first-input.js';
 import type { EngineState } from './predict.js';
 
 /** A file that a configuration names, relative to it, through the links of its folder as nvinfer goes; null for no name. */
@@ -49,10 +49,10 @@ export function readEngine(path: string) {
   };
 }
 
-/** The same for nvinfer's decision; `outputs` is null without a passport. */
-export function engineFacts(path: string): { state: EngineState; outputs: readonly Output[] | null } {
-  const invalid = (why: string) => ({ state: { state: 'invalid', why } as const, outputs: null });
-  if (statIfThere(path) === undefined) return { state: { state: 'missing' }, outputs: null };
+/** The same for nvinfer's decision; `ports` is null without a passport. */
+export function engineFacts(path: string): { state: EngineState; ports: Ports | null } {
+  const invalid = (why: string) => ({ state: { state: 'invalid', why } as const, ports: null });
+  if (statIfThere(path) === undefined) return { state: { state: 'missing' }, ports: null };
   try {
     const { header, passport, recipe, profile } = readEngine(path);
     const { product, version, foreignHeader } = header;
@@ -62,7 +62,7 @@ export function engineFacts(path: string): { state: EngineState; outputs: readon
     const known = recipe === undefined ? null : { ...recipe, capabilities, profile };
     return {
       state: { state: 'plan', product, version, passport: known },
-      outputs: passport?.plan.outputs ?? null,
+      ports: passport?.plan ?? null,
     };
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;

@@ -11,13 +11,16 @@ export interface Preparation {
   readonly fit: 'stretch' | 'letterbox' | 'corner';
 }
 
+/** By model-color-format. */
+export const colors: readonly Preparation['color'][] = ['rgb', 'bgr', 'gray'];
+
 /** `key=value` of nvinfer, a line each. */
 export function preparationKeys({ scale, offsets, color, fit }: Preparation): readonly string[] {
   const rounded = offsets.map((offset) => Number(offset.toPrecision(9)));
   return [
     `net-scale-factor=${Number(scale.toPrecision(15))}`,
     ...(offsets.length === 0 ? [] : [`offsets=${rounded.join(';')}`]),
-    `model-color-format=${['rgb', 'bgr', 'gray'].indexOf(color)}`,
+    `model-color-format=${colors.indexOf(color)}`,
     `maintain-aspect-ratio=${fit === 'stretch' ? 0 : 1}`,
     `symmetric-padding=${fit === 'letterbox' ? 1 : 0}`,
   ];

@@ -24,6 +24,8 @@ export class NvinferSettings {
       this.findings.add('key-twice', `${path}:${line}`, `${key} stands twice; the last one counts.`);
     for (const [group, entries] of file.groups) this.#readGroup(group, entries);
     if (this.isDetector) this.#judgeClasses();
+    if (this.isSet('output-instance-mask') && this.number('cluster-mode') !== 4)
+      this.add('mask-output', 'output-instance-mask', 'nvinfer does not start: masks are not clustered.');
   }
 
   text(key: string): string | undefined {

@@ -12,11 +12,12 @@ import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
 import { hasTypes } from './check.js';
+import { faultsOfInput } from './first-input.js';
 import { type Layout, layoutOf } from './layout.js';
 import { readEngine } from './named-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
 import { builtEngine, modes } from './predict.js';
-import { knownPreparation, type Preparation, preparationKeys } from './preparation.js';
+import { colors, knownPreparation, type Preparation, preparationKeys } from './preparation.js';
 
 export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
   /** An engine or a model. */
@@ -118,7 +119,7 @@ function decide(request: ConfigRequest) {
   const batch = request.batch ?? most ?? 1;
   if (engine !== null && most !== undefined && batch > most)
     throw refused(`--batch is ${batch}, and the engine takes at most ${most}.`, `Pass at most ${most}.`);
-  const { scale, offsets, color, fit } = request;
+  const { scale, offsets, fit } = request;
   if (scale === undefined) {
     if (known.warning !== undefined) warnings.push(known.warning);
     if (known.assumed !== undefined) assumed.push(known.assumed);
@@ -126,15 +127,24 @@ function decide(request: ConfigRequest) {
   const prepared: Preparation = {
     scale: scale ?? known.prepared.scale,
     offsets: offsets ?? (scale === undefined ? known.prepared.offsets : []),
-    color: dims[0] === 1 ? 'gray' : (color ?? known.prepared.color),
+    color: dims[0] === 1 ? 'gray' : (request.color ?? known.prepared.color),
     fit: fit ?? known.prepared.fit,
   };
 
-  const layout = layoutOf(ports.outputs);
+  const color = colors.indexOf(prepared.color);
+  const pictures = { channels: dims[0], color, offsets: prepared.offsets.length };
+  for (const [code, , message] of faultsOfInput(ports, pictures)) {
+    if (code === 'offsets-count') throw refused(message, 'Pass --offsets with a number for each channel.');
+    warnings.push(message);
+  }
+  const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
+  const layout = isRead ? layoutOf(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);
   const classes = layout === undefined ? null : classesOf(layout, labels);
   if (layout === undefined)
-    warnings.push('The outputs are of no known layout: network-type=100 passes them on as they are.');
+    warnings.push(
+      `The outputs are ${isRead ? 'of no known layout' : 'not FP32'}: network-type=100 passes them on as they are.`,
+    );
   else if (labels === undefined)
     warnings.push('No names of classes were found: labels.txt is missing. Pass --labels.');
   const isTyped = facts !== null && hasTypes(facts);

@@ -15,6 +15,11 @@ const at = (...names: string[]) => join(folder, ...names);
 beforeAll(async () => {
   await writeDetector(at('net.onnx'));
   await writeDetector(at('typed.onnx'), { weight: 'float16' });
+  await writeDetector(at('half.onnx'), { dtype: 'float16' });
+  await writeDetector(at('bfloat.onnx'), { dtype: 'bfloat16' });
+  await writeDetector(at('gray.onnx'), { input: ['batch', 1, 64, 64] });
+  await writeDetector(at('nhwc.onnx'), { input: ['batch', 64, 64, 3] });
+  await writeDetector(at('flat.onnx'), { input: ['batch', 64] });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
   writePlan(at('net.engine'));
   writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
@@ -25,6 +30,10 @@ beforeAll(async () => {
   writeFileSync(at('lib.so'), fakeElf({ symbols: { ParseNet: null } }));
 });
 
+const parseMask = 'parse-bbox-instance-mask-func-name';
+const masks = { 'network-type': 3, 'cluster-mode': 4, [parseMask]: 'ParseNet' };
+/** Nothing but the model tells of inputs. */
+const bare = { 'model-engine-file': 'bare.engine' };
 const good: Readonly<Record<string, string | number>> = {
   'onnx-file': 'net.onnx',
   'model-engine-file': 'net.engine',
@@ -95,6 +104,17 @@ describe('outcomes', () => {
     [{ 'custom-lib-path': 'no.so' }, [], 'fails', 'library-missing', null, 1],
     [{ 'custom-lib-path': 'labels.txt' }, [], 'fails', 'library-invalid', null, 1],
     [{ 'parse-bbox-func-name': 'ParseNot' }, [], 'fails', 'function-missing', null, 1],
+    [{ ...bare, 'onnx-file': 'bfloat.onnx' }, [], 'fails', 'type-unknown', null, 1],
+    [{ 'model-color-format': 2 }, [], 'fails', 'color-format', null, 1],
+    [{ ...bare, 'infer-dims': '4;64;64' }, [], 'fails', 'color-format', null, 1],
+    [{ ...bare, 'onnx-file': 'gray.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
+    [{ ...bare, 'onnx-file': 'nhwc.onnx', 'infer-dims': undefined }, [], 'fails', 'color-format', null, 1],
+    [{ offsets: '1;2' }, [], 'fails', 'offsets-count', null, 1],
+    [{ 'mean-file': 'no.ppm' }, [], 'fails', 'mean-missing', null, 1],
+    [{ ...bare, 'onnx-file': 'flat.onnx', 'infer-dims': undefined }, [], 'fails', 'input-rank', null, 1],
+    [{ ...masks, 'cluster-mode': 2 }, [], 'fails', 'instance-mask', null, 1],
+    [{ ...masks, [parseMask]: undefined }, [], 'fails', 'instance-mask', null, 1],
+    [{ 'output-instance-mask': 1 }, [], 'fails', 'mask-output', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
@@ -139,9 +159,15 @@ describe('findings of a configuration that loads', () => {
     [{ 'onnx-file': 'labels.txt' }, ['model-invalid'], 1],
     [{ 'onnx-file': 'typed.onnx' }, ['model-typed'], 0],
     [{ 'strongly-typed': 1, 'network-mode': 2 }, ['mode-strongly-typed'], 0],
+    [{ 'strongly-typed': 1, 'network-mode': 1 }, ['mode-strongly-typed'], 0],
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
-    [{ 'model-engine-file': 'bare.engine' }, ['passport-missing'], 0],
+    [bare, ['passport-missing'], 0],
+    [{ ...masks, 'output-instance-mask': 1 }, [], 0],
+    [{ offsets: '1;2', 'mean-file': 'labels.txt' }, [], 0],
+    [{ offsets: '1;2;3' }, [], 0],
+    [{ ...bare, 'onnx-file': 'half.onnx' }, ['input-type', 'passport-missing'], 1],
+    [{ ...bare, 'onnx-file': 'half.onnx', 'input-tensor-from-meta': 1 }, ['passport-missing'], 0],
     [{ 'custom-lib-path': '/opt/nvidia/deepstream/lib/x.so' }, ['library-elsewhere'], 0],
   ] as const)('%j', async (changes, codes, exitCode) => {
     expect(await check(changes)).toMatchObject({ outcome: 'loads', codes, exitCode });

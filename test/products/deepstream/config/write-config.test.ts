@@ -155,13 +155,20 @@ describe('what is written', () => {
     expect(json<DeepstreamCheck>()).toMatchObject({ outcome: 'loads', reason: 'model-served', findings: [] });
   });
 
-  test('outputs of no known layout go to the pipeline as they are', async () => {
-    const { keys, result, root } = await configured({ model: { outputs: { features: ['batch', 8] } } });
-    expect(keys).toMatchObject({ 'network-type': '100', 'output-tensor-meta': '1' });
-    expect(keys['parse-bbox-func-name']).toBeUndefined();
-    expect(result.warnings.length).toBeGreaterThan(0);
-    expect(existsSync(join(root, 'parser'))).toBe(false);
-  });
+  it.each([
+    [{ outputs: { features: ['batch', 8] } }, 1],
+    [{ dtype: 'float16' }, 2],
+    [{ input: ['batch', 4, 64, 64], outputs: { features: ['batch', 8] } }, 2],
+  ] as const)(
+    'outputs that the parser does not read go to the pipeline as they are: %j',
+    async (model, warnings) => {
+      const { keys, result, root } = await configured({ model });
+      expect(keys).toMatchObject({ 'network-type': '100', 'output-tensor-meta': '1' });
+      expect(keys['parse-bbox-func-name']).toBeUndefined();
+      expect(result.warnings).toHaveLength(warnings);
+      expect(existsSync(join(root, 'parser'))).toBe(false);
+    },
+  );
 });
 
 describe('how pictures are prepared', () => {
@@ -250,6 +257,7 @@ describe('what is rejected', () => {
       'TF_SERVING_REFUSED',
     ],
     ['rows without labels', { model: { outputs: { output0: ['b', 300, 6] } } }, [], 'TF_SERVING_REFUSED'],
+    ['offsets of two channels', {}, ['--offsets', '1;2'], 'TF_SERVING_REFUSED'],
     ['a size', {}, ['--size', '64'], 'TF_USAGE'],
   ] as const)('%s', async (_, given, options, code) => {
     const { line, root } = await project(given, options);
