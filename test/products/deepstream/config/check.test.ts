@@ -32,6 +32,7 @@ beforeAll(async () => {
 
 const parseMask = 'parse-bbox-instance-mask-func-name';
 const masks = { 'network-type': 3, 'cluster-mode': 4, [parseMask]: 'ParseNet' };
+const created = { 'onnx-file': undefined, 'engine-create-func-name': 'ParseNet', 'network-mode': 1 };
 /** Nothing but the model tells of inputs. */
 const bare = { 'model-engine-file': 'bare.engine' };
 const good: Readonly<Record<string, string | number>> = {
@@ -98,6 +99,15 @@ describe('outcomes', () => {
       'net.onnx_b4_gpu1_fp16.engine',
       0,
     ],
+    [
+      { ...created, 'model-engine-file': 'model_b4_gpu0_int8.engine' },
+      [],
+      'builds',
+      'engine-missing',
+      'model_b4_gpu0_int8.engine',
+      0,
+    ],
+    [{ ...created, 'model-engine-file': 'none.engine' }, [], 'rebuilds', 'engine-missing', null, 1],
     [{ 'model-engine-file': undefined }, [], 'builds', 'engine-not-named', 'net.onnx_b4_gpu0_fp32.engine', 0],
     [{ 'infer-dims': '3;32;32' }, [], 'fails', 'model-dims', null, 1],
     [{ 'onnx-file': undefined, 'batch-size': 16 }, [], 'fails', 'engine-batch', null, 1],
