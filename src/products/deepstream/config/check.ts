@@ -111,7 +111,7 @@ function modelFacts(path: string, settings: NvinferSettings): ModelFacts | null 
 }
 
 function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }: Named): NvinferPlan {
-  const [channels = 0, height = 0, width = 0] = settings.list<number>('infer-dims');
+  const [channels = 0, height = 0, width = 0] = settings.inferDims;
   const isNhwc = settings.number('network-input-order') === 1;
   const dims = isNhwc ? [height, width, channels] : [channels, height, width];
   const calibration = path('int8-calib-file');
@@ -150,7 +150,7 @@ function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
   if (isFilled && mean !== null && statIfThere(mean) === undefined)
     settings.add('mean-missing', 'mean-file', `The picture of means ${mean} is missing.`);
   if (ports === null) return;
-  const dims = settings.list<number>('infer-dims');
+  const dims = settings.inferDims;
   const channels = dims.every((dim) => dim > 0) ? dims[0] : undefined;
   const color = settings.number('model-color-format');
   const isOffset = mean === null && settings.number('net-scale-factor', 1) > 0;

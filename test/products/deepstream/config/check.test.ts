@@ -125,6 +125,7 @@ describe('outcomes', () => {
     [{ ...masks, 'cluster-mode': 2 }, [], 'fails', 'instance-mask', null, 1],
     [{ ...masks, [parseMask]: undefined }, [], 'fails', 'instance-mask', null, 1],
     [{ 'output-instance-mask': 1 }, [], 'fails', 'mask-output', null, 1],
+    [{ 'infer-dims': undefined, 'input-dims': '3;32;32;0' }, [], 'fails', 'model-dims', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
