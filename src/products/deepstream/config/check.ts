@@ -84,18 +84,18 @@ const afterBuild: readonly string[] = [
   'instance-mask',
 ];
 
-/** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
+/** An error that ends nvinfer whatever the engine is; the verdict on the engine is a finding itself. */
 function failure(
   { outcome, reason, message, writes }: Prediction,
   { findings, where }: NvinferSettings,
 ): Partial<DeepstreamCheck> {
   const { fatal } = findings;
+  if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
+    findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
   if (fatal !== undefined && outcome !== 'fails') {
     const written = afterBuild.includes(fatal.code) ? writes : null;
     return { outcome: 'fails', reason: fatal.code, message: fatal.message, writes: written };
   }
-  if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
-    findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
   return {};
 }
 

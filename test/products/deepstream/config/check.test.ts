@@ -146,6 +146,11 @@ describe('outcomes', () => {
     expect(checked.codes).toContain(reason);
   });
 
+  test('an error that ends nvinfer does not hide what is wrong with the engine', async () => {
+    const { codes } = await check({ 'custom-lib-path': 'no.so', 'model-engine-file': 'rtx.engine' });
+    expect(codes).toEqual(['library-missing', 'engine-rtx']);
+  });
+
   test('a folder that nvinfer may not write', async () => {
     mkdirSync(at('sealed'));
     await writeDetector(at('sealed', 'net.onnx'));
