@@ -233,6 +233,7 @@ test.each([
   [['config.yml', 'property: [\n'], [], 'TF_SERVING_CONFIG'],
   [['server.txt', 'infer_config { max_batch: 1 }\n'], [], 'TF_SERVING_CONFIG'],
   [['plain.txt', '[property]\n'], ['--gpu', 'RTX 9999'], 'TF_USAGE'],
+  [['plain.txt', '[property]\n'], ['--tensorrt', 'x'], 'TF_USAGE'],
   [['plain.txt', '[property]\n'], ['--image', 'x.png'], 'TF_USAGE'],
 ] as const)('%j %j ends with %s', async ([name, text], options, code) => {
   writeFileSync(at(name), text);
