@@ -8,6 +8,7 @@ import {
   whole,
 } from '../base/text/number-range.js';
 import { parseSize } from '../base/text/quantity.js';
+import { isVersion } from '../behaviour/versions.js';
 import { parseDims } from '../engines/profiles/profile.js';
 import { TrtforgeError } from '../errors.js';
 
@@ -100,6 +101,12 @@ const bounded =
     if (isWithin(range, value)) return value;
     throw new TrtforgeError('TF_USAGE', `"${text}" is not ${rangeText(range)}.`);
   };
+
+/** Reads a version of TensorRT as far as it is known. */
+export function parseVersion(text: string): string {
+  if (isVersion(text)) return text;
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not a version.`, { remedy: 'Write 10.13 or 10.13.3.9.' });
+}
 
 /** A reader of regular expressions. */
 export function pattern(text: string): RegExp {

@@ -1,5 +1,6 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
+import { option, text } from '../../../cli/option.js';
+import { parseVersion } from '../../../cli/values.js';
 import { ExitCode } from '../../../errors.js';
 import { checkDeepstream } from '../config/check.js';
 import type { DeepstreamCheck } from '../config/check-result.js';
@@ -16,9 +17,10 @@ export const command = defineCommand({
       flags: '--gpu <gpu>',
       describe: 'the GPU of the pipeline, sm_89 or L4 (default: it is not compared)',
     }),
-    tensorrt: text({
+    tensorrt: option({
       flags: '--tensorrt <version>',
       describe: 'the TensorRT of the pipeline, 10.14 (default: it is not compared)',
+      parse: parseVersion,
     }),
     image: text({
       flags: '--image <file>',

@@ -41,7 +41,8 @@ export const command = defineCommand({
     scale: option({
       flags: '--scale <factor>',
       describe: 'net-scale-factor (default: from the files beside the model)',
-      parse: number(0),
+      // nvinfer ignores a scale of 0, and the offsets with it.
+      parse: number(1e-9),
     }),
     offsets: option({
       flags: '--offsets <r;g;b>',

@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { parseGpu } from '../../../engines/identity/target.js';
@@ -11,7 +11,7 @@ import { faultsOfInput } from './first-input.js';
 import { parseKeyGroups } from './key-file.js';
 import { layoutOf } from './layout.js';
 import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from './named-files.js';
-import { effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
+import { builtEngine, effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
 import { checkServer, isServerText } from './server-check.js';
 import { NvinferSettings } from './settings.js';
 import { tryPreprocessing } from './trial.js';
@@ -84,18 +84,18 @@ const afterBuild: readonly string[] = [
   'instance-mask',
 ];
 
-/** An error that ends nvinfer whatever the engine is; else the outcome becomes a finding itself. */
+/** An error that ends nvinfer whatever the engine is; the verdict on the engine is a finding itself. */
 function failure(
   { outcome, reason, message, writes }: Prediction,
   { findings, where }: NvinferSettings,
 ): Partial<DeepstreamCheck> {
   const { fatal } = findings;
+  if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
+    findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
   if (fatal !== undefined && outcome !== 'fails') {
     const written = afterBuild.includes(fatal.code) ? writes : null;
     return { outcome: 'fails', reason: fatal.code, message: fatal.message, writes: written };
   }
-  if (reason !== 'engine-fits' && !findings.list.some(({ code }) => code === reason))
-    findings.add(reason, where('model-engine-file'), message, outcome === 'builds' ? 'warning' : 'error');
   return {};
 }
 
@@ -111,28 +111,36 @@ function modelFacts(path: string, settings: NvinferSettings): ModelFacts | null 
 }
 
 function planOf(settings: NvinferSettings, { path, facts, symbols, engineFile }: Named): NvinferPlan {
-  const [channels = 0, height = 0, width = 0] = settings.list<number>('infer-dims');
+  const [channels = 0, height = 0, width = 0] = settings.inferDims;
   const isNhwc = settings.number('network-input-order') === 1;
   const dims = isNhwc ? [height, width, channels] : [channels, height, width];
   const calibration = path('int8-calib-file');
   const isCalibrated = calibration !== null && statIfThere(calibration) !== undefined;
   const creator = settings.text('engine-create-func-name') ?? 'NvDsInferCudaEngineGet';
-  const isCustom = symbols?.has(creator) || symbols?.has('NvDsInferCreateModelParser');
-  const file = path('tlt-encoded-model') ?? path('onnx-file');
+  const isCreated = symbols?.has(creator) === true;
+  const networkMode = settings.number('network-mode');
+  // A function that builds gets the mode as it is.
+  const isByFunction = isCreated || path('tlt-encoded-model') !== null;
+  const mode = isByFunction ? networkMode : effectiveMode(networkMode, isCalibrated);
+  const core = settings.number('use-dla-core', -1);
+  const device = settings.isSet('enable-dla') && core >= 0 ? `dla${core}` : `gpu${settings.number('gpu-id')}`;
+  const batchSize = settings.number('batch-size', 1);
+  // nvinfer names an engine of a creator by its working folder, which is taken to be the one of the file named.
+  const here = join(dirname(engineFile ?? ''), 'model');
+  const isNamedSo = engineFile === builtEngine(here, batchSize, device, mode);
+  const file = isCreated ? here : (path('tlt-encoded-model') ?? path('onnx-file'));
+  const isParsed = !isByFunction && symbols?.has('NvDsInferCreateModelParser');
+  const isUnknown = isCreated ? !isNamedSo : isParsed;
   const ofFile = file !== null && {
     path: file,
-    isThere: statIfThere(file) !== undefined,
+    isThere: isCreated || statIfThere(file) !== undefined,
     isFolderWritable: isWritable(dirname(file)),
-    inputs: facts?.inputs.map(({ shape }) => shape) ?? [],
+    inputs: isCreated ? [] : (facts?.inputs.map(({ shape }) => shape) ?? []),
   };
-  const core = settings.number('use-dla-core', -1);
   return {
-    engineFile,
-    batchSize: settings.number('batch-size', 1),
+    ...{ engineFile, batchSize, mode, device },
     dims: dims.every((dim) => dim > 0) ? dims : null,
-    mode: effectiveMode(settings.number('network-mode'), isCalibrated),
-    device: settings.isSet('enable-dla') && core >= 0 ? `dla${core}` : `gpu${settings.number('gpu-id')}`,
-    source: isCustom ? { path: null, isThere: true, isFolderWritable: true, inputs: [] } : ofFile || null,
+    source: isUnknown ? { path: null, isThere: true, isFolderWritable: true, inputs: [] } : ofFile || null,
   };
 }
 
@@ -142,7 +150,7 @@ function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
   if (isFilled && mean !== null && statIfThere(mean) === undefined)
     settings.add('mean-missing', 'mean-file', `The picture of means ${mean} is missing.`);
   if (ports === null) return;
-  const dims = settings.list<number>('infer-dims');
+  const dims = settings.inferDims;
   const channels = dims.every((dim) => dim > 0) ? dims[0] : undefined;
   const color = settings.number('model-color-format');
   const isOffset = mean === null && settings.number('net-scale-factor', 1) > 0;

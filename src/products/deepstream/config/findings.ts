@@ -6,7 +6,7 @@ export const findingKinds = {
   'group-unknown': ['warning', 'Use property, class-attrs-all or class-attrs-N.'],
   'class-attrs': ['fatal', 'Write class-attrs-all, or a number below num-detected-classes.'],
   'key-unknown': ['warning', 'Correct or remove it; comments begin with #.'],
-  'key-legacy': ['info', 'Remove it: it no longer decides anything.'],
+  'key-legacy': ['info', 'Remove it or write the key that replaced it, unless a custom library reads it.'],
   'key-twice': ['warning', 'Remove one.'],
   'value-unreadable': ['fatal', 'Write the value alone on the line.'],
   'value-out-of-range': ['fatal', 'Write an allowed value.'],

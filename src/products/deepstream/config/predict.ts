@@ -90,6 +90,12 @@ export function predict(plan: NvinferPlan, engine: EngineState | null, target: N
     return end('rebuilds', 'folder-read-only', `nvinfer builds at every start: it may not write ${name}.`);
   if (engine === null)
     return end('builds', reason, 'nvinfer builds one, at every start until it is named.', name);
+  if (name === null)
+    return end(
+      'rebuilds',
+      reason,
+      'nvinfer builds one, which the custom library or its working folder names.',
+    );
   if (name !== plan.engineFile)
     return end('rebuilds', reason, 'nvinfer builds at every start: it never writes the file named.', name);
   return engine.state === 'missing'

@@ -41,6 +41,12 @@ export class NvinferSettings {
     return (this.#values.get(key) as readonly T[] | undefined) ?? [];
   }
 
+  /** C;H;W, of an older key too where infer-dims is absent. */
+  get inferDims(): readonly number[] {
+    const key = ['infer-dims', 'input-dims', 'uff-input-dims'].find(this.has) ?? '';
+    return this.list<number>(key).slice(0, 3);
+  }
+
   has = (key: string): boolean => this.#values.has(key);
 
   isSet = (key: string): boolean => this.#values.get(key) === 1;

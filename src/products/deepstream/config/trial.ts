@@ -35,7 +35,7 @@ export async function tryPreprocessing(
   const axes = imageLayout(input?.shape ?? null);
   if (layout === undefined || input === undefined || axes === null || input.shape?.[axes.channels] === 1)
     throw rejected('the model is not a detector of coloured pictures that trtforge knows');
-  const [, ...given] = settings.list<number>('infer-dims');
+  const [, ...given] = settings.inferDims;
   const [height = 0, width = 0] = [axes.height, axes.width].map((axis, index) => {
     const dim = input.shape![axis];
     return typeof dim === 'number' && dim > 0 ? dim : given[index];

@@ -113,6 +113,8 @@ function decide(request: ConfigRequest) {
     throw refused(`The model leaves the size of ${input.name} open.`, 'Pass --size HEIGHTxWIDTH.');
   };
   const dims = [side(axes.channels, 3), side(axes.height, height), side(axes.width, width)];
+  if (request.size !== undefined && (dims[1] !== height || dims[2] !== width))
+    throw refused(`The model takes ${dims[1]}x${dims[2]}, whatever --size is.`, 'Leave --size out.');
 
   const fixed = typeof shape[0] === 'number' && shape[0] > 0 ? shape[0] : undefined;
   const most = engine?.profile?.max[0] ?? fixed;
@@ -214,7 +216,10 @@ function rejectHostile({ name, engine, model, outputs, labels }: Decided, folder
     labels?.find((text) => /[\p{Cc};]/u.test(text));
   if (odd === undefined) return;
   const shown = JSON.stringify(odd.slice(0, 80));
-  throw refused(`The name ${shown} cannot stand in a configuration.`, 'Rename it, or pass --name.');
+  throw refused(
+    `The name ${shown} cannot stand in a configuration.`,
+    'Rename it, or pass --name, or --labels for the classes.',
+  );
 }
 
 /** Below this score there is no object; the parser applies it to each class. */

@@ -1,9 +1,9 @@
 import { plural } from '../../../base/text/quantity.js';
-import { isVersion } from '../../../behaviour/versions.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option } from '../../../cli/option.js';
+import { parseVersion } from '../../../cli/values.js';
 import { parseGpu } from '../../../engines/identity/target.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { checkRepository } from '../check/check.js';
 import type { TritonCheck } from '../check/result.js';
 
@@ -22,12 +22,7 @@ export const command = defineCommand({
     tensorrt: option({
       flags: '--tensorrt <version>',
       describe: 'the TensorRT of the server, as far as it is known: 10.13, 10.13.3.9',
-      parse: (text) => {
-        if (isVersion(text)) return text;
-        throw new TrtforgeError('TF_USAGE', `--tensorrt: "${text}" is not a version.`, {
-          remedy: 'Write 10.13 or 10.13.3.9.',
-        });
-      },
+      parse: parseVersion,
     }),
   },
   schema: async () => (await import('../check/result.js')).tritonCheckSchema,

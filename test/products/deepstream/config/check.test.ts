@@ -32,6 +32,7 @@ beforeAll(async () => {
 
 const parseMask = 'parse-bbox-instance-mask-func-name';
 const masks = { 'network-type': 3, 'cluster-mode': 4, [parseMask]: 'ParseNet' };
+const created = { 'onnx-file': undefined, 'engine-create-func-name': 'ParseNet', 'network-mode': 1 };
 /** Nothing but the model tells of inputs. */
 const bare = { 'model-engine-file': 'bare.engine' };
 const good: Readonly<Record<string, string | number>> = {
@@ -98,6 +99,15 @@ describe('outcomes', () => {
       'net.onnx_b4_gpu1_fp16.engine',
       0,
     ],
+    [
+      { ...created, 'model-engine-file': 'model_b4_gpu0_int8.engine' },
+      [],
+      'builds',
+      'engine-missing',
+      'model_b4_gpu0_int8.engine',
+      0,
+    ],
+    [{ ...created, 'model-engine-file': 'none.engine' }, [], 'rebuilds', 'engine-missing', null, 1],
     [{ 'model-engine-file': undefined }, [], 'builds', 'engine-not-named', 'net.onnx_b4_gpu0_fp32.engine', 0],
     [{ 'infer-dims': '3;32;32' }, [], 'fails', 'model-dims', null, 1],
     [{ 'onnx-file': undefined, 'batch-size': 16 }, [], 'fails', 'engine-batch', null, 1],
@@ -115,6 +125,7 @@ describe('outcomes', () => {
     [{ ...masks, 'cluster-mode': 2 }, [], 'fails', 'instance-mask', null, 1],
     [{ ...masks, [parseMask]: undefined }, [], 'fails', 'instance-mask', null, 1],
     [{ 'output-instance-mask': 1 }, [], 'fails', 'mask-output', null, 1],
+    [{ 'infer-dims': undefined, 'input-dims': '3;32;32;0' }, [], 'fails', 'model-dims', null, 1],
     [{ 'labelfile-path': 'no.txt' }, [], 'fails', 'labels-missing', null, 1],
     [{ 'batch-size': 0 }, [], 'fails', 'value-out-of-range', null, 1],
     [
@@ -133,6 +144,11 @@ describe('outcomes', () => {
       writes: writes === null ? null : at(writes),
     });
     expect(checked.codes).toContain(reason);
+  });
+
+  test('an error that ends nvinfer does not hide what is wrong with the engine', async () => {
+    const { codes } = await check({ 'custom-lib-path': 'no.so', 'model-engine-file': 'rtx.engine' });
+    expect(codes).toEqual(['library-missing', 'engine-rtx']);
   });
 
   test('a folder that nvinfer may not write', async () => {
@@ -217,6 +233,7 @@ test.each([
   [['config.yml', 'property: [\n'], [], 'TF_SERVING_CONFIG'],
   [['server.txt', 'infer_config { max_batch: 1 }\n'], [], 'TF_SERVING_CONFIG'],
   [['plain.txt', '[property]\n'], ['--gpu', 'RTX 9999'], 'TF_USAGE'],
+  [['plain.txt', '[property]\n'], ['--tensorrt', 'x'], 'TF_USAGE'],
   [['plain.txt', '[property]\n'], ['--image', 'x.png'], 'TF_USAGE'],
 ] as const)('%j %j ends with %s', async ([name, text], options, code) => {
   writeFileSync(at(name), text);

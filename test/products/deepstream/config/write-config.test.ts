@@ -258,6 +258,8 @@ describe('what is rejected', () => {
     ],
     ['rows without labels', { model: { outputs: { output0: ['b', 300, 6] } } }, [], 'TF_SERVING_REFUSED'],
     ['offsets of two channels', {}, ['--offsets', '1;2'], 'TF_SERVING_REFUSED'],
+    ['a scale of 0', {}, ['--scale', '0'], 'TF_USAGE'],
+    ['a size that the model fixes', {}, ['--size', '32x32'], 'TF_SERVING_REFUSED'],
     ['a size', {}, ['--size', '64'], 'TF_USAGE'],
   ] as const)('%s', async (_, given, options, code) => {
     const { line, root } = await project(given, options);
