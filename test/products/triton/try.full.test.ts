@@ -173,6 +173,30 @@ describeWith('triton', "Triton's own server", (server) => {
     expect(exitCode).toBe(1);
   });
 
+  it('fails a byte-order mark', async () => {
+    const path = repository('marked', [detector]);
+    const file = join(path, 'detector', 'config.pbtxt');
+    writeFileSync(file, `\ufeff${readFileSync(file, 'utf8')}`);
+    expect(await attempt(path)).toMatchObject({
+      exitCode: 1,
+      answer: { outcome: 'fail', models: [{ name: 'detector', ready: false }] },
+    });
+  });
+
+  it.each(['docs', '.git'])('fails a folder %s, which the server takes for a model', async (name) => {
+    const path = repository(`with ${name}`, [detector]);
+    mkdirSync(join(path, name));
+    expect(await attempt(path)).toMatchObject({
+      exitCode: 1,
+      answer: {
+        models: [
+          { name: 'detector', ready: true },
+          { name, ready: false, reason: expect.stringContaining('config.pbtxt') },
+        ],
+      },
+    });
+  });
+
   it('fails states that change nothing, and does not judge those of the client', async () => {
     const output = [{ name: 'y', data_type: 'TYPE_BOOL', dims: [3] }];
     const { answer } = await attempt(repository('unchanged', [{ ...encoder, output }]));

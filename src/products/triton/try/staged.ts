@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { backendOf, innerDims, type ModelConfig, printModelConfig } from '../model-config.js';
+import { backendOf, configText, innerDims, type ModelConfig, printModelConfig } from '../model-config.js';
 import type { ModelFolder } from '../repository.js';
 
 /** In the order of Triton's numbers. */
@@ -19,12 +19,16 @@ export function stageForStub(models: readonly ModelFolder[], folder: string): vo
       if (versions.includes(entry)) {
         mkdirSync(path);
         writeFileSync(join(path, 'trtforge-stub.txt'), stubFile(config ?? {}));
-      } else if (entry === 'config.pbtxt' && config !== null)
+      } else if (entry === 'config.pbtxt' && config !== null && !hasByteOrderMark(original))
         writeFileSync(path, printModelConfig(onCpu(config)));
       else symlinkSync(resolve(original, entry), path);
     }
   }
 }
+
+/** Triton cannot read it, and a configuration that is printed anew has none. */
+const hasByteOrderMark = (model: string): boolean =>
+  configText(join(model, 'config.pbtxt')).startsWith('\ufeff');
 
 function onCpu(config: ModelConfig): ModelConfig {
   if (backendOf(config) === 'ensemble') return config;

@@ -36,7 +36,11 @@ export async function tryRepository(
   context: TryContext,
 ): Promise<TritonTry> {
   // What is wrong with files the server reports itself.
-  const models = readRepository(repository, () => {});
+  const others: ModelFolder[] = [];
+  const models = readRepository(repository, (code, name) => {
+    if (code === 'not-a-model')
+      others.push({ name, path: join(repository, name), config: null, versions: [], states: [] });
+  });
   if (models.length === 0)
     throw new TrtforgeError('TF_USAGE', `${repository} has no model folder.`, {
       remedy: `Write one: trtforge triton export model.engine -o ${repository}`,
@@ -47,9 +51,11 @@ export async function tryRepository(
   const isStub = found.answeredBy === 'stub';
   const staged = isStub ? makeScratch('triton') : repository;
   try {
-    if (isStub) stageForStub(models.filter(runsOnStub), staged);
+    // The server takes every folder for a model, and does not start with one that it cannot load.
+    const all = [...models, ...others];
+    if (isStub) stageForStub(all.filter(runsOnStub), staged);
     await using server = await startTriton(found, staged, context);
-    return await tried(repository, models, server, context);
+    return await tried(repository, all, server, context);
   } finally {
     if (isStub) removeIfThere(staged);
   }
