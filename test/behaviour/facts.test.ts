@@ -22,6 +22,7 @@ const exceptions: Readonly<Record<string, RegExp>> = {
   'cli/commands/engine.ts': /layers-8\.6\.json/, // names of files in an example
   'cli/commands/toolchain.ts': /env tensorrt-10\.6\.0\.26 /, // a name in an example
   'cli/options/build.ts': /tensorrt@10\.13\.3\.9:sm_90/, // an example
+  'cli/values.ts': /10\.13/, // an example
   'engines/identity/target.ts': /tensorrt@10\.13\.3\.9:sm_90/, // an example
   'products/deepstream/commands/check.ts': /10\.14/, // an example
   'products/deepstream/config/findings.ts': /DeepStream 9\.1/, // where a key is new

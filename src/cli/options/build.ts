@@ -26,7 +26,7 @@ const targetOptions = {
     flags: '--target <target>',
     group: 'Target',
     describe:
-      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt; tensorrt@10.13.3.9:sm_90 is that of another machine (default: tensorrt with a GPU, else tensorrt-rtx)',
+      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt, tensorrt:sm_90, tensorrt@10.13.3.9:sm_90 (default: tensorrt with a GPU, else tensorrt-rtx)',
     parse: parseTarget,
   }),
   toolchain: text({
