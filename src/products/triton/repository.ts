@@ -118,13 +118,12 @@ export async function readPlan(
 ): Promise<ServedPlan> {
   try {
     const header = readPlanHeader(path);
-    if (header.product === 'tensorrt') {
-      if (header.foreignHeader !== null || header.path !== path) report('plan-foreign-header', file);
-      return { file, capability, header, passport: await passportOf(path, file, report) };
-    }
-    report('plan-rtx', file);
+    const isTensorrt = header.product === 'tensorrt';
     // The rest is compared all the same: a trial without a GPU has such plans.
-    return { file, capability, header: null, passport: await passportOf(path, file, report) };
+    if (!isTensorrt) report('plan-rtx', file);
+    else if (header.foreignHeader !== null || header.path !== path) report('plan-foreign-header', file);
+    const passport = await passportOf(path, file, report);
+    return { file, capability, header: isTensorrt ? header : null, passport };
   } catch (cause) {
     report('plan-unreadable', file, ours(cause).message);
   }

@@ -44,7 +44,7 @@ export const findingCodes = {
   'passport-differs': error`{0} | Copy the plan and its passport together.`,
   'identity-differs': error`{0} is the identity of no plan that is there. | Write that of the plan: trtforge triton export.`,
   'instance-kind': error`{0}: Triton runs plans on GPUs alone. | Write KIND_GPU, or remove kind.`,
-  'profile-unknown': error`"{0}" is no profile of {2}, which has 0 to {1}. | Write the index of one, as a string.`,
+  'profile-unknown': error`{2} has the profiles 0 to {1}, not "{0}". | Write the index of one, as a string.`,
   'profiles-unserved': warning`{1} has {0} profiles, and only profile 0 is served. | Name them: profile: ["0", "1"].`,
   'batch-above-profile': error`It is {0}, and the largest batch of {2} is {1}. | Lower it, or build with a larger profile.`,
   'batch-below-profile': warning`Requests of fewer than {0} fail: no profile that is served takes them on every GPU. | Build with a profile from a batch of 1.`,

@@ -92,10 +92,11 @@ export const initialStates = (model: ServedModel, files: TensorFiles): readonly 
     };
   });
 
-function filled(dtype: Dtype, shape: readonly number[], value: number): Uint8Array {
+/** The bytes of a tensor whose elements are all `value`. */
+export function filled(dtype: Dtype, shape: readonly number[], value: number): Uint8Array {
   const values = new Float32Array(elementCount(shape)).fill(value);
   if (isIntegerDtype(dtype)) return integerTensor(dtype, shape, values).bytes;
-  if (dtype === 'bool') return new Uint8Array(values.length).fill(1);
+  if (dtype === 'bool') return new Uint8Array(values.length).fill(value === 0 ? 0 : 1);
   return inDtype({ name: 'state', dtype, shape }, floatTensor('float32', shape, values), 'the contract')
     .bytes;
 }

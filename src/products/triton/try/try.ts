@@ -3,12 +3,13 @@ import { listFolder, removeIfThere } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
-import { type Dtype, dtypes, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
+import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
+import { float32Values } from '../../../formats/tensor/values.js';
 import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { worst } from '../../../quality/verify/outcome.js';
+import { filled } from '../export/tensor-files.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
 import { type ModelFolder, readRepository } from '../repository.js';
 import { TritonClient } from './client.js';
@@ -171,19 +172,13 @@ function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors
   const own = answer && fitting ? madeInputs(answer, fitting.inputs) : new Map<string, Tensor>();
   const bindings = bindingsOf(config);
   const made = reshaped(inTypesOf(bindings, own), config.input, 'triton');
-  const filled = bindings.map(({ name, dtype }, at): [string, Tensor] => {
+  const plain = bindings.map(({ name, dtype }, at): [string, Tensor] => {
     const dims = warm[name]?.dims ?? config.input?.[at]?.dims ?? [];
     const sizes = dims.map((size) => Math.max(1, size));
-    return [name, filledTensor(dtype, isBatched(config) ? [1, ...sizes] : sizes)];
+    const shape = isBatched(config) ? [1, ...sizes] : sizes;
+    return [name, { dtype, shape, bytes: filled(dtype, shape, dtypes[dtype].kind === 'float' ? 1 : 0) }];
   });
-  return new Map([...filled, ...made]);
-}
-
-function filledTensor(dtype: Dtype, shape: readonly number[]): Tensor {
-  const count = elementCount(shape);
-  return dtypes[dtype].kind === 'float'
-    ? floatTensor(dtype as 'float32', shape, new Float32Array(count).fill(1))
-    : { dtype, shape, bytes: new Uint8Array(packedBytes(dtype, count)) };
+  return new Map([...plain, ...made]);
 }
 
 /**
