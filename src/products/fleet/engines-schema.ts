@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { parseTarget } from '../../engines/identity/target.js';
+import { TrtforgeError } from '../../errors.js';
+import { whereSchema } from './where.js';
+
+const word = z.string().min(1);
+
+/** A target as --target takes it. */
+const targetText = z.string().transform((text, context) => {
+  try {
+    parseTarget(text);
+    return text;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    context.issues.push({ code: 'custom', message: `${error.message} ${error.remedy}`, input: text });
+    return z.NEVER;
+  }
+});
+
+export const targetEntrySchema = z.strictObject({
+  target: targetText,
+  /** Where it is built; default: on the machine that submits. */
+  where: whereSchema.default('local'),
+});
+
+/** Beside these a model has options of `trtforge build`, by their long names. */
+export const modelEntryShape = {
+  model: word.optional(),
+  /** A model_meta.json: each of its components is built. */
+  bundle: word.optional(),
+  targets: z.union([z.literal('all'), z.array(word).min(1)]).default('all'),
+  /** A policy that a build has to pass; default: that of the file. */
+  gate: word.optional(),
+};
+
+/** An `engines.yaml`. Paths in it are relative to its folder. */
+export const enginesFileSchema = z.strictObject({
+  /** A folder, or an address as --remote takes it. */
+  store: word,
+  targets: z.record(
+    z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be a word of small letters, digits and dashes'),
+    targetEntrySchema,
+  ),
+  models: z.array(z.looseObject(modelEntryShape)).min(1),
+  gate: word.optional(),
+});
