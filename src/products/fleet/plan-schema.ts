@@ -3,7 +3,7 @@ import { identityDocumentSchema, sha256Schema } from '../../engines/identity/ide
 import { missSchema } from '../../engines/store/build-result-schema.js';
 import { targetEntrySchema } from './engines-schema.js';
 
-const exitCode = z.int().min(0).max(5);
+const exitCode = z.literal([0, 1, 2, 3, 4, 5]);
 
 /** One engine of a fleet. */
 export const jobSchema = z.object({
