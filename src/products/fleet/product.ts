@@ -17,5 +17,19 @@ export const fleet: Product = {
       summary: 'what a task of a cluster runs: build, prove and keep engines of a plan',
       load: async () => (await import('./commands/work.js')).command,
     },
+    {
+      path: 'fleet status',
+      group: 'Products',
+      summary:
+        'how every engine of a fleet stands, by its store and the schedulers; exits 4 until all are there',
+      load: async () => (await import('./commands/status.js')).command,
+    },
+    {
+      path: 'fleet report',
+      group: 'Products',
+      summary: 'the same as one page: models by targets, with time, size and verdict',
+      load: async () => (await import('./commands/report.js')).command,
+    },
   ],
+  reports: async () => [(await import('./page.js')).fleetReport],
 };

@@ -53,7 +53,9 @@ export async function proveEngine(
   const proof = proofOf(planPath, passport.knownAnswer);
   const observed = runs ? await observeEngine(proof, { ...loading, emit, signal, environment }) : null;
   const check = resultOf(proof, observed);
-  if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : check.reasons };
+  // The plan lies in a folder that goes with the task.
+  const said = check.reasons.map((reason) => reason.replaceAll(planPath, passport.name));
+  if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : said };
   const results: Record<string, () => Promise<unknown>> = {
     'trtforge.build/1': async () => buildResult(asObtained({ planPath, passport })),
     'trtforge.engine-check/1': async () => check,
@@ -82,7 +84,7 @@ export async function proveEngine(
   return {
     check,
     gate: { policy: policyDigest(policy), outcome },
-    reasons: [...(check.outcome === 'fail' ? check.reasons : []), ...(passes ? [] : reasons)],
+    reasons: [...(check.outcome === 'fail' ? said : []), ...(passes ? [] : reasons)],
   };
 }
 

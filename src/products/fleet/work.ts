@@ -54,6 +54,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
   const record = (outcome: Outcome, code: ErrorCode | null, exitCode: ExitCode): WorkRecord => ({
     schema: 'trtforge.fleet-record/1',
     identity: job.identity,
+    name: job.name,
     plan: fleet.plan.id,
     index: job.index,
     ...outcome,

@@ -41,10 +41,10 @@ export const command = defineCommand({
   },
   render: ({ jobs }, { line, colors }) => {
     const { green, red, yellow, bold, dim } = colors;
-    for (const { index, did, exitCode, engine, identity, reasons, check, node } of jobs) {
+    for (const { index, did, exitCode, name, reasons, check, node } of jobs) {
       const color = exitCode === 0 ? green : exitCode === 4 ? yellow : red;
       line(
-        `${String(index).padStart(4)}  ${color(did.padEnd(7))}  ${bold(engine?.name ?? identity)}  ${dim(`${node}, known answer: ${check ?? 'not run'}`)}`,
+        `${String(index).padStart(4)}  ${color(did.padEnd(7))}  ${bold(name)}  ${dim(`${node}, known answer: ${check ?? 'not run'}`)}`,
       );
       for (const reason of reasons) line(`      ${reason}`);
     }
