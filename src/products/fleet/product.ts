@@ -30,6 +30,16 @@ export const fleet: Product = {
       summary: 'the same as one page: models by targets, with time, size and verdict',
       load: async () => (await import('./commands/report.js')).command,
     },
+    {
+      path: 'fleet rehearse',
+      group: 'Products',
+      summary:
+        'an upgrade of TensorRT tried on every engine: built, verified, measured in turns, go or no-go',
+      load: async () => (await import('./commands/rehearse.js')).command,
+    },
   ],
-  reports: async () => [(await import('./page.js')).fleetReport],
+  reports: async () => [
+    (await import('./page.js')).fleetReport,
+    (await import('./rehearsal-page.js')).rehearsalReport,
+  ],
 };
