@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
@@ -63,7 +63,9 @@ export async function rehearse(
       const rehearsed: Rehearsed[] = [];
       const results: string[] = [];
       for (const [index, part] of parts.entries()) {
-        const run = new PartRun(part, to, { stores, folder: join(scratch, `part-${index}`), context });
+        const folder = join(scratch, String(index));
+        mkdirSync(folder);
+        const run = new PartRun(part, to, { stores, folder, context });
         rehearsed.push(await run.go());
         results.push(...run.results);
       }
