@@ -54,7 +54,7 @@ async function ofStore(
   signal: AbortSignal,
 ): Promise<Candidate> {
   const answer = await store.get(identity, signal);
-  const { passport = null, planPath, key = '' } = answer.found ? answer.engine : {};
+  const { passport = null, planPath, key = identity } = answer.found ? answer.engine : {};
   const engine = planPath ?? `${store.place}/${key}`;
   const header = answer.found ? answer.engine.passport.identity.document.target : answer;
   return { engine, name: name ?? identity, identity, header, passport, warning: null };

@@ -33,7 +33,8 @@ const driver = numberOrText.refine((text) => /^\d+(\.\d+)*$/.test(text), 'a driv
 const statedSchema = z
   .strictObject({ gpu: numberOrText.transform(parseGpu), driver, container: z.string(), os, arch })
   .extend({ tensorrt: stated, 'tensorrt-rtx': stated })
-  .partial();
+  .partial()
+  .refine((one) => !(one.tensorrt && one['tensorrt-rtx']), 'tensorrt and tensorrt-rtx are two machines');
 const inventorySchema = z.strictObject({ machines: z.record(z.string(), statedSchema) });
 
 /** Reads an inventory. Throws TF_INVENTORY_INVALID (with the line), TF_USAGE for a GPU that is not known, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
@@ -41,9 +42,8 @@ export function readInventory(path: string): readonly Machine[] {
   const code = 'TF_INVENTORY_INVALID';
   const { content, lineOf } = readYaml(path, code);
   const { data, error } = inventorySchema.safeParse(content);
-  const keysAt = ({ length }: readonly PropertyKey[]) =>
-    Object.keys((length === 0 ? inventorySchema : statedSchema).shape);
-  if (data === undefined) throw firstProblem(error, { path, code, lineOf }, keysAt);
+  const keys = ['machines', ...Object.keys(statedSchema.shape)];
+  if (data === undefined) throw firstProblem(error, { path, code, lineOf }, () => keys);
   return Object.entries(data.machines).map(([name, stated]) => machineOf(name, stated));
 }
 

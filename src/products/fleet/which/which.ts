@@ -79,7 +79,7 @@ export function whichEngines(found: Found, asked: readonly Machine[]): Which {
   });
   const outcome = outcomes.options.find((each) => machines.some((machine) => machine.outcome === each));
   const { query, model } = found;
-  return { schema: 'trtforge.which/1', query, model, outcome: outcome ?? 'pass', machines };
+  return { schema: 'trtforge.which/1', query, model, outcome: outcome ?? 'inconclusive', machines };
 }
 
 /** Without a runtime inside before with, timed on this GPU before others, of this very target before compatible ones; the newest of equals. */
