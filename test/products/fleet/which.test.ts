@@ -7,7 +7,11 @@ import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe
 import { parseGpu, parseTarget, type Target } from '../../../src/engines/identity/target.js';
 import { parseProfile } from '../../../src/engines/profiles/profile.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
+import type { Objects } from '../../../src/engines/store/remote/objects.js';
+import { RemoteStore } from '../../../src/engines/store/remote/remote-store.js';
+import { noTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { findEngines } from '../../../src/products/fleet/which/engines.js';
 import { type Machine, machineOf, readInventory } from '../../../src/products/fleet/which/machine.js';
 import {
   type Candidate,
@@ -342,6 +346,58 @@ describe('an inventory', () => {
         );
       }
     }
+  });
+});
+
+/** A bucket in memory, as far as entries are read and written. */
+function bucket(): Objects {
+  const content = new Map<string, Buffer>();
+  const unused = () => Promise.reject(new Error('no plan is fetched'));
+  return {
+    place: 's3://team',
+    ...{ head: unused, stream: unused, startParts: unused, remove: unused, close: () => {} },
+    read: async (key) => (content.has(key) ? { body: content.get(key)!, etag: '' } : undefined),
+    put: async (key, body) => {
+      content.set(key, Buffer.from(body));
+      return '';
+    },
+    async *list(prefix) {
+      for (const [key, { length: bytes }] of content)
+        if (key.startsWith(prefix)) yield { key, bytes, modified: new Date(0) };
+    },
+  };
+}
+
+describe('the engines that are searched', () => {
+  it('are those of the store, of layers and of the bucket, each once, the newest of a place first', async () => {
+    const kept = async (folder: string, ...engines: readonly Passport[]) => {
+      const local = new LocalStore(join(root, folder), join(root, `${folder}-memo`));
+      for (const [seed, passport] of engines.entries()) {
+        const plan = samplePlan(seed);
+        const pending = join(root, 'pending.plan');
+        writeFileSync(pending, plan);
+        const { sha256, bytes } = samplePassport(plan).plan;
+        await local.put(pending, { ...passport, plan: { ...passport.plan, sha256, bytes } });
+      }
+      return local;
+    };
+    const at = (date: string, passport: Passport) => ({
+      ...passport,
+      built: { ...passport.built, at: `${date}T12:00:00.000Z` },
+    });
+    const [old, young] = [passportOf('rtx-1.7.1.116:80'), passportOf('rtx-1.7.1.116:86')];
+    const far = passportOf('rtx-1.7.1.116:89');
+    const store = await kept('first', at('2026-01-01', old), at('2026-02-01', young));
+    const layer = await kept('second', old);
+    const remote = new RemoteStore(bucket(), 'engines');
+    for (const passport of [young, far])
+      await remote.sign({ key: 'engines/sample/e.engine', passport }, null);
+    const stores = { store, layers: [layer], remote, trust: noTrust, maxBytes: null };
+    const context = { emit: () => {}, signal: new AbortController().signal, environment: {} };
+    const { engines } = await findEngines('sample', stores, context);
+    const digests = [young, old, far].map(({ identity }) => identity.digest);
+    expect(engines.map(({ identity }) => identity)).toEqual(digests);
+    expect(engines.at(-1)?.engine).toBe('s3://team/engines/sample/e.engine');
   });
 });
 
