@@ -725,6 +725,11 @@ export const catalogue = {
     remedy:
       'Install it with `pip install nvidia-pytriton==0.7.0`, or pass the address of a running server with --url.',
   },
+  TF_INVENTORY_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'An inventory of machines is not YAML, or has a key or value that inventories do not have.',
+    remedy: 'Correct the line named; docs/which.md lists the keys.',
+  },
   TF_INTERNAL: {
     exitCode: ExitCode.internal,
     meaning: 'A fault of trtforge itself.',

@@ -43,6 +43,16 @@ const containers = [
 export const containersOf = (version: string): readonly Container[] =>
   containers.filter(({ tensorrt }) => sameTensorrt(tensorrt, version));
 
+/** DeepStream's, for GPUs that are not Jetsons (https://docs.nvidia.com/metropolis/deepstream/release-notes/index.html). */
+const deepstreams = [{ image: 'deepstream', tag: '9.0', tensorrt: '10.14.1.48' }];
+
+/** The TensorRT of a container: `nvcr.io/nvidia/tritonserver:24.05-py3`, `tritonserver:24.05`, `deepstream:9.0-triton-multiarch`; undefined: unknown. */
+export function tensorrtIn(container: string): string | undefined {
+  const [, image, tag = ''] = /(?:^|\/)([\w-]+):([\w.-]+)$/.exec(container.trim()) ?? [];
+  const usual = image === 'deepstream' ? tag.replace(/-.*/, '') : tag.replace(/^\d+\.\d+$/, '$&-py3');
+  return [...containers, ...deepstreams].find((row) => row.image === image && row.tag === usual)?.tensorrt;
+}
+
 /** Whether two versions agree in the parts that both have; the build number of a plan's header is modulo 256. */
 export function sameTensorrt(a: string, b: string): boolean {
   const folded = (version: string) =>

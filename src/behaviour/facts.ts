@@ -79,6 +79,11 @@ export const behaviour = {
     source: `${MATRIX} (11.4)`,
     value: { 8: 10, 10: 11 },
   },
+  'cuda-driver': {
+    holds: 'the oldest driver series that libraries for a CUDA major run on; nothing is known of older ones',
+    source: "NVIDIA's release notes of CUDA: minor version compatibility",
+    value: { 13: 580 },
+  },
   'plan-version': { tensorrt: always, ...rtx, holds: "the version in a plan's header", source: 'measured' },
   'split-resources': { tensorrt: since('9'), holds: 'builder resources, a file per GPU', source: PACKAGES },
   'progress-monitor': { tensorrt: since('9'), ...rtx, holds: 'builds that can be stopped', source: HEADERS },

@@ -1,6 +1,9 @@
 import { type Document, isNode, Lexer, LineCounter, Parser, parseDocument } from 'yaml';
+import type { z } from 'zod';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { readText } from '../files/files.js';
+import { schemaFault } from './schema-error.js';
+import { didYouMean } from './suggest-name.js';
 
 /** A YAML (or JSON) file's content, and where its parts are. */
 export interface YamlFile {
@@ -19,6 +22,19 @@ const DEEPEST = 100;
 /** Reads a file that people write: at most 1 MiB, 100,000 tokens, 100 levels, 100 anchors and aliases. Errors: `code`, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export const readYaml = (path: string, code: ErrorCode): YamlFile =>
   parseYaml(readText(path, LARGEST_BYTES, code), path, code);
+
+/** What to correct first where a schema rejects a file's content, with its line; `keysAt` has the keys that an object may have, by where it stands. */
+export function firstProblem(
+  error: z.ZodError,
+  { path, code, lineOf }: Pick<YamlFile, 'lineOf'> & { readonly path: string; readonly code: ErrorCode },
+  keysAt: (place: readonly PropertyKey[]) => readonly string[],
+): TrtforgeError {
+  const { place, unknownKey, why } = schemaFault(error);
+  const line = lineOf(unknownKey === null ? place : [...place, unknownKey]);
+  const where = [path, line === null ? '' : `line ${line}`, place.join('.')].filter(Boolean).join(', ');
+  const hint = unknownKey === null ? '' : didYouMean(unknownKey, keysAt(place));
+  return new TrtforgeError(code, `${where}: ${why}.${hint}`);
+}
 
 /** The same of a text; `path` is for messages. `uniqueKeys: false`: the last of equal keys counts, as in yaml-cpp. */
 export function parseYaml(

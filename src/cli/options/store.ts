@@ -103,17 +103,25 @@ export function storeOptionsOf(
     });
   }
   return {
-    store: options.noCache ? false : options.cacheDir,
-    layers: listOrNone(options.cacheFrom),
-    remote: remoteOf(options),
+    ...searchOptionsOf(options),
+    ...(options.noCache ? { store: false } : {}),
     maxBytes: options.maxSize,
-    requireSignature: options.requireSignature || undefined,
-    trustKeys: listOrNone(options.trustKey),
     signKey: options.signKey,
     forceRebuild: options.forceRebuild,
     timingCache: options.timingCache === 'none' ? null : options.timingCache,
   };
 }
+
+/** Those of them that a search in the stores takes. */
+const { cacheFrom, remote, requireSignature, trustKey } = storeOptions;
+export const searchOptions = { cacheDir, cacheFrom, remote, requireSignature, trustKey };
+export const searchOptionsOf = (options: OptionValues<typeof searchOptions>): StoreOptions => ({
+  store: options.cacheDir,
+  layers: listOrNone(options.cacheFrom),
+  remote: remoteOf(options),
+  requireSignature: options.requireSignature || undefined,
+  trustKeys: listOrNone(options.trustKey),
+});
 
 /** An option that was not passed leaves the decision to the environment. */
 const listOrNone = <T>(list: readonly T[]): readonly T[] | undefined =>

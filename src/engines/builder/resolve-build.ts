@@ -150,7 +150,7 @@ export async function chooseTarget(
       (each) =>
         each.product === request.product &&
         each.version === wanted.version &&
-        (each.cudaMajor ?? wanted.cudaMajor) === wanted.cudaMajor &&
+        (each.product === 'tensorrt-rtx' || (each.cudaMajor ?? wanted.cudaMajor) === wanted.cudaMajor) &&
         unableToBuild(each) === null,
     );
     return { request, toolchain: here ?? declaredToolchain(request.product, wanted) };

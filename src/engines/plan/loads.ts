@@ -36,7 +36,8 @@ export function loadsIn(
   if (header.version === null)
     return { loads: 'no', why: `It is a plan of ${built}; ${here} does not load it.` };
   const order = orderOf(header.version, runtime.version);
-  if (order === 'older')
+  // tensorrt-rtx has no version-compatible engines, whatever flag was set.
+  if (order === 'older' || (order === 'newer' && header.product === 'tensorrt-rtx'))
     return {
       loads: 'no',
       why: `It was built by ${built}; ${here} cannot load it. Build it again with ${runtime.product} ${runtime.version}.`,

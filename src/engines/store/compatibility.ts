@@ -27,8 +27,8 @@ export type CompatibilityRule =
   | 'hardware-compatible'
   | 'version-and-hardware-compatible';
 
-/** Jetson has its own memory and libraries: kAMPERE_PLUS does not reach it. */
-const JETSON: readonly number[] = [53, 62, 72, 87, 110];
+/** Jetson has its own memory and libraries: kAMPERE_PLUS does not reach it, and its containers have a TensorRT of their own. */
+export const isJetson = (sm: number): boolean => [53, 62, 72, 87, 110].includes(sm);
 
 /**
  * Whether an engine of one identity may serve in place of another. Model and recipe must be the same in every field, since they decide what is
@@ -84,9 +84,8 @@ function versionRule({ recipe, target }: IdentityDocument, have: Target): Compat
       'other-version',
       `It was built by ${have.version}, ${target.version} is wanted, and it is not version-compatible.`,
     );
-  // tensorrt-rtx has no version-compatible engines, whatever flag was set.
   const { loads, why } = loadsIn(have, target, recipe.flags);
-  return loads === 'no' || have.product === 'tensorrt-rtx'
+  return loads === 'no'
     ? no('other-version', why)
     : yes(
         'version-compatible',
@@ -103,7 +102,7 @@ function hardwareRule({ recipe, target }: IdentityDocument, have: Target): Compa
       ? yes('several-gpus', `It was built for ${names(built)}, and ${names(wanted)} is wanted.`)
       : no('other-gpu', `It was built for ${names(built)}, not for all of ${names(wanted)}.`);
   }
-  const reaches = (sm: number) => sm >= 80 && !JETSON.includes(sm);
+  const reaches = (sm: number) => sm >= 80 && !isJetson(sm);
   if (recipe.hardwareCompatibility === 'ampere-plus' && [...wanted, ...built].every(reaches))
     return yes(
       'hardware-compatible',

@@ -12,6 +12,12 @@ export const fleet: Product = {
       load: async () => (await import('./commands/plan.js')).command,
     },
     {
+      path: 'fleet submit',
+      group: 'Products',
+      summary: 'send missing engines to Slurm, Kubernetes, ssh or this machine, each target where it is built',
+      load: async () => (await import('./commands/submit.js')).command,
+    },
+    {
       path: 'fleet work',
       group: 'Products',
       summary: 'what a task of a cluster runs: build, prove and keep engines of a plan',
@@ -36,6 +42,12 @@ export const fleet: Product = {
       summary:
         'an upgrade of TensorRT tried on every engine: built, verified, measured in turns, go or no-go',
       load: async () => (await import('./commands/rehearse.js')).command,
+    },
+    {
+      path: 'which',
+      group: 'Products',
+      summary: 'which stored engine each machine of a list loads, why another does not, and what to build',
+      load: async () => (await import('./commands/which.js')).command,
     },
   ],
   reports: async () => [

@@ -1,3 +1,4 @@
+import { behaviour } from '../../behaviour/facts.js';
 import { describeComputeCapability } from '../../engines/identity/target.js';
 import { releaseOf } from '../../tensorrt/toolchain/release.js';
 import type { DoctorFacts } from './doctor-facts.js';
@@ -5,9 +6,7 @@ import { type Finding, findingsOf, gibibytes } from './finding.js';
 import { serves } from './support.js';
 
 const gpu = findingsOf('gpu');
-
-/** CUDA 13 needs the driver series 580 or later (CUDA release notes, minor version compatibility). */
-const DRIVER_FOR_CUDA_13 = 580;
+const drivers: Readonly<Record<number, number>> = behaviour['cuda-driver'].value;
 
 export function judgeGpu({ gpus: view, toolchains }: DoctorFacts): readonly Finding[] {
   if (view === undefined) return [];
@@ -69,12 +68,11 @@ function unserved({ gpus }: NonNullable<DoctorFacts['gpus']>): readonly Finding[
 
 function oldDriver(driverVersion: string | null, list: DoctorFacts['toolchains']): readonly Finding[] {
   const series = Number(driverVersion?.split('.')[0]);
-  if (!(series < DRIVER_FOR_CUDA_13)) return [];
-  const needing = (list?.toolchains ?? []).filter((each) => (each.cudaMajor ?? 0) >= 13);
+  const needing = (list?.toolchains ?? []).filter((each) => series < (drivers[each.cudaMajor ?? 0] ?? 0));
   return needing.map((each) =>
     gpu.warning(
       'driver-old',
-      `${each.name} is built for CUDA ${each.cudaMajor}, which needs driver ${DRIVER_FOR_CUDA_13} or newer; this is ${driverVersion}.`,
+      `${each.name} is built for CUDA ${each.cudaMajor}, which needs driver ${drivers[each.cudaMajor ?? 0]} or newer; this is ${driverVersion}.`,
       'Update the driver, or use the CUDA 12 build of the same version.',
     ),
   );

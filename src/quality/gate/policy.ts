@@ -1,8 +1,7 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import type { z } from 'zod';
-import { faultText, schemaFault } from '../../base/text/schema-error.js';
+import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
-import { readYaml } from '../../base/text/yaml.js';
+import { firstProblem, readYaml } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
 import { OWN_OUTCOME } from './gate-result.js';
 import {
@@ -28,22 +27,11 @@ interface PolicyText {
 
 /** Reads and checks one policy file. Errors: TF_GATE_POLICY_INVALID (with the line), TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 function readPolicyText(path: string): PolicyText {
-  const { content, lineOf } = readYaml(path, 'TF_GATE_POLICY_INVALID');
+  const code = 'TF_GATE_POLICY_INVALID';
+  const { content, lineOf } = readYaml(path, code);
   const parsed = policyFileSchema.safeParse(content);
-  if (!parsed.success) throw firstProblem(parsed.error, path, lineOf);
+  if (!parsed.success) throw firstProblem(parsed.error, { path, code, lineOf }, keysAt);
   return { policy: parsed.data, lineOf: (kind, index) => lineOf([kind, index]) };
-}
-
-function firstProblem(
-  error: z.ZodError,
-  path: string,
-  lineOf: (place: readonly PropertyKey[]) => number | null,
-): TrtforgeError {
-  const { place, unknownKey, why } = schemaFault(error);
-  const line = lineOf(unknownKey === null ? place : [...place, unknownKey]);
-  const where = `${path}${line === null ? '' : `, line ${line}`}${place.length === 0 ? '' : `, ${place.join('.')}`}`;
-  const hint = unknownKey === null ? '' : didYouMean(unknownKey, keysAt(place));
-  return new TrtforgeError('TF_GATE_POLICY_INVALID', `${where}: ${why}.${hint}`);
 }
 
 /** The keys that an object of the policy may have, by where it stands. */

@@ -164,6 +164,16 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     await buildAddon({ say: () => {} });
   });
 
+  test('a tensorrt-rtx that is named is the one here, whatever CUDA its library names', async () => {
+    const [{ version = '' } = {}] = (await run('toolchain', 'list', '--json')).json<{
+      toolchains: { version: string }[];
+    }>().toolchains;
+    const target = ['--target', `tensorrt-rtx@${version}:sm_89`];
+    const line = ['build', model, '--profile', 'x:5x64', ...target, '-o', join(root, 'named.engine')];
+    const { json } = await run(...line, '--no-cache', '--json');
+    expect(buildResultSchema.parse(json()).source).toBe('built');
+  });
+
   test('a remote store that does not answer is a warning, and the last line', async () => {
     const remote = {
       ARTIFACTS_ENDPOINT: 'http://127.0.0.1:1',

@@ -1,0 +1,61 @@
+import { existsSync } from 'node:fs';
+import { cacheFolder } from '../../../base/files/folders.js';
+import type { CommandContext } from '../../../cli/command.js';
+import { readModelContent } from '../../../engines/identity/model-content.js';
+import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import { inspectPlan } from '../../../engines/plan/inspect.js';
+import { isCalled, nothingCalled } from '../../../engines/store/engine-query.js';
+import type { EngineStores } from '../../../engines/store/open-stores.js';
+import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
+import type { Candidate, Found } from './which.js';
+
+/** The engine of a file, the stored engines of an ONNX model, or those that are called so. Throws TF_PLAN_INVALID, TF_REMOTE_*, TF_USAGE (nothing is called so), and what reading a model throws. */
+export async function findEngines(
+  query: string,
+  stores: EngineStores,
+  { emit, signal, environment }: Pick<CommandContext, 'emit' | 'signal' | 'environment'>,
+): Promise<Found> {
+  if (existsSync(query) && isEngineFile(query)) return { query, model: null, engines: [ofFile(query)] };
+  const isModel = existsSync(query) || /\.onnx$/i.test(query);
+  const reading = { emit, signal, cacheFolder: cacheFolder(environment) };
+  const model = isModel ? (await readModelContent(query, reading)).digest : null;
+  const isMeant = (each: EngineSummary) =>
+    model === null ? isCalled(query, each.identity, each.name ?? '') : each.model === model;
+  const found = new Map<string, Candidate>();
+  const places = [stores.store, ...stores.layers, stores.remote].filter((place) => place !== null);
+  for (const place of places)
+    for (const each of (await place.list(signal)).filter(isMeant).sort(newestFirst))
+      if (found.get(each.identity)?.passport == null)
+        found.set(each.identity, await ofStore(place, each, signal));
+  if (model === null && found.size === 0)
+    throw nothingCalled(places.map(({ place }) => place).join(', '), query);
+  return { query, model, engines: [...found.values()] };
+}
+
+const newestFirst = (a: EngineSummary, b: EngineSummary): number =>
+  (b.builtAt ?? '').localeCompare(a.builtAt ?? '');
+
+function ofFile(engine: string): Candidate {
+  const path = passportPath(engine);
+  const read = () => (existsSync(path) ? readPassport(engine) : null);
+  const header = inspectPlan(engine, { passport: { path, read }, toolchains: [] });
+  const isItsOwn = header.findings.every(({ severity }) => severity !== 'error');
+  const passport = (isItsOwn && header.passport?.content) || null;
+  const warning = header.findings.map(({ message }) => message).join(' ') || null;
+  const { name = engine, identity } = passport ?? {};
+  return { engine, name, identity: identity?.digest ?? null, header, passport, warning };
+}
+
+/** Checked as before every load: digest, header, signature. Of a bucket, its entry alone: no plan is fetched. */
+async function ofStore(
+  store: EngineSource<{ readonly passport: Passport; readonly planPath?: string; readonly key?: string }>,
+  { identity, name }: EngineSummary,
+  signal: AbortSignal,
+): Promise<Candidate> {
+  const answer = await store.get(identity, signal);
+  const { passport = null, planPath, key = identity } = answer.found ? answer.engine : {};
+  const engine = planPath ?? `${store.place}/${key}`;
+  const header = answer.found ? answer.engine.passport.identity.document.target : answer;
+  return { engine, name: name ?? identity, identity, header, passport, warning: null };
+}

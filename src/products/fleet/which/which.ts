@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { shellLine } from '../../../base/process/shell-quote.js';
+import { behaviour } from '../../../behaviour/facts.js';
+import { agree } from '../../../behaviour/versions.js';
+import type { Passport } from '../../../engines/identity/passport-file.js';
+import { isOfProduct } from '../../../engines/identity/target.js';
+import type { PlanHeader } from '../../../engines/plan/header.js';
+import { loadsIn } from '../../../engines/plan/loads.js';
+import { profileText } from '../../../engines/profiles/profile.js';
+import { mayServe } from '../../../engines/store/compatibility.js';
+import type { NotFound } from '../../../engines/store/store.js';
+import { formatNamed } from '../../../formats/precision/formats/index.js';
+import { serves } from '../../../quality/doctor/support.js';
+import { type Machine, machineSchema } from './machine.js';
+
+const loadSchema = z.strictObject({
+  /** Where it is: a path, or its address in the remote store. */
+  engine: z.string(),
+  name: z.string(),
+  /** null without a passport. */
+  identity: z.string().nullable(),
+  /** `if-allowed`: it carries the runtime that runs it, which is code. `unknown`: the reason names the missing fact. */
+  verdict: z.enum(['yes', 'if-allowed', 'unknown', 'no']),
+  /** What decided (docs/which.md), or the error code of a damaged engine. */
+  rule: z.string(),
+  reason: z.string(),
+  /** About an engine that is not ruled out. */
+  warning: z.string().nullable(),
+});
+
+/** The worst first. pass: an engine loads; fail: none does. */
+const outcomes = z.enum(['fail', 'inconclusive', 'pass']);
+
+export const whichSchema = z.strictObject({
+  schema: z.literal('trtforge.which/1'),
+  /** What was asked for. */
+  query: z.string(),
+  /** Digest of the model, where one was named. */
+  model: z.string().nullable(),
+  outcome: outcomes,
+  machines: z.array(
+    machineSchema.extend({
+      outcome: outcomes,
+      loads: z.array(loadSchema),
+      /** `engine` of the one to take; null where none loads for certain. */
+      best: z.string().nullable(),
+      /** The line that builds what is missing; null where nothing is, where nothing names the model, and for a GPU that is not served. */
+      build: z.string().nullable(),
+    }),
+  ),
+});
+
+export type Load = z.infer<typeof loadSchema>;
+export type Which = z.infer<typeof whichSchema>;
+
+/** An engine, as far as it can be read here; in the place of its header what is wrong with it. */
+export interface Candidate extends Omit<Load, 'verdict' | 'rule' | 'reason'> {
+  readonly header: Pick<PlanHeader, 'product' | 'version'> | NotFound;
+  readonly passport: Passport | null;
+}
+
+const drivers: Readonly<Record<number, number>> = behaviour['cuda-driver'].value;
+
+type Ruling = readonly [verdict: Load['verdict'], rule: string, reason: string];
+
+/** What was asked for, and its engines: those of the first store first, the newest of each first. */
+export interface Found extends Pick<Which, 'query' | 'model'> {
+  readonly engines: readonly Candidate[];
+}
+
+/** Which engines the machines load. Reads nothing. */
+export function whichEngines(found: Found, asked: readonly Machine[]): Which {
+  const machines = asked.map((machine): Which['machines'][number] => {
+    const loads = found.engines.map((engine) => judge(engine, machine));
+    const best = bestOf(loads);
+    const undecided = loads.some(({ verdict }) => verdict === 'unknown') ? 'inconclusive' : 'fail';
+    const build = best === null ? buildLine(found, machine) : null;
+    return { ...machine, outcome: best === null ? undecided : 'pass', loads, best, build };
+  });
+  const outcome = outcomes.options.find((each) => machines.some((machine) => machine.outcome === each));
+  const { query, model } = found;
+  return { schema: 'trtforge.which/1', query, model, outcome: outcome ?? 'inconclusive', machines };
+}
+
+/** Without a runtime inside before with, timed on this GPU before others, of this very target before compatible ones; the newest of equals. */
+function bestOf(loads: readonly Load[]): string | null {
+  const cost = ({ verdict, warning, rule }: Load) =>
+    (verdict === 'yes' ? 0 : 4) + (warning === null ? 0 : 2) + (rule === 'exact' ? 0 : 1);
+  const able = loads.filter(({ verdict }) => verdict === 'yes' || verdict === 'if-allowed');
+  return able.sort((a, b) => cost(a) - cost(b))[0]?.engine ?? null;
+}
+
+/** The line to type on a machine that lacks an engine: with the profiles of the first one, and its precision where that needs neither calibration nor another GPU. */
+function buildLine({ query, model, engines }: Found, machine: Machine): string | null {
+  const { gpu, tensorrt } = machine;
+  const [nearest] = engines.flatMap(({ passport }) => passport ?? []);
+  const file = model !== null ? query : nearest && `${nearest.model.name}.onnx`;
+  if (file === undefined || !isServed(machine)) return null;
+  const { recipe, target } = nearest?.identity.document ?? {};
+  const { product, version, cudaMajor } = tensorrt ?? { product: target?.product ?? 'tensorrt', version: '' };
+  const at = isWhole(version) ? `@${version}${cudaMajor == null ? '' : `+cuda${cudaMajor}`}` : '';
+  const { id, computeCapability } = formatNamed(recipe?.precision) ?? {};
+  const fits = !recipe?.conversion?.calibration && (computeCapability ?? 0) <= (gpu?.capability ?? 0);
+  return shellLine([
+    ...['trtforge', 'build', file, ...(id !== undefined && fits ? ['--precision', id] : [])],
+    ...(recipe?.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),
+    ...['--target', gpu === null ? product : `${product}${at}:sm_${gpu.capability}`],
+  ]);
+}
+
+/** Whether a machine loads an engine. What a machine or an engine does not state makes it `unknown`, unless something else rules it out. */
+function judge({ header, passport, ...engine }: Candidate, machine: Machine): Load {
+  const [verdict, rule, reason] = rulingOf(header, passport, machine);
+  const timed = verdict !== 'no' && passport !== null ? timedElsewhere(passport, machine) : null;
+  return { ...engine, verdict, rule, reason, warning: timed ?? engine.warning };
+}
+
+function rulingOf(header: Candidate['header'], passport: Passport | null, machine: Machine): Ruling {
+  const { gpu, tensorrt, driver } = machine;
+  const { product, version, cudaMajor } = tensorrt ?? {};
+  const series = drivers[cudaMajor ?? 0];
+  if ('found' in header) return ['no', header.code ?? 'TF_FILE_NOT_FOUND', header.reason];
+  if (!isServed(machine))
+    return ['no', 'gpu-not-served', `${product} ${version} does not serve sm_${gpu?.capability}.`];
+  if (series !== undefined && Number.parseInt(driver ?? '', 10) < series)
+    return ['no', 'driver-old', `CUDA ${cudaMajor} needs driver ${series} or newer; this is ${driver}.`];
+  return passport === null ? byHeader(header, machine) : byPassport(passport, machine);
+}
+
+/** Whether a machine's TensorRT may serve its GPU. */
+const isServed = ({ gpu, tensorrt }: Machine): boolean =>
+  gpu === null || tensorrt === null || serves(tensorrt, gpu.capability) !== 'no';
+
+/** Whether a version has its build number: one patch may have several builds, which do not load each other's plans. */
+const isWhole = (version: string): boolean => version.split('.').length === 4;
+
+/** The facts that a machine lacks for an engine of a version. */
+function missing({ gpu, anyGpu, tensorrt, container }: Machine, built: string): readonly string[] {
+  const unstated = container === null ? 'Its TensorRT' : `The TensorRT of ${container}`;
+  const isPart = tensorrt !== null && !isWhole(tensorrt.version) && agree(tensorrt.version, built);
+  return [
+    ...(gpu === null && !anyGpu ? ['Its GPU is not stated.'] : []),
+    ...(tensorrt === null ? [`${unstated} is not known; trtforge toolchain list prints it there.`] : []),
+    ...(isPart ? [`The engine needs ${built}, and only ${tensorrt.version} is known.`] : []),
+  ];
+}
+
+/** By the rules of the store, with the engine's own facts in the place of those that the machine lacks. */
+function byPassport({ identity: { document } }: Passport, machine: Machine): Ruling {
+  const { gpu, tensorrt, os, arch } = machine;
+  const isForWindows = document.recipe.runtimePlatform === 'windows-amd64';
+  const own = { ...document.target, ...(isForWindows && ({ os: 'windows', arch: 'x86_64' } as const)) };
+  const { product, version } = tensorrt ?? own;
+  const target = {
+    ...{ product, os, arch },
+    version: agree(version, own.version) ? own.version : version,
+    cudaMajor: own.cudaMajor === null ? null : (tensorrt?.cudaMajor ?? own.cudaMajor),
+    computeCapabilities: gpu === null ? own.computeCapabilities : [gpu.capability],
+  };
+  const { serves, rule, reason } = mayServe({ ...document, target }, { ...document, target: own });
+  const lacking = missing(machine, own.version);
+  if (!serves) return ['no', rule, reason];
+  if (lacking.length > 0) return ['unknown', 'not-stated', lacking.join(' ')];
+  const { loads, why } = loadsIn(own, target, document.recipe.flags);
+  return [loads === 'if-allowed' ? loads : 'yes', rule, rule === 'exact' ? why : reason];
+}
+
+/** An engine without a passport states its product and version alone. */
+function byHeader(header: Pick<PlanHeader, 'product' | 'version'>, machine: Machine): Ruling {
+  const { product, version } = header;
+  const runtime = machine.tensorrt ?? { product, version: version ?? 'of any version' };
+  const { loads, why } = loadsIn(header, runtime);
+  if (loads === 'no') return ['no', runtime.product === product ? 'other-version' : 'other-product', why];
+  const lacking = missing(machine, version ?? '');
+  if (loads === 'yes' && lacking.length === 0 && machine.anyGpu) return ['yes', 'exact', why];
+  return ['unknown', 'no-passport', [why, ...lacking, 'Its own GPU and platform are not known.'].join(' ')];
+}
+
+/** Products of one compute capability load each other's engines, whose tactics were chosen by time on the builder's. */
+function timedElsewhere({ identity, built }: Passport, { gpu }: Machine): string | null {
+  const { recipe, target } = identity.document;
+  if (target.product !== 'tensorrt' || recipe.hardwareCompatibility !== 'none') return null;
+  if (gpu?.product === undefined || built.gpu === null || isOfProduct(built.gpu, gpu.product)) return null;
+  return `Its tactics were timed on ${built.gpu}, not on ${gpu.product}.`;
+}
