@@ -17,6 +17,14 @@ const targetText = z.string().transform((text, context) => {
   }
 });
 
+/** Part of files' names and of names that Kubernetes bounds. */
+export const targetNameSchema = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?$/,
+    'must be a word of at most 24 small letters, digits and dashes',
+  );
+
 export const targetEntrySchema = z.strictObject({
   target: targetText,
   /** Where it is built; default: on the machine that submits. */
@@ -37,10 +45,7 @@ export const modelEntryShape = {
 export const enginesFileSchema = z.strictObject({
   /** A folder, or an address as --remote takes it. */
   store: word,
-  targets: z.record(
-    z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be a word of small letters, digits and dashes'),
-    targetEntrySchema,
-  ),
+  targets: z.record(targetNameSchema, targetEntrySchema),
   models: z.array(z.looseObject(modelEntryShape)).min(1),
   gate: word.optional(),
 });
