@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { type CommandOutcome, type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { FleetPlan } from './plan-schema.js';
 import { jobsAnnotation, planLabel } from './submit/kubernetes.js';
@@ -102,29 +101,6 @@ const indicesIn = (text: string | undefined, count: number): readonly number[] =
     return Array.from({ length: Math.max(0, length) }, (_, at) => Number(from) + at);
   });
 
-const text = z.string().optional();
-const condition = z.object({ type: text, status: text, reason: text });
-const container = z.object({
-  state: z.object({
-    waiting: z.object({ reason: text }).optional(),
-    terminated: z.object({ exitCode: z.int(), reason: text }).optional(),
-  }),
-});
-
-/** Of a Job or a pod, what is read here; an item of another form is passed over. */
-const itemSchema = z.object({
-  kind: z.enum(['Job', 'Pod']),
-  metadata: z.object({ annotations: z.record(z.string(), z.string()) }),
-  spec: z.object({ nodeName: text }).default({}),
-  status: z.object({
-    phase: text,
-    completedIndexes: text,
-    failedIndexes: text,
-    conditions: z.array(condition).default([]),
-    containerStatuses: z.array(container).default([]),
-  }),
-});
-
 function kubernetesJobs(answer: string, count: number): readonly Entry[] {
   let list: unknown;
   try {
@@ -132,34 +108,55 @@ function kubernetesJobs(answer: string, count: number): readonly Entry[] {
   } catch {
     return [];
   }
-  const { data } = z.object({ items: z.array(z.unknown()) }).safeParse(list);
-  return (data?.items ?? []).flatMap((item) => {
-    const parsed = itemSchema.safeParse(item).data;
-    return parsed === undefined ? [] : jobsOfItem(parsed, count);
+  return listAt(list, 'items').flatMap((item): readonly Entry[] => {
+    const annotation = (name: string) => textAt(item, 'metadata', 'annotations', name);
+    const status = (...path: readonly string[]) => textAt(item, 'status', ...path);
+    const condition = (type: string, is: string) =>
+      listAt(item, 'status', 'conditions').find(
+        (each) => textAt(each, 'type') === type && textAt(each, 'status') === is,
+      );
+    const jobs = indicesIn(annotation(jobsAnnotation), count);
+    if (textAt(item, 'kind') === 'Job') {
+      if (condition('Complete', 'True') ?? condition('Failed', 'True')) return [];
+      // What it goes on with waits, where no pod is made for it.
+      const lists = [status('completedIndexes'), status('failedIndexes')];
+      const over = new Set(lists.flatMap((each) => indicesIn(each, jobs.length)));
+      const job = { state: 'queued', node: null, reason: null, exitCode: null } as const;
+      return jobs.filter((_, at) => !over.has(at)).map((index) => [index, job]);
+    }
+    const index = jobs[Number(annotation('batch.kubernetes.io/job-completion-index') || Number.NaN)];
+    if (index === undefined) return [];
+    const container = (...path: readonly string[]) => status('containerStatuses', '0', 'state', ...path);
+    const exitCode = container('terminated', 'exitCode');
+    const reasons = [
+      container('terminated', 'reason'),
+      container('waiting', 'reason'),
+      textAt(condition('PodScheduled', 'False'), 'reason'),
+    ];
+    const states = { Succeeded: 'ended', Failed: 'ended', Pending: 'queued' } as const;
+    const job: ScheduledJob = {
+      state: states[status('phase') as keyof typeof states] ?? 'running',
+      node: textAt(item, 'spec', 'nodeName') || null,
+      reason: reasons.find((reason) => reason !== '') ?? null,
+      exitCode: exitCode === '' ? null : Number(exitCode),
+    };
+    return [[index, job]];
   });
 }
 
-/** What a Job goes on with and has made no pod for waits; a pod is one job. */
-function jobsOfItem({ kind, metadata, spec, status }: z.infer<typeof itemSchema>, count: number): Entry[] {
-  const { phase, conditions, containerStatuses, completedIndexes, failedIndexes } = status;
-  const jobs = indicesIn(metadata.annotations[jobsAnnotation], count);
-  const isTrue = (type: string) => conditions.some((each) => each.type === type && each.status === 'True');
-  if (kind === 'Job') {
-    if (isTrue('Complete') || isTrue('Failed')) return [];
-    const over = new Set([completedIndexes, failedIndexes].flatMap((list) => indicesIn(list, jobs.length)));
-    const job = { state: 'queued', node: null, reason: null, exitCode: null } as const;
-    return jobs.filter((_, at) => !over.has(at)).map((index) => [index, job]);
-  }
-  const index = jobs[Number(metadata.annotations['batch.kubernetes.io/job-completion-index'] ?? Number.NaN)];
-  if (index === undefined) return [];
-  const { waiting, terminated } = containerStatuses[0]?.state ?? {};
-  const unscheduled = conditions.find(({ type, status: is }) => type === 'PodScheduled' && is === 'False');
-  const isOver = phase === 'Succeeded' || phase === 'Failed';
-  const job: ScheduledJob = {
-    state: isOver ? 'ended' : phase === 'Pending' ? 'queued' : 'running',
-    node: spec.nodeName ?? null,
-    reason: terminated?.reason ?? waiting?.reason ?? unscheduled?.reason ?? null,
-    exitCode: terminated?.exitCode ?? null,
-  };
-  return [[index, job]];
+const valueAt = (value: unknown, path: readonly string[]): unknown =>
+  path.reduce(
+    (inner, key) => (typeof inner === 'object' && inner !== null ? Reflect.get(inner, key) : null),
+    value,
+  );
+
+/** The text or number at a place, empty where there is none. */
+function textAt(value: unknown, ...path: readonly string[]): string {
+  const found = valueAt(value, path);
+  return typeof found === 'string' || typeof found === 'number' ? String(found) : '';
+}
+
+function listAt(value: unknown, ...path: readonly string[]): readonly unknown[] {
+  const found = valueAt(value, path);
+  return Array.isArray(found) ? found : [];
 }

@@ -120,9 +120,13 @@ function manifestOf(submission: Submission, where: Where): Batch['manifest'] {
 type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest'> & { readonly exitCode: ExitCode }>;
 
 function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, Done> {
-  const paths = batches.map(({ target, manifest }) => join(folder, `${target}.${manifest.ending}`));
-  batches.forEach(({ manifest }, at) => publishFile(paths[at]!, manifest.content));
-  return new Map(batches.map(({ target }, at) => [target, { manifest: paths[at]! }]));
+  const done = new Map<string, Done>();
+  for (const { target, manifest } of batches) {
+    const path = join(folder, `${target}.${manifest.ending}`);
+    publishFile(path, manifest.content);
+    done.set(target, { manifest: path });
+  }
+  return done;
 }
 
 /** Hands batches to their schedulers; then works those of machines, one after the other on each. Rejects once no work goes on. */
