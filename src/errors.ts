@@ -315,6 +315,27 @@ export const catalogue = {
     meaning: 'The header of an engine names another product or version than its passport.',
     remedy: 'The passport belongs to another engine: build the engine again.',
   },
+  TF_FLEET_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An engines file has a key or value that it cannot have, or a plan in a store is not one, was cut short or is not there.',
+    remedy: 'Correct the line named (docs/fleet.md), or plan again: trtforge fleet plan engines.yaml',
+  },
+  TF_FLEET_CHANGED: {
+    exitCode: ExitCode.badInput,
+    meaning: 'The model, its samples or its options are not those that the plan of a fleet was made of.',
+    remedy: 'Plan again: trtforge fleet plan engines.yaml',
+  },
+  TF_FLEET_REFUSED: {
+    exitCode: ExitCode.failed,
+    meaning: 'An engine was built for a fleet, and its known answer or its policy failed; it is not kept.',
+    remedy: 'The record in the store has the reasons: trtforge fleet status engines.yaml',
+  },
+  TF_FLEET_UNDECIDED: {
+    exitCode: ExitCode.inconclusive,
+    meaning: 'An engine was built for a fleet, and its policy could not be decided; it is not kept.',
+    remedy: 'Build it where the checks of its policy can run, or set `missing: skip` in the policy.',
+  },
   TF_STORE_UNWRITABLE: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The engine store cannot keep an engine: it is read-only or belongs to another user.',

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { BuildOptions } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
 import type { ExitCode } from '../errors.js';
@@ -78,6 +79,8 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   /** The schema of the result, for documentation and tests: loaded only where they ask for it. */
   schema(): Promise<z.ZodType>;
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
+  /** What --print-config shows beside the options: a file of the user's as it was understood. */
+  file?(inputs: readonly string[]): Readonly<Record<string, unknown>>;
   /** What `run` would do: with it the command has --dry-run. For commands that build for minutes, download or remove. */
   plan?(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<Plan>;
   render(result: R, output: TextOutput): void;
@@ -125,9 +128,17 @@ export interface Product {
   readonly recognisers?: () => Promise<readonly Recogniser[]>;
   /** Files of its own that `--profile-from` reads. */
   readonly profileSources?: () => Promise<readonly ProfileSource[]>;
+  /** What reads a file that describes several models as the builds of each. */
+  readonly bundleParts?: () => Promise<BundleParts>;
   /** Layouts that `cache export --as` writes. */
   readonly exporters?: () => Promise<readonly Exporter[]>;
 }
+
+/** The builds of a bundle's components, by the meta file and what they share. Throws what reading the models throws. */
+export type BundleParts = (
+  meta: string,
+  shared: Omit<BuildOptions, 'model'>,
+) => Promise<readonly { readonly name: string; readonly request: BuildOptions }[]>;
 
 /** What products recognize in logs beside the core. */
 export const issuesOfProducts = async (products: readonly Product[]): Promise<readonly KnownIssue[]> =>
@@ -156,3 +167,7 @@ export const recognisersOfProducts = async (products: readonly Product[]): Promi
 /** The layouts of the core and of products. */
 export const exportersOfProducts = async (products: readonly Product[]): Promise<readonly Exporter[]> =>
   (await Promise.all(products.map(({ exporters }) => exporters?.() ?? []))).flat();
+
+/** What reads the components of bundles. */
+export const bundlePartsOfProducts = async (products: readonly Product[]): Promise<readonly BundleParts[]> =>
+  Promise.all(products.flatMap(({ bundleParts }) => bundleParts?.() ?? []));

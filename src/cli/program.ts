@@ -258,15 +258,16 @@ async function execution(
   try {
     const config = await loadConfig(globals.config, path, () => knownKeys(verbs));
     const options = resolveOptions(command.options, raw, config, console.environment);
+    const asResolved = () => ({ ...options.shown, ...command.file?.(inputs) });
     if (globals.printConfig === true && view.json) {
       const { path: file } = config;
       console.out(
-        toJson(framedAs('config', path, { file: file === '' ? null : file, options: options.shown })),
+        toJson(framedAs('config', path, { file: file === '' ? null : file, options: asResolved() })),
       );
       return ExitCode.pass;
     }
     if (globals.printConfig === true) {
-      const lines = (await configText(options.shown)).split('\n');
+      const lines = (await configText(asResolved())).split('\n');
       console.out(lines.map(printable).join('\n'));
       return ExitCode.pass;
     }

@@ -130,7 +130,10 @@ export type PlanBuilder = (
   context: BuildContext,
 ) => Promise<BuildOutcome>;
 
-/** Runs the reference of an engine that was just built, and the engine itself where it can; undefined where that is not to be had. */
+/**
+ * Runs the reference of an engine that was just built, and the engine itself where it can; undefined where that is not to be had. The engine is not kept yet: what
+ * this throws ends the build.
+ */
 export type AnswerMaker = (
   build: ResolvedBuild,
   files: BuildFiles,

@@ -21,5 +21,6 @@ export const bundle: Product = {
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   tasks: async () => [(await import('./token-task.js')).taskKind],
   recognisers: async () => [(await import('./recogniser.js')).recogniser],
+  bundleParts: async () => (await import('./bundle-parts.js')).bundleParts,
   reports: async () => [(await import('./report/page.js')).bundleReport],
 };

@@ -3,7 +3,7 @@ import { identityDocumentSchema, sha256Schema } from '../../engines/identity/ide
 import { missSchema } from '../../engines/store/build-result-schema.js';
 import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
 
-const exitCode = z.int().min(0).max(5);
+const exitCode = z.literal([0, 1, 2, 3, 4, 5]);
 
 /** One engine of a fleet. */
 export const jobSchema = z.object({
@@ -51,6 +51,7 @@ export const fleetPlanSchema = z.object({
 export const workRecordSchema = z.object({
   schema: z.literal('trtforge.fleet-record/1'),
   identity: sha256Schema,
+  name: z.string(),
   plan: z.string(),
   index: z.int().nonnegative(),
   /** `there`: nothing was built. */
@@ -84,6 +85,39 @@ export const fleetWorkSchema = z.object({
   exitCode,
 });
 
+/** Every engine of a plan as it stands now: what `fleet status` gives and the page shows. */
+export const fleetStatusSchema = z.object({
+  schema: z.literal('trtforge.fleet-status/1'),
+  version: z.string(),
+  plan: z.string(),
+  address: z.string(),
+  at: z.string(),
+  outcome: z.enum(['pass', 'fail', 'inconclusive']),
+  jobs: z.array(
+    z.object({
+      index: z.int(),
+      name: z.string(),
+      identity: sha256Schema,
+      /** The model's path, and of a bundle the component. */
+      model: z.string(),
+      precision: z.string(),
+      on: z.string(),
+      state: z.enum(['have', 'running', 'queued', 'undecided', 'refused', 'failed', 'missing']),
+      /** In a sentence each; empty for an engine that is there. */
+      why: z.array(z.string()),
+      bytes: z.int().nullable(),
+      buildMs: z.number().nullable(),
+      check: workRecordSchema.shape.check,
+      gate: workRecordSchema.shape.gate.unwrap().shape.outcome.nullable(),
+      node: z.string().nullable(),
+      gpu: z.string().nullable(),
+    }),
+  ),
+  /** Who was asked what runs, and of those that did not answer why; null for an answer. */
+  schedulers: z.array(z.object({ name: z.string(), why: z.string().nullable() })),
+});
+
+export type FleetStatus = z.infer<typeof fleetStatusSchema>;
 export type FleetPlan = z.infer<typeof fleetPlanSchema>;
 export type FleetJob = z.infer<typeof jobSchema>;
 export type WorkRecord = z.infer<typeof workRecordSchema>;

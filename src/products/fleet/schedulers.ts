@@ -1,67 +1,68 @@
-import { type CommandOutcome, type CommandRunner, runCommand } from '../../base/process/command.js';
-import type { FleetPlan } from './plan-schema.js';
+import { type CommandOutcome, runCommand } from '../../base/process/command.js';
+import type { CommandContext } from '../../cli/command.js';
+import type { FleetPlan, FleetStatus } from './plan-schema.js';
 import { jobsAnnotation, planLabel } from './submit/kubernetes.js';
 import { planName } from './submit/submission.js';
 
-/** What a scheduler reports of a job. */
-export interface ScheduledJob {
-  readonly state: 'queued' | 'running' | 'ended';
+/** Where a job is, and in the scheduler's words why it waits, its state, or how it ended. */
+interface Task {
   readonly node: string | null;
-  /** In the scheduler's words: why it waits, or how it ended. */
-  readonly reason: string | null;
-  /** Of one that ended, where the scheduler has it. */
-  readonly exitCode: number | null;
+  readonly reason: string;
 }
 
-export interface SchedulerReport {
-  /** By the plan's index; a job that no scheduler names is not in it. */
-  readonly jobs: ReadonlyMap<number, ScheduledJob>;
-  /** The schedulers of the plan that did not answer. */
-  readonly notAsked: readonly { readonly scheduler: 'slurm' | 'kubernetes'; readonly why: string }[];
+/** What schedulers report of a plan's jobs, by their index. */
+export interface Scheduled {
+  readonly jobs: ReadonlyMap<number, Task & { readonly state: 'queued' | 'running' }>;
+  /** What a scheduler still knows of tasks that ended; such a job may be among the others again. */
+  readonly ended: ReadonlyMap<number, Task>;
+  readonly asked: FleetStatus['schedulers'];
 }
 
-type Entry = readonly [index: number, job: ScheduledJob];
+type Note = (index: number, state: 'queued' | 'running' | 'ended', task: Task) => void;
 
 /** How long a scheduler has to answer. */
 const ANSWER_MS = 10_000;
 
-/** What the schedulers that targets of a plan name report of its jobs. A program that is missing, fails or hangs was not asked; never rejects. */
-export async function askSchedulers(
-  { id, targets, jobs }: Pick<FleetPlan, 'id' | 'targets'> & { readonly jobs: { readonly length: number } },
-  environment: NodeJS.ProcessEnv,
-  run: CommandRunner = runCommand,
-): Promise<SchedulerReport> {
+/** Asks the schedulers that targets of a plan name. One whose program is missing, fails or hangs was not asked, and why; never rejects. */
+export async function scheduledJobs(
+  plan: Pick<FleetPlan, 'id' | 'targets'> & { readonly jobs: { readonly length: number } },
+  { environment }: Pick<CommandContext, 'environment'>,
+): Promise<Scheduled> {
+  const count = plan.jobs.length;
+  const jobs = new Map<number, Task & { readonly state: 'queued' | 'running' }>();
+  const ended = new Map<number, Task>();
+  const note: Note = (index, state, task) => {
+    if (state === 'ended') ended.set(index, task);
+    // Of a job that was sent twice the task at work counts.
+    else if (jobs.get(index)?.state !== 'running') jobs.set(index, { state, ...task });
+  };
+  const asked: Scheduled['asked'] = [];
   const ask = async (program: string, ...args: readonly string[]) => {
-    const ran = await run(program, args, { timeoutMs: ANSWER_MS, environment });
+    const ran = await runCommand(program, args, { timeoutMs: ANSWER_MS, environment });
     const why = failureOf(ran);
     return { answer: why === null ? ran.stdout : '', why: why && `${program} ${why}` };
   };
-  const entries: Entry[] = [];
-  const notAsked: SchedulerReport['notAsked'][number][] = [];
-  const wheres = Object.values(targets).flatMap(({ where }) => (where === 'local' ? [] : [where]));
+  const wheres = Object.values(plan.targets).flatMap(({ where }) => (where === 'local' ? [] : [where]));
   if (wheres.some(({ slurm }) => slurm !== undefined)) {
-    const name = `--name=${planName(id)}`;
+    const name = `--name=${planName(plan.id)}`;
     const [queue, past] = await Promise.all([
       ask('squeue', '--noheader', '--array', name, '--format=%i|%T|%N|%r'),
       // Fails where a cluster keeps no accounts: then only the store knows what has ended.
       ask('sacct', '-n', '-P', '-X', '-S', 'now-30days', name, '-o', 'JobID,State,NodeList,ExitCode'),
     ]);
-    if (queue.why !== null) notAsked.push({ scheduler: 'slurm', why: queue.why });
-    const ended = slurmJobs(past.answer, jobs.length).filter(([, { state }]) => state === 'ended');
-    entries.push(...ended, ...slurmJobs(queue.answer, jobs.length));
+    asked.push({ name: 'slurm', why: queue.why });
+    noteSlurm(past.answer, count, (index, state, task) => state === 'ended' && note(index, state, task));
+    noteSlurm(queue.answer, count, note);
   }
   const clusters = wheres.flatMap(({ kubernetes }) => kubernetes ?? []);
   for (const namespace of new Set(clusters.map((cluster) => cluster.namespace))) {
     const place = namespace === undefined ? [] : [`--namespace=${namespace}`];
-    const selector = `--selector=${planLabel}=${id}`;
+    const selector = `--selector=${planLabel}=${plan.id}`;
     const listed = await ask('kubectl', 'get', 'jobs,pods', selector, '--output=json', ...place);
-    if (listed.why !== null) notAsked.push({ scheduler: 'kubernetes', why: listed.why });
-    entries.push(...kubernetesJobs(listed.answer, jobs.length));
+    asked.push({ name: 'kubernetes', why: listed.why });
+    noteKubernetes(listed.answer, count, note);
   }
-  // A job that was sent again counts by its later state.
-  const order = ['ended', 'queued', 'running'];
-  entries.sort(([, a], [, b]) => order.indexOf(a.state) - order.indexOf(b.state));
-  return { jobs: new Map(entries), notAsked };
+  return { jobs, ended, asked };
 }
 
 /** Why a scheduler's program gave no answer, as what follows its name; null where it did. */
@@ -77,20 +78,16 @@ const PAST =
   /^(?:BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|REVOKED|TIMEOUT)/;
 
 /** Rows of an array's task, its state, its node, and why it waits or `exit code:signal`. */
-const slurmJobs = (answer: string, count: number): readonly Entry[] =>
-  answer.split('\n').flatMap((row) => {
-    const [id = '', word = '', node, note = ''] = row.trim().split('|');
+function noteSlurm(answer: string, count: number, note: Note): void {
+  for (const row of answer.split('\n')) {
+    const [id = '', word = '', node, more = ''] = row.trim().split('|');
     const state = PAST.test(word) ? 'ended' : WAITING.test(word) ? 'queued' : 'running';
-    const exit = /^(\d{1,3}):\d+$/.exec(note)?.[1];
-    const job: ScheduledJob = {
-      state,
-      node: (state !== 'queued' && node) || null,
-      reason: { ended: word, queued: note || null, running: null }[state],
-      exitCode: exit === undefined ? null : Number(exit),
-    };
+    const reason = { ended: `${word}, exit code ${more.split(':')[0]}`, queued: more, running: word }[state];
     // 3 of `12_3`; 3, 5, 6 and 7 of `12_[3,5-7%2]`.
-    return indicesIn(/^\d+_\[?([\d,-]+)/.exec(id)?.[1], count).map((index) => [index, job] as const);
-  });
+    for (const index of indicesIn(/^\d+_\[?([\d,-]+)/.exec(id)?.[1], count))
+      note(index, state, { node: (state !== 'queued' && node) || null, reason });
+  }
+}
 
 /** The numbers below `count` of `0-2,5`, as Slurm and Kubernetes write them. */
 const indicesIn = (text: string | undefined, count: number): readonly number[] =>
@@ -101,14 +98,15 @@ const indicesIn = (text: string | undefined, count: number): readonly number[] =
     return Array.from({ length: Math.max(0, length) }, (_, at) => Number(from) + at);
   });
 
-function kubernetesJobs(answer: string, count: number): readonly Entry[] {
+/** Jobs, whose tasks wait until they have a pod, and pods. */
+function noteKubernetes(answer: string, count: number, note: Note): void {
   let list: unknown;
   try {
     list = JSON.parse(answer);
   } catch {
-    return [];
+    return;
   }
-  return listAt(list, 'items').flatMap((item): readonly Entry[] => {
+  for (const item of listAt(list, 'items')) {
     const annotation = (name: string) => textAt(item, 'metadata', 'annotations', name);
     const status = (...path: readonly string[]) => textAt(item, 'status', ...path);
     const condition = (type: string, is: string) =>
@@ -117,31 +115,28 @@ function kubernetesJobs(answer: string, count: number): readonly Entry[] {
       );
     const jobs = indicesIn(annotation(jobsAnnotation), count);
     if (textAt(item, 'kind') === 'Job') {
-      if (condition('Complete', 'True') ?? condition('Failed', 'True')) return [];
-      // What it goes on with waits, where no pod is made for it.
+      if (condition('Complete', 'True') ?? condition('Failed', 'True')) continue;
       const lists = [status('completedIndexes'), status('failedIndexes')];
       const over = new Set(lists.flatMap((each) => indicesIn(each, jobs.length)));
-      const job = { state: 'queued', node: null, reason: null, exitCode: null } as const;
-      return jobs.filter((_, at) => !over.has(at)).map((index) => [index, job]);
+      jobs.forEach((index, at) => {
+        if (!over.has(at)) note(index, 'queued', { node: null, reason: 'no pod yet' });
+      });
+      continue;
     }
     const index = jobs[Number(annotation('batch.kubernetes.io/job-completion-index') || Number.NaN)];
-    if (index === undefined) return [];
+    if (index === undefined) continue;
     const container = (...path: readonly string[]) => status('containerStatuses', '0', 'state', ...path);
     const exitCode = container('terminated', 'exitCode');
-    const reasons = [
-      container('terminated', 'reason'),
-      container('waiting', 'reason'),
-      textAt(condition('PodScheduled', 'False'), 'reason'),
-    ];
+    const word =
+      container('terminated', 'reason') ||
+      container('waiting', 'reason') ||
+      textAt(condition('PodScheduled', 'False'), 'reason') ||
+      status('phase');
     const states = { Succeeded: 'ended', Failed: 'ended', Pending: 'queued' } as const;
-    const job: ScheduledJob = {
-      state: states[status('phase') as keyof typeof states] ?? 'running',
-      node: textAt(item, 'spec', 'nodeName') || null,
-      reason: reasons.find((reason) => reason !== '') ?? null,
-      exitCode: exitCode === '' ? null : Number(exitCode),
-    };
-    return [[index, job]];
-  });
+    const reason = exitCode === '' ? word : `${word}, exit code ${exitCode}`;
+    const node = textAt(item, 'spec', 'nodeName') || null;
+    note(index, states[status('phase') as keyof typeof states] ?? 'running', { node, reason });
+  }
 }
 
 const valueAt = (value: unknown, path: readonly string[]): unknown =>

@@ -1,16 +1,207 @@
+import { hostname } from 'node:os';
+import { visibleGpus } from '../../addon/chosen-gpu.js';
+import { closing } from '../../base/files/byte-source.js';
+import { removeIfThere } from '../../base/files/files.js';
+import { makeScratch } from '../../base/files/scratch.js';
 import type { CommandContext } from '../../cli/command.js';
-import { ExitCode } from '../../errors.js';
+import type { AnswerMaker, ResolvedBuild } from '../../engines/builder/build.js';
+import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { differencesOf } from '../../engines/identity/differences.js';
+import type { Passport } from '../../engines/identity/passport-file.js';
+import { obtainEngine } from '../../engines/store/obtain-engine.js';
+import { openStores } from '../../engines/store/open-stores.js';
+import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
+import { answerMaker } from '../../quality/known-answer/at-build.js';
+import { isDeclared } from '../../tensorrt/toolchain/find.js';
+import { inFolder } from './engines-file.js';
+import { asBuilt } from './fleet-store.js';
 import type { Fleet } from './open-plan.js';
-import type { FleetJob, FleetWork } from './plan-schema.js';
+import { documentOf, hasPassed, keepRecord, policyDigest, recordOf } from './plan.js';
+import type { FleetJob, FleetWork, WorkRecord } from './plan-schema.js';
+import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
+import { requestsOf } from './requests.js';
 
-export async function workOn(
-  { plan }: Fleet,
-  jobs: readonly FleetJob[],
-  { emit }: CommandContext,
-): Promise<FleetWork> {
-  for (const { name } of jobs) emit({ type: 'log', source: 'trtforge', severity: 'info', message: name });
-  return { schema: 'trtforge.fleet-work/1', plan: plan.id, jobs: [], exitCode: 0 };
-}
+type Outcome = Pick<WorkRecord, 'did' | 'engine' | 'check' | 'gate'> & {
+  readonly reasons: readonly string[];
+};
 
 export const worst = (codes: readonly ExitCode[]): ExitCode =>
-  codes.find((code) => code !== 0) ?? ExitCode.pass;
+  [ExitCode.internal, ExitCode.badInput, ExitCode.machineCannot, ExitCode.failed, ExitCode.inconclusive].find(
+    (code) => codes.includes(code),
+  ) ?? ExitCode.pass;
+
+/**
+ * Works jobs one after the other: what is there ends at once; else the engine is built under the store's lease, proves itself, passes its policy and is kept. Each leaves a
+ * record in the store. A job's failure is its record's; throws TF_CANCELLED, and what writing a record throws.
+ */
+export async function workOn(
+  fleet: Fleet,
+  jobs: readonly FleetJob[],
+  context: CommandContext,
+): Promise<FleetWork> {
+  const records: WorkRecord[] = [];
+  for (const job of jobs) records.push(await workOnJob(fleet, job, context));
+  return {
+    schema: 'trtforge.fleet-work/1',
+    plan: fleet.plan.id,
+    jobs: records,
+    exitCode: worst(records.map(({ exitCode }) => exitCode)),
+  };
+}
+
+async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): Promise<WorkRecord> {
+  const started = performance.now();
+  const record = (outcome: Outcome, code: ErrorCode | null, exitCode: ExitCode): WorkRecord => ({
+    schema: 'trtforge.fleet-record/1',
+    identity: job.identity,
+    name: job.name,
+    plan: fleet.plan.id,
+    index: job.index,
+    ...outcome,
+    reasons: [...outcome.reasons],
+    code,
+    exitCode,
+    node: context.environment.SLURMD_NODENAME || hostname(),
+    gpu: visibleGpus().gpus[0]?.name ?? null,
+    at: new Date().toISOString(),
+    ms: performance.now() - started,
+  });
+  const proven: Partial<Proven> = {};
+  try {
+    const earlier = await standing(fleet, job, context);
+    // What an earlier task found stays: this one found nothing new.
+    if (earlier !== null) return record(earlier, null, ExitCode.pass);
+    const done = record(await make(fleet, job, context, proven), null, ExitCode.pass);
+    await keepRecord(done, fleet.store);
+    return done;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    const isRefused = error.code === 'TF_FLEET_REFUSED' || error.code === 'TF_FLEET_UNDECIDED';
+    const failed = record(
+      {
+        did: isRefused ? 'refused' : 'failed',
+        engine: null,
+        check: proven.check?.outcome ?? null,
+        gate: proven.gate ?? null,
+        reasons: proven.reasons ?? [`${error.message} ${error.remedy}`],
+      },
+      error.code,
+      error.exitCode,
+    );
+    await keepRecord(failed, fleet.store);
+    return failed;
+  }
+}
+
+/** What is known of an engine that is there and counts; null where there is work to do. */
+async function standing(
+  { plan, store }: Fleet,
+  job: FleetJob,
+  { signal }: CommandContext,
+): Promise<Outcome | null> {
+  store.forget();
+  const held = await store.find(documentOf(job), signal);
+  if (held.passport === null) return null;
+  const record = await recordOf(job.identity, store);
+  if (job.gate !== null && !hasPassed(record, policyDigest(inFolder(plan.folder, job.gate)))) return null;
+  return {
+    did: 'there',
+    engine: engineOf(held.passport),
+    check: record?.check ?? null,
+    gate: record?.gate ?? null,
+    reasons: [],
+  };
+}
+
+/** Builds, or takes from the store what has not passed its policy yet. `proven` is filled as far as it came. */
+async function make(
+  { plan, store }: Fleet,
+  job: FleetJob,
+  context: CommandContext,
+  proven: Partial<Proven>,
+): Promise<Outcome> {
+  const build = await resolvedHere({ plan, store }, job, context);
+  const policy = job.gate === null ? null : inFolder(plan.folder, job.gate);
+  const scratch = makeScratch('fleet');
+  try {
+    const prove = async (engine: BuiltEngine) => {
+      Object.assign(proven, await proveEngine(engine, build, { policy, scratch, context }));
+      const { check, gate, reasons = [] } = proven;
+      const outcomes = [check?.outcome, gate?.outcome];
+      if (outcomes.includes('fail') || (gate != null && gate.outcome === 'inconclusive'))
+        throw new TrtforgeError(
+          outcomes.includes('fail') ? 'TF_FLEET_REFUSED' : 'TF_FLEET_UNDECIDED',
+          `${job.name} was built and is not kept: ${reasons.join('; ')}`,
+        );
+    };
+    return await closing(await openStores(store.options(scratch), context.environment), async (stores) => {
+      const answer: AnswerMaker = async (made, files, passport, within) => {
+        const knownAnswer = await answerMaker(true)(made, files, passport, within);
+        await prove({ planPath: files.planPath, passport: { ...passport, knownAnswer } });
+        return knownAnswer;
+      };
+      const obtained = await obtainEngine(build, stores, { ...context, answer });
+      if (obtained.source !== 'built')
+        await prove({ planPath: obtained.engine, passport: obtained.passport });
+      store.forget();
+      const held = await store.find(documentOf(job), context.signal);
+      if (held.passport === null)
+        throw new TrtforgeError(
+          'TF_STORE_UNWRITABLE',
+          `${store.place} did not keep ${job.name}: ${[...obtained.warnings, held.why.reason].join(' ')}`,
+          {
+            remedy: 'Give the task the right to write there.',
+          },
+        );
+      return {
+        did: obtained.source === 'built' ? 'built' : 'there',
+        engine: engineOf(held.passport),
+        check: proven.check?.outcome ?? null,
+        gate: proven.gate ?? null,
+        reasons: proven.reasons ?? [],
+      };
+    });
+  } finally {
+    removeIfThere(scratch);
+  }
+}
+
+/** The build as this machine would make it. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNAVAILABLE on the wrong machine, TF_FLEET_CHANGED where the model is another. */
+export async function resolvedHere(
+  { plan }: Pick<Fleet, 'plan' | 'store'>,
+  job: FleetJob,
+  context: CommandContext,
+): Promise<ResolvedBuild> {
+  const { path, component } = job.model;
+  // Relative to where the task runs: the folder of the plan may lie elsewhere on this machine.
+  const parts = await requestsOf({ path, isBundle: component !== null, options: job.options }, '.', context);
+  const part = parts.find((each) => each.component === component);
+  if (part === undefined)
+    throw new TrtforgeError('TF_FLEET_CHANGED', `${path} has no component ${component} any more.`);
+  const { target } = plan.targets[job.on]!;
+  const build = await resolveBuild({ ...part.request, target }, context);
+  if (isDeclared(build.toolchain))
+    throw new TrtforgeError(
+      'TF_TOOLCHAIN_NOT_FOUND',
+      `This machine does not have ${build.toolchain.product} ${build.toolchain.version}, which ${job.name} is built with.`,
+      {
+        remedy: `Let the target ${job.on} run where it is: in a container of that version, or on other nodes.`,
+      },
+    );
+  const planned = asBuilt(documentOf(job), { identity: { digest: '', document: build.identity } });
+  const differences = [...differencesOf(planned, build.identity)];
+  if (differences.length === 0) return build;
+  const [{ field, a, b }] = differences as [(typeof differences)[number]];
+  const isMachine = differences.every((each) => each.field.startsWith('target.'));
+  throw new TrtforgeError(
+    isMachine ? 'TF_TARGET_UNAVAILABLE' : 'TF_FLEET_CHANGED',
+    `${job.name} is not what would be built here: ${field} is ${JSON.stringify(b)}, and ${JSON.stringify(a)} is planned.`,
+  );
+}
+
+const engineOf = ({ identity, name, plan, built }: Passport): NonNullable<WorkRecord['engine']> => ({
+  identity: identity.digest,
+  name,
+  bytes: plan.bytes,
+  buildMs: built.ms,
+});

@@ -128,6 +128,42 @@ const tritonCheck: PolicyFile = {
   ],
 };
 
+/** An upgrade of TensorRT: engines give what their models give, as the old ones did, and are not slower. */
+const rehearsal: PolicyFile = {
+  schema: 'trtforge.gate-policy/1',
+  results: {
+    verify: { schema: 'trtforge.verify/*' },
+    answer: { schema: 'trtforge.engine-check/*' },
+    bench: { schema: 'trtforge.bench-compare/*' },
+  },
+  checks: [
+    {
+      id: 'against-the-model',
+      why: 'The new engine has to give what its FP32 model gives.',
+      result: 'verify',
+      field: 'outcome',
+      ...mustPass,
+    },
+    {
+      id: 'as-before',
+      why: 'The new engine has to give what the old one recorded.',
+      result: 'answer',
+      field: 'outcome',
+      ...mustPass,
+      missing: 'warn',
+    },
+    {
+      id: 'gpu-time',
+      why: 'GPU time, new over old; its interval holds the true ratio in 95 of 100 cases.',
+      result: 'bench',
+      field: 'ratios.gpuMs.low',
+      fail: { above: 1.1 },
+      warn: { above: 1.02 },
+      missing: 'warn',
+    },
+  ],
+};
+
 /** DeepStream loads the engine that is configured. */
 const deepstreamCheck: PolicyFile = {
   schema: 'trtforge.gate-policy/1',
@@ -267,4 +303,5 @@ export const presets: Readonly<Record<string, PolicyFile>> = {
   'engine-check': engineCheck,
   'triton-check': tritonCheck,
   'deepstream-check': deepstreamCheck,
+  rehearsal,
 };

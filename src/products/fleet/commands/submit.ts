@@ -5,6 +5,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { FleetSubmit } from '../submit/result-schema.js';
 import type { SubmitOptions } from '../submit/submit.js';
 import { whereSchema } from '../where.js';
+import { fleetArgument } from './status.js';
 
 const options = {
   slurm: flag({ flags: '--slurm', describe: 'only the targets that Slurm builds' }),
@@ -19,9 +20,7 @@ const options = {
 };
 
 export const command = defineCommand({
-  arguments: [
-    { name: 'ENGINES', describe: 'an engines.yaml, or the address of a plan: STORE/fleet/ID.json' },
-  ],
+  arguments: [fleetArgument],
   examples: [
     'trtforge fleet submit engines.yaml --dry-run',
     'trtforge fleet submit engines.yaml --kubernetes -o manifests',
@@ -33,12 +32,13 @@ export const command = defineCommand({
     (await import('../submit/submit.js')).submitPlan(given, chosen(values), context),
   run: async ([given = ''], values, context): Promise<FleetSubmit> =>
     (await import('../submit/submit.js')).submitFleet(given, chosen(values), context),
-  render: ({ targets, notAsked, address }: FleetSubmit, { line, colors }) => {
+  render: ({ targets, schedulers, address }: FleetSubmit, { line, colors }) => {
     for (const { target, where, job, indices, manifest, skipped } of targets) {
       line(`${colors.bold(target)}  ${where}, ${plural(indices.length, 'job')}  ${job ?? manifest ?? ''}`);
       for (const { index, why } of skipped) line(colors.dim(`  ${index} ${why}`));
     }
-    for (const { scheduler, why } of notAsked) line(`${colors.yellow('not asked')}  ${scheduler}: ${why}`);
+    for (const { name, why } of schedulers)
+      if (why !== null) line(colors.dim(`${name} was not asked: ${why}`));
     line(`${colors.dim('Next:')} trtforge fleet status ${address}`);
   },
 });

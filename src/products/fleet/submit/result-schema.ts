@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ExitCode } from '../../../errors.js';
+import { fleetStatusSchema } from '../plan-schema.js';
 
 /** What was handed to whom. */
 export const fleetSubmitSchema = z.object({
@@ -21,8 +22,8 @@ export const fleetSubmitSchema = z.object({
       skipped: z.array(z.object({ index: z.int(), why: z.enum(['there', 'queued', 'running']) })),
     }),
   ),
-  /** Schedulers that did not answer what they have of the plan. */
-  notAsked: z.array(z.object({ scheduler: z.enum(['slurm', 'kubernetes']), why: z.string() })),
+  /** As in `fleet status`. */
+  schedulers: fleetStatusSchema.shape.schedulers,
   /** Of the work, where it was done here or by ssh. */
   exitCode: z.int().min(0).max(5),
 });

@@ -11,7 +11,7 @@ import { type Plan, step } from '../../../cli/plan.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
-import { askSchedulers, failureOf, type SchedulerReport } from '../schedulers.js';
+import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
 import { kindOfWhere, type Where, type WhereKind } from '../where.js';
 import { workOn, worst } from '../work.js';
 import { kubernetesManifest } from './kubernetes.js';
@@ -35,7 +35,7 @@ export const submitFleet = (
   context: CommandContext,
 ): Promise<FleetSubmit> =>
   withFleet(given, context, { keep: true }, async (fleet) => {
-    const { batches, notAsked } = await decide(fleet, options, context.environment);
+    const { batches, asked } = await decide(fleet, options, context);
     const full = batches.filter(({ jobs }) => jobs.length > 0);
     const { output } = options;
     const done = output === undefined ? await send(full, fleet, context) : write(full, output);
@@ -47,7 +47,7 @@ export const submitFleet = (
         const { job = null, manifest = null } = done.get(target) ?? {};
         return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, skipped };
       }),
-      notAsked: [...notAsked],
+      schedulers: asked,
       exitCode: worst([...done.values()].map(({ exitCode = ExitCode.pass }) => exitCode)),
     };
   });
@@ -55,7 +55,7 @@ export const submitFleet = (
 /** The same, of which nothing is done. */
 export const submitPlan = (given: string, options: SubmitOptions, context: CommandContext): Promise<Plan> =>
   withFleet(given, context, {}, async (fleet) => {
-    const { batches } = await decide(fleet, options, context.environment);
+    const { batches } = await decide(fleet, options, context);
     const steps = batches.map(({ target, where, jobs }) =>
       step(options.output === undefined ? 'submit' : 'write', target, {
         detail: `${kindOfWhere(where)}, ${plural(jobs.length, 'job')}: ${jobs.join(',')}`,
@@ -76,8 +76,8 @@ interface Batch extends Submission {
 async function decide(
   { plan, address: given }: Fleet,
   { kind, instead }: SubmitOptions,
-  environment: NodeJS.ProcessEnv,
-): Promise<{ readonly batches: readonly Batch[]; readonly notAsked: SchedulerReport['notAsked'] }> {
+  context: CommandContext,
+): Promise<{ readonly batches: readonly Batch[]; readonly asked: Scheduled['asked'] }> {
   const meant = Object.entries(plan.targets).filter(([, { where }]) =>
     [null, kindOfWhere(where)].includes(kind),
   );
@@ -85,15 +85,15 @@ async function decide(
     throw new TrtforgeError('TF_USAGE', `No target of the plan is built by ${kind}.`, {
       remedy: `Write where: { ${kind}: … } at a target of the engines file, or leave out --${kind}.`,
     });
-  const scheduled = await askSchedulers(plan, environment);
+  const scheduled = await scheduledJobs(plan, context);
   // A relative path would be another file in the plan's folder.
   const address = isRemoteAddress(given) ? given : resolve(given);
   const attempt = Date.now().toString(36);
   const batches = meant.map(([target, entry]): Batch => {
     const own = plan.jobs.filter(({ on }) => on === target);
     const skipped = own.flatMap(({ index, state }): Batch['skipped'] => {
-      const why = state === 'have' ? 'there' : (scheduled.jobs.get(index)?.state ?? 'ended');
-      return why === 'ended' ? [] : [{ index, why }];
+      const why = state === 'have' ? 'there' : scheduled.jobs.get(index)?.state;
+      return why === undefined ? [] : [{ index, why }];
     });
     const jobs = own
       .map(({ index }) => index)
@@ -102,7 +102,7 @@ async function decide(
     const submission = { plan, address, target, builds: entry.target, jobs, attempt };
     return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
   });
-  return { batches, notAsked: scheduled.notAsked };
+  return { batches, asked: scheduled.asked };
 }
 
 function manifestOf(submission: Submission, where: Where): Batch['manifest'] {

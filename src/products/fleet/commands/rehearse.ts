@@ -1,0 +1,82 @@
+import { publishFile } from '../../../base/files/publish.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { option, text } from '../../../cli/option.js';
+import { parseTarget, type TargetRequest } from '../../../engines/identity/target.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import type { Rehearsal } from '../rehearsal-schema.js';
+
+/** Throws TF_USAGE for a target without a version, or with GPUs: those are the file's. */
+function toolchain(given: string): TargetRequest {
+  const target = parseTarget(given);
+  if (target.named !== undefined && target.computeCapabilities === null) return target;
+  throw new TrtforgeError('TF_USAGE', `"${given}" is not a version of TensorRT.`, {
+    remedy: 'Write tensorrt@10.6.0.26; the GPUs are those of the targets.',
+  });
+}
+
+export const command = defineCommand({
+  arguments: [{ name: 'ENGINES', describe: 'an engines.yaml with targets of the old version' }],
+  examples: [
+    'trtforge fleet rehearse engines.yaml --from tensorrt@8.6.1.6 --to tensorrt@10.6.0.26 -o upgrade.html',
+    'trtforge fleet rehearse engines.yaml --from tensorrt@8.6.1.6 --to tensorrt@10.6.0.26 --gate upgrade.yaml --json',
+  ],
+  options: {
+    from: option({
+      flags: '--from <version>',
+      describe: 'whose engines are replaced, as targets name it: tensorrt@8.6.1.6',
+      parse: toolchain,
+      required: '--from tensorrt@8.6.1.6',
+    }),
+    to: option({
+      flags: '--to <version>',
+      describe: 'what replaces them, installed here: tensorrt@10.6.0.26',
+      parse: toolchain,
+      required: '--to tensorrt@10.6.0.26',
+    }),
+    gate: text({
+      flags: '--gate <policy>',
+      describe: 'the policy that decides, with its waivers (default: the preset rehearsal)',
+    }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'also write the page there',
+      writes: ['an HTML page'],
+    }),
+  },
+  schema: async () => (await import('../rehearsal-schema.js')).rehearsalSchema,
+  run: async (
+    [engines = ''],
+    { from, to, gate, output },
+    context,
+  ): Promise<Rehearsal & { exitCode: ExitCode }> => {
+    const [{ rehearse }, { rehearsalReport }, { renderReport }] = await Promise.all([
+      import('../rehearse.js'),
+      import('../rehearsal-page.js'),
+      import('../../../report/read.js'),
+    ]);
+    const found = await rehearse({ engines, from, to, policy: gate }, context);
+    const result: Rehearsal = { ...found, repeat: context.commandLine };
+    if (output !== undefined)
+      publishFile(output, renderReport({ kind: rehearsalReport, result }, 'html').content);
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+  },
+  render,
+});
+
+function render({ engines, outcome, reasons, gate, from, to }: Rehearsal, output: TextOutput): void {
+  const { green, red, yellow, bold, dim } = output.colors;
+  const colored = { pass: green('go'), fail: red('NO-GO'), inconclusive: yellow('undecided') };
+  for (const { name, verify, answer, ratio, notDone } of engines) {
+    const time = ratio === null ? 'not measured' : `${ratio.ratio.toFixed(3)} of the old time`;
+    output.line(bold(name));
+    output.line(
+      `  against the model: ${verify ?? 'not run'}; the old engine's answer: ${answer ?? 'not run'}; ${time}`,
+    );
+    for (const why of notDone) output.line(dim(`  ${why}`));
+  }
+  for (const { check, message, waiver } of gate.findings)
+    if (waiver !== null)
+      output.line(dim(`waived until ${waiver.expires}: ${check}: ${message} (${waiver.reason})`));
+  output.line(`${colored[outcome]}  ${from} to ${to}`);
+  for (const reason of reasons) output.line(`  ${reason}`);
+}

@@ -1,0 +1,47 @@
+import { publishFile } from '../../../base/files/publish.js';
+import { defineCommand } from '../../../cli/command.js';
+import { choice, text } from '../../../cli/option.js';
+import { renderReport } from '../../../report/read.js';
+import type { RenderedReport } from '../../../report/result.js';
+import { fleetArgument } from './status.js';
+
+export const command = defineCommand({
+  arguments: [fleetArgument],
+  examples: [
+    'trtforge fleet report engines.yaml',
+    'trtforge fleet report engines.yaml --format markdown -o fleet.md',
+  ],
+  options: {
+    format: choice({
+      flags: '--format <format>',
+      describe: 'what to write',
+      choices: ['html', 'markdown', 'json'],
+      default: 'html',
+    }),
+    output: text({
+      flags: '-o, --output <file>',
+      describe: 'where to write it; - is stdout (default: fleet.html, fleet.md or fleet.json)',
+      writes: true,
+    }),
+  },
+  schema: async () => (await import('../../../report/result.js')).renderedReportSchema,
+  run: async ([given = ''], { format, output }, context): Promise<RenderedReport> => {
+    const [{ withFleet }, { fleetStatus }, { fleetReport }] = await Promise.all([
+      import('../open-plan.js'),
+      import('../status.js'),
+      import('../page.js'),
+    ]);
+    return withFleet(given, context, {}, async (fleet) => {
+      const result = await fleetStatus(fleet, context);
+      const { name, content } = renderReport({ kind: fleetReport, result }, format);
+      if (output === '-') return { schema: 'trtforge.report/1', format, path: null, content };
+      const path = output ?? name.replace('report', 'fleet');
+      publishFile(path, content);
+      return { schema: 'trtforge.report/1', format, path, content: null };
+    });
+  },
+  // A line end inside a line would leave as text.
+  render: ({ path, content }, output) => {
+    for (const line of (path ?? content ?? '').trimEnd().split('\n')) output.line(line);
+  },
+});

@@ -1,0 +1,62 @@
+import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
+import type { FleetStatus } from '../plan-schema.js';
+
+export const fleetArgument = {
+  name: 'FLEET',
+  describe: 'an engines.yaml, or the address of a plan: STORE/fleet/ID.json',
+} as const;
+
+export const command = defineCommand({
+  arguments: [fleetArgument],
+  examples: [
+    'trtforge fleet status engines.yaml',
+    'trtforge fleet status s3://team/engines/fleet/3f2a90c1b7de.json --json',
+  ],
+  options: {},
+  schema: async () => (await import('../plan-schema.js')).fleetStatusSchema,
+  run: async ([given = ''], _, context): Promise<FleetStatus & { exitCode: ExitCode }> => {
+    const [{ withFleet }, { fleetStatus }] = await Promise.all([
+      import('../open-plan.js'),
+      import('../status.js'),
+    ]);
+    return withFleet(given, context, {}, async (fleet) => {
+      const status = await fleetStatus(fleet, context);
+      return { ...status, exitCode: outcomeExitCodes[status.outcome] };
+    });
+  },
+  render,
+});
+
+function render({ jobs, schedulers, outcome }: FleetStatus, { line, colors, verbose }: TextOutput): void {
+  const { green, red, yellow, cyan, bold, dim } = colors;
+  const colored = {
+    have: green,
+    running: cyan,
+    queued: dim,
+    undecided: yellow,
+    refused: red,
+    failed: red,
+    missing: yellow,
+  };
+  for (const { index, name, on, state, why, bytes, buildMs, check, gate, node } of jobs) {
+    const facts = [
+      on,
+      node,
+      bytes && formatBytes(bytes),
+      buildMs && formatMs(buildMs),
+      check && `known answer: ${check}`,
+      gate && `policy: ${gate}`,
+    ].filter(Boolean);
+    line(
+      `${String(index).padStart(4)}  ${colored[state](state.padEnd(9))}  ${bold(name)}  ${dim(facts.join(', '))}`,
+    );
+    for (const reason of verbose ? why : why.slice(0, 1)) line(dim(`        ${reason}`));
+  }
+  for (const { name, why } of schedulers) if (why !== null) line(dim(`${name} was not asked: ${why}`));
+  const words = { pass: green('complete'), fail: red('FAIL'), inconclusive: yellow('not complete yet') };
+  line(
+    `${words[outcome]}  ${jobs.filter(({ state }) => state === 'have').length} of ${jobs.length} are there`,
+  );
+}

@@ -1,0 +1,143 @@
+import { sha256 } from '../../base/files/digest.js';
+import type { CommandContext } from '../../cli/command.js';
+import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
+import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
+import { parseTarget } from '../../engines/identity/target.js';
+import { plainMiss } from '../../engines/store/lookup.js';
+import { TrtforgeError } from '../../errors.js';
+import { loadPolicy } from '../../quality/gate/policy.js';
+import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
+import { type EnginesFile, inFolder } from './engines-file.js';
+import type { FleetStore } from './fleet-store.js';
+import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
+import { requestsOf } from './requests.js';
+
+/** The identity's document of a job. */
+export const documentOf = ({ model, recipe, target }: FleetJob): IdentityDocument => ({
+  schema: 'trtforge.identity/1',
+  model: model.digest,
+  recipe,
+  target,
+});
+
+/**
+ * Decides every engine of a fleet and looks which of them the store has; builds nothing. A target that names its TensorRT is decided by that version alone, so
+ * a plan is the same on every machine. Throws what `resolveBuild` throws, with the entry and the target before it.
+ */
+export async function planFleet(
+  { store: place, folder, targets, entries }: EnginesFile,
+  store: FleetStore,
+  context: CommandContext,
+): Promise<FleetPlan> {
+  const chosen = await Promise.all(
+    Object.entries(targets).map(async ([name, { target }]) => {
+      const { named, ...asked } = parseTarget(target);
+      const toolchain =
+        named === undefined
+          ? (await chooseTarget({ target: asked }, context.environment)).toolchain
+          : declaredToolchain(asked.product, named);
+      return [name, { target: asked, toolchain }] as const;
+    }),
+  );
+  const byName = new Map(chosen);
+  const jobs = new Map<string, Omit<FleetJob, 'index' | 'state' | 'why'>>();
+  for (const { path, isBundle, options, targets: names, gate, where } of entries) {
+    const parts = await located(where, () => requestsOf({ path, isBundle, options }, folder, context));
+    for (const on of names)
+      for (const { component, request } of parts) {
+        const build = await located(`${where}, target ${on}`, () =>
+          resolveBuild({ ...request, ...byName.get(on)! }, context),
+        );
+        const identity = identityDigest(build.identity);
+        const { recipe, target, model: digest } = build.identity;
+        const { name, version } = build.model;
+        if (jobs.has(identity)) continue;
+        jobs.set(identity, {
+          identity,
+          name: formatEngineName(engineNameOf(build.identity, name, version)),
+          model: { digest, path, component },
+          options: { ...options },
+          recipe,
+          target,
+          on,
+          gate,
+        });
+      }
+  }
+  const decided = [...jobs.values()];
+  const id = sha256(canonicalJson({ folder, targets, decided })).slice(0, 12);
+  const plan = { schema: 'trtforge.fleet-plan/1' as const, id, store: place, folder, targets };
+  const states = await Promise.all(decided.map((job) => stateOf(job, { folder, store, context })));
+  return {
+    ...plan,
+    made: new Date().toISOString(),
+    jobs: decided.map((job, index) => ({ index, ...job, ...states[index]! })),
+  };
+}
+
+async function located<T>(where: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    throw new TrtforgeError(error.code, `${where}: ${error.message}`, { remedy: error.remedy, cause: error });
+  }
+}
+
+interface Looking {
+  readonly folder: string;
+  readonly store: FleetStore;
+  readonly context: Pick<CommandContext, 'signal'>;
+}
+
+/** Whether an engine is there, and counts: with a policy only what has passed that very policy does. */
+async function stateOf(
+  job: Omit<FleetJob, 'index' | 'state' | 'why'>,
+  { folder, store, context }: Looking,
+): Promise<Pick<FleetJob, 'state' | 'why'>> {
+  const held = await store.find(documentOf(job as FleetJob), context.signal);
+  if (held.passport === null) return { state: 'missing', why: held.why };
+  if (job.gate === null) return { state: 'have', why: null };
+  const record = await recordOf(job.identity, store);
+  if (hasPassed(record, policyDigest(inFolder(folder, job.gate)))) return { state: 'have', why: null };
+  const reason = `the engine is there and has not passed ${job.gate} as it is now`;
+  return { state: 'missing', why: plainMiss('gate', null, reason) };
+}
+
+/** The plan with the states looked up again. */
+export async function lookedUp(
+  plan: FleetPlan,
+  store: FleetStore,
+  context: Looking['context'],
+): Promise<FleetPlan> {
+  const looking = { folder: plan.folder, store, context };
+  const states = await Promise.all(plan.jobs.map((job) => stateOf(job, looking)));
+  return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
+}
+
+/** Of all that a policy asks, what it extends included. Throws TF_GATE_POLICY_INVALID, TF_FILE_NOT_FOUND. */
+export function policyDigest(path: string): string {
+  const { path: _, ...asked } = loadPolicy(path);
+  return sha256(canonicalJson(asked));
+}
+
+export const hasPassed = (record: WorkRecord | null, policy: string): boolean =>
+  record?.gate?.policy === policy && ['pass', 'warn'].includes(record.gate.outcome);
+
+const recordKey = (identity: string): string => `records/${identity}.json`;
+
+export const keepRecord = (record: WorkRecord, store: FleetStore): Promise<void> =>
+  store.write(recordKey(record.identity), record);
+
+/** What a task did last about an engine; null where none did, or its record is damaged: then the work is done again. */
+export async function recordOf(identity: string, store: FleetStore): Promise<WorkRecord | null> {
+  const text = await store.read(recordKey(identity));
+  if (text === undefined) return null;
+  try {
+    return workRecordSchema.parse(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

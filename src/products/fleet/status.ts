@@ -1,0 +1,67 @@
+import type { CommandContext } from '../../cli/command.js';
+import { missLines } from '../../report/sentences.js';
+import { packageVersion } from '../../version.js';
+import type { Fleet } from './open-plan.js';
+import { documentOf, recordOf } from './plan.js';
+import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
+import { type Scheduled, scheduledJobs } from './schedulers.js';
+
+type JobStatus = FleetStatus['jobs'][number];
+
+/** How every engine of a plan stands, by the store, the records in it and what schedulers say. Throws TF_REMOTE_… where the store does not answer. */
+export async function fleetStatus(
+  { plan, address, store }: Fleet,
+  context: CommandContext,
+): Promise<FleetStatus> {
+  const scheduled = await scheduledJobs(plan, context);
+  const jobs = await Promise.all(
+    plan.jobs.map(async (job): Promise<JobStatus> => {
+      const [held, record] = await Promise.all([
+        store.find(documentOf(job), context.signal),
+        recordOf(job.identity, store),
+      ]);
+      const { index, name, identity, model, recipe, on } = job;
+      return {
+        index,
+        name,
+        identity,
+        model: model.component === null ? model.path : `${model.path}: ${model.component}`,
+        precision: recipe.precision,
+        on,
+        ...standingOf(job, record, scheduled.jobs.get(index)),
+        bytes: held.passport?.plan.bytes ?? null,
+        buildMs: held.passport?.built.ms ?? null,
+        check: record?.check ?? null,
+        gate: record?.gate?.outcome ?? null,
+        gpu: record?.gpu ?? null,
+      };
+    }),
+  );
+  const has = (...states: readonly JobStatus['state'][]) => jobs.some(({ state }) => states.includes(state));
+  const isDecided = !has('missing', 'queued', 'running', 'undecided');
+  return {
+    schema: 'trtforge.fleet-status/1',
+    version: packageVersion(),
+    plan: plan.id,
+    address,
+    at: new Date().toISOString(),
+    outcome: has('failed', 'refused') ? 'fail' : isDecided ? 'pass' : 'inconclusive',
+    jobs,
+    schedulers: [...scheduled.asked],
+  };
+}
+
+/** What is there counts, then what is at work, then what a task left behind. */
+function standingOf(
+  { state, why }: FleetJob,
+  record: WorkRecord | null,
+  task: ReturnType<Scheduled['jobs']['get']>,
+): Pick<JobStatus, 'state' | 'why' | 'node'> {
+  const node = record?.node ?? null;
+  if (state === 'have') return { state, why: [], node };
+  if (task !== undefined) return { state: task.state, why: [task.reason], node: task.node };
+  if (record === null || record.exitCode === 0)
+    return { state, why: why === null ? [] : [...missLines(why)], node };
+  const left = record.did === 'refused' ? 'refused' : 'failed';
+  return { state: record.exitCode === 4 ? 'undecided' : left, why: record.reasons, node };
+}
