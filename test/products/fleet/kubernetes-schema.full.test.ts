@@ -49,7 +49,6 @@ describeWith('kubernetes-validate', 'the schemas of Kubernetes', (python) => {
   test.each([
     ['backoffLimitPerIndex', 'backoffLimitPerindex'],
     ['deviceClassName', 'deviceClass'],
-    ['FailIndex', 'FailIndices'],
     ['sizeLimit', 'limit'],
   ])('a %s that is written otherwise fails', (right, wrong) => {
     const manifest = manifestOf({ resource: 'dra' });
