@@ -54,7 +54,7 @@ describe('a batch script', () => {
   );
 
   test('is one array whose indices are those of the plan', () => {
-    expect(valueIn(script, '--array')).toBe('0-2,5%2');
+    expect(valueIn(script, '--array')).toBe('0,1,2,5%2');
     expect(valueIn(script, '--job-name')).toBe('trtforge-0123456789ab');
     expect(valueIn(script, '--chdir')).toBe('/models');
     expect(script).toMatch(/^exec trtforge fleet work \S+0123456789ab\.json --jobs "\$SLURM_ARRAY_TASK_ID"/m);
@@ -85,7 +85,7 @@ describe('a batch script', () => {
   test("a user's options come after those that they may replace and before the others", () => {
     const words = sbatchWords(slurmScript(submission(), where({ options: ['--no-requeue', '--array=7'] })));
     expect(words.indexOf('--no-requeue')).toBeGreaterThan(words.indexOf('--requeue'));
-    expect(words.lastIndexOf('--array=0-2,5')).toBeGreaterThan(words.indexOf('--array=7'));
+    expect(words.lastIndexOf('--array=0,1,2,5')).toBeGreaterThan(words.indexOf('--array=7'));
   });
 
   test.each([

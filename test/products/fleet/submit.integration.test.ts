@@ -101,7 +101,7 @@ describe('every target goes where it is built', () => {
     ]);
     expect(schedulers.map(({ why }) => why)).toEqual([null, null]);
     expect(noted('sbatch.args').trim()).toBe('--parsable');
-    expect(noted('sbatch.input')).toContain('#SBATCH --array=0-1\n');
+    expect(noted('sbatch.input')).toContain('#SBATCH --array=0,1\n');
     expect(parse(noted('kubectl.input'))).toMatchObject({ kind: 'Job', spec: { completions: 2 } });
     const [, , , host, line] = noted('ssh.args').split('\n');
     expect(host).toBe('me@thor');
@@ -182,7 +182,7 @@ test('-o writes what would be sent, and sends nothing', async () => {
   expect(result().targets.map(({ manifest }) => manifest)).toEqual(
     ['l4.sbatch', 'h100.yaml', 'thor.sh'].map((name) => join(folder, 'manifests', name)),
   );
-  expect(noted('manifests/l4.sbatch')).toContain('#SBATCH --array=0-1\n');
+  expect(noted('manifests/l4.sbatch')).toContain('#SBATCH --array=0,1\n');
   expect(noted('manifests/thor.sh')).toContain(' me@thor ');
   expect(wasSent()).toEqual([]);
 });

@@ -29,7 +29,7 @@ export function slurmScript({ plan, address, target, jobs }: Submission, where: 
     // The last of equal options counts: a user's replaces what stands before it, and none of what submitting again relies on.
     ...options,
     `--job-name=${planName(plan.id)}`,
-    `--array=${indexRanges(jobs)}${atOnce === undefined ? '' : `%${atOnce}`}`,
+    `--array=${jobs.join(',')}${atOnce === undefined ? '' : `%${atOnce}`}`,
     `--export=${['PATH', 'HOME', ...environment].join(',')}`,
     `--chdir=${folder}`,
   ];
@@ -43,14 +43,3 @@ exec trtforge fleet work ${quoted('The address of the plan', address)} --jobs "$
 /** As sbatch reads a word of its lines (`_get_argument` in src/sbatch/opt.c): quotes group, a backslash escapes, and an open # begins a comment. */
 const sbatchWord = (word: string): string =>
   /^[\w./:=@%+,-]+$/.test(word) ? word : `"${word.replaceAll(/["'\\#]/g, '\\$&')}"`;
-
-/** `0-2,5` of ascending numbers: sbatch reads no line of several thousand characters. */
-function indexRanges(indices: readonly number[]): string {
-  const ranges: [from: number, to: number][] = [];
-  for (const index of indices) {
-    const last = ranges.at(-1);
-    if (last !== undefined && last[1] === index - 1) last[1] = index;
-    else ranges.push([index, index]);
-  }
-  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',');
-}

@@ -95,9 +95,8 @@ async function decide(
       const why = state === 'have' ? 'there' : scheduled.jobs.get(index)?.state;
       return why === undefined ? [] : [{ index, why }];
     });
-    const jobs = own
-      .map(({ index }) => index)
-      .filter((index) => skipped.every((each) => each.index !== index));
+    const left = own.filter(({ index }) => skipped.every((each) => each.index !== index));
+    const jobs = left.map(({ index }) => index);
     const where = instead ?? entry.where;
     const submission = { plan, address, target, builds: entry.target, jobs, attempt };
     return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
@@ -136,11 +135,10 @@ async function send(
   context: CommandContext,
 ): Promise<ReadonlyMap<string, Done>> {
   const done = new Map<string, Done>();
-  const now = batches.filter(({ manifest }) => manifest.ending === 'sh');
-  for (const batch of batches.filter((each) => !now.includes(each)))
-    done.set(batch.target, { job: await enqueue(batch, context) });
+  const queued = batches.filter(({ manifest }) => manifest.ending !== 'sh');
+  for (const batch of queued) done.set(batch.target, { job: await enqueue(batch, context) });
   const places = new Map<string, Promise<unknown>>();
-  for (const batch of now) {
+  for (const batch of batches.filter((each) => !queued.includes(each))) {
     const place = batch.where === 'local' ? '' : batch.where.ssh!.host;
     const work = async () => done.set(batch.target, { exitCode: await workAt(batch, fleet, context) });
     places.set(place, (places.get(place) ?? Promise.resolve()).then(work));
@@ -186,9 +184,6 @@ async function workAt(
   signal.removeEventListener('abort', onAbort);
   throwIfCancelled(signal, `working on ${target}`);
   if (exitCode !== null && exitCode <= ExitCode.internal) return exitCode as ExitCode;
-  const words = lines.all().join('\n');
-  throw new TrtforgeError(
-    'TF_SCHEDULER_FAILED',
-    `ssh for ${target} ended with exit code ${exitCode}: ${words}`,
-  );
+  const why = `ended with exit code ${exitCode}: ${lines.all().join('\n')}`;
+  throw new TrtforgeError('TF_SCHEDULER_FAILED', `ssh for ${target} ${why}`);
 }
