@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
-import { whereSchema } from './where.js';
+import { imageNeeded, whereSchema } from './where.js';
 
 const word = z.string().min(1);
 
@@ -25,11 +25,17 @@ export const targetNameSchema = z
     'must be a word of at most 24 small letters, digits and dashes',
   );
 
-export const targetEntrySchema = z.strictObject({
-  target: targetText,
-  /** Where it is built; default: on the machine that submits. */
-  where: whereSchema.default('local'),
-});
+export const targetEntrySchema = z
+  .strictObject({
+    target: targetText,
+    /** Where it is built; default: on the machine that submits. */
+    where: whereSchema.default('local'),
+  })
+  .superRefine(({ target, where }, { addIssue }) => {
+    if (where === 'local' || where.kubernetes === undefined || where.kubernetes.image !== undefined) return;
+    const path = ['where', 'kubernetes', 'image'];
+    addIssue({ code: 'custom', path, message: imageNeeded(target) });
+  });
 
 /** Beside these a model has options of `trtforge build`, by their long names. */
 export const modelEntryShape = {

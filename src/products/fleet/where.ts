@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { containersOf } from '../../behaviour/containers.js';
+import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 
 /** What stands in one line of a script: no control character, no end of a line. */
@@ -27,7 +29,8 @@ const slurmSchema = z.strictObject({
 const named = z.array(z.looseObject({ name: line })).default([]);
 
 const kubernetesSchema = z.strictObject({
-  image: z.string('it is missing: an image with trtforge and the TensorRT of the target (docs/fleet.md)'),
+  /** Required where the target is known (`targetEntrySchema`), which the message is about. */
+  image: line.optional(),
   nodeSelector: z.record(z.string(), z.string('must be text, in quotes')).default({}),
   namespace: line.optional(),
   /** Where a container works; default: the plan's folder. */
@@ -68,6 +71,15 @@ export type WhereKind = 'slurm' | 'kubernetes' | 'ssh' | 'local';
 
 export const kindOfWhere = (where: Where): WhereKind =>
   (where === 'local' ? where : Object.keys(where)[0]) as WhereKind;
+
+/** What an image for a target has to have, with a container of NVIDIA's to begin with where a page states one of this TensorRT. */
+export function imageNeeded(target: string): string {
+  const { version } = parseTarget(target).named ?? {};
+  const known = version === undefined ? undefined : containersOf(version).at(-1);
+  const from =
+    known === undefined ? '' : `, made FROM nvcr.io/nvidia/${known.image}:${known.tag} for example`;
+  return `it is missing: an image with trtforge and the TensorRT of ${target}${from}`;
+}
 
 /** What goes into a script. Throws TF_USAGE for text that would end its line. */
 export function oneLine(what: string, text: string): string {

@@ -123,17 +123,3 @@ describe('a batch script', () => {
     },
   );
 });
-
-test.each([
-  [{ slurm: { partitoin: 'gpu' } }],
-  [{ slurm: {}, ssh: { host: 'a' } }],
-  [{}],
-  [{ slurm: { options: ['-p gpu'] } }],
-  [{ ssh: { host: '-oProxyCommand=x' } }],
-  [{ ssh: { host: 'a b' } }],
-  [{ kubernetes: {} }],
-  [{ kubernetes: { image: 'i', nodeSelector: { a: 8 } } }],
-  ['slurm'],
-])('where: %j is rejected', (where) => {
-  expect(whereSchema.safeParse(where).success).toBe(false);
-});
