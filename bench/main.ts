@@ -9,6 +9,7 @@ import { coco } from './cases/coco.js';
 import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
+import { fleet } from './cases/fleet.js';
 import { guard } from './cases/guard.js';
 import { images } from './cases/images.js';
 import { inspect } from './cases/inspect.js';
@@ -33,6 +34,7 @@ const cases: readonly BenchCase[] = [
   reference,
   store,
   cache,
+  fleet,
   calibrate,
   coco,
   images,

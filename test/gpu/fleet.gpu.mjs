@@ -19,7 +19,7 @@ const [oldVersion, newVersion] = [runtimeAt(process.env.TENSORRT_OLD).version, t
 
 for (const name of ['detector', 'detector.other'])
   copyFileSync(join(process.env.ANSWER_MODELS, 'detector', `${name}.onnx`), at(`${name}.onnx`));
-writeLayers(folder, 'layers.onnx', 6, 512);
+writeLayers(folder, 'layers', 6, 512);
 const policy = (name, text) => writeFileSync(at(name), `schema: trtforge.gate-policy/1\n${text}`);
 const limit = (ms) => `
 checks:

@@ -1,16 +1,6 @@
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { defineReport } from '../../report/kind.js';
-import {
-  badge,
-  code,
-  facts,
-  lines,
-  list,
-  numbers,
-  type Section,
-  type Text,
-  table,
-} from '../../report/section.js';
+import { badge, code, facts, lines, list, type Section, type Text, table } from '../../report/section.js';
 import { outcomeWord } from '../../report/sentences.js';
 import { type FleetStatus, fleetStatusSchema } from './plan-schema.js';
 
@@ -32,7 +22,7 @@ export const fleetReport = defineReport<FleetStatus>({
   file: 'fleet.json',
   result: fleetStatusSchema,
   page: (status) => {
-    const { jobs, outcome, plan, address, at, version } = status;
+    const { jobs, outcome, address, at, version } = status;
     const count = (state: JobStatus['state']) => jobs.filter((job) => job.state === state).length;
     return {
       name: 'Fleet',
@@ -52,7 +42,7 @@ export const fleetReport = defineReport<FleetStatus>({
       figures: Object.keys(tones)
         .map((state) => ({ text: String(count(state as JobStatus['state'])), name: state }))
         .filter(({ text }) => text !== '0'),
-      sections: [matrix(status), details(status), asked(plan, status)],
+      sections: [matrix(status), details(status), asked(status)],
     };
   },
 });
@@ -109,7 +99,7 @@ const details = ({ jobs }: FleetStatus): Section | null => {
   };
 };
 
-const asked = (plan: string, { jobs, schedulers, address }: FleetStatus): Section => ({
+const asked = ({ plan, schedulers, address }: FleetStatus): Section => ({
   id: 'plan',
   title: 'Plan',
   lead: `The plan ${plan} is the only thing that machines share, beside the store.`,
@@ -118,16 +108,5 @@ const asked = (plan: string, { jobs, schedulers, address }: FleetStatus): Sectio
       ['plan', code(address)],
       ...schedulers.map(({ name, why }): [string, Text] => [name, why ?? 'answered']),
     ]),
-    table(
-      'Identities',
-      ['engine', 'identity', 'node', 'GPU', ...numbers('bytes')],
-      jobs.map(({ name, identity, node, gpu, bytes }) => [
-        code(name),
-        code(identity.slice(0, 12)),
-        node ?? '',
-        gpu ?? '',
-        bytes === null ? '' : String(bytes),
-      ]),
-    ),
   ],
 });

@@ -31,24 +31,19 @@ export async function planFleet(
   store: FleetStore,
   context: CommandContext,
 ): Promise<FleetPlan> {
-  const chosen = await Promise.all(
-    Object.entries(targets).map(async ([name, { target }]) => {
-      const { named, ...asked } = parseTarget(target);
-      const toolchain =
-        named === undefined
-          ? (await chooseTarget({ target: asked }, context.environment)).toolchain
-          : declaredToolchain(asked.product, named);
-      return [name, { target: asked, toolchain }] as const;
-    }),
-  );
-  const byName = new Map(chosen);
+  const chosen = new Map<string, ReturnType<typeof targetOf>>();
+  const chosenFor = (name: string) => {
+    const known = chosen.get(name) ?? targetOf(targets[name]!.target, context);
+    chosen.set(name, known);
+    return known;
+  };
   const jobs = new Map<string, Omit<FleetJob, 'index' | 'state' | 'why'>>();
   for (const { path, isBundle, options, targets: names, gate, where } of entries) {
     const parts = await located(where, () => requestsOf({ path, isBundle, options }, folder, context));
     for (const on of names)
       for (const { component, request } of parts) {
-        const build = await located(`${where}, target ${on}`, () =>
-          resolveBuild({ ...request, ...byName.get(on)! }, context),
+        const build = await located(`${where}, target ${on}`, async () =>
+          resolveBuild({ ...request, ...(await chosenFor(on)) }, context),
         );
         const identity = identityDigest(build.identity);
         const { recipe, target, model: digest } = build.identity;
@@ -75,6 +70,13 @@ export async function planFleet(
     made: new Date().toISOString(),
     jobs: decided.map((job, index) => ({ index, ...job, ...states[index]! })),
   };
+}
+
+/** What a target names of its TensorRT decides; else that of this machine. */
+async function targetOf(text: string, { environment }: CommandContext) {
+  const { named, ...target } = parseTarget(text);
+  if (named !== undefined) return { target, toolchain: declaredToolchain(target.product, named) };
+  return { target, toolchain: (await chooseTarget({ target }, environment)).toolchain };
 }
 
 async function located<T>(where: string, work: () => Promise<T>): Promise<T> {

@@ -8,6 +8,7 @@ import { passportPath } from '../../engines/identity/passport-file.js';
 import { buildResult } from '../../engines/store/build-result.js';
 import type { StoredEngine } from '../../engines/store/store.js';
 import { benchEngine } from '../../quality/bench/bench-engine.js';
+import { benchCompare } from '../../quality/bench/compare.js';
 import { defaultRequest } from '../../quality/bench/request.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { matchesGlob } from '../../quality/gate/glob.js';
@@ -18,6 +19,9 @@ import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { policyDigest } from './plan.js';
 import type { WorkRecord } from './plan-schema.js';
+
+/** How often two engines are measured in turns. */
+const ROUNDS = 6;
 
 export interface Proven {
   /** Of the known answer; inconclusive where this machine does not run the engine. */
@@ -36,44 +40,70 @@ interface Proving {
   readonly context: CommandContext;
 }
 
+/** An engine, how it was built, and what it replaces. */
+interface Subject {
+  readonly engine: BuiltEngine;
+  readonly build: ResolvedBuild;
+  readonly before?: BuiltEngine;
+}
+
 /**
- * Lets an engine show its known answer and, with a policy, judges that with what else the policy reads: `trtforge.build/1`, `trtforge.engine-check/1`, and where it
- * asks for them and the engine runs here, `trtforge.bench/1` and `trtforge.verify/1`. Throws what running the engine throws, TF_GATE_POLICY_INVALID.
+ * What a policy may read of an engine, by the names of results; each runs when it is called. Where this machine does not run the engine, its known answer is inconclusive and
+ * what else would run is absent. `answer` is the known answer of the engine before it, `bench-compare` both in turns.
  */
-export async function proveEngine(
-  { planPath, passport }: BuiltEngine,
-  build: ResolvedBuild,
-  { policy, scratch, context }: Proving,
-): Promise<Proven> {
+export function resultsOf({ engine, build, before }: Subject, context: CommandContext) {
+  const { planPath, passport } = engine;
   const { emit, signal, environment } = context;
   const { device = 0, toolchain, pluginPaths: plugins } = build;
   const gpus = onDevice(visibleGpus(), device);
   const runs = whyNotRun(gpus, passport.identity.document.target.computeCapabilities) === null;
-  const loading = { device, toolchain, plugins, allowHostCode: true };
-  const proof = proofOf(planPath, passport.knownAnswer);
-  const observed = runs ? await observeEngine(proof, { ...loading, emit, signal, environment }) : null;
-  const check = resultOf(proof, observed);
-  // The plan lies in a folder that goes with the task.
-  const said = check.reasons.map((reason) => reason.replaceAll(planPath, passport.name));
-  if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : said };
-  const results: Record<string, () => Promise<unknown>> = {
-    'trtforge.build/1': async () => buildResult(asObtained({ planPath, passport })),
-    'trtforge.engine-check/1': async () => check,
+  const place = { device, plugins, allowHostCode: true };
+  const within = { emit, signal, environment };
+  const answered = async (answer: BuiltEngine['passport']['knownAnswer']) => {
+    const proof = proofOf(planPath, answer);
+    const observed = runs ? await observeEngine(proof, { ...place, toolchain, ...within }) : null;
+    return resultOf(proof, observed);
+  };
+  const bench = (path: string) => ({ ...defaultRequest(path), ...place, wait: true });
+  return {
+    build: async () => buildResult(asObtained(engine)),
+    'engine-check': () => answered(passport.knownAnswer),
     ...(runs && {
-      'trtforge.bench/1': () =>
-        benchEngine({ ...defaultRequest(planPath), ...loading, wait: true }, { emit, signal, environment }),
-      'trtforge.verify/1': () =>
-        verifyModel(
-          { reference: build.modelPath, candidate: planPath, ...loading },
-          { emit, signal, environment },
-        ),
+      bench: () => benchEngine({ ...bench(planPath), toolchain }, within),
+      verify: () =>
+        verifyModel({ reference: build.modelPath, candidate: planPath, ...place, toolchain }, within),
+      ...(before?.passport.knownAnswer && { answer: () => answered(before.passport.knownAnswer) }),
+      ...(before && {
+        'bench-compare': () =>
+          benchCompare(
+            {
+              candidate: { ...bench(planPath), toolchain },
+              reference: bench(before.planPath),
+              rounds: ROUNDS,
+              failAbove: undefined,
+            },
+            within,
+          ),
+      }),
     }),
   };
+}
+
+/** Lets an engine show its known answer and, with a policy, judges that with what else the policy reads. Throws what running the engine throws, TF_GATE_POLICY_INVALID. */
+export async function proveEngine(
+  engine: BuiltEngine,
+  build: ResolvedBuild,
+  { policy, scratch, context }: Proving,
+): Promise<Proven> {
+  const results = resultsOf({ engine, build }, context);
+  const check = await results['engine-check']();
+  // The plan lies in a folder that goes with the task.
+  const said = check.reasons.map((reason) => reason.replaceAll(engine.planPath, engine.passport.name));
+  if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : said };
   const asked = loadPolicy(policy).checks.map(({ select }) => select.schema ?? '*');
   const files: string[] = [];
-  for (const [schema, make] of Object.entries(results)) {
-    if (!asked.some((pattern) => matchesGlob(schema, pattern))) continue;
-    const [, name = ''] = /\.(.+)\//.exec(schema) ?? [];
+  for (const [name, make] of Object.entries({ ...results, 'engine-check': async () => check })) {
+    if (!asked.some((pattern) => matchesGlob(`trtforge.${name}/1`, pattern))) continue;
     const path = join(scratch, `${name}.json`);
     writeFileSync(path, JSON.stringify(await make()));
     files.push(`${name}=${path}`);

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
@@ -6,28 +6,22 @@ import { removeIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { CommandContext } from '../../cli/command.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
-import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
-import { type ObtainedEngine, obtainEngine } from '../../engines/store/obtain-engine.js';
+import type { Passport } from '../../engines/identity/passport-file.js';
+import { parseTarget, type TargetRequest } from '../../engines/identity/target.js';
+import { obtainEngine } from '../../engines/store/obtain-engine.js';
 import { type EngineStores, openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
-import { benchCompare } from '../../quality/bench/compare.js';
-import { defaultRequest } from '../../quality/bench/request.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
-import { observeEngine } from '../../quality/known-answer/check-engine.js';
-import { proofOf, resultOf } from '../../quality/known-answer/proof.js';
-import { verifyModel } from '../../quality/verify/verify.js';
 import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { FleetStore } from './fleet-store.js';
+import { resultsOf } from './prove.js';
 import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
 import { type FleetRequest, requestsOf } from './requests.js';
 
 /** The rules where no policy is named. */
 const PRESET = 'rehearsal';
-
-/** How often both engines are measured. */
-const ROUNDS = 6;
 
 export interface RehearsalRequest {
   readonly engines: string;
@@ -63,9 +57,13 @@ export async function rehearse(
       const rehearsed: Rehearsed[] = [];
       const results: string[] = [];
       for (const [index, part] of parts.entries()) {
-        const run = new PartRun(part, to, { stores, folder: join(scratch, `part-${index}`), context });
-        rehearsed.push(await run.go());
-        results.push(...run.results);
+        const folder = join(scratch, String(index));
+        mkdirSync(folder);
+        const found = await rehearsePart(part, to, { stores, folder, context });
+        // Two targets may be of one GPU.
+        if (rehearsed.some(({ identity }) => identity !== '' && identity === found.row.identity)) continue;
+        rehearsed.push(found.row);
+        results.push(...found.results);
       }
       const path = policy ?? join(scratch, 'policy.yaml');
       if (policy === undefined) writeFileSync(path, `schema: trtforge.gate-policy/1\nextends: ${PRESET}\n`);
@@ -127,123 +125,81 @@ interface Setting {
   readonly context: CommandContext;
 }
 
-class PartRun {
-  /** `NAME=FILE`, as the gate takes them. */
-  readonly results: string[] = [];
-  readonly #part: Part;
-  readonly #to: TargetRequest;
-  readonly #setting: Setting;
-  #row: Rehearsed;
-
-  constructor(part: Part, to: TargetRequest, setting: Setting) {
-    const { request, component, path, on } = part;
-    this.#part = part;
-    this.#to = to;
-    this.#setting = setting;
-    this.#row = {
-      name: request.modelName ?? component ?? path,
-      identity: '',
-      model: component === null ? path : `${path}: ${component}`,
-      on,
-      before: null,
-      after: null,
-      verify: null,
-      answer: null,
-      ratio: null,
-      notDone: [],
-    };
-  }
-
-  async go(): Promise<Rehearsed> {
-    const { environment, emit, signal } = this.#setting.context;
-    const { target, request } = this.#part;
+/** One engine: its row, and its results as the gate takes them, `NAME=FILE`. What fails is a row's affair; throws TF_CANCELLED. */
+async function rehearsePart(
+  { request, component, path, on, target }: Part,
+  to: TargetRequest,
+  { stores, folder, context }: Setting,
+): Promise<{ readonly row: Rehearsed; readonly results: readonly string[] }> {
+  const model = component === null ? path : `${path}: ${component}`;
+  let row: Rehearsed = {
+    name: model,
+    identity: '',
+    model,
+    on,
+    before: null,
+    after: null,
+    verify: null,
+    answer: null,
+    ratio: null,
+    notDone: [],
+  };
+  const results: string[] = [];
+  const keep = <T>(kind: string, result: T): T => {
+    const file = join(folder, `${kind}.json`);
+    writeFileSync(file, JSON.stringify(result));
+    results.push(`${row.name.replaceAll(/[^\w.-]/g, '-')}.${kind}=${file}`);
+    return result;
+  };
+  /** Undefined for what failed, which the row then states; what has to be done counts as an error for the policy. */
+  const tried = async <T>(kind: string | null, work: () => Promise<T>): Promise<T | undefined> => {
     try {
-      const after = await this.#obtain(
-        { ...this.#to, computeCapabilities: target.computeCapabilities },
-        'new',
-      );
-      const { bytes } = after.passport.plan;
-      this.#note({
-        name: after.passport.name,
-        identity: after.identity,
-        after: { bytes, buildMs: after.passport.built.ms },
-      });
-      const loading = { allowHostCode: true, plugins: request.plugins ?? [], emit, signal, environment };
-      const verified = await verifyModel(
-        { reference: request.model, candidate: after.engine, ...loading },
-        loading,
-      );
-      this.#note({ verify: this.#keep('verify', verified).outcome });
-      const before = await this.#obtainOld();
-      if (before === null) return this.#row;
-      const { knownAnswer, name, plan, built } = before.passport;
-      this.#note({ before: { name, bytes: plan.bytes, buildMs: built.ms } });
-      if (knownAnswer === undefined) this.#lacks(`${name} recorded no answer when it was built`);
-      else {
-        const proof = proofOf(after.engine, knownAnswer);
-        const checked = resultOf(proof, await observeEngine(proof, loading));
-        this.#note({ answer: this.#keep('answer', checked).outcome });
-      }
-      await this.#measure(after, before);
+      return await work();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const { code, message, remedy, exitCode } = error;
-      this.#keep('error', { schema: 'trtforge.error/1', error: { code, message, remedy }, exitCode });
-      this.#lacks(`${code}: ${message}`);
+      row = { ...row, notDone: [...row.notDone, `${code}: ${message}`] };
+      if (kind !== null)
+        keep(kind, { schema: 'trtforge.error/1', error: { code, message, remedy }, exitCode });
+      return undefined;
     }
-    return this.#row;
-  }
-
+  };
   /** From the store, or built here where its library is. */
-  async #obtain(target: TargetRequest, use: string): Promise<ObtainedEngine> {
-    const { stores, folder, context } = this.#setting;
-    const output = join(folder, `${use}.engine`);
-    const build = await resolveBuild({ ...this.#part.request, target, output }, context);
-    return obtainEngine(build, stores, { ...context, answer: answerMaker(true) });
-  }
-
-  async #obtainOld(): Promise<ObtainedEngine | null> {
-    try {
-      return await this.#obtain(this.#part.target, 'old');
-    } catch (error) {
-      if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      this.#lacks(`there is no engine of ${targetText(this.#part.target)} to compare with: ${error.message}`);
-      return null;
-    }
-  }
-
-  async #measure(after: ObtainedEngine, before: ObtainedEngine): Promise<void> {
-    const { environment, emit, signal } = this.#setting.context;
-    const side = ({ engine }: ObtainedEngine) => ({
-      ...defaultRequest(engine),
-      plugins: this.#part.request.plugins ?? [],
-      allowHostCode: true,
-      wait: true,
-    });
-    try {
-      const compared = await benchCompare(
-        { candidate: side(after), reference: side(before), rounds: ROUNDS, failAbove: undefined },
-        { emit, signal, environment },
-      );
-      this.#note({ ratio: this.#keep('bench', compared).ratios.gpuMs });
-    } catch (error) {
-      if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      this.#lacks(`not measured in turns: ${error.message}`);
-    }
-  }
-
-  #keep<T>(kind: string, result: T): T {
-    const path = join(this.#setting.folder, `${kind}.json`);
-    writeFileSync(path, JSON.stringify(result));
-    this.results.push(`${this.#row.name.replaceAll(/[^\w.-]/g, '-')}.${kind}=${path}`);
-    return result;
-  }
-
-  #note(facts: Partial<Rehearsed>): void {
-    this.#row = { ...this.#row, ...facts };
-  }
-
-  #lacks(what: string): void {
-    this.#note({ notDone: [...this.#row.notDone, what] });
-  }
+  const obtain = async (wanted: TargetRequest, use: string) => {
+    const build = await resolveBuild({ ...request, target: wanted, output: join(folder, use) }, context);
+    const { engine, passport } = await obtainEngine(build, stores, { ...context, answer: answerMaker(true) });
+    return { build, planPath: engine, passport };
+  };
+  const after = await tried('build', () =>
+    obtain({ ...to, computeCapabilities: target.computeCapabilities }, 'new.engine'),
+  );
+  if (after === undefined) return { row, results };
+  const { name, identity, ...own } = after.passport;
+  row = { ...row, name, identity: identity.digest, after: sizeOf(own) };
+  const before = await tried(null, () => obtain(target, 'old.engine'));
+  if (before !== undefined)
+    row = { ...row, before: { name: before.passport.name, ...sizeOf(before.passport) } };
+  const all = resultsOf({ engine: after, build: after.build, ...(before && { before }) }, context);
+  const { verify, answer, 'bench-compare': bench } = { verify: notHere, ...all };
+  const verified = await tried('verify', async () => keep('verify', await verify()));
+  const answered = answer && (await tried('answer', async () => keep('answer', await answer())));
+  const compared = bench && (await tried(null, async () => keep('bench', await bench())));
+  return {
+    row: {
+      ...row,
+      verify: verified?.outcome ?? null,
+      answer: answered?.outcome ?? null,
+      ratio: compared?.ratios.gpuMs ?? null,
+    },
+    results,
+  };
 }
+
+const notHere = () => {
+  throw new TrtforgeError('TF_GPU_UNAVAILABLE', 'The new engine does not run on this machine.');
+};
+
+const sizeOf = ({ plan, built }: Pick<Passport, 'plan' | 'built'>) => ({
+  bytes: plan.bytes,
+  buildMs: built.ms,
+});
