@@ -82,7 +82,8 @@ function noteSlurm(answer: string, count: number, note: Note): void {
   for (const row of answer.split('\n')) {
     const [id = '', word = '', node, more = ''] = row.trim().split('|');
     const state = PAST.test(word) ? 'ended' : WAITING.test(word) ? 'queued' : 'running';
-    const reason = { ended: `${word}, exit code ${more}`, queued: more, running: word }[state];
+    const waits = more === 'None' ? word : more;
+    const reason = { ended: `${word}, exit code ${more}`, queued: waits, running: word }[state];
     // 3 of `12_3`; 3, 5, 6 and 7 of `12_[3,5-7%2]`.
     for (const index of indicesIn(/^\d+_\[?([\d,-]+)/.exec(id)?.[1], count))
       note(index, state, { node: (state !== 'queued' && node) || null, reason });

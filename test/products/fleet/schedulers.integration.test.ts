@@ -50,6 +50,7 @@ describe('Slurm', () => {
 
   test.each([
     ['12_3|PENDING||Resources', { state: 'queued', node: null, reason: 'Resources' }],
+    ['12_3|PENDING||None', { state: 'queued', node: null, reason: 'PENDING' }],
     ['12_3|RUNNING|l4a|None', { state: 'running', node: 'l4a', reason: 'RUNNING' }],
     ['12_3|COMPLETING|l4a|None', { state: 'running', node: 'l4a', reason: 'COMPLETING' }],
     ['12_3|REQUEUED|l4a|BeginTime', { state: 'queued', node: null, reason: 'BeginTime' }],

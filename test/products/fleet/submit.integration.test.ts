@@ -16,6 +16,7 @@ import { runProgram } from '../../../src/cli/program.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { fleetSubmitSchema } from '../../../src/products/fleet/submit/result-schema.js';
 import { recordedConsole } from '../../fakes/console.js';
+import { isAlive } from '../../support/processes.js';
 import { samplePlan as planBytes, sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 import type { Answer } from '../../support/trtforge.js';
 import { fakePrograms, samplePlan, type Targets } from './sample-plan.js';
@@ -47,9 +48,9 @@ const places = {
 } satisfies Targets;
 
 /** Keeps a plan in a store of its own; gives its address. */
-function kept(targets: Targets): string {
+function kept(targets: Targets, models = folder): string {
   const store = join(folder, 'store');
-  const plan = samplePlan(targets, { store, folder });
+  const plan = samplePlan(targets, { store, folder: models });
   mkdirSync(join(store, 'fleet'), { recursive: true });
   writeFileSync(join(store, 'fleet', `${plan.id}.json`), JSON.stringify(plan));
   return join(store, 'fleet', `${plan.id}.json`);
@@ -74,11 +75,20 @@ const scripts = () => ({
   ssh: `for word; do echo "$word"; done > '${folder}/ssh.args'; echo built one; exit 4`,
 });
 
-async function submit(args: readonly string[], more: Readonly<Record<string, string>> = {}) {
+async function submit(
+  args: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+  signal = new AbortController().signal,
+) {
   const environment = fakePrograms(join(folder, 'bin'), { ...scripts(), ...more });
   const recorded = recordedConsole(environment);
   const program = { name: 'trtforge', version: '0', summary: '', products: [fleet] };
-  const exitCode = await runProgram(program, ['fleet', 'submit', ...args, '--json'], recorded.console);
+  const exitCode = await runProgram(
+    program,
+    ['fleet', 'submit', ...args, '--json'],
+    recorded.console,
+    signal,
+  );
   const answer: Answer = JSON.parse(recorded.out());
   return { exitCode, answer, err: recorded.err(), result: () => fleetSubmitSchema.parse(answer) };
 }
@@ -195,6 +205,46 @@ test('--dry-run lists the targets, and writes and sends nothing', async () => {
   });
   expect(existsSync(join(folder, 'manifests'))).toBe(false);
   expect(wasSent()).toEqual([]);
+});
+
+describe('by ssh', () => {
+  /** As sshd runs a line, in the shell of the user there. */
+  const there = 'shift 4; exec sh -c "$1"';
+  const onHost = (name: string) => ({ ...places.thor, where: { ssh: { host: name } } });
+
+  test('a folder and an address stay words through both shells', async () => {
+    const models = join(folder, `it's "a" $(touch x) #b`);
+    mkdirSync(models);
+    const address = kept(places, models);
+    const trtforge = `printf '%s\\n' "$PWD" "$@" > '${folder}/work'`;
+    const { exitCode } = await submit([address, '--ssh', 'builder'], { ssh: there, trtforge });
+    expect(noted('work').trim().split('\n')).toEqual([models, 'fleet', 'work', address, '--jobs', '4']);
+    expect({ exitCode, inFolder: readdirSync(models) }).toEqual({ exitCode: 0, inFolder: [] });
+  });
+
+  test('a folder that is not there is no failure of the work', async () => {
+    const { answer } = await submit([kept(places, join(folder, 'gone')), '--ssh', 'builder'], { ssh: there });
+    expect(answer.error?.code).toBe('TF_SCHEDULER_FAILED');
+  });
+
+  test('hosts work at the same time', async () => {
+    const meet = `touch '${folder}/'"$4"; for _ in $(seq 300); do [ -e '${folder}/a' ] && [ -e '${folder}/b' ] && exit 0; sleep 0.1; done; exit 1`;
+    const { exitCode } = await submit([kept({ x: onHost('a'), y: onHost('b') })], { ssh: meet });
+    expect(exitCode).toBe(0);
+  });
+
+  test('Ctrl-C ends it', async () => {
+    const interrupt = new AbortController();
+    const done = submit(
+      [kept(places), '--ssh', 'a'],
+      { ssh: `echo $$ > '${folder}/pid'; sleep 300` },
+      interrupt.signal,
+    );
+    await expect.poll(() => existsSync(join(folder, 'pid')) && noted('pid')).toMatch(/\d\n/);
+    interrupt.abort();
+    expect((await done).answer.error?.code).toBe('TF_CANCELLED');
+    expect(isAlive(Number(noted('pid')))).toBe(false);
+  });
 });
 
 describe('a scheduler that does not take a job', () => {

@@ -1,3 +1,4 @@
+import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, type OptionValues, text } from '../../../cli/option.js';
@@ -39,7 +40,7 @@ export const command = defineCommand({
     }
     for (const { name, why } of schedulers)
       if (why !== null) line(colors.dim(`${name} was not asked: ${why}`));
-    line(`${colors.dim('Next:')} trtforge fleet status ${address}`);
+    line(`${colors.dim('Next:')} trtforge fleet status ${shellQuote(address)}`);
   },
 });
 
