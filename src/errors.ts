@@ -690,6 +690,13 @@ export const catalogue = {
     meaning: 'The file has no tensor of a requested name.',
     remedy: 'Use one of the names listed.',
   },
+  TF_SCHEDULER_FAILED: {
+    exitCode: ExitCode.machineCannot,
+    meaning:
+      'sbatch, kubectl or ssh is not installed here, or did not take the jobs of a fleet; the message has its words.',
+    remedy:
+      'Correct `where` of the target, or the cluster; then submit again: what was taken is not sent twice.',
+  },
   TF_CHILD_DIED: {
     exitCode: ExitCode.internal,
     meaning:

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, test } from 'vitest';
 import { pythonWith } from '../../bench/peers.js';
@@ -31,6 +31,18 @@ const finders = {
     const folder = fileURLToPath(new URL('../../build/pycocotools-venv', import.meta.url));
     const made = pythonWith(['pycocotools==2.0.11'], folder);
     return 'python' in made ? made.python : undefined;
+  },
+  /** The same with it: it checks manifests against the schemas of Kubernetes. */
+  'kubernetes-validate': () => {
+    const folder = fileURLToPath(new URL('../../build/kubernetes-validate-venv', import.meta.url));
+    const made = pythonWith(['kubernetes-validate==1.37.0'], folder);
+    return 'python' in made ? made.python : undefined;
+  },
+  /** The folder of its daemons, which start here for root alone. */
+  slurm: () => {
+    if (process.getuid?.() !== 0 || !['slurmctld', 'slurmd', 'munged'].every((name) => onPath(name)))
+      return undefined;
+    return dirname(onPath('slurmctld')!);
   },
 } as const;
 

@@ -14,23 +14,31 @@ export interface CommandOutcome {
 export type CommandRunner = (
   command: string,
   args: readonly string[],
-  options: { readonly timeoutMs: number; readonly environment?: NodeJS.ProcessEnv },
+  options: {
+    readonly timeoutMs: number;
+    readonly environment?: NodeJS.ProcessEnv;
+    /** What it reads; default: nothing. */
+    readonly input?: string;
+  },
 ) => Promise<CommandOutcome>;
 
 /** More output than any question asked here has an answer for; the rest is dropped. */
 const MAX_OUTPUT_BYTES = 4 << 20;
 
 /**
- * Runs a short command without a shell, its input closed, in the root folder, because programs load code from their working folder (`python3 -m pip`: `pip.py`);
+ * Runs a short command without a shell, in the root folder, because programs load code from their working folder (`python3 -m pip`: `pip.py`);
  * kills it (SIGKILL) after `timeoutMs`. Never rejects.
  */
-export const runCommand: CommandRunner = (command, args, { timeoutMs, environment }) =>
+export const runCommand: CommandRunner = (command, args, { timeoutMs, environment, input }) =>
   new Promise((resolve) => {
     const child = spawn(command.includes('/') ? resolvePath(command) : command, args, {
       cwd: '/',
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: 'pipe',
       env: environment ?? process.env,
     });
+    // One that ends before it has read all of it is judged by how it ended.
+    child.stdin.on('error', () => {});
+    child.stdin.end(input);
     const stdout = collectText(child.stdout);
     const stderr = collectText(child.stderr);
     let isLate = false;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
-import { whereSchema } from './where.js';
+import { imageNeeded, whereSchema } from './where.js';
 
 const word = z.string().min(1);
 
@@ -17,11 +17,25 @@ const targetText = z.string().transform((text, context) => {
   }
 });
 
-export const targetEntrySchema = z.strictObject({
-  target: targetText,
-  /** Where it is built; default: on the machine that submits. */
-  where: whereSchema.default('local'),
-});
+/** Part of files' names and of names that Kubernetes bounds. */
+export const targetNameSchema = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,22}[a-z0-9])?$/,
+    'must be a word of at most 24 small letters, digits and dashes',
+  );
+
+export const targetEntrySchema = z
+  .strictObject({
+    target: targetText,
+    /** Where it is built; default: on the machine that submits. */
+    where: whereSchema.default('local'),
+  })
+  .superRefine(({ target, where }, { addIssue }) => {
+    if (where === 'local' || where.kubernetes === undefined || where.kubernetes.image !== undefined) return;
+    const path = ['where', 'kubernetes', 'image'];
+    addIssue({ code: 'custom', path, message: imageNeeded(target) });
+  });
 
 /** Beside these a model has options of `trtforge build`, by their long names. */
 export const modelEntryShape = {
@@ -37,10 +51,7 @@ export const modelEntryShape = {
 export const enginesFileSchema = z.strictObject({
   /** A folder, or an address as --remote takes it. */
   store: word,
-  targets: z.record(
-    z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/, 'must be a word of small letters, digits and dashes'),
-    targetEntrySchema,
-  ),
+  targets: z.record(targetNameSchema, targetEntrySchema),
   models: z.array(z.looseObject(modelEntryShape)).min(1),
   gate: word.optional(),
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { identityDocumentSchema, sha256Schema } from '../../engines/identity/identity-schema.js';
 import { missSchema } from '../../engines/store/build-result-schema.js';
-import { targetEntrySchema } from './engines-schema.js';
+import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
 
 const exitCode = z.literal([0, 1, 2, 3, 4, 5]);
 
@@ -25,7 +25,7 @@ export const jobSchema = z.object({
   recipe: identityDocumentSchema.shape.recipe,
   target: identityDocumentSchema.shape.target,
   /** The target's name in the engines file. */
-  on: z.string(),
+  on: targetNameSchema,
   /** The policy that a build has to pass, from the plan's folder; null for none. */
   gate: z.string().nullable(),
   state: z.enum(['have', 'missing']),
@@ -43,7 +43,7 @@ export const fleetPlanSchema = z.object({
   store: z.string(),
   /** Of the engines file; where a task runs. */
   folder: z.string(),
-  targets: z.record(z.string(), targetEntrySchema),
+  targets: z.record(targetNameSchema, targetEntrySchema),
   jobs: z.array(jobSchema),
 });
 

@@ -25,7 +25,7 @@ type Outcome = Pick<WorkRecord, 'did' | 'engine' | 'check' | 'gate'> & {
   readonly reasons: readonly string[];
 };
 
-const worst = (codes: readonly ExitCode[]): ExitCode =>
+export const worst = (codes: readonly ExitCode[]): ExitCode =>
   [ExitCode.internal, ExitCode.badInput, ExitCode.machineCannot, ExitCode.failed, ExitCode.inconclusive].find(
     (code) => codes.includes(code),
   ) ?? ExitCode.pass;

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { ExitCode } from '../../../errors.js';
+import { fleetStatusSchema } from '../plan-schema.js';
+
+/** What was handed to whom. */
+export const fleetSubmitSchema = z.object({
+  schema: z.literal('trtforge.fleet-submit/1'),
+  plan: z.string(),
+  /** Of the plan's document. */
+  address: z.string(),
+  targets: z.array(
+    z.object({
+      target: z.string(),
+      where: z.enum(['slurm', 'kubernetes', 'ssh', 'local']),
+      /** As the scheduler named it; null where none was asked or nothing was sent. */
+      job: z.string().nullable(),
+      /** Of the plan: what was sent, worked or written. */
+      indices: z.array(z.int()),
+      /** The file with -o. */
+      manifest: z.string().nullable(),
+      /** `there`: the engine is; else the scheduler has the job. */
+      skipped: z.array(z.object({ index: z.int(), why: z.enum(['there', 'queued', 'running']) })),
+    }),
+  ),
+  /** As in `fleet status`. */
+  schedulers: fleetStatusSchema.shape.schedulers,
+  /** Of the work, where it was done here or by ssh. */
+  exitCode: z.int().min(0).max(5),
+});
+export type FleetSubmit = z.infer<typeof fleetSubmitSchema> & { readonly exitCode: ExitCode };
+export type SubmittedTarget = FleetSubmit['targets'][number];

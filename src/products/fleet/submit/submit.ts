@@ -1,0 +1,189 @@
+import { join, resolve } from 'node:path';
+import { publishFile } from '../../../base/files/publish.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { runCommand } from '../../../base/process/command.js';
+import { startGroup } from '../../../base/process/group.js';
+import { lastLines } from '../../../base/process/supervise.js';
+import { withoutSecrets } from '../../../base/text/address-secrets.js';
+import { plural } from '../../../base/text/quantity.js';
+import type { CommandContext } from '../../../cli/command.js';
+import { type Plan, step } from '../../../cli/plan.js';
+import { isRemoteAddress } from '../../../engines/store/remote/address.js';
+import { ExitCode, TrtforgeError } from '../../../errors.js';
+import { type Fleet, withFleet } from '../open-plan.js';
+import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
+import { kindOfWhere, type Where, type WhereKind } from '../where.js';
+import { workOn, worst } from '../work.js';
+import { kubernetesManifest } from './kubernetes.js';
+import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
+import { slurmScript } from './slurm.js';
+import { quoted, type Submission, workLine } from './submission.js';
+
+export interface SubmitOptions {
+  /** The targets that are meant, null for all. */
+  readonly kind: WhereKind | null;
+  /** Where they go; null: where the engines file has each. */
+  readonly instead: Where | null;
+  /** The folder that gets the manifests, of which none is sent then. */
+  readonly output: string | undefined;
+}
+
+/** Sends what neither the store has nor a scheduler still has. Throws TF_USAGE, TF_SCHEDULER_FAILED, TF_CANCELLED and what `withFleet` and `workOn` throw. */
+export const submitFleet = (
+  given: string,
+  options: SubmitOptions,
+  context: CommandContext,
+): Promise<FleetSubmit> =>
+  withFleet(given, context, { keep: true }, async (fleet) => {
+    const { batches, asked } = await decide(fleet, options, context);
+    const full = batches.filter(({ jobs }) => jobs.length > 0);
+    const { output } = options;
+    const done = output === undefined ? await send(full, fleet, context) : write(full, output);
+    return {
+      schema: 'trtforge.fleet-submit/1',
+      plan: fleet.plan.id,
+      address: withoutSecrets(fleet.address),
+      targets: batches.map(({ target, where, jobs, skipped }) => {
+        const { job = null, manifest = null } = done.get(target) ?? {};
+        return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, skipped };
+      }),
+      schedulers: asked,
+      exitCode: worst([...done.values()].map(({ exitCode = ExitCode.pass }) => exitCode)),
+    };
+  });
+
+/** The same, of which nothing is done. */
+export const submitPlan = (given: string, options: SubmitOptions, context: CommandContext): Promise<Plan> =>
+  withFleet(given, context, {}, async (fleet) => {
+    const { batches } = await decide(fleet, options, context);
+    const steps = batches.map(({ target, where, jobs }) =>
+      step(options.output === undefined ? 'submit' : 'write', target, {
+        detail: `${kindOfWhere(where)}, ${plural(jobs.length, 'job')}: ${jobs.join(',')}`,
+        skipped: jobs.length === 0 ? 'every job is there or with its scheduler' : null,
+      }),
+    );
+    return { steps, resolved: { plan: withoutSecrets(fleet.address) } };
+  });
+
+/** One target as it is decided. */
+interface Batch extends Submission {
+  readonly where: Where;
+  readonly skipped: SubmittedTarget['skipped'];
+  /** What a person can hand to the scheduler, or run, in the place of `fleet submit`. */
+  readonly manifest: { readonly ending: 'sbatch' | 'yaml' | 'sh'; readonly content: string };
+}
+
+async function decide(
+  { plan, address: given }: Fleet,
+  { kind, instead }: SubmitOptions,
+  context: CommandContext,
+): Promise<{ readonly batches: readonly Batch[]; readonly asked: Scheduled['asked'] }> {
+  const meant = Object.entries(plan.targets).filter(([, { where }]) =>
+    [null, kindOfWhere(where)].includes(kind),
+  );
+  if (meant.length === 0)
+    throw new TrtforgeError('TF_USAGE', `No target of the plan is built by ${kind}.`, {
+      remedy: `Write where: { ${kind}: … } at a target of the engines file, or leave out --${kind}.`,
+    });
+  const scheduled = await scheduledJobs(plan, context);
+  // A relative path would be another file in the plan's folder.
+  const address = isRemoteAddress(given) ? given : resolve(given);
+  const attempt = Date.now().toString(36);
+  const batches = meant.map(([target, entry]): Batch => {
+    const own = plan.jobs.filter(({ on }) => on === target);
+    const skipped = own.flatMap(({ index, state }): Batch['skipped'] => {
+      const why = state === 'have' ? 'there' : scheduled.jobs.get(index)?.state;
+      return why === undefined ? [] : [{ index, why }];
+    });
+    const left = own.filter(({ index }) => skipped.every((each) => each.index !== index));
+    const jobs = left.map(({ index }) => index);
+    const where = instead ?? entry.where;
+    const submission = { plan, address, target, builds: entry.target, jobs, attempt };
+    return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
+  });
+  return { batches, asked: scheduled.asked };
+}
+
+function manifestOf(submission: Submission, where: Where): Batch['manifest'] {
+  if (where === 'local') return { ending: 'sh', content: `${workLine(submission)}\n` };
+  if (where.slurm !== undefined) return { ending: 'sbatch', content: slurmScript(submission, where.slurm) };
+  if (where.kubernetes !== undefined)
+    return { ending: 'yaml', content: kubernetesManifest(submission, where.kubernetes) };
+  const { host, folder } = where.ssh!;
+  // A password would be asked for where nobody looks.
+  const line = `exec ssh -o BatchMode=yes -- ${host} ${quoted('The line', workLine(submission, folder))}`;
+  return { ending: 'sh', content: `${line}\n` };
+}
+
+/** What became of a target. */
+type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest'> & { readonly exitCode: ExitCode }>;
+
+function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, Done> {
+  const done = new Map<string, Done>();
+  for (const { target, manifest } of batches) {
+    const path = join(folder, `${target}.${manifest.ending}`);
+    publishFile(path, manifest.content);
+    done.set(target, { manifest: path });
+  }
+  return done;
+}
+
+/** Hands batches to their schedulers; then works those of machines, one after the other on each. Rejects once no work goes on. */
+async function send(
+  batches: readonly Batch[],
+  fleet: Fleet,
+  context: CommandContext,
+): Promise<ReadonlyMap<string, Done>> {
+  const done = new Map<string, Done>();
+  const queued = batches.filter(({ manifest }) => manifest.ending !== 'sh');
+  for (const batch of queued) done.set(batch.target, { job: await enqueue(batch, context) });
+  const places = new Map<string, Promise<unknown>>();
+  for (const batch of batches.filter((each) => !queued.includes(each))) {
+    const place = batch.where === 'local' ? '' : batch.where.ssh!.host;
+    const work = async () => done.set(batch.target, { exitCode: await workAt(batch, fleet, context) });
+    places.set(place, (places.get(place) ?? Promise.resolve()).then(work));
+  }
+  for (const end of await Promise.allSettled(places.values()))
+    if (end.status === 'rejected') throw end.reason;
+  return done;
+}
+
+async function enqueue(
+  { target, manifest }: Batch,
+  { environment, signal, emit }: CommandContext,
+): Promise<string> {
+  const [program = '', ...args] =
+    manifest.ending === 'sbatch'
+      ? ['sbatch', '--parsable']
+      : ['kubectl', 'apply', '--filename=-', '--output=name'];
+  throwIfCancelled(signal, `submitting ${target}`);
+  const ran = await runCommand(program, args, { timeoutMs: 60_000, environment, input: manifest.content });
+  const why = failureOf(ran);
+  if (why !== null) throw new TrtforgeError('TF_SCHEDULER_FAILED', `${program} ${why}`);
+  const job = ran.stdout.trim().split('\n').at(-1) ?? '';
+  emit({ type: 'log', source: 'trtforge', severity: 'info', message: `${target}: ${program} made ${job}` });
+  return job;
+}
+
+async function workAt(
+  { where, target, jobs, manifest }: Batch,
+  fleet: Fleet,
+  context: CommandContext,
+): Promise<ExitCode> {
+  const { emit, environment, signal } = context;
+  if (where === 'local') {
+    const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
+    return (await workOn(fleet, listed, context)).exitCode as ExitCode;
+  }
+  throwIfCancelled(signal, `working on ${target}`);
+  const { child, stop } = startGroup('/bin/sh', ['-c', manifest.content], { environment });
+  const lines = lastLines(child, emit);
+  const onAbort = () => stop();
+  signal.addEventListener('abort', onAbort, { once: true });
+  const exitCode = await new Promise<number | null>((end) => child.on('close', end));
+  signal.removeEventListener('abort', onAbort);
+  throwIfCancelled(signal, `working on ${target}`);
+  if (exitCode !== null && exitCode <= ExitCode.internal) return exitCode as ExitCode;
+  const why = `ended with exit code ${exitCode}: ${lines.all().join('\n')}`;
+  throw new TrtforgeError('TF_SCHEDULER_FAILED', `ssh for ${target} ${why}`);
+}
