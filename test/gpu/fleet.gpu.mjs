@@ -19,7 +19,8 @@ const [oldVersion, newVersion] = [runtimeAt(process.env.TENSORRT_OLD).version, t
 
 for (const name of ['detector', 'detector.other'])
   copyFileSync(join(process.env.ANSWER_MODELS, 'detector', `${name}.onnx`), at(`${name}.onnx`));
-writeLayers(folder, 'layers', 6, 512);
+copyFileSync(join(process.env.ANSWER_MODELS, 'detector', 'detector.npz'), at('detector.npz'));
+writeLayers(folder, 'layers', 2, 512);
 const policy = (name, text) => writeFileSync(at(name), `schema: trtforge.gate-policy/1\n${text}`);
 const limit = (ms) => `
 checks:
@@ -33,7 +34,8 @@ policy(
   `extends: rehearsal\nchecks: [{ id: gpu-time, fail: { above: 0.01 } }]\nwaivers: [{ check: gpu-time, result: '*', reason: measured again later, expires: '2999-01-01' }]\n`,
 );
 policy('strict.yaml', 'extends: rehearsal\nchecks: [{ id: gpu-time, fail: { above: 0.01 } }]\n');
-const detector = "profile: 'images:1x3x256x256/4x3x256x256/8x3x256x256', precision: fp16";
+const detector =
+  "profile: 'images:1x3x256x256/4x3x256x256/8x3x256x256', precision: fp16, inputs: detector.npz";
 writeFileSync(
   at('engines.yaml'),
   `store: store

@@ -4,6 +4,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { readYaml } from '../../base/text/yaml.js';
 import { longName, type OptionTable } from '../../cli/option.js';
 import { buildOptions } from '../../cli/options/build.js';
+import { comparisonOptions } from '../../cli/options/comparison.js';
 import { resolveOptions } from '../../cli/resolve.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
@@ -31,8 +32,8 @@ export interface EnginesFile extends Pick<FleetPlan, 'store' | 'folder' | 'targe
 /** The target, the library and the GPU are those of the task. */
 const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
 
-/** What decides an engine of a model. */
-export const fleetOptions = modelOptions satisfies OptionTable;
+/** What decides an engine of a model, and the samples that it is verified on. */
+export const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
 
 const optionNames = Object.values(fleetOptions).map(longName);
 
@@ -92,7 +93,7 @@ export const inFolder = (folder: string, path: string): string =>
   isAbsolute(path) ? path : join(folder, path);
 
 /** Options whose values are paths, or `NAME=@PATH`. */
-const PATHS = ['calibration', 'calibration-cache', 'profile-from', 'plugin'];
+const PATHS = ['calibration', 'calibration-cache', 'profile-from', 'plugin', 'inputs'];
 
 /** The options with every path made one from the folder. */
 export const optionsIn = (

@@ -26,8 +26,8 @@ export const jobSchema = z.object({
   target: identityDocumentSchema.shape.target,
   /** The target's name in the engines file. */
   on: targetNameSchema,
-  /** The policy that a build has to pass, from the plan's folder; null for none. */
-  gate: z.string().nullable(),
+  /** The policy that a build has to pass, from the plan's folder, and the digest of all that it asks; null for none. */
+  gate: z.object({ path: z.string(), digest: sha256Schema }).nullable(),
   state: z.enum(['have', 'missing']),
   /** Why it is missing; null for one that is there. */
   why: missSchema.nullable(),

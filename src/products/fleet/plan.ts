@@ -57,14 +57,14 @@ export async function planFleet(
           recipe,
           target,
           on,
-          gate,
+          gate: gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) },
         });
       }
   }
   const decided = [...jobs.values()];
   const id = sha256(canonicalJson({ folder, targets, decided })).slice(0, 12);
   const plan = { schema: 'trtforge.fleet-plan/1' as const, id, store: place, folder, targets };
-  const states = await Promise.all(decided.map((job) => stateOf(job, { folder, store, context })));
+  const states = await Promise.all(decided.map((job) => stateOf(job, store, context)));
   return {
     ...plan,
     made: new Date().toISOString(),
@@ -88,23 +88,16 @@ async function located<T>(where: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-interface Looking {
-  readonly folder: string;
-  readonly store: FleetStore;
-  readonly context: Pick<CommandContext, 'signal'>;
-}
-
 /** Whether an engine is there, and counts: with a policy only what has passed that very policy does. */
 async function stateOf(
   job: Omit<FleetJob, 'index' | 'state' | 'why'>,
-  { folder, store, context }: Looking,
+  store: FleetStore,
+  context: Pick<CommandContext, 'signal'>,
 ): Promise<Pick<FleetJob, 'state' | 'why'>> {
   const held = await store.find(documentOf(job as FleetJob), context.signal);
   if (held.passport === null) return { state: 'missing', why: held.why };
-  if (job.gate === null) return { state: 'have', why: null };
-  const record = await recordOf(job.identity, store);
-  if (hasPassed(record, policyDigest(inFolder(folder, job.gate)))) return { state: 'have', why: null };
-  const reason = `the engine is there and has not passed ${job.gate} as it is now`;
+  if (hasPassed(job, await recordOf(job.identity, store))) return { state: 'have', why: null };
+  const reason = `the engine is there and has not passed ${job.gate?.path} as it is now`;
   return { state: 'missing', why: plainMiss('gate', null, reason) };
 }
 
@@ -112,10 +105,9 @@ async function stateOf(
 export async function lookedUp(
   plan: FleetPlan,
   store: FleetStore,
-  context: Looking['context'],
+  context: Pick<CommandContext, 'signal'>,
 ): Promise<FleetPlan> {
-  const looking = { folder: plan.folder, store, context };
-  const states = await Promise.all(plan.jobs.map((job) => stateOf(job, looking)));
+  const states = await Promise.all(plan.jobs.map((job) => stateOf(job, store, context)));
   return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
 }
 
@@ -125,8 +117,9 @@ export function policyDigest(path: string): string {
   return sha256(canonicalJson(asked));
 }
 
-export const hasPassed = (record: WorkRecord | null, policy: string): boolean =>
-  record?.gate?.policy === policy && ['pass', 'warn'].includes(record.gate.outcome);
+/** Whether an engine that is there counts: what has a policy has to have passed that very one. */
+export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null): boolean =>
+  gate === null || (record?.gate?.policy === gate.digest && ['pass', 'warn'].includes(record.gate.outcome));
 
 const recordKey = (identity: string): string => `records/${identity}.json`;
 

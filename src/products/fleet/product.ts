@@ -14,7 +14,8 @@ export const fleet: Product = {
     {
       path: 'fleet submit',
       group: 'Products',
-      summary: 'send missing engines to Slurm, Kubernetes, ssh or this machine, each target where it is built',
+      summary:
+        'send missing engines to Slurm, Kubernetes, ssh or this machine, each target where it is built',
       load: async () => (await import('./commands/submit.js')).command,
     },
     {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
 import type { CommandContext } from '../../cli/command.js';
@@ -19,6 +19,7 @@ import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { policyDigest } from './plan.js';
 import type { WorkRecord } from './plan-schema.js';
+import type { FleetRequest } from './requests.js';
 
 /** How often two engines are measured in turns. */
 const ROUNDS = 6;
@@ -41,7 +42,7 @@ interface Proving {
 }
 
 /** An engine, how it was built, and what it replaces. */
-interface Subject {
+interface Subject extends Pick<FleetRequest, 'samples'> {
   readonly engine: BuiltEngine;
   readonly build: ResolvedBuild;
   readonly before?: BuiltEngine;
@@ -51,7 +52,7 @@ interface Subject {
  * What a policy may read of an engine, by the names of results; each runs when it is called. Where this machine does not run the engine, its known answer is inconclusive and
  * what else would run is absent. `answer` is the known answer of the engine before it, `bench-compare` both in turns.
  */
-export function resultsOf({ engine, build, before }: Subject, context: CommandContext) {
+export function resultsOf({ engine, build, samples, before }: Subject, context: CommandContext) {
   const { planPath, passport } = engine;
   const { emit, signal, environment } = context;
   const { device = 0, toolchain, pluginPaths: plugins } = build;
@@ -71,7 +72,10 @@ export function resultsOf({ engine, build, before }: Subject, context: CommandCo
     ...(runs && {
       bench: () => benchEngine({ ...bench(planPath), toolchain }, within),
       verify: () =>
-        verifyModel({ reference: build.modelPath, candidate: planPath, ...place, toolchain }, within),
+        verifyModel(
+          { reference: build.modelPath, candidate: planPath, data: samples, ...place, toolchain },
+          within,
+        ),
       ...(before?.passport.knownAnswer && { answer: () => answered(before.passport.knownAnswer) }),
       ...(before && {
         'bench-compare': () =>
@@ -90,15 +94,14 @@ export function resultsOf({ engine, build, before }: Subject, context: CommandCo
 }
 
 /** Lets an engine show its known answer and, with a policy, judges that with what else the policy reads. Throws what running the engine throws, TF_GATE_POLICY_INVALID. */
-export async function proveEngine(
-  engine: BuiltEngine,
-  build: ResolvedBuild,
-  { policy, scratch, context }: Proving,
-): Promise<Proven> {
-  const results = resultsOf({ engine, build }, context);
+export async function proveEngine(subject: Subject, { policy, scratch, context }: Proving): Promise<Proven> {
+  const { planPath, passport } = subject.engine;
+  // One that is not kept yet has none beside it, which is what others read.
+  if (!existsSync(passportPath(planPath))) writeFileSync(passportPath(planPath), JSON.stringify(passport));
+  const results = resultsOf(subject, context);
   const check = await results['engine-check']();
   // The plan lies in a folder that goes with the task.
-  const said = check.reasons.map((reason) => reason.replaceAll(engine.planPath, engine.passport.name));
+  const said = check.reasons.map((reason) => reason.replaceAll(planPath, passport.name));
   if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : said };
   const asked = loadPolicy(policy).checks.map(({ select }) => select.schema ?? '*');
   const files: string[] = [];

@@ -18,7 +18,7 @@ import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { FleetStore } from './fleet-store.js';
 import { resultsOf } from './prove.js';
 import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
-import { type FleetRequest, requestsOf } from './requests.js';
+import { type FleetRequest, requestsOf, targetHere } from './requests.js';
 
 /** The rules where no policy is named. */
 const PRESET = 'rehearsal';
@@ -127,7 +127,7 @@ interface Setting {
 
 /** One engine: its row, and its results as the gate takes them, `NAME=FILE`. What fails is a row's affair; throws TF_CANCELLED. */
 async function rehearsePart(
-  { request, component, path, on, target }: Part,
+  { request, samples, component, path, on, target }: Part,
   to: TargetRequest,
   { stores, folder, context }: Setting,
 ): Promise<{ readonly row: Rehearsed; readonly results: readonly string[] }> {
@@ -166,7 +166,8 @@ async function rehearsePart(
   };
   /** From the store, or built here where its library is. */
   const obtain = async (wanted: TargetRequest, use: string) => {
-    const build = await resolveBuild({ ...request, target: wanted, output: join(folder, use) }, context);
+    const here = await targetHere(wanted, context);
+    const build = await resolveBuild({ ...request, ...here, output: join(folder, use) }, context);
     const { engine, passport } = await obtainEngine(build, stores, { ...context, answer: answerMaker(true) });
     return { build, planPath: engine, passport };
   };
@@ -179,7 +180,7 @@ async function rehearsePart(
   const before = await tried(null, () => obtain(target, 'old.engine'));
   if (before !== undefined)
     row = { ...row, before: { name: before.passport.name, ...sizeOf(before.passport) } };
-  const all = resultsOf({ engine: after, build: after.build, ...(before && { before }) }, context);
+  const all = resultsOf({ engine: after, build: after.build, samples, ...(before && { before }) }, context);
   const { verify, answer, 'bench-compare': bench } = { verify: notHere, ...all };
   const verified = await tried('verify', async () => keep('verify', await verify()));
   const answered = answer && (await tried('answer', async () => keep('answer', await answer())));

@@ -28,7 +28,7 @@ export async function fleetStatus(
         model: model.component === null ? model.path : `${model.path}: ${model.component}`,
         precision: recipe.precision,
         on,
-        ...standingOf(job, record, scheduled.jobs.get(index)),
+        ...standingOf(job, record, scheduled),
         bytes: held.passport?.plan.bytes ?? null,
         buildMs: held.passport?.built.ms ?? null,
         check: record?.check ?? null,
@@ -53,13 +53,17 @@ export async function fleetStatus(
 
 /** What is there counts, then what is at work, then what a task left behind. */
 function standingOf(
-  { state, why }: FleetJob,
+  job: FleetJob,
   record: WorkRecord | null,
-  task: ReturnType<Scheduled['jobs']['get']>,
+  { jobs, ended }: Scheduled,
 ): Pick<JobStatus, 'state' | 'why' | 'node'> {
+  const { state, why } = job;
   const node = record?.node ?? null;
   if (state === 'have') return { state, why: [], node };
+  const task = jobs.get(job.index);
   if (task !== undefined) return { state: task.state, why: [task.reason], node: task.node };
+  const last = ended.get(job.index);
+  if (record === null && last !== undefined) return { state: 'failed', why: [last.reason], node: last.node };
   if (record === null || record.exitCode === 0)
     return { state, why: why === null ? [] : [...missLines(why)], node };
   const left = record.did === 'refused' ? 'refused' : 'failed';

@@ -8,6 +8,7 @@ import type { AnswerMaker, ResolvedBuild } from '../../engines/builder/build.js'
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { differencesOf } from '../../engines/identity/differences.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
+import { parseTarget } from '../../engines/identity/target.js';
 import { obtainEngine } from '../../engines/store/obtain-engine.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
@@ -17,9 +18,9 @@ import { inFolder } from './engines-file.js';
 import { asBuilt } from './fleet-store.js';
 import type { Fleet } from './open-plan.js';
 import { documentOf, hasPassed, keepRecord, policyDigest, recordOf } from './plan.js';
-import type { FleetJob, FleetWork, WorkRecord } from './plan-schema.js';
+import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
 import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
-import { requestsOf } from './requests.js';
+import { type FleetRequest, requestsOf, targetHere } from './requests.js';
 
 type Outcome = Pick<WorkRecord, 'did' | 'engine' | 'check' | 'gate'> & {
   readonly reasons: readonly string[];
@@ -95,7 +96,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
 
 /** What is known of an engine that is there and counts; null where there is work to do. */
 async function standing(
-  { plan, store }: Fleet,
+  { store }: Fleet,
   job: FleetJob,
   { signal }: CommandContext,
 ): Promise<Outcome | null> {
@@ -103,7 +104,7 @@ async function standing(
   const held = await store.find(documentOf(job), signal);
   if (held.passport === null) return null;
   const record = await recordOf(job.identity, store);
-  if (job.gate !== null && !hasPassed(record, policyDigest(inFolder(plan.folder, job.gate)))) return null;
+  if (!hasPassed(job, record)) return null;
   return {
     did: 'there',
     engine: engineOf(held.passport),
@@ -120,12 +121,14 @@ async function make(
   context: CommandContext,
   proven: Partial<Proven>,
 ): Promise<Outcome> {
-  const build = await resolvedHere({ plan, store }, job, context);
-  const policy = job.gate === null ? null : inFolder(plan.folder, job.gate);
+  const { build, samples } = await resolvedHere(plan, job, context);
+  const policy = job.gate && inFolder(plan.folder, job.gate.path);
+  if (policy !== null && policyDigest(policy) !== job.gate?.digest)
+    throw new TrtforgeError('TF_FLEET_CHANGED', `${policy} is not the policy of the plan.`);
   const scratch = makeScratch('fleet');
   try {
     const prove = async (engine: BuiltEngine) => {
-      Object.assign(proven, await proveEngine(engine, build, { policy, scratch, context }));
+      Object.assign(proven, await proveEngine({ engine, build, samples }, { policy, scratch, context }));
       const { check, gate, reasons = [] } = proven;
       const outcomes = [check?.outcome, gate?.outcome];
       if (outcomes.includes('fail') || (gate != null && gate.outcome === 'inconclusive'))
@@ -167,19 +170,19 @@ async function make(
 }
 
 /** The build as this machine would make it. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNAVAILABLE on the wrong machine, TF_FLEET_CHANGED where the model is another. */
-export async function resolvedHere(
-  { plan }: Pick<Fleet, 'plan' | 'store'>,
+async function resolvedHere(
+  { folder, targets }: FleetPlan,
   job: FleetJob,
   context: CommandContext,
-): Promise<ResolvedBuild> {
+): Promise<{ readonly build: ResolvedBuild } & Pick<FleetRequest, 'samples'>> {
   const { path, component } = job.model;
-  // Relative to where the task runs: the folder of the plan may lie elsewhere on this machine.
-  const parts = await requestsOf({ path, isBundle: component !== null, options: job.options }, '.', context);
+  const source = { path, isBundle: component !== null, options: job.options };
+  const parts = await requestsOf(source, folder, context);
   const part = parts.find((each) => each.component === component);
   if (part === undefined)
     throw new TrtforgeError('TF_FLEET_CHANGED', `${path} has no component ${component} any more.`);
-  const { target } = plan.targets[job.on]!;
-  const build = await resolveBuild({ ...part.request, target }, context);
+  const here = await targetHere(parseTarget(targets[job.on]!.target), context);
+  const build = await resolveBuild({ ...part.request, ...here }, context);
   if (isDeclared(build.toolchain))
     throw new TrtforgeError(
       'TF_TOOLCHAIN_NOT_FOUND',
@@ -190,7 +193,7 @@ export async function resolvedHere(
     );
   const planned = asBuilt(documentOf(job), { identity: { digest: '', document: build.identity } });
   const differences = [...differencesOf(planned, build.identity)];
-  if (differences.length === 0) return build;
+  if (differences.length === 0) return { build, samples: part.samples };
   const [{ field, a, b }] = differences as [(typeof differences)[number]];
   const isMachine = differences.every((each) => each.field.startsWith('target.'));
   throw new TrtforgeError(

@@ -29,14 +29,16 @@ export const command = defineCommand({
   run: async ([address = ''], { jobs, index }, context): Promise<FleetWork> => {
     const [{ withFleet }, { workOn }] = await Promise.all([import('../open-plan.js'), import('../work.js')]);
     return withFleet(address, context, { asPlanned: true }, async (fleet) => {
-      const listed = listedJobs(fleet.plan, jobs);
+      // Models lie below the folder that the task is in, whatever the planning machine called it.
+      const plan = { ...fleet.plan, folder: process.cwd() };
+      const listed = listedJobs(plan, jobs);
       const chosen = index === undefined ? listed : listed.slice(index, index + 1);
       if (chosen.length === 0 && index !== undefined)
         throw new TrtforgeError(
           'TF_USAGE',
           `There is no job ${index} among ${plural(listed.length, 'job')}.`,
         );
-      return workOn(fleet, chosen, context);
+      return workOn({ ...fleet, plan }, chosen, context);
     });
   },
   render: ({ jobs }, { line, colors }) => {
