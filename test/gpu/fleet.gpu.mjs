@@ -1,9 +1,9 @@
 // Engines of two versions of TensorRT in one store, on a GPU: `fleet work` builds them, lets them prove themselves, and keeps none whose policy fails; nodes of
 // another GPU are named; `fleet rehearse` builds, verifies and measures the new engines beside the old ones.
-// ANSWER_MODELS names a folder of models as known-answer.gpu.mjs has them, with `detector`; TENSORRT_OLD is the libnvinfer.so.8 of an older TensorRT.
+// TENSORRT_OLD is the libnvinfer.so.8 of an older TensorRT.
 //
 //   TENSORRT_HOME=/tmp/tensorrt TENSORRT_OLD=/tmp/tensorrt8/lib/libnvinfer.so.8 LD_LIBRARY_PATH=/tmp/tensorrt/lib:/tmp/tensorrt8/lib \
-//     ANSWER_MODELS=/tmp/sets node test/gpu/fleet.gpu.mjs
+//     node test/gpu/fleet.gpu.mjs
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
@@ -12,14 +12,13 @@ import { join } from 'node:path';
 import { openChecks, programsIn, runtimeAt, writeLayers } from './harness.mjs';
 
 const { folder, gpu, toolchain, check, finish } = openChecks();
-const { trtforge } = programsIn(folder);
+const { ran, trtforge } = programsIn(folder);
 const at = (name) => join(folder, name);
 const sm = `sm_${gpu.computeCapability}`;
 const [oldVersion, newVersion] = [runtimeAt(process.env.TENSORRT_OLD).version, toolchain.version];
 
-for (const name of ['detector', 'detector.other'])
-  copyFileSync(join(process.env.ANSWER_MODELS, 'detector', `${name}.onnx`), at(`${name}.onnx`));
-copyFileSync(join(process.env.ANSWER_MODELS, 'detector', 'detector.npz'), at('detector.npz'));
+for (const model of ['resnet50', 'transformer-encoder'])
+  ran('build/examples/models/main.js', [model, '--size', 'tiny', '-o', at(`${model}.onnx`)]);
 writeLayers(folder, 'layers', 2, 512);
 const policy = (name, text) => writeFileSync(at(name), `schema: trtforge.gate-policy/1\n${text}`);
 const limit = (ms) => `
@@ -34,8 +33,6 @@ policy(
   `extends: rehearsal\nchecks: [{ id: gpu-time, fail: { above: 0.01 } }]\nwaivers: [{ check: gpu-time, result: '*', reason: measured again later, expires: '2999-01-01' }]\n`,
 );
 policy('strict.yaml', 'extends: rehearsal\nchecks: [{ id: gpu-time, fail: { above: 0.01 } }]\n');
-const detector =
-  "profile: 'images:1x3x256x256/4x3x256x256/8x3x256x256', precision: fp16, inputs: detector.npz";
 writeFileSync(
   at('engines.yaml'),
   `store: store
@@ -44,8 +41,8 @@ targets:
   new: { target: 'tensorrt@${newVersion}:${sm}' }
   elsewhere: { target: 'tensorrt@${newVersion}:sm_80' }
 models:
-  - { model: detector.onnx, ${detector}, targets: [old] }
-  - { model: detector.other.onnx, ${detector}, targets: [old] }
+  - { model: resnet50.onnx, batch: 1/4/8, precision: fp16, targets: [old] }
+  - { model: transformer-encoder.onnx, dim: [batch=1/2/4, sequence=16/32/64], targets: [old] }
   - { model: layers.onnx, batch: 1/8/16, targets: [old, elsewhere] }
   - { model: layers.onnx, batch: 4, gate: never.yaml, targets: [new] }
   - { model: layers.onnx, batch: 8, gate: usual.yaml, targets: [new] }
@@ -70,16 +67,6 @@ await check('a fleet of two versions is planned', () => {
   assert.deepEqual([...new Set(plan.jobs.map(({ state }) => state))], ['missing']);
   return { jobs: plan.jobs.map(({ name }) => name) };
 });
-await check('old engines are built where their version is, and give their known answers', () => {
-  const jobs = plan.jobs.filter(({ on }) => on === 'old').map(({ index }) => index);
-  const work = trtforge(['fleet', 'work', plan.address, '--jobs', jobs.join(',')], { codes: [0, 1, 4] });
-  assert.deepEqual(
-    work.jobs.map(({ did, check: answer }) => [did, answer]),
-    jobs.map(() => ['built', 'pass']),
-    JSON.stringify(work.jobs.map(shown)),
-  );
-  return { jobs: work.jobs.map(shown) };
-});
 await check('another GPU is named', () => {
   const [job] = plan.jobs.filter(({ on }) => on === 'elsewhere');
   const work = trtforge(['fleet', 'work', plan.address, '--jobs', String(job.index)], { codes: [3] });
@@ -101,6 +88,16 @@ await check('a policy decides what is kept', () => {
   assert.deepEqual(
     gated.map((index) => status.jobs[index].state),
     ['refused', 'have'],
+  );
+  return { jobs: work.jobs.map(shown) };
+});
+await check('old engines are built where their version is, and give their known answers', () => {
+  const jobs = plan.jobs.filter(({ on }) => on === 'old').map(({ index }) => index);
+  const work = trtforge(['fleet', 'work', plan.address, '--jobs', jobs.join(',')], { codes: [0, 1, 4] });
+  assert.deepEqual(
+    work.jobs.map(({ did, check: answer }) => [did, answer]),
+    jobs.map(() => ['built', 'pass']),
+    JSON.stringify(work.jobs.map(shown)),
   );
   return { jobs: work.jobs.map(shown) };
 });
@@ -137,7 +134,7 @@ await check('a limit that is missed is no-go, and go with a waiver', () => {
 });
 await check('the page of the upgrade shows every engine', () => {
   const page = readFileSync(at('upgrade.html'), 'utf8');
-  for (const name of ['detector', 'layers']) assert.ok(page.includes(name));
+  for (const name of ['resnet50', 'transformer-encoder', 'layers']) assert.ok(page.includes(name));
   return { bytes: page.length };
 });
 finish();
