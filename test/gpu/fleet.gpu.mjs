@@ -9,7 +9,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openChecks, programsIn, runtimeAt, writeLayers } from './harness.mjs';
+import { openChecks, programsIn, runtimeAt } from './harness.mjs';
 
 const { folder, gpu, toolchain, check, finish } = openChecks();
 const { ran, trtforge } = programsIn(folder);
@@ -17,9 +17,8 @@ const at = (name) => join(folder, name);
 const sm = `sm_${gpu.computeCapability}`;
 const [oldVersion, newVersion] = [runtimeAt(process.env.TENSORRT_OLD).version, toolchain.version];
 
-for (const model of ['resnet50', 'transformer-encoder'])
+for (const model of ['resnet50', 'transformer-encoder', 'matmul-stack'])
   ran('build/examples/models/main.js', [model, '--size', 'tiny', '-o', at(`${model}.onnx`)]);
-writeLayers(folder, 'layers', 2, 512);
 const policy = (name, text) => writeFileSync(at(name), `schema: trtforge.gate-policy/1\n${text}`);
 const limit = (ms) => `
 checks:
@@ -43,9 +42,9 @@ targets:
 models:
   - { model: resnet50.onnx, batch: 1/4/8, precision: fp16, targets: [old] }
   - { model: transformer-encoder.onnx, dim: [batch=1/2/4, sequence=16/32/64], targets: [old] }
-  - { model: layers.onnx, batch: 1/8/16, targets: [old, elsewhere] }
-  - { model: layers.onnx, batch: 4, gate: never.yaml, targets: [new] }
-  - { model: layers.onnx, batch: 8, gate: usual.yaml, targets: [new] }
+  - { model: matmul-stack.onnx, batch: 1/8/16, targets: [old, elsewhere] }
+  - { model: matmul-stack.onnx, batch: 4, gate: never.yaml, targets: [new] }
+  - { model: matmul-stack.onnx, batch: 8, gate: usual.yaml, targets: [new] }
 `,
 );
 const shown = ({ index, did, code, check: answer, gate, exitCode, gpu: name, engine, reasons }) => ({
@@ -134,7 +133,7 @@ await check('a limit that is missed is no-go, and go with a waiver', () => {
 });
 await check('the page of the upgrade shows every engine', () => {
   const page = readFileSync(at('upgrade.html'), 'utf8');
-  for (const name of ['resnet50', 'transformer-encoder', 'layers']) assert.ok(page.includes(name));
+  for (const name of ['resnet50', 'transformer-encoder', 'matmul-stack']) assert.ok(page.includes(name));
   return { bytes: page.length };
 });
 finish();

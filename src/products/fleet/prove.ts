@@ -73,7 +73,14 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
       bench: () => benchEngine({ ...bench(planPath), toolchain }, within),
       verify: () =>
         verifyModel(
-          { reference: build.modelPath, candidate: planPath, data: samples, ...place, toolchain },
+          {
+            reference: build.modelPath,
+            candidate: planPath,
+            // Drawn inputs have the sizes that the engine is tuned for.
+            ...(samples === undefined ? { shapes: optima(passport) } : { data: samples }),
+            ...place,
+            toolchain,
+          },
           within,
         ),
       ...(before?.passport.knownAnswer && { answer: () => answered(before.passport.knownAnswer) }),
@@ -120,6 +127,9 @@ export async function proveEngine(subject: Subject, { policy, scratch, context }
     reasons: [...(check.outcome === 'fail' ? said : []), ...(passes ? [] : reasons)],
   };
 }
+
+const optima = ({ identity: { document } }: BuiltEngine['passport']) =>
+  new Map(Object.entries(document.recipe.profiles[0] ?? {}).map(([name, { opt }]) => [name, opt]));
 
 /** As `build` would give it; a policy may read its size and its time. */
 const asObtained = ({ planPath, passport }: BuiltEngine) => ({

@@ -16,6 +16,9 @@ export interface Checked {
   readonly found: readonly (readonly Sketch[])[];
 }
 
+/** What TensorRT 8.6 reports of a second context with the same profile. */
+const LENT = /has been chosen by another IExecutionContext/;
+
 /** Turns of two contexts at once. */
 const TURNS = 4;
 
@@ -69,7 +72,11 @@ export async function runChecks(runner: Runner, answer: KnownAnswer, repeat = 3)
       const all: JudgedAnswer[] = [];
       for (let turn = 0; turn < TURNS; turn++) {
         const both = ([0, 1] as const).map((context) => runner.run(make(context), { profile, context }));
-        const outputs = await Promise.all(both);
+        const outputs = await Promise.all(both).catch((error: Error) => {
+          if (LENT.test(error.message)) return 'this TensorRT lends a profile to one context at a time';
+          throw error;
+        });
+        if (typeof outputs === 'string') return outputs;
         for (const [sample, own] of outputs.entries()) all.push(...beside(own, sample));
       }
       return all;

@@ -119,3 +119,24 @@ function withStaleGraphs(engine: NativeEngine): NativeEngine {
     },
   };
 }
+
+/** As TensorRT 8.6 does: a second context with a profile is refused. */
+export const lendingOnce = (addon: EngineAddon): EngineAddon => ({
+  ...addon,
+  openEngine: (request) => {
+    const job = addon.openEngine(request);
+    const done = job.done.then((engine) => {
+      let contexts = 0;
+      return {
+        ...engine,
+        createContext: (...asked: Parameters<NativeEngine['createContext']>) => {
+          const made = engine.createContext(...asked);
+          if (++contexts === 1) return made;
+          const why = 'Profile 0 has been chosen by another IExecutionContext.';
+          return { ...made, done: made.done.then(() => Promise.reject(new Error(why))) };
+        },
+      } as NativeEngine;
+    });
+    return { ...job, done };
+  },
+});

@@ -10,7 +10,7 @@ import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
 import { proofOfPlan, resultOf } from '../../../src/quality/known-answer/proof.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
-import { type EngineFault, faults, layerEngine, profiles, writeLayer } from './faulty-engine.js';
+import { type EngineFault, faults, layerEngine, lendingOnce, profiles, writeLayer } from './faulty-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-known-answer-'));
 const planPath = writeSample(folder);
@@ -107,6 +107,16 @@ describe('an engine that proves itself', () => {
   ])('finds a %s by the check that is for it alone', async (fault, id) => {
     const { checks } = await checked(fault);
     expect(checks.filter(({ outcome }) => outcome === 'fail').map((check) => check.id)).toEqual([id]);
+  });
+
+  it('passes where a TensorRT lends a profile to one context at a time', async () => {
+    const addon = layerEngine(null);
+    const engine = await loadEngine(planPath, { addon: lendingOnce(addon), toolchain: sampleToolchain });
+    const proof = proofOfPlan(engine.plan);
+    const { outcome, checks } = resultOf(proof, await checkLoaded(engine, proof));
+    expect(outcome).toBe('pass');
+    expect(checks.find(({ id }) => id === 'contexts')).toMatchObject({ outcome: null });
+    await engine.close();
   });
 
   it('names what is wrong where', async () => {
