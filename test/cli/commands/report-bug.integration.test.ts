@@ -39,6 +39,8 @@ const environment = {
   XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? join(process.env.HOME ?? '', '.cache'),
   TENSORRT_CACHE_DIR: at('engines'),
   ARTIFACTS_BUCKET: '',
+  // Not the shims of version managers: each report asks for the version of python3, of which one starts thirty processes.
+  PATH: '/usr/bin:/bin',
 };
 const report = async (...args: readonly string[]) => {
   const { exitCode, json } = await trtforge(['report-bug', '--json', ...args], environment);

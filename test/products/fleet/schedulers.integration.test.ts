@@ -167,15 +167,20 @@ test('each namespace of Kubernetes is asked once', async () => {
 });
 
 describe('any answer is read or passed over', () => {
+  const { l4, h100 } = targets;
   test.each([
-    ['squeue', '12_[3,5-7%2]|PENDING||Resources\n12_4|RUNNING|l4a|None\n'],
-    ['sacct', '12_3|FAILED|l4a|2:0\n12_4|COMPLETED|l4a|0:0\n'],
-    ['kubectl', JSON.stringify({ items })],
-  ])('%s', async (program, answer) => {
+    ['squeue', '12_[3,5-7%2]|PENDING||Resources\n12_4|RUNNING|l4a|None\n', { l4 }],
+    ['sacct', '12_3|FAILED|l4a|2:0\n12_4|COMPLETED|l4a|0:0\n', { l4 }],
+    ['kubectl', JSON.stringify({ items }), { l4: { ...l4, where: 'local' }, h100 }],
+  ] as const)('%s', async (program, answer, of) => {
+    const file = join(folder, 'mutated');
+    const answering = { squeue: NONE, sacct: NONE, kubectl: NONE, [program]: `exec cat '${file}'` };
+    const environment = fakePrograms(folder, answering);
+    const asked = samplePlan(of);
     for (const bytes of mutations(Buffer.from(answer), runs(300))) {
-      writeFileSync(join(folder, 'mutated'), bytes);
-      const { jobs, ended } = await known({ [program]: `cat '${join(folder, 'mutated')}'` });
-      for (const index of [...jobs.keys(), ...ended.keys()]) expect(plan.jobs[index]?.index).toBe(index);
+      writeFileSync(file, bytes);
+      const { jobs, ended } = await scheduledJobs(asked, { environment });
+      for (const index of [...jobs.keys(), ...ended.keys()]) expect(asked.jobs[index]?.index).toBe(index);
     }
   });
 });

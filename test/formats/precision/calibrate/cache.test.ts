@@ -38,22 +38,6 @@ const codeOf = (read: () => unknown) => {
   return null;
 };
 
-test.each<[string, (name: string, at: number) => string, readonly [string, string]]>([
-  ['a table', (name) => `${name}: 3c010a14\n`, ['TRT-8602-EntropyCalibration2\n', '']],
-  [
-    'a cache',
-    (name, at) => `${at === 0 ? '' : ','}"${name}":{}`,
-    ['{"schema":"trtforge.calibration/1","ranges":{', '}}'],
-  ],
-])('%s of more tensors than a model may have is rejected', (_, entry, [head, tail]) => {
-  const file = path('many');
-  writeFileSync(file, head + Array.from({ length: 500_001 }, (_, at) => entry(`t${at}`, at)).join('') + tail);
-  expect(codeOf(() => readCalibration(file))).toMatchObject({
-    code: 'TF_CALIBRATION_INVALID',
-    details: undefined,
-  });
-});
-
 describe('a cache of ours', () => {
   const file = path('c.json');
   writeCalibration(file, identity, ranges);

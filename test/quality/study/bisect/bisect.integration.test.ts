@@ -74,7 +74,8 @@ describe('the nodes that must stay FP32', () => {
   });
 
   it('are those of every layer where every layer fails', async () => {
-    const { reference, candidate, names: planted } = await faulty([0, 1, 2]);
+    const two = await writeEncoder(2);
+    const { reference, candidate, names: planted } = await faulty([0, 1], 'overflow', {}, two);
     const result = await bisected(reference, candidate);
     expect(names(result)).toEqual([...planted].sort());
     expect(result).toMatchObject({ isMinimal: true, isConfirmed: null });
