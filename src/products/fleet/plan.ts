@@ -62,7 +62,7 @@ export async function planFleet(
       }
   }
   const decided = [...jobs.values()];
-  const id = sha256(canonicalJson({ folder, targets, decided })).slice(0, 12);
+  const id = sha256(canonicalJson({ store: place, folder, targets, decided })).slice(0, 12);
   const plan = { schema: 'trtforge.fleet-plan/1' as const, id, store: place, folder, targets };
   const states = await Promise.all(decided.map((job) => stateOf(job, store, context)));
   return {

@@ -31,9 +31,9 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-describeWith('toolchain', 'a fleet', () => {
-  const hopper = "h100: { target: 'tensorrt@10.13.3.9:sm_90' }";
+const hopper = "h100: { target: 'tensorrt@10.13.3.9:sm_90' }";
 
+describeWith('toolchain', 'a fleet', () => {
   test('is planned, worked on and complete', async () => {
     const file = written('whole', [
       `model: ${model}, batch: 1/2/4`,
@@ -148,15 +148,21 @@ describe('a plan', () => {
     ['of another form', () => '{"schema":"trtforge.fleet-plan/1"}'],
     ['of another id', (text: string) => text.replace(/"id": "\w+"/, '"id": "000000000000"')],
   ])('%s is named', async (_, damage) => {
-    const file = written(
-      'half',
-      [`model: ${model}, batch: 1/2/4, targets: [h100]`],
-      ["h100: { target: 'tensorrt@10.13.3.9:sm_90' }"],
-    );
+    const file = written('half', [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
     const { address } = (await run('plan', file)).json<Planned>();
     writeFileSync(address, damage(readFileSync(address, 'utf8')));
     const { exitCode, json } = await run('work', address);
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_FLEET_INVALID']);
+  });
+
+  test('is known to schedulers as that of its store', async () => {
+    const ids = await Promise.all(
+      ['one', 'other'].map(async (name) => {
+        const file = written(name, [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
+        return (await run('plan', file)).json<Planned>().id;
+      }),
+    );
+    expect(new Set(ids).size).toBe(2);
   });
 
   test('that is not there, and an index that it lacks, are named', async () => {
