@@ -48,7 +48,14 @@ export async function planFleet(
         const identity = identityDigest(build.identity);
         const { recipe, target, model: digest } = build.identity;
         const { name, version } = build.model;
-        if (jobs.has(identity)) continue;
+        const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
+        const earlier = jobs.get(identity);
+        if (earlier !== undefined && earlier.gate?.digest !== asked?.digest)
+          throw new TrtforgeError(
+            'TF_FLEET_INVALID',
+            `${where}, target ${on}: an entry before it has the same engine with another policy.`,
+          );
+        if (earlier !== undefined) continue;
         jobs.set(identity, {
           identity,
           name: formatEngineName(engineNameOf(build.identity, name, version)),
@@ -57,7 +64,7 @@ export async function planFleet(
           recipe,
           target,
           on,
-          gate: gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) },
+          gate: asked,
         });
       }
   }

@@ -25,6 +25,9 @@ function written(name: string, models: readonly string[], targets: readonly stri
   return path;
 }
 
+const policyOf = (field: string, limit: number): string =>
+  `schema: trtforge.gate-policy/1\nchecks: [{ id: size, result: { schema: trtforge.build/1 }, field: ${field}, fail: { above: ${limit} }, missing: inconclusive }]\n`;
+
 beforeAll(async () => {
   buildAddon({ say: () => {} });
   await writeSampleModel(model);
@@ -85,10 +88,7 @@ describeWith('toolchain', 'a fleet', () => {
     ['is undecided', 'precisions.int8', 1, 4, 'refused', 'missing'],
   ])('whose policy %s: %s at most %i', async (name, field, limit, code, did, state) => {
     const policy = at(`${name}.policy.yaml`);
-    writeFileSync(
-      policy,
-      `schema: trtforge.gate-policy/1\nchecks: [{ id: size, result: { schema: trtforge.build/1 }, field: ${field}, fail: { above: ${limit} }, missing: inconclusive }]\n`,
-    );
+    writeFileSync(policy, policyOf(field, limit));
     const file = written(`gate-${code}`, [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
     const { address } = (await run('plan', file)).json<Planned>();
     const { exitCode, json } = await run('work', address);
@@ -98,6 +98,20 @@ describeWith('toolchain', 'a fleet', () => {
     // An engine that is not kept left nothing where engines lie.
     const engines = join(at(`gate-${code}`), 'by-identity');
     expect(existsSync(join(engines, record!.identity.slice(0, 2), record!.identity))).toBe(code === 0);
+  });
+
+  test('with two policies for one engine is none, whichever would be dropped', async () => {
+    const gate = (name: string, limit: number) => {
+      writeFileSync(at(name), policyOf('bytes', limit));
+      return `gate: ${name}`;
+    };
+    const models = [gate('strict.yaml', 1), gate('lax.yaml', 2 ** 30)].map(
+      (own) => `model: ${model}, batch: 1/2/4, ${own}`,
+    );
+    const { exitCode, json } = await run('plan', written('policies', models));
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_FLEET_INVALID']);
+    const same = models.map(() => models[0]!);
+    expect((await run('plan', written('policies', same))).json<Planned>().jobs).toHaveLength(1);
   });
 
   test('whose engines were there before their policy lets them pass it, and builds none again', async () => {
