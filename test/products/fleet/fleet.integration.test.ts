@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -167,6 +168,14 @@ describe('a plan', () => {
     writeFileSync(address, damage(readFileSync(address, 'utf8')));
     const { exitCode, json } = await run('work', address);
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_FLEET_INVALID']);
+  });
+
+  test('names the command that is next as a shell takes it', async () => {
+    const file = written("a b's", [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
+    const { out } = await trtforge(['fleet', 'plan', file], environment);
+    const [, line = ''] = /^Next: trtforge (.*)$/m.exec(out) ?? [];
+    const words = execFileSync('/bin/sh', ['-c', `for word in ${line}; do echo "$word"; done`]);
+    expect(words.toString().split('\n')).toEqual(['fleet', 'submit', expect.stringMatching(/b's.fleet/), '']);
   });
 
   test('is known to schedulers as that of its store', async () => {
