@@ -52,17 +52,23 @@ const sshSchema = z.strictObject({
   folder: line.optional(),
 });
 
+const ONE = 'must be local, or one of slurm, kubernetes and ssh';
+
 /** Where a target is built: its scheduler and what that is asked for. */
-export const whereSchema = z.union([
-  z.literal('local'),
-  z
-    .strictObject({
-      slurm: slurmSchema.optional(),
-      kubernetes: kubernetesSchema.optional(),
-      ssh: sshSchema.optional(),
-    })
-    .refine((where) => Object.keys(where).length === 1, 'must be local, or one of slurm, kubernetes and ssh'),
-]);
+export const whereSchema = z.union(
+  [
+    z.literal('local'),
+    z
+      .strictObject({
+        slurm: slurmSchema.optional(),
+        kubernetes: kubernetesSchema.optional(),
+        ssh: sshSchema.optional(),
+      })
+      .refine((where) => Object.keys(where).length === 1, ONE),
+  ],
+  // Of a mapping its own fault is named.
+  { error: ({ input }) => (typeof input === 'object' && input !== null ? undefined : ONE) },
+);
 
 export type Where = z.infer<typeof whereSchema>;
 export type SlurmWhere = z.infer<typeof slurmSchema>;
