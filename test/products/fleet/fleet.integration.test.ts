@@ -101,6 +101,24 @@ describeWith('toolchain', 'a fleet', () => {
     expect(existsSync(join(engines, record!.identity.slice(0, 2), record!.identity))).toBe(code === 0);
   });
 
+  test('that another policy refused is missing until this one has judged it', async () => {
+    const policy = at('changed.policy.yaml');
+    writeFileSync(policy, policyOf('bytes', 1));
+    const file = written('changed-policy', [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
+    const statuses = async () => {
+      const { exitCode, json } = await run('status', file);
+      return [exitCode, ...json<FleetStatus>().jobs.map(({ state, gate }) => `${state} ${gate}`)];
+    };
+    expect((await run('submit', file)).exitCode).toBe(1);
+    expect(await statuses()).toEqual([1, 'refused fail']);
+    writeFileSync(policy, policyOf('bytes', 2 ** 30));
+    expect(await statuses()).toEqual([4, 'missing null']);
+    expect((await run('submit', file)).exitCode).toBe(0);
+    expect(await statuses()).toEqual([0, 'have pass']);
+    writeFileSync(policy, policyOf('bytes', 2 ** 29));
+    expect(await statuses()).toEqual([4, 'missing null']);
+  });
+
   test('with two policies for one engine is none, whichever would be dropped', async () => {
     const gate = (name: string, limit: number) => {
       writeFileSync(at(name), policyOf('bytes', limit));
