@@ -3,8 +3,9 @@ import { containersOf } from '../../behaviour/containers.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 
-/** What stands in one line of a script: no control character, no end of a line. */
-const LINE = /^[^\p{Cc}\p{Zl}\p{Zp}]+$/u;
+/** What stands in one line of a script: no control character, no end of a line. Without \p, which the regular expressions of many validators of its JSON Schema lack. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it rejects.
+const LINE = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/u;
 const line = z.string().regex(LINE, 'must be one line of text');
 const count = z.int().min(1);
 
