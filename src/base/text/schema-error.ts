@@ -29,7 +29,7 @@ export function faultText(error: z.ZodError): string {
   return `${place.length === 0 ? '' : `"${place.map(String).join('.')}": `}${why}`.slice(0, LONGEST);
 }
 
-const LONGEST = 200;
+const LONGEST = 400;
 
 /** What zod reports of a value, as a clause about a document. */
 function complaint(issue: z.core.$ZodIssue | undefined): string {
