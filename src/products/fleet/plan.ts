@@ -103,7 +103,8 @@ async function stateOf(
 ): Promise<Pick<FleetJob, 'state' | 'why'>> {
   const held = await store.find(documentOf(job as FleetJob), context.signal);
   if (held.passport === null) return { state: 'missing', why: held.why };
-  if (hasPassed(job, await recordOf(job.identity, store))) return { state: 'have', why: null };
+  if (hasPassed(job, await recordOf(job.identity, store), held.passport.built.ms))
+    return { state: 'have', why: null };
   const reason = `the engine is there and has not passed ${job.gate?.path} as it is now`;
   return { state: 'missing', why: plainMiss('gate', null, reason) };
 }
@@ -124,9 +125,9 @@ export function policyDigest(path: string): string {
   return sha256(canonicalJson(asked));
 }
 
-/** Whether an engine that is there counts: what has a policy has to have passed that very one. */
-export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null): boolean =>
-  gate === null || (record?.gate?.policy === gate.digest && ['pass', 'warn'].includes(record.gate.outcome));
+/** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
+export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
+  gate === null || (record?.gate?.policy === gate.digest && record.engine?.buildMs === buildMs);
 
 const recordKey = (identity: string): string => `records/${identity}.json`;
 

@@ -119,6 +119,21 @@ describeWith('toolchain', 'a fleet', () => {
     expect(await statuses()).toEqual([4, 'missing null']);
   });
 
+  test('that was built anew since it passed its policy has to pass again', async () => {
+    const policy = at('again.policy.yaml');
+    writeFileSync(policy, policyOf('bytes', 2 ** 30));
+    const file = written('again', [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
+    const states = async () =>
+      (await run('plan', file)).json<Planned>().jobs.map(({ state, why }) => why?.from ?? state);
+    await run('submit', file);
+    expect(await states()).toEqual(['have']);
+    const build = ['build', model, '--batch', '1/2/4', '--target', 'tensorrt-rtx:sm_89'];
+    await trtforge([...build, '--cache-dir', at('again'), '--force-rebuild'], environment);
+    expect(await states()).toEqual(['gate']);
+    await run('submit', file);
+    expect(await states()).toEqual(['have']);
+  });
+
   test('with two policies for one engine is none, whichever would be dropped', async () => {
     const gate = (name: string, limit: number) => {
       writeFileSync(at(name), policyOf('bytes', limit));
