@@ -29,7 +29,7 @@ export function faultText(error: z.ZodError): string {
   return `${place.length === 0 ? '' : `"${place.map(String).join('.')}": `}${why}`.slice(0, LONGEST);
 }
 
-const LONGEST = 200;
+const LONGEST = 400;
 
 /** What zod reports of a value, as a clause about a document. */
 function complaint(issue: z.core.$ZodIssue | undefined): string {
@@ -44,8 +44,9 @@ function complaint(issue: z.core.$ZodIssue | undefined): string {
     : `${wanted} is expected here, not ${received}`;
 }
 
-/** Of a union's complaints the one that got furthest: the branch that was meant. A schema's own message for all of it is preferred. */
+/** Of a key what is wrong with it; of a union's complaints the one that got furthest: the branch that was meant. A schema's own message for all of it is preferred. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+  if (issue.code === 'invalid_key') return { ...issue, message: issue.issues[0]?.message ?? issue.message };
   if (issue.code !== 'invalid_union' || issue.message !== 'Invalid input') return issue;
   const inner = issue.errors
     .flat()

@@ -66,6 +66,9 @@ export function readEnginesFile(path: string): EnginesFile {
         'TF_FLEET_INVALID',
         `${at(['models', index, unknown])}: "${unknown}" is no key of a model.${didYouMean(unknown, [...Object.keys(modelEntryShape), ...optionNames])}`,
       );
+    const ranges = ['profile', 'profile-from'].find((key) => [options[key] ?? []].flat().length > 0);
+    if (bundle !== undefined && ranges !== undefined)
+      throw invalid(`"${ranges}" is for a model: the ranges of a bundle follow from "batch" and "dim".`);
     const names = wanted === 'all' ? Object.keys(targets) : wanted;
     const missing = names.find((name) => !Object.hasOwn(targets, name));
     if (missing !== undefined)

@@ -42,7 +42,9 @@ export const modelEntryShape = {
   model: word.optional(),
   /** A model_meta.json: each of its components is built. */
   bundle: word.optional(),
-  targets: z.union([z.literal('all'), z.array(word).min(1)]).default('all'),
+  targets: z
+    .union([z.literal('all'), z.array(word).min(1)], 'must be all, or a list of targets: [l4, h100]')
+    .default('all'),
   /** A policy that a build has to pass; default: that of the file. */
   gate: word.optional(),
 };
@@ -51,7 +53,9 @@ export const modelEntryShape = {
 export const enginesFileSchema = z.strictObject({
   /** A folder, or an address as --remote takes it. */
   store: word,
-  targets: z.record(targetNameSchema, targetEntrySchema),
+  targets: z
+    .record(targetNameSchema, targetEntrySchema)
+    .refine((targets) => Object.keys(targets).length > 0, 'must have a target'),
   models: z.array(z.looseObject(modelEntryShape)).min(1),
   gate: word.optional(),
 });

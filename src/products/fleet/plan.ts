@@ -48,7 +48,14 @@ export async function planFleet(
         const identity = identityDigest(build.identity);
         const { recipe, target, model: digest } = build.identity;
         const { name, version } = build.model;
-        if (jobs.has(identity)) continue;
+        const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
+        const earlier = jobs.get(identity);
+        if (earlier !== undefined && earlier.gate?.digest !== asked?.digest)
+          throw new TrtforgeError(
+            'TF_FLEET_INVALID',
+            `${where}, target ${on}: an entry before it has the same engine with another policy.`,
+          );
+        if (earlier !== undefined) continue;
         jobs.set(identity, {
           identity,
           name: formatEngineName(engineNameOf(build.identity, name, version)),
@@ -57,12 +64,12 @@ export async function planFleet(
           recipe,
           target,
           on,
-          gate: gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) },
+          gate: asked,
         });
       }
   }
   const decided = [...jobs.values()];
-  const id = sha256(canonicalJson({ folder, targets, decided })).slice(0, 12);
+  const id = sha256(canonicalJson({ store: place, folder, targets, decided })).slice(0, 12);
   const plan = { schema: 'trtforge.fleet-plan/1' as const, id, store: place, folder, targets };
   const states = await Promise.all(decided.map((job) => stateOf(job, store, context)));
   return {
@@ -96,7 +103,8 @@ async function stateOf(
 ): Promise<Pick<FleetJob, 'state' | 'why'>> {
   const held = await store.find(documentOf(job as FleetJob), context.signal);
   if (held.passport === null) return { state: 'missing', why: held.why };
-  if (hasPassed(job, await recordOf(job.identity, store))) return { state: 'have', why: null };
+  if (hasPassed(job, await recordOf(job.identity, store), held.passport.built.ms))
+    return { state: 'have', why: null };
   const reason = `the engine is there and has not passed ${job.gate?.path} as it is now`;
   return { state: 'missing', why: plainMiss('gate', null, reason) };
 }
@@ -117,9 +125,9 @@ export function policyDigest(path: string): string {
   return sha256(canonicalJson(asked));
 }
 
-/** Whether an engine that is there counts: what has a policy has to have passed that very one. */
-export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null): boolean =>
-  gate === null || (record?.gate?.policy === gate.digest && ['pass', 'warn'].includes(record.gate.outcome));
+/** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
+export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
+  gate === null || (record?.gate?.policy === gate.digest && record.engine?.buildMs === buildMs);
 
 const recordKey = (identity: string): string => `records/${identity}.json`;
 

@@ -32,7 +32,7 @@ export async function fleetStatus(
         bytes: held.passport?.plan.bytes ?? null,
         buildMs: held.passport?.built.ms ?? null,
         check: record?.check ?? null,
-        gate: record?.gate?.outcome ?? null,
+        gate: isOfOtherPolicy(job, record) ? null : (record?.gate?.outcome ?? null),
         gpu: record?.gpu ?? null,
       };
     }),
@@ -51,6 +51,10 @@ export async function fleetStatus(
   };
 }
 
+/** What was judged by another policy than that of the plan. */
+const isOfOtherPolicy = ({ gate }: FleetJob, record: WorkRecord | null): boolean =>
+  record !== null && record.gate !== null && record.gate.policy !== gate?.digest;
+
 /** What is there counts, then what is at work, then what a task left behind. */
 function standingOf(
   job: FleetJob,
@@ -64,7 +68,7 @@ function standingOf(
   if (task !== undefined) return { state: task.state, why: [task.reason], node: task.node };
   const last = ended.get(job.index);
   if (record === null && last !== undefined) return { state: 'failed', why: [last.reason], node: last.node };
-  if (record === null || record.exitCode === 0)
+  if (record === null || record.exitCode === 0 || (isOfOtherPolicy(job, record) && record.check !== 'fail'))
     return { state, why: why === null ? [] : [...missLines(why)], node };
   const left = record.did === 'refused' ? 'refused' : 'failed';
   return { state: record.exitCode === 4 ? 'undecided' : left, why: record.reasons, node };

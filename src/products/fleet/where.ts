@@ -3,8 +3,9 @@ import { containersOf } from '../../behaviour/containers.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 
-/** What stands in one line of a script: no control character, no end of a line. */
-const LINE = /^[^\p{Cc}\p{Zl}\p{Zp}]+$/u;
+/** What stands in one line of a script: no control character, no end of a line. Without \p, which the regular expressions of many validators of its JSON Schema lack. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it rejects.
+const LINE = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/u;
 const line = z.string().regex(LINE, 'must be one line of text');
 const count = z.int().min(1);
 
@@ -52,17 +53,23 @@ const sshSchema = z.strictObject({
   folder: line.optional(),
 });
 
+const ONE = 'must be local, or one of slurm, kubernetes and ssh';
+
 /** Where a target is built: its scheduler and what that is asked for. */
-export const whereSchema = z.union([
-  z.literal('local'),
-  z
-    .strictObject({
-      slurm: slurmSchema.optional(),
-      kubernetes: kubernetesSchema.optional(),
-      ssh: sshSchema.optional(),
-    })
-    .refine((where) => Object.keys(where).length === 1, 'must be local, or one of slurm, kubernetes and ssh'),
-]);
+export const whereSchema = z.union(
+  [
+    z.literal('local'),
+    z
+      .strictObject({
+        slurm: slurmSchema.optional(),
+        kubernetes: kubernetesSchema.optional(),
+        ssh: sshSchema.optional(),
+      })
+      .refine((where) => Object.keys(where).length === 1, ONE),
+  ],
+  // Of a mapping its own fault is named.
+  { error: ({ input }) => (typeof input === 'object' && input !== null ? undefined : ONE) },
+);
 
 export type Where = z.infer<typeof whereSchema>;
 export type SlurmWhere = z.infer<typeof slurmSchema>;

@@ -104,7 +104,7 @@ async function standing(
   const held = await store.find(documentOf(job), signal);
   if (held.passport === null) return null;
   const record = await recordOf(job.identity, store);
-  if (!hasPassed(job, record)) return null;
+  if (!hasPassed(job, record, held.passport.built.ms)) return null;
   return {
     did: 'there',
     engine: engineOf(held.passport),

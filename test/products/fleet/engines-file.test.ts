@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
 import { TrtforgeError } from '../../../src/errors.js';
 import { optionsIn, readEnginesFile, resolvedFile } from '../../../src/products/fleet/engines-file.js';
 import { fleetPlanSchema } from '../../../src/products/fleet/plan-schema.js';
@@ -63,6 +64,10 @@ describe('an engines file', () => {
     ['a target that is none', whole.replace('sm_89,sm_120', 'sm_7'), null],
     ['an entry without a model', whole.replace('model: detector.onnx, ', ''), null],
     ['an entry with both', whole.replace('model: detector.onnx', 'model: a.onnx, bundle: b.json'), null],
+    ['the name of a target', whole.replace('  l4:', '  L4:'), null],
+    ['no target', whole.replace(/targets:\n[\s\S]*gate: p/, 'targets: {}\ngate: p'), null],
+    ['ranges of a bundle', whole.replace('precision: fp16', "profile: ['x:1/2/4']"), null],
+    ['a file of ranges of a bundle', whole.replace('precision: fp16', 'profile-from: r.yaml'), null],
     ['no models', whole.replace(/models:[\s\S]*/, 'models: []\n'), null],
     ['the GPU of a task', whole.replace('precision: int8', 'device: 1'), null],
     ['a value that no option takes', whole.replace('precision: int8', 'precision: int9'), null],
@@ -71,6 +76,21 @@ describe('an engines file', () => {
     expect(['TF_FLEET_INVALID', 'TF_USAGE']).toContain(code);
     expect(message).toMatch(/engines\.yaml, line \d+/);
     if (meant !== null) expect(message).toContain(`Did you mean ${meant}?`);
+  });
+
+  test.each([
+    ['a place', whole.replace('where: local', 'where: lcoal'), /slurm, kubernetes and ssh/],
+    ['a key of a place', whole.replace('where: local', 'where: { slrum: {} }'), /"slrum"/],
+    ['targets that are no list', whole.replace('[l4]', 'l4'), /a list/],
+    ['a GPU without kernels, to the end,', whole.replace('sm_89,sm_120', 'sm_90'), /sm_121\.\.?$/],
+    ['a name in capitals', whole.replace('  l4:', '  L4:'), /small letters/],
+  ])('of %s what is expected is stated', (_, text, expected) => {
+    expect(faultOf(text).message).toMatch(expected);
+  });
+
+  test('as it is printed with every default is read again', () => {
+    const printed = stringify(resolvedFile(read(whole)));
+    expect(resolvedFile(read(printed))).toEqual(resolvedFile(read(whole)));
   });
 
   test('damaged by chance it is read or named, never anything else', () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,15 +26,18 @@ function written(name: string, models: readonly string[], targets: readonly stri
   return path;
 }
 
+const policyOf = (field: string, limit: number): string =>
+  `schema: trtforge.gate-policy/1\nchecks: [{ id: size, result: { schema: trtforge.build/1 }, field: ${field}, fail: { above: ${limit} }, missing: inconclusive }]\n`;
+
 beforeAll(async () => {
   buildAddon({ say: () => {} });
   await writeSampleModel(model);
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-describeWith('toolchain', 'a fleet', () => {
-  const hopper = "h100: { target: 'tensorrt@10.13.3.9:sm_90' }";
+const hopper = "h100: { target: 'tensorrt@10.13.3.9:sm_90' }";
 
+describeWith('toolchain', 'a fleet', () => {
   test('is planned, worked on and complete', async () => {
     const file = written('whole', [
       `model: ${model}, batch: 1/2/4`,
@@ -85,10 +89,7 @@ describeWith('toolchain', 'a fleet', () => {
     ['is undecided', 'precisions.int8', 1, 4, 'refused', 'missing'],
   ])('whose policy %s: %s at most %i', async (name, field, limit, code, did, state) => {
     const policy = at(`${name}.policy.yaml`);
-    writeFileSync(
-      policy,
-      `schema: trtforge.gate-policy/1\nchecks: [{ id: size, result: { schema: trtforge.build/1 }, field: ${field}, fail: { above: ${limit} }, missing: inconclusive }]\n`,
-    );
+    writeFileSync(policy, policyOf(field, limit));
     const file = written(`gate-${code}`, [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
     const { address } = (await run('plan', file)).json<Planned>();
     const { exitCode, json } = await run('work', address);
@@ -98,6 +99,53 @@ describeWith('toolchain', 'a fleet', () => {
     // An engine that is not kept left nothing where engines lie.
     const engines = join(at(`gate-${code}`), 'by-identity');
     expect(existsSync(join(engines, record!.identity.slice(0, 2), record!.identity))).toBe(code === 0);
+  });
+
+  test('that another policy refused is missing until this one has judged it', async () => {
+    const policy = at('changed.policy.yaml');
+    writeFileSync(policy, policyOf('bytes', 1));
+    const file = written('changed-policy', [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
+    const statuses = async () => {
+      const { exitCode, json } = await run('status', file);
+      return [exitCode, ...json<FleetStatus>().jobs.map(({ state, gate }) => `${state} ${gate}`)];
+    };
+    expect((await run('submit', file)).exitCode).toBe(1);
+    expect(await statuses()).toEqual([1, 'refused fail']);
+    writeFileSync(policy, policyOf('bytes', 2 ** 30));
+    expect(await statuses()).toEqual([4, 'missing null']);
+    expect((await run('submit', file)).exitCode).toBe(0);
+    expect(await statuses()).toEqual([0, 'have pass']);
+    writeFileSync(policy, policyOf('bytes', 2 ** 29));
+    expect(await statuses()).toEqual([4, 'missing null']);
+  });
+
+  test('that was built anew since it passed its policy has to pass again', async () => {
+    const policy = at('again.policy.yaml');
+    writeFileSync(policy, policyOf('bytes', 2 ** 30));
+    const file = written('again', [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
+    const states = async () =>
+      (await run('plan', file)).json<Planned>().jobs.map(({ state, why }) => why?.from ?? state);
+    await run('submit', file);
+    expect(await states()).toEqual(['have']);
+    const build = ['build', model, '--batch', '1/2/4', '--target', 'tensorrt-rtx:sm_89'];
+    await trtforge([...build, '--cache-dir', at('again'), '--force-rebuild'], environment);
+    expect(await states()).toEqual(['gate']);
+    await run('submit', file);
+    expect(await states()).toEqual(['have']);
+  });
+
+  test('with two policies for one engine is none, whichever would be dropped', async () => {
+    const gate = (name: string, limit: number) => {
+      writeFileSync(at(name), policyOf('bytes', limit));
+      return `gate: ${name}`;
+    };
+    const models = [gate('strict.yaml', 1), gate('lax.yaml', 2 ** 30)].map(
+      (own) => `model: ${model}, batch: 1/2/4, ${own}`,
+    );
+    const { exitCode, json } = await run('plan', written('policies', models));
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_FLEET_INVALID']);
+    const same = models.map(() => models[0]!);
+    expect((await run('plan', written('policies', same))).json<Planned>().jobs).toHaveLength(1);
   });
 
   test('whose engines were there before their policy lets them pass it, and builds none again', async () => {
@@ -148,15 +196,29 @@ describe('a plan', () => {
     ['of another form', () => '{"schema":"trtforge.fleet-plan/1"}'],
     ['of another id', (text: string) => text.replace(/"id": "\w+"/, '"id": "000000000000"')],
   ])('%s is named', async (_, damage) => {
-    const file = written(
-      'half',
-      [`model: ${model}, batch: 1/2/4, targets: [h100]`],
-      ["h100: { target: 'tensorrt@10.13.3.9:sm_90' }"],
-    );
+    const file = written('half', [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
     const { address } = (await run('plan', file)).json<Planned>();
     writeFileSync(address, damage(readFileSync(address, 'utf8')));
     const { exitCode, json } = await run('work', address);
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_FLEET_INVALID']);
+  });
+
+  test('names the command that is next as a shell takes it', async () => {
+    const file = written("a b's", [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
+    const { out } = await trtforge(['fleet', 'plan', file], environment);
+    const [, line = ''] = /^Next: trtforge (.*)$/m.exec(out) ?? [];
+    const words = execFileSync('/bin/sh', ['-c', `for word in ${line}; do echo "$word"; done`]);
+    expect(words.toString().split('\n')).toEqual(['fleet', 'submit', expect.stringMatching(/b's.fleet/), '']);
+  });
+
+  test('is known to schedulers as that of its store', async () => {
+    const ids = await Promise.all(
+      ['one', 'other'].map(async (name) => {
+        const file = written(name, [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
+        return (await run('plan', file)).json<Planned>().id;
+      }),
+    );
+    expect(new Set(ids).size).toBe(2);
   });
 
   test('that is not there, and an index that it lacks, are named', async () => {

@@ -64,7 +64,7 @@ interface Kinds {
 
 /** The documents of a manifest by kind. */
 function kinds(manifest: string): Kinds {
-  const documents = parseAllDocuments(manifest);
+  const documents = parseAllDocuments(manifest, { version: '1.1' });
   if (!Array.isArray(documents)) throw new Error('it is empty');
   expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
   return Object.fromEntries(
@@ -125,6 +125,12 @@ describe('an Indexed Job', () => {
       ...nodeSelector,
       'nvidia.com/gpu.compute.minor': '9',
     });
+  });
+
+  test('has text where kubectl, by YAML 1.1, would read a truth value or a number', () => {
+    const nodeSelector = { pool: 'yes', y: 'off', build: '0b1010', rack: '1:30', slot: '1_000' };
+    const selected = kinds(kubernetesManifest(submission(), where({ nodeSelector }))).Job;
+    expect(selected.spec.template.spec.nodeSelector).toMatchObject(nodeSelector);
   });
 
   test('writes its temporary files into a volume of its own size', () => {

@@ -167,7 +167,8 @@ describe('a flag', () => {
   });
 
   test('of this machine works here, and has the exit code of the work', async () => {
-    const { result, exitCode } = await submit([kept(places), '--local']);
+    const { result, exitCode, err } = await submit([kept(places), '--local']);
+    for (const index of [0, 1, 2, 3, 4]) expect(err).toContain(`m${index}.onnx does not exist`);
     expect(result().targets.map(({ where }) => where)).toEqual(['local', 'local', 'local']);
     // Their models are not there.
     expect(exitCode).toBe(2);

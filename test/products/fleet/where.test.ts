@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { enginesFileSchema, targetEntrySchema } from '../../../src/products/fleet/engines-schema.js';
 import { whereSchema } from '../../../src/products/fleet/where.js';
 
@@ -13,6 +14,17 @@ test.each([
   ['slurm'],
 ])('where: %j is rejected', (where) => {
   expect(whereSchema.safeParse(where).success).toBe(false);
+});
+
+test('text of a script is one line, in every language', () => {
+  const isTaken = (constraint: string) => whereSchema.safeParse({ slurm: { constraint } }).success;
+  expect(isTaken('gpu & "é" 日本 😀')).toBe(true);
+  for (const end of ['\n', '\r', '\0', '\u007f', '\u0085', '\u2028', '\u2029'])
+    expect(isTaken(`a${end}b`), JSON.stringify(end)).toBe(false);
+});
+
+test('the JSON Schema of plans has no pattern that Python cannot read', () => {
+  expect(JSON.stringify(z.toJSONSchema(targetEntrySchema, { io: 'input' }))).not.toContain('\\\\p{');
 });
 
 test.each(['slurm', 'kubernetes', 'ssh'])('an unknown key of %s is named', (kind) => {

@@ -162,6 +162,14 @@ describe('whether a machine loads an engine', () => {
     ['a variant', '10.0.1.6:89', '- L4 container=tritonserver:24.05-py3-igpu', 'unknown', 'not-stated'],
     ['DeepStream', '10.14.1.48:89', '- L4 container=deepstream:9.0-triton-multiarch', 'yes', 'exact'],
     ['DeepStream on Jetson', '10.14.1.48:87', '- sm_87 container=deepstream:9.0', 'unknown', 'not-stated'],
+    [
+      'a container that has TensorRT, of whatever version',
+      'rtx-1.7.1.116:89',
+      '- L4 container=nvcr.io/nvidia/tritonserver:99.01-py3',
+      'no',
+      'other-product',
+    ],
+    ['a container of its user', 'rtx-1.7.1.116:89', '- L4 container=me/app:1', 'unknown', 'not-stated'],
     ['a container for any GPU', '10.0.1.6:89', '- * container=tritonserver:24.05', 'yes', 'exact'],
     // Without a passport the header alone is known.
     ['its own version', 'bare 10.13.3.9:89', '10.13.3.9 L4', 'unknown', 'no-passport'],
@@ -228,6 +236,18 @@ describe('what a machine takes, and what it builds', () => {
     const [, profile, target] = /(?:--profile (\S+) )?--target (\S+)$/.exec(build ?? '') ?? [];
     if (target !== undefined) expect(parseTarget(target)).toMatchObject({ product: expect.any(String) });
     if (profile !== undefined) expect(Object.fromEntries(parseProfile(profile))).toEqual(profiles[0]);
+  });
+
+  it.each([
+    ['- L4', 'tensorrt-rtx:sm_89'],
+    ['- -', 'tensorrt-rtx'],
+    ['- H100', 'tensorrt:sm_90'],
+    ['- L4 container=me/app:1', 'tensorrt-rtx:sm_89'],
+    ['- L4 container=tritonserver:99.01-py3', 'tensorrt:sm_89'],
+    ['- sm_87 container=nvcr.io/nvidia/deepstream:7.1-triton-multiarch', 'tensorrt:sm_87'],
+  ])('on %s, of engines of TensorRT-RTX, it is %s', (on, target) => {
+    const { build } = which([candidate('rtx-1.7.1.116:86')], machine(on)).machines[0]!;
+    expect(build?.split(' --target ')[1]).toBe(target);
   });
 
   it('leaves the precision out that needs a calibration', () => {
@@ -309,6 +329,7 @@ describe('an inventory', () => {
     ['a version that is none', 'machines: { a: { tensorrt: new } }', 'machines.a.tensorrt', 'version'],
     ['another processor', 'machines: { a: { arch: riscv } }', 'machines.a.arch', 'x86_64'],
     ['a driver that is none', 'machines: { a: { driver: latest } }', 'machines.a.driver', '550.54'],
+    ['a GPU that is not known', 'machines:\n  a: { gpu: L5 }', 'line 2, machines.a.gpu', '"L5"'],
     ['a list', '- a', 'inventory.yaml', 'object'],
     ['what is not YAML', 'machines: [', 'line 1', ']'],
     [
@@ -324,10 +345,9 @@ describe('an inventory', () => {
     expect(() => readInventory(written(text))).toThrow(hint);
   });
 
-  it('is rejected for a GPU that is not known', () => {
-    expect(() => readInventory(written('machines: { a: { gpu: L5 } }'))).toThrow(
-      expect.objectContaining({ code: 'TF_USAGE', message: expect.stringContaining('"L5"') }),
-    );
+  it('has a compute capability that YAML reads as a whole number', () => {
+    const stated = 'machines: { a: { gpu: 8.0 }, b: { gpu: 12.0 }, c: { gpu: 89 } }';
+    expect(readInventory(written(stated)).map(({ gpu }) => gpu?.capability)).toEqual([80, 120, 89]);
   });
 
   it('is read or rejected, whatever its bytes', () => {

@@ -1,3 +1,4 @@
+import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { missLines } from '../../../report/sentences.js';
@@ -28,6 +29,6 @@ export const command = defineCommand({
     }
     const missing = jobs.filter(({ state }) => state === 'missing').length;
     line(`${plural(jobs.length, 'engine')}, ${missing} missing. ${address}`);
-    if (missing > 0) line(`${colors.dim('Next:')} trtforge fleet submit ${address}`);
+    if (missing > 0) line(`${colors.dim('Next:')} trtforge fleet submit ${shellQuote(address)}`);
   },
 });

@@ -79,7 +79,9 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
     metadata: { name, ...metadata, annotations: {} },
     spec: { spec: { devices: { requests: [{ name: CLAIM, exactly }] } } },
   };
-  return (isDra ? [claim, job] : [job]).map((each) => `---\n${stringify(each)}`).join('');
+  // kubectl reads YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text.
+  const text = (each: unknown) => stringify(each, { version: '1.1' });
+  return (isDra ? [claim, job] : [job]).map((each) => `---\n${text(each)}`).join('');
 }
 
 const onExit = (action: string, code: number) => ({

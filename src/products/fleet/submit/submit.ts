@@ -173,7 +173,12 @@ async function workAt(
   const { emit, environment, signal } = context;
   if (where === 'local') {
     const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
-    return (await workOn(fleet, listed, context)).exitCode as ExitCode;
+    const worked = await workOn(fleet, listed, context);
+    for (const { exitCode, name, did, reasons } of worked.jobs.filter((each) => each.exitCode !== 0)) {
+      const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
+      emit({ type: 'log', source: 'trtforge', severity: 'error', message });
+    }
+    return worked.exitCode as ExitCode;
   }
   throwIfCancelled(signal, `working on ${target}`);
   const { child, stop } = startGroup('/bin/sh', ['-c', manifest.content], { environment });

@@ -4,6 +4,7 @@ import { tensorrtIn } from '../../../behaviour/containers.js';
 import { targetSchema } from '../../../engines/identity/identity-schema.js';
 import { parseGpu } from '../../../engines/identity/target.js';
 import { isJetson } from '../../../engines/store/compatibility.js';
+import { TrtforgeError } from '../../../errors.js';
 
 const { product, version, cudaMajor, os, arch } = targetSchema.shape;
 
@@ -28,16 +29,26 @@ const stated = z
   .string('a version is expected here, with all its parts or in quotes')
   .regex(/^\d+(\.\d+){1,3}(\+cuda\d+(\.\d+)?)?$/, 'a version is expected here, with or without +cuda13');
 const numberOrText = z.union([z.string(), z.number()], 'text is expected here').transform(String);
+const gpu = numberOrText.transform((text, context) => {
+  try {
+    // YAML reads 8.0 as the number 8.
+    return parseGpu(/^\d$|^1\d$/.test(text) ? `${text}.0` : text);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    context.issues.push({ code: 'custom', message: `${error.message} ${error.remedy}`, input: text });
+    return z.NEVER;
+  }
+});
 const driver = numberOrText.refine((text) => /^\d+(\.\d+)*$/.test(text), 'a driver is expected here: 550.54');
 
 const statedSchema = z
-  .strictObject({ gpu: numberOrText.transform(parseGpu), driver, container: z.string(), os, arch })
+  .strictObject({ gpu, driver, container: z.string(), os, arch })
   .extend({ tensorrt: stated, 'tensorrt-rtx': stated })
   .partial()
   .refine((one) => !(one.tensorrt && one['tensorrt-rtx']), 'tensorrt and tensorrt-rtx are two machines');
 const inventorySchema = z.strictObject({ machines: z.record(z.string(), statedSchema) });
 
-/** Reads an inventory. Throws TF_INVENTORY_INVALID (with the line), TF_USAGE for a GPU that is not known, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
+/** Reads an inventory. Throws TF_INVENTORY_INVALID (with the line), TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export function readInventory(path: string): readonly Machine[] {
   const code = 'TF_INVENTORY_INVALID';
   const { content, lineOf } = readYaml(path, code);

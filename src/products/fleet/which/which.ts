@@ -3,7 +3,7 @@ import { shellLine } from '../../../base/process/shell-quote.js';
 import { behaviour } from '../../../behaviour/facts.js';
 import { agree } from '../../../behaviour/versions.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
-import { isOfProduct } from '../../../engines/identity/target.js';
+import { isOfProduct, type Target } from '../../../engines/identity/target.js';
 import type { PlanHeader } from '../../../engines/plan/header.js';
 import { loadsIn } from '../../../engines/plan/loads.js';
 import { profileText } from '../../../engines/profiles/profile.js';
@@ -97,7 +97,7 @@ function buildLine({ query, model, engines }: Found, machine: Machine): string |
   const file = model !== null ? query : nearest && `${nearest.model.name}.onnx`;
   if (file === undefined || !isServed(machine)) return null;
   const { recipe, target } = nearest?.identity.document ?? {};
-  const { product, version, cudaMajor } = tensorrt ?? { product: target?.product ?? 'tensorrt', version: '' };
+  const { product, version, cudaMajor } = tensorrt ?? { product: productFor(machine, target), version: '' };
   const at = isWhole(version) ? `@${version}${cudaMajor == null ? '' : `+cuda${cudaMajor}`}` : '';
   const { id, computeCapability } = formatNamed(recipe?.precision) ?? {};
   const fits = !recipe?.conversion?.calibration && (computeCapability ?? 0) <= (gpu?.capability ?? 0);
@@ -106,6 +106,18 @@ function buildLine({ query, model, engines }: Found, machine: Machine): string |
     ...(recipe?.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),
     ...['--target', gpu === null ? product : `${product}${at}:sm_${gpu.capability}`],
   ]);
+}
+
+/** NVIDIA's containers of these names have TensorRT, whatever its version. */
+const hasTensorrt = ({ container }: Machine): boolean =>
+  /(^|\/)(tritonserver|deepstream|tensorrt):/.test(container ?? '');
+
+/** What a machine that states no TensorRT builds with: the engine's product, unless that has no kernels there. */
+function productFor(machine: Machine, target: Target | undefined): Target['product'] {
+  if (target === undefined || hasTensorrt(machine)) return 'tensorrt';
+  return machine.gpu !== null && serves(target, machine.gpu.capability) === 'no'
+    ? 'tensorrt'
+    : target.product;
 }
 
 /** Whether a machine loads an engine. What a machine or an engine does not state makes it `unknown`, unless something else rules it out. */
@@ -150,7 +162,8 @@ function byPassport({ identity: { document } }: Passport, machine: Machine): Rul
   const { gpu, tensorrt, os, arch } = machine;
   const isForWindows = document.recipe.runtimePlatform === 'windows-amd64';
   const own = { ...document.target, ...(isForWindows && ({ os: 'windows', arch: 'x86_64' } as const)) };
-  const { product, version } = tensorrt ?? own;
+  const { product, version } =
+    tensorrt ?? (hasTensorrt(machine) ? { ...own, product: 'tensorrt' as const } : own);
   const target = {
     ...{ product, os, arch },
     version: agree(version, own.version) ? own.version : version,
