@@ -16,6 +16,7 @@ const shared: Readonly<Record<string, string>> = {
   'compare-backends repair': 'compare-backends',
   'deepstream repair': 'deepstream-size',
   'deepstream summary': 'inspect',
+  'fleet report': 'report',
 };
 
 test.each(verbs)('the result of $path has its name', async ({ path, command }) => {

@@ -61,8 +61,9 @@ export class FleetStore {
       try {
         return readText(join(this.place, 'fleet', key), LARGEST_BYTES, 'TF_FLEET_INVALID');
       } catch (error) {
-        if (error instanceof TrtforgeError && error.code === 'TF_FILE_NOT_FOUND') return undefined;
-        throw error;
+        if (!(error instanceof TrtforgeError)) throw error;
+        if (error.code === 'TF_FILE_NOT_FOUND') return undefined;
+        throw error.code === 'TF_FILE_UNREADABLE' ? notHere(this.place, error.message) : error;
       }
     }
     return (await this.#objects.objects.read(this.#key(key)))?.body.toString('utf8');
@@ -134,3 +135,9 @@ export const asBuilt = (
   wanted.target.cudaMajor === null
     ? { ...wanted, target: { ...wanted.target, cudaMajor: document.target.cudaMajor } }
     : wanted;
+
+/** A matter of this machine, which others may not have. */
+export const notHere = (place: string, why: string): TrtforgeError =>
+  new TrtforgeError('TF_STORE_UNWRITABLE', `The store ${place} cannot be read here: ${why}`, {
+    remedy: 'Mount it, and give its tasks the right to read and write there.',
+  });

@@ -1,8 +1,10 @@
+import { existsSync } from 'node:fs';
 import { faultText } from '../../base/text/schema-error.js';
 import type { CommandContext } from '../../cli/command.js';
+import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { readEnginesFile } from './engines-file.js';
-import { FleetStore } from './fleet-store.js';
+import { FleetStore, notHere } from './fleet-store.js';
 import { lookedUp, planFleet } from './plan.js';
 import { type FleetPlan, fleetPlanSchema } from './plan-schema.js';
 
@@ -41,6 +43,8 @@ export async function withFleet<T>(
 async function readPlan(address: string, id: string, store: FleetStore): Promise<FleetPlan> {
   const text = await store.read(`${id}.json`);
   const invalid = (why: string) => new TrtforgeError('TF_FLEET_INVALID', `${address} ${why}.`);
+  if (text === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
+    throw notHere(store.place, 'there is no such folder.');
   if (text === undefined) throw invalid('is not there');
   let content: unknown;
   try {

@@ -119,12 +119,17 @@ export async function proveEngine(subject: Subject, { policy, scratch, context }
     files.push(`${name}=${path}`);
   }
   const day = new Date().toISOString().slice(0, 10);
-  const { outcome, reasons } = runGate({ policy, results: files, day });
+  const judged = runGate({ policy, results: files, day });
+  // What a machine without the GPU cannot measure is no verdict on the engine.
+  const isBlind =
+    !('bench' in results) &&
+    judged.findings.every((each) => each.outcome !== 'fail' || each.rule === 'missing-result');
+  const outcome = judged.outcome === 'fail' && isBlind ? 'inconclusive' : judged.outcome;
   const passes = outcome === 'pass' || outcome === 'warn';
   return {
     check,
     gate: { policy: policyDigest(policy), outcome },
-    reasons: [...(check.outcome === 'fail' ? said : []), ...(passes ? [] : reasons)],
+    reasons: [...(check.outcome === 'fail' ? said : []), ...(passes ? [] : judged.reasons)],
   };
 }
 

@@ -25,7 +25,7 @@ const rehearsedSchema = z.object({
 
 /** What `fleet rehearse` finds: go or no-go. */
 export const rehearsalSchema = z.object({
-  schema: z.literal('trtforge.fleet-rehearsal/1'),
+  schema: z.literal('trtforge.fleet-rehearse/1'),
   version: z.string(),
   from: z.string(),
   to: z.string(),

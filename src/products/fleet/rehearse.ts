@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { visibleGpus } from '../../addon/chosen-gpu.js';
+import { chosenGpu, visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
@@ -42,12 +42,13 @@ interface Part extends FleetRequest {
 /**
  * For each engine of one TensorRT the engine of another, on this machine's GPU: built and kept in the store, verified against the FP32 model and by what the old one
  * recorded, measured in turns where both load, judged together by one policy. What fails of one engine does not end the others. Throws TF_USAGE where no target of
- * the file has the old version, what reading the file and the policy throws, TF_CANCELLED.
+ * the file has the old version, TF_GPU_UNAVAILABLE, what reading the file and the policy throws, TF_CANCELLED.
  */
 export async function rehearse(
   { engines, from, to, policy }: RehearsalRequest,
   context: CommandContext,
 ): Promise<Omit<Rehearsal, 'repeat'>> {
+  chosenGpu(visibleGpus(), 0, 'Rehearsing an upgrade needs an NVIDIA GPU');
   const file = readEnginesFile(engines);
   const parts = await partsOf(file, from, context);
   const scratch = makeScratch('rehearsal');
@@ -69,7 +70,7 @@ export async function rehearse(
       if (policy === undefined) writeFileSync(path, `schema: trtforge.gate-policy/1\nextends: ${PRESET}\n`);
       const gate = runGate({ policy: path, results, day: new Date().toISOString().slice(0, 10) });
       return {
-        schema: 'trtforge.fleet-rehearsal/1',
+        schema: 'trtforge.fleet-rehearse/1',
         version: packageVersion(),
         from: named(from),
         to: named(to),

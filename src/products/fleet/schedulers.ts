@@ -74,13 +74,14 @@ export function failureOf({ outcome, exitCode, stderr }: CommandOutcome): string
 }
 
 const WAITING = /^(?:PENDING|REQUEUE|RESV_DEL_HOLD|SPECIAL_EXIT)/;
-const PAST =
-  /^(?:BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|REVOKED|TIMEOUT)/;
+const PAST = /^(?:BOOT_FAIL|CANCELLED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY|PREEMPTED|REVOKED|TIMEOUT)/;
 
 /** Rows of an array's task, its state, its node, and why it waits or `exit code:signal`. */
 function noteSlurm(answer: string, count: number, note: Note): void {
   for (const row of answer.split('\n')) {
     const [id = '', word = '', node, more = ''] = row.trim().split('|');
+    // Of what was completed the store decides.
+    if (word === 'COMPLETED') continue;
     const state = PAST.test(word) ? 'ended' : WAITING.test(word) ? 'queued' : 'running';
     const waits = more === 'None' ? word : more;
     const reason = { ended: `${word}, exit code ${more}`, queued: waits, running: word }[state];

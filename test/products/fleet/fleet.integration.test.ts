@@ -148,6 +148,18 @@ describeWith('toolchain', 'a fleet', () => {
     expect((await run('plan', written('policies', same))).json<Planned>().jobs).toHaveLength(1);
   });
 
+  test('whose policy reads what only a GPU measures is undecided without one', async () => {
+    const policy = at('bench.policy.yaml');
+    writeFileSync(
+      policy,
+      "schema: trtforge.gate-policy/1\nchecks: [{ id: time, result: { schema: trtforge.bench/1 }, field: 'runs[0].gpuMs.median', fail: { above: 1 } }]\n",
+    );
+    const file = written('blind', [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);
+    const { exitCode, json } = await run('work', (await run('plan', file)).json<Planned>().address);
+    expect(exitCode).toBe(4);
+    expect(json<FleetWork>().jobs).toMatchObject([{ did: 'refused', gate: { outcome: 'inconclusive' } }]);
+  });
+
   test('whose engines were there before their policy lets them pass it, and builds none again', async () => {
     const open = written('late', [`model: ${model}, batch: 1/2/4`]);
     await run('work', (await run('plan', open)).json<Planned>().address);
@@ -222,8 +234,14 @@ describe('a plan', () => {
   });
 
   test('that is not there, and an index that it lacks, are named', async () => {
-    const gone = await run('status', join(at('nowhere'), 'fleet', 'aaaaaaaaaaaa.json'));
-    expect([gone.exitCode, gone.json().error?.code]).toEqual([2, 'TF_FLEET_INVALID']);
+    // A store that one machine does not have is no fault of the plan.
+    for (const [store, code, exitCode] of [
+      ['nowhere', 'TF_STORE_UNWRITABLE', 3],
+      ['.', 'TF_FLEET_INVALID', 2],
+    ] as const) {
+      const gone = await run('status', join(root, store, 'fleet', 'aaaaaaaaaaaa.json'));
+      expect([gone.exitCode, gone.json().error?.code]).toEqual([exitCode, code]);
+    }
     const file = written('few', [`model: ${model}, batch: 1/2/4`], []);
     writeFileSync(file, readFileSync(file, 'utf8').replace('tensorrt-rtx:sm_89', 'tensorrt@10.13.3.9:sm_90'));
     const { address } = (await run('plan', file)).json<Planned>();

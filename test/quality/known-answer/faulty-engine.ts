@@ -123,8 +123,8 @@ function withStaleGraphs(engine: NativeEngine): NativeEngine {
 /** As TensorRT 8.6 does: a second context with a profile is refused. */
 export const lendingOnce = (addon: EngineAddon): EngineAddon => ({
   ...addon,
-  openEngine: (request) => {
-    const job = addon.openEngine(request);
+  openEngine: (...request) => {
+    const job = addon.openEngine(...request);
     const done = job.done.then((engine) => {
       let contexts = 0;
       return {
