@@ -1,0 +1,81 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { openLocalStore } from '../../../src/engines/store/open-stores.js';
+import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
+import { writeModel } from '../../../src/formats/onnx/write.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import type { FleetPlan, FleetWork } from '../../../src/products/fleet/plan-schema.js';
+import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { samplePassport } from '../../support/sample-engine.js';
+import { trtforge } from '../../support/trtforge.js';
+
+const root = mkdtempSync(join(tmpdir(), 'trtforge-fleet-proving-'));
+const at = (name: string) => join(root, name);
+let environment: NodeJS.ProcessEnv;
+let writePlan: (path: string) => string;
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+/** y = 2x + 1, as the fake GPU computes it, or something else. */
+async function writeAffine(path: string, slope = 2): Promise<void> {
+  const graph = new GraphBuilder('affine');
+  const scalar = (name: string, value: number) =>
+    graph.initializer(name, tensorFrom('float32', [1], Float32Array.of(value)));
+  const x = graph.input('x', 'float32', ['batch', 64]);
+  const product = graph.value('product', 'float32', ['batch', 64]);
+  graph.node('Mul', { inputs: [x, scalar('slope', slope)], outputs: [product] });
+  graph.node('Add', {
+    inputs: [product, scalar('one', 1)],
+    outputs: [graph.output('y', 'float32', ['batch', 64])],
+  });
+  await writeModel(buildModel(graph), path);
+}
+
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await fakeEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: engine.install(at('home')),
+    XDG_CACHE_HOME: at('cache'),
+  });
+  engine.bench.enter(environment);
+  writePlan = (path) => engine.writePlan(path, { kind: 'affine' });
+  await writeAffine(at('right.onnx'));
+  await writeAffine(at('wrong.onnx'), 3);
+  writeFileSync(
+    at('policy.yaml'),
+    `schema: trtforge.gate-policy/1
+checks:
+  - { id: time, result: { schema: trtforge.bench/1 }, field: 'runs[0].gpuMs.median', fail: { above: 1000 } }
+  - { id: model, result: { schema: trtforge.verify/1 }, field: outcome, fail: { is-not: pass } }
+`,
+  );
+});
+
+describe('an engine that is there and has not passed its policy', () => {
+  test.each([
+    ['right', 0, 'there', 'pass'],
+    ['wrong', 1, 'refused', 'fail'],
+  ])('is measured and verified where its GPU is: %s', async (name, exitCode, did, outcome) => {
+    const file = at(`${name}.yaml`);
+    writeFileSync(
+      file,
+      `store: ${name}\ntargets: { h100: { target: 'tensorrt@10.3.0:sm_90' } }\nmodels: [{ model: ${at(`${name}.onnx`)}, batch: 1/8/64, gate: ${at('policy.yaml')} }]\n`,
+    );
+    const run = (...words: readonly string[]) => trtforge(['fleet', ...words, '--json'], environment);
+    const planned = async () => (await run('plan', file)).json<FleetPlan & { address: string }>();
+    const { jobs, address } = await planned();
+    const [job] = jobs;
+    const path = writePlan(at(`${name}.plan`));
+    const { model, recipe, target } = job!;
+    const document = { schema: 'trtforge.identity/1' as const, model: model.digest, recipe, target };
+    const passport = samplePassport(readFileSync(path), document);
+    await openLocalStore(at(name), environment).put(path, passport);
+    expect((await planned()).jobs).toMatchObject([{ state: 'missing', why: { from: 'gate' } }]);
+    const work = await run('work', address, '--jobs', '0');
+    expect(work.json<FleetWork>().jobs).toMatchObject([{ did, gate: { outcome } }]);
+    expect(work.exitCode).toBe(exitCode);
+  });
+});
