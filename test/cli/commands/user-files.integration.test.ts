@@ -40,7 +40,8 @@ const argumentsOf = ({ arguments: declared = [] }: Command, text: string): strin
 const requiredOf = ({ options }: Command, written: string): string[] =>
   Object.values(options)
     .filter((spec) => spec.required !== undefined && `--${longName(spec)}` !== written)
-    .flatMap((spec) => [`--${longName(spec)}`, 'absent']);
+    // Where a value has a form of its own, that of the remedy; else one that names no file.
+    .flatMap((spec) => (spec.parse ? spec.required!.split(' ') : [`--${longName(spec)}`, 'absent']));
 
 describe('an output is never an input', () => {
   test.each(writers)('$path $option, of any of its arguments, under any name', async (writer) => {

@@ -183,7 +183,12 @@ describe('loading an engine', () => {
   it('a plan that may be compatible loads in a newer library only where its code may run', async () => {
     const path = engine();
     rmSync(`${path}.passport.json`);
-    const toolchain = { ...sampleToolchain, version: '1.9.0.1' };
+    // tensorrt-rtx has no version-compatible plans.
+    const plan = samplePlan();
+    plan.write('ftrt', 0, 'latin1');
+    plan.set([10, 6, 0, 26], 24);
+    writeFileSync(path, plan);
+    const toolchain = { ...sampleToolchain, product: 'tensorrt' as const, version: '10.9.0.34' };
     const options = { toolchain, requirePassport: false };
     const error = await refusal(path, options);
     expect(error).toMatchObject({ code: 'TF_ENGINE_VERSION_MISMATCH', opened: 0 });
