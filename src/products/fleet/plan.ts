@@ -55,7 +55,12 @@ export async function planFleet(
             'TF_FLEET_INVALID',
             `${where}, target ${on}: an entry before it has the same engine with another policy.`,
           );
-        if (earlier !== undefined) continue;
+        if (earlier !== undefined) {
+          const message = `${where}: the target ${on} has the engine of ${earlier.on}, which is built there alone.`;
+          if (earlier.on !== on)
+            context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+          continue;
+        }
         jobs.set(identity, {
           identity,
           name: formatEngineName(engineNameOf(build.identity, name, version)),
