@@ -51,8 +51,8 @@ const engines = ({ engines: all }: Rehearsal): Section => ({
     table(
       'Every engine',
       ['engine', 'against the model', "the old engine's answer", 'GPU time', 'size', 'build'],
-      all.map(({ name, before, after, verify, answer, ratio }) => [
-        lines([code(name), before === null ? '' : `before: ${before.name}`]),
+      all.map(({ model, on, before, after, verify, answer, ratio }) => [
+        lines([code(model), on]),
         judged(verify),
         judged(answer),
         ratio === null ? '' : `${percent(ratio.ratio)} (${percent(ratio.low)} to ${percent(ratio.high)})`,
