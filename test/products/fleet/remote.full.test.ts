@@ -31,7 +31,7 @@ function task(words: readonly string[], env: NodeJS.ProcessEnv) {
 
 describeWith('minio', 'a fleet whose store is a bucket', (binary) => {
   test.skipIf(found('toolchain') === undefined)(
-    'has one build of what two machines want at once, and of what one of them was killed at',
+    'has one build of what two machines want at once, clocks apart, and of what one of them was killed at',
     async () => {
       await using minio = await startMinio(binary);
       await minio.client.send(new CreateBucketCommand({ Bucket: 'fleet' }));
@@ -44,7 +44,14 @@ describeWith('minio', 'a fleet whose store is a bucket', (binary) => {
       );
       const { address } = (await run('plan', 'engines.yaml')) as FleetPlan & { address: string };
       expect(address).toBe(`${minio.endpoint}/fleet/team/fleet/${address.slice(-17)}`);
-      const both = [0, 1].map(() => task(['work', address, '--jobs', '0'], env).ended);
+      // The clock of the second machine is 50 minutes ahead.
+      const skew = join(root, 'skew.mjs');
+      writeFileSync(
+        skew,
+        'const own = Date; const now = () => own.now() + 3_000_000; globalThis.Date = class extends own { constructor(...given) { super(...(given.length === 0 ? [now()] : given)); } static now() { return now(); } };',
+      );
+      const ahead = { ...env, NODE_OPTIONS: `--import=${skew}` };
+      const both = [env, ahead].map((own) => task(['work', address, '--jobs', '0'], own).ended);
       const did = (await Promise.all(both)).map(({ json }) => (json as FleetWork).jobs[0]?.did);
       expect(did.sort()).toEqual(['built', 'there']);
       const killed = task(['work', address, '--jobs', '1'], env);
