@@ -40,7 +40,7 @@ export async function scheduledJobs(
   const ask = async (program: string, ...args: readonly string[]) => {
     const ran = await runCommand(program, args, { timeoutMs: ANSWER_MS, environment });
     const why = failureOf(ran);
-    return { answer: why === null ? ran.stdout : '', why: why && `${program} ${why}` };
+    return { answer: why === null ? ran.stdout : '', why: why && `${program} ${why.split('\n', 1)[0]}` };
   };
   const wheres = Object.values(plan.targets).flatMap(({ where }) => (where === 'local' ? [] : [where]));
   if (wheres.some(({ slurm }) => slurm !== undefined)) {
