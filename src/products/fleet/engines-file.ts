@@ -1,7 +1,6 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
-import { readYaml } from '../../base/text/yaml.js';
+import { firstProblem, readYaml } from '../../base/text/yaml.js';
 import { longName, type OptionTable } from '../../cli/option.js';
 import { buildOptions } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
@@ -44,15 +43,12 @@ export function readEnginesFile(path: string): EnginesFile {
     const line = lineOf(place);
     return line === null ? path : `${path}, line ${line}`;
   };
-  const parsed = enginesFileSchema.safeParse(content);
-  if (!parsed.success) {
-    const { place, unknownKey } = schemaFault(parsed.error);
-    const known = Object.keys(place[0] === 'targets' ? targetEntrySchema.shape : enginesFileSchema.shape);
-    const hint = unknownKey === null ? '' : didYouMean(unknownKey, known);
-    const where = at(unknownKey === null ? place : [...place, unknownKey]);
-    throw new TrtforgeError('TF_FLEET_INVALID', `${where}: ${faultText(parsed.error)}.${hint}`);
-  }
-  const { store, targets, models, gate = null } = parsed.data;
+  const { data, error } = enginesFileSchema.safeParse(content);
+  if (data === undefined)
+    throw firstProblem(error, { path, code: 'TF_FLEET_INVALID', lineOf }, ([section]) =>
+      Object.keys(section === 'targets' ? targetEntrySchema.shape : enginesFileSchema.shape),
+    );
+  const { store, targets, models, gate = null } = data;
   const folder = resolve(dirname(path));
   const entries = models.map((written, index): FleetEntry => {
     const where = at(['models', index]);
@@ -64,7 +60,7 @@ export function readEnginesFile(path: string): EnginesFile {
     if (unknown !== undefined)
       throw new TrtforgeError(
         'TF_FLEET_INVALID',
-        `${at(['models', index, unknown])}: "${unknown}" is no key of a model.${didYouMean(unknown, [...Object.keys(modelEntryShape), ...optionNames])}`,
+        `${at(['models', index, unknown])}: "${unknown}" is not a key of a model.${didYouMean(unknown, [...Object.keys(modelEntryShape), ...optionNames])}`,
       );
     const ranges = ['profile', 'profile-from'].find((key) => [options[key] ?? []].flat().length > 0);
     if (bundle !== undefined && ranges !== undefined)

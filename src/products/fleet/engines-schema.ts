@@ -1,21 +1,17 @@
 import { z } from 'zod';
 import { parseTarget } from '../../engines/identity/target.js';
-import { TrtforgeError } from '../../errors.js';
+import { parsed } from './parsed.js';
 import { imageNeeded, whereSchema } from './where.js';
 
 const word = z.string().min(1);
 
 /** A target as --target takes it. */
-const targetText = z.string().transform((text, context) => {
-  try {
+const targetText = z.string().transform(
+  parsed((text) => {
     parseTarget(text);
     return text;
-  } catch (error) {
-    if (!(error instanceof TrtforgeError)) throw error;
-    context.issues.push({ code: 'custom', message: `${error.message} ${error.remedy}`, input: text });
-    return z.NEVER;
-  }
-});
+  }),
+);
 
 /** Part of files' names and of names that Kubernetes bounds. */
 export const targetNameSchema = z

@@ -50,10 +50,10 @@ async function readPlan(address: string, id: string, store: FleetStore): Promise
   try {
     content = JSON.parse(text);
   } catch {
-    throw invalid('is not a whole plan: it is no JSON');
+    throw invalid('is not a whole plan: it is not JSON');
   }
   const parsed = fleetPlanSchema.safeParse(content);
-  if (!parsed.success) throw invalid(`is no plan: ${faultText(parsed.error)}`);
+  if (!parsed.success) throw invalid(`is not a plan: ${faultText(parsed.error)}`);
   if (parsed.data.id !== id) throw invalid(`is the plan ${parsed.data.id}`);
   return parsed.data;
 }

@@ -4,7 +4,7 @@ import { tensorrtIn } from '../../../behaviour/containers.js';
 import { targetSchema } from '../../../engines/identity/identity-schema.js';
 import { parseGpu } from '../../../engines/identity/target.js';
 import { isJetson } from '../../../engines/store/compatibility.js';
-import { TrtforgeError } from '../../../errors.js';
+import { parsed } from '../parsed.js';
 
 const { product, version, cudaMajor, os, arch } = targetSchema.shape;
 
@@ -29,16 +29,8 @@ const stated = z
   .string('a version is expected here, with all its parts or in quotes')
   .regex(/^\d+(\.\d+){1,3}(\+cuda\d+(\.\d+)?)?$/, 'a version is expected here, with or without +cuda13');
 const numberOrText = z.union([z.string(), z.number()], 'text is expected here').transform(String);
-const gpu = numberOrText.transform((text, context) => {
-  try {
-    // YAML reads 8.0 as the number 8.
-    return parseGpu(/^\d$|^1\d$/.test(text) ? `${text}.0` : text);
-  } catch (error) {
-    if (!(error instanceof TrtforgeError)) throw error;
-    context.issues.push({ code: 'custom', message: `${error.message} ${error.remedy}`, input: text });
-    return z.NEVER;
-  }
-});
+// YAML reads 8.0 as the number 8.
+const gpu = numberOrText.transform(parsed((text) => parseGpu(/^\d$|^1\d$/.test(text) ? `${text}.0` : text)));
 const driver = numberOrText.refine((text) => /^\d+(\.\d+)*$/.test(text), 'a driver is expected here: 550.54');
 
 const statedSchema = z
