@@ -4,7 +4,6 @@ import { publishFile } from '../../base/files/publish.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import { mayServe } from '../../engines/store/compatibility.js';
-import { LocalStore } from '../../engines/store/local.js';
 import { type Miss, plainMiss, withNearest } from '../../engines/store/lookup.js';
 import { openStores, type StoreOptions } from '../../engines/store/open-stores.js';
 import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/address.js';
@@ -19,11 +18,13 @@ export type Held =
   | { readonly passport: Passport; readonly rule: string }
   | { readonly passport: null; readonly why: Miss };
 
+/** How a build opens the store of a fleet; `scratch` is for what a remote one has not kept yet. */
+export const storeOptions = (place: string, scratch: string): StoreOptions =>
+  isRemoteAddress(place) ? { store: scratch, remote: place } : { store: place, remote: false };
+
 /** The store of a fleet: engines as everywhere, and documents below `fleet/`. What it has of a model is read once. */
 export class FleetStore {
   readonly place: string;
-  /** How a build opens it; a folder for what it has not kept yet is the caller's. */
-  readonly options: (scratch: string) => StoreOptions;
   readonly #stores: Awaited<ReturnType<typeof openStores>>;
   readonly #objects: { readonly objects: Objects; readonly prefix: string } | null;
   readonly #passports = new Map<string, Promise<readonly Passport[]>>();
@@ -34,8 +35,6 @@ export class FleetStore {
     objects: { readonly objects: Objects; readonly prefix: string } | null,
   ) {
     this.place = place;
-    this.options = (scratch) =>
-      objects === null ? { store: place, remote: false } : { store: scratch, remote: place };
     this.#stores = stores;
     this.#objects = objects;
   }
@@ -115,7 +114,7 @@ export class FleetStore {
     const { store, remote } = this.#stores;
     if (this.#objects !== null && remote !== null)
       return (await remote.ofModel(model, signal)).map(({ engine }) => engine.passport);
-    if (!(store instanceof LocalStore)) return [];
+    if (store === null) return [];
     const engines = await store.ofModel(model);
     const passports = await Promise.all(engines.map(({ identity }) => store.passport(identity)));
     return passports.flatMap((passport) => passport ?? []);

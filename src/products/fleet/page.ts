@@ -78,7 +78,7 @@ function cell({ state, bytes, buildMs, check, gate }: JobStatus): readonly Text[
   const verdicts = [check && `known answer: ${check}`, gate && `policy: ${gate}`].flatMap(
     (text) => text || [],
   );
-  return [badge(state, tones[state]), ...[...size, ...time].slice(0, 2), ...verdicts];
+  return [badge(state, tones[state]), ...size, ...time, ...verdicts];
 }
 
 const details = ({ jobs }: FleetStatus): Section | null => {

@@ -40,6 +40,7 @@ export async function planFleet(
   const jobs = new Map<string, Omit<FleetJob, 'index' | 'state' | 'why'>>();
   for (const { path, isBundle, options, targets: names, gate, where } of entries) {
     const parts = await located(where, () => requestsOf({ path, isBundle, options }, folder, context));
+    const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
     for (const on of names)
       for (const { component, request } of parts) {
         const build = await located(`${where}, target ${on}`, async () =>
@@ -48,7 +49,6 @@ export async function planFleet(
         const identity = identityDigest(build.identity);
         const { recipe, target, model: digest } = build.identity;
         const { name, version } = build.model;
-        const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
         const earlier = jobs.get(identity);
         if (earlier !== undefined && earlier.gate?.digest !== asked?.digest)
           throw new TrtforgeError(

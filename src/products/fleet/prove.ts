@@ -17,8 +17,7 @@ import { observeEngine } from '../../quality/known-answer/check-engine.js';
 import { proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
-import { policyDigest } from './plan.js';
-import type { WorkRecord } from './plan-schema.js';
+import type { FleetJob, WorkRecord } from './plan-schema.js';
 import type { FleetRequest } from './requests.js';
 
 /** How often two engines are measured in turns. */
@@ -35,7 +34,7 @@ export interface Proven {
 export type BuiltEngine = Pick<StoredEngine, 'planPath' | 'passport'>;
 
 interface Proving {
-  readonly policy: string | null;
+  readonly policy: FleetJob['gate'];
   /** A folder for results that the policy reads. */
   readonly scratch: string;
   readonly context: CommandContext;
@@ -110,7 +109,7 @@ export async function proveEngine(subject: Subject, { policy, scratch, context }
   // The plan lies in a folder that goes with the task.
   const said = check.reasons.map((reason) => reason.replaceAll(planPath, passport.name));
   if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : said };
-  const asked = loadPolicy(policy).checks.map(({ select }) => select.schema ?? '*');
+  const asked = loadPolicy(policy.path).checks.map(({ select }) => select.schema ?? '*');
   const files: string[] = [];
   for (const [name, make] of Object.entries({ ...results, 'engine-check': async () => check })) {
     if (!asked.some((pattern) => matchesGlob(`trtforge.${name}/1`, pattern))) continue;
@@ -119,7 +118,7 @@ export async function proveEngine(subject: Subject, { policy, scratch, context }
     files.push(`${name}=${path}`);
   }
   const day = new Date().toISOString().slice(0, 10);
-  const judged = runGate({ policy, results: files, day });
+  const judged = runGate({ policy: policy.path, results: files, day });
   // What a machine without the GPU cannot measure is no verdict on the engine.
   const isBlind =
     !('bench' in results) &&
@@ -128,7 +127,7 @@ export async function proveEngine(subject: Subject, { policy, scratch, context }
   const passes = outcome === 'pass' || outcome === 'warn';
   return {
     check,
-    gate: { policy: policyDigest(policy), outcome },
+    gate: { policy: policy.digest, outcome },
     reasons: [...(check.outcome === 'fail' ? said : []), ...(passes ? [] : judged.reasons)],
   };
 }

@@ -15,7 +15,7 @@ import { runGate } from '../../quality/gate/gate.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
-import { FleetStore } from './fleet-store.js';
+import { storeOptions } from './fleet-store.js';
 import { resultsOf } from './prove.js';
 import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
 import { type FleetRequest, requestsOf, targetHere } from './requests.js';
@@ -52,38 +52,39 @@ export async function rehearse(
   const file = readEnginesFile(engines);
   const parts = await partsOf(file, from, context);
   const scratch = makeScratch('rehearsal');
-  const store = await FleetStore.open(file.store, context.environment);
   try {
-    return await closing(await openStores(store.options(scratch), context.environment), async (stores) => {
-      const rehearsed: Rehearsed[] = [];
-      const results: string[] = [];
-      for (const [index, part] of parts.entries()) {
-        const folder = join(scratch, String(index));
-        mkdirSync(folder);
-        const found = await rehearsePart(part, to, { stores, folder, context });
-        // Two targets may be of one GPU.
-        if (rehearsed.some(({ identity }) => identity !== '' && identity === found.row.identity)) continue;
-        rehearsed.push(found.row);
-        results.push(...found.results);
-      }
-      const path = policy ?? join(scratch, 'policy.yaml');
-      if (policy === undefined) writeFileSync(path, `schema: trtforge.gate-policy/1\nextends: ${PRESET}\n`);
-      const gate = runGate({ policy: path, results, day: new Date().toISOString().slice(0, 10) });
-      return {
-        schema: 'trtforge.fleet-rehearse/1',
-        version: packageVersion(),
-        from: named(from),
-        to: named(to),
-        gpu: visibleGpus().gpus[0]?.name ?? null,
-        at: new Date().toISOString(),
-        outcome: gate.outcome === 'warn' ? 'pass' : gate.outcome,
-        reasons: gate.reasons,
-        engines: rehearsed,
-        gate,
-      };
-    });
+    return await closing(
+      await openStores(storeOptions(file.store, scratch), context.environment),
+      async (stores) => {
+        const rehearsed: Rehearsed[] = [];
+        const results: string[] = [];
+        for (const [index, part] of parts.entries()) {
+          const folder = join(scratch, String(index));
+          mkdirSync(folder);
+          const found = await rehearsePart(part, to, { stores, folder, context });
+          // Two targets may be of one GPU.
+          if (rehearsed.some(({ identity }) => identity !== '' && identity === found.row.identity)) continue;
+          rehearsed.push(found.row);
+          results.push(...found.results);
+        }
+        const path = policy ?? join(scratch, 'policy.yaml');
+        if (policy === undefined) writeFileSync(path, `schema: trtforge.gate-policy/1\nextends: ${PRESET}\n`);
+        const gate = runGate({ policy: path, results, day: new Date().toISOString().slice(0, 10) });
+        return {
+          schema: 'trtforge.fleet-rehearse/1',
+          version: packageVersion(),
+          from: named(from),
+          to: named(to),
+          gpu: visibleGpus().gpus[0]?.name ?? null,
+          at: new Date().toISOString(),
+          outcome: gate.outcome === 'warn' ? 'pass' : gate.outcome,
+          reasons: gate.reasons,
+          engines: rehearsed,
+          gate,
+        };
+      },
+    );
   } finally {
-    store.close();
     removeIfThere(scratch);
   }
 }

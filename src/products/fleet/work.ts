@@ -15,7 +15,7 @@ import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { inFolder } from './engines-file.js';
-import { asBuilt } from './fleet-store.js';
+import { asBuilt, storeOptions } from './fleet-store.js';
 import type { Fleet } from './open-plan.js';
 import { documentOf, hasPassed, keepRecord, policyDigest, recordOf } from './plan.js';
 import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
@@ -122,9 +122,9 @@ async function make(
   proven: Partial<Proven>,
 ): Promise<Outcome> {
   const { build, samples } = await resolvedHere(plan, job, context);
-  const policy = job.gate && inFolder(plan.folder, job.gate.path);
-  if (policy !== null && policyDigest(policy) !== job.gate?.digest)
-    throw new TrtforgeError('TF_FLEET_CHANGED', `${policy} is not the policy of the plan.`);
+  const policy = job.gate && { ...job.gate, path: inFolder(plan.folder, job.gate.path) };
+  if (policy !== null && policyDigest(policy.path) !== policy.digest)
+    throw new TrtforgeError('TF_FLEET_CHANGED', `${policy.path} is not the policy of the plan.`);
   const scratch = makeScratch('fleet');
   try {
     const prove = async (engine: BuiltEngine) => {
@@ -137,33 +137,36 @@ async function make(
           `${job.name} was built and is not kept: ${reasons.join('; ')}`,
         );
     };
-    return await closing(await openStores(store.options(scratch), context.environment), async (stores) => {
-      const answer: AnswerMaker = async (made, files, passport, within) => {
-        const knownAnswer = await answerMaker(true)(made, files, passport, within);
-        await prove({ planPath: files.planPath, passport: { ...passport, knownAnswer } });
-        return knownAnswer;
-      };
-      const obtained = await obtainEngine(build, stores, { ...context, answer });
-      if (obtained.source !== 'built')
-        await prove({ planPath: obtained.engine, passport: obtained.passport });
-      store.forget();
-      const held = await store.find(documentOf(job), context.signal);
-      if (held.passport === null)
-        throw new TrtforgeError(
-          'TF_STORE_UNWRITABLE',
-          `${store.place} did not keep ${job.name}: ${[...obtained.warnings, held.why.reason].join(' ')}`,
-          {
-            remedy: 'Give the task the right to write there.',
-          },
-        );
-      return {
-        did: obtained.source === 'built' ? 'built' : 'there',
-        engine: engineOf(held.passport),
-        check: proven.check?.outcome ?? null,
-        gate: proven.gate ?? null,
-        reasons: proven.reasons ?? [],
-      };
-    });
+    return await closing(
+      await openStores(storeOptions(store.place, scratch), context.environment),
+      async (stores) => {
+        const answer: AnswerMaker = async (made, files, passport, within) => {
+          const knownAnswer = await answerMaker(true)(made, files, passport, within);
+          await prove({ planPath: files.planPath, passport: { ...passport, knownAnswer } });
+          return knownAnswer;
+        };
+        const obtained = await obtainEngine(build, stores, { ...context, answer });
+        if (obtained.source !== 'built')
+          await prove({ planPath: obtained.engine, passport: obtained.passport });
+        store.forget();
+        const held = await store.find(documentOf(job), context.signal);
+        if (held.passport === null)
+          throw new TrtforgeError(
+            'TF_STORE_UNWRITABLE',
+            `${store.place} did not keep ${job.name}: ${[...obtained.warnings, held.why.reason].join(' ')}`,
+            {
+              remedy: 'Give the task the right to write there.',
+            },
+          );
+        return {
+          did: obtained.source === 'built' ? 'built' : 'there',
+          engine: engineOf(held.passport),
+          check: proven.check?.outcome ?? null,
+          gate: proven.gate ?? null,
+          reasons: proven.reasons ?? [],
+        };
+      },
+    );
   } finally {
     removeIfThere(scratch);
   }

@@ -178,7 +178,7 @@ async function workAt(
       const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
       emit({ type: 'log', source: 'trtforge', severity: 'error', message });
     }
-    return worked.exitCode as ExitCode;
+    return worked.exitCode;
   }
   throwIfCancelled(signal, `working on ${target}`);
   const { child, stop } = startGroup('/bin/sh', ['-c', manifest.content], { environment });
