@@ -123,8 +123,10 @@ export const errorMapSchema = z.object({
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
 /** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
+const sampleKind = z.enum(['data', 'drawn', 'edge']);
 const samplesFromSchema = z.object({
-  samples: z.array(z.object({ origin: z.string(), kind: z.enum(['data', 'drawn', 'edge']) })),
+  /** `rows` is how many of the user's samples a batch has; absent where it is one. */
+  samples: z.array(z.object({ origin: z.string(), kind: sampleKind, rows: z.number().optional() })),
   available: z.number().nullable(),
 });
 
@@ -160,6 +162,18 @@ export const verifyResultSchema = z.object({
         }),
       ),
     })
+    .optional(),
+  /** Samples that do not run, beside those that do: why, and the branches that no other sample takes. Absent in results of versions before. */
+  leftOut: z
+    .array(
+      z.object({
+        origin: z.string(),
+        kind: sampleKind,
+        reason: z.string(),
+        branches: z.array(z.object({ node: z.string(), branch: z.enum(['then', 'else']) })),
+        message: z.string(),
+      }),
+    )
     .optional(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),

@@ -13,7 +13,7 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Outputs } from './judge-runs.js';
 import type { SampleInfo } from './judged.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
-import { knownSamples, planSamples, readData, type SamplePlan } from './sample-plan.js';
+import { knownSamples, planSamples, readData, type SamplePlan, without } from './sample-plan.js';
 
 /** One side after its run. */
 export interface SideRun extends Outputs {
@@ -84,19 +84,48 @@ export class SampleRuns {
     const { reference, threads } = this.#request;
     return this.#opened(reference, { threads }, async (session, run) => {
       const known = this.#plan;
-      if (known !== undefined) return described(known, await this.#run(known, run, onSample, range), range);
-      const { planned: plan, result: outputs } = await this.#planning(session, (planned) =>
-        runGuessed(
-          reference,
-          (attempt) => {
-            this.#plan = planned(attempt);
-            return { planned: this.#plan, inputs: this.#plan.inputs };
-          },
-          (attempted) => this.#run(attempted, run, onSample, range),
-        ),
-      );
+      const ran =
+        known === undefined
+          ? await this.#planning(session, (planned) =>
+              runGuessed(
+                reference,
+                (attempt) => {
+                  this.#plan = planned(attempt);
+                  return { planned: this.#plan, inputs: this.#plan.inputs };
+                },
+                (attempted) => this.#runThose(attempted, run, onSample, range),
+                ({ plan }) => plan.leftOut.filter(({ kind }) => kind !== 'edge').length,
+              ),
+            )
+          : { result: await this.#runThose(known, run, onSample, range) };
+      const { plan, outputs } = ran.result;
+      this.#plan = plan;
       return described(plan, outputs, range);
     });
+  }
+
+  /** The outputs of the samples that run; others take the place of those that do not. Throws what running throws where none of a first round does. */
+  async #runThose(
+    planned: SamplePlan,
+    run: Run,
+    onSample: OnSample,
+    { from, to }: SampleRange = { from: 0, to: planned.firstRound },
+  ) {
+    let plan = planned;
+    const outputs: NamedTensors[] = [];
+    while (from + outputs.length < Math.min(to, plan.most)) {
+      const sample = from + outputs.length;
+      onSample(sample);
+      try {
+        outputs.push(await run(plan.tensors(sample)));
+      } catch (error) {
+        const isHopeless = sample === 0 && plan.leftOut.length >= planned.firstRound - 1;
+        const isRun = error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED';
+        if (!isRun || isHopeless) throw error;
+        plan = without(plan, sample, error.message);
+      }
+    }
+    return { plan, outputs };
   }
 
   /** The inputs and outputs that an npz file has, in the types of the reference, which is opened and does not run. Throws TF_BISECT_REFERENCE where one is not there. */

@@ -12,7 +12,7 @@ import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
-import { type SamplePlan, samplesFrom } from './sample-plan.js';
+import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
 import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
 
 /**
@@ -83,6 +83,7 @@ export async function verifyModel(
     samples,
     samplesFrom: samplesFrom(reference.plan, samples),
     unreached,
+    leftOut: leftOutOf(request.reference, reference.plan, unreached),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {

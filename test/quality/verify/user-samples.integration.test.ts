@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
@@ -52,12 +52,37 @@ it('takes samples of the user in their order, all of them up to 32', async () =>
   expect((await verified({ data: whole(1) })).warnings).toHaveLength(1);
 });
 
-it('stacks them to the batch that is requested', async () => {
-  const data = { files: [`x=@${rows(6)}`, `z=@${rows(6)}`] };
+describe('samples are stacked to the batch that is requested', () => {
   const shapes = new Map(['x', 'z'].map((name) => [name, [4, 2]] as const));
-  expect(await verified({ data, shapes })).toMatchObject({
-    available: 2,
-    result: { samples: 2, inputs: [{ shape: [4, 2] }, { shape: [4, 2] }] },
+  const of = (count: number) => ({ files: [`x=@${rows(count)}`, `z=@${rows(count)}`] });
+  const range = { min: [4, 2], opt: [4, 2], max: [8, 2], values: false };
+  const profiles = [{ x: range, z: range }];
+
+  it.each<[string, number, Partial<VerifyRequest>, number[], number]>([
+    ['the last batch has what is left', 6, { data: of(6), shapes }, [4, 2], 0],
+    [
+      'or is left out where the engine takes no smaller one',
+      6,
+      { data: { ...of(6), profiles }, shapes },
+      [4],
+      1,
+    ],
+    [
+      'where it is all there is, its samples are in it again',
+      3,
+      { data: { ...of(3), profiles }, shapes },
+      [3],
+      1,
+    ],
+  ])('%s', async (_, available, request, sizes, warnings) => {
+    const found = await verified(request);
+    expect(found).toMatchObject({ available, result: { outcome: 'pass', samples: sizes.length } });
+    expect(found.result.samplesFrom?.samples.map((each) => each.rows)).toEqual(sizes);
+    expect(found.warnings).toHaveLength(warnings);
+    for (const { from, shape } of found.result.inputs) {
+      expect(shape).toEqual([4, 2]);
+      expect(from).toContain(`${sizes.reduce((sum, size) => sum + size)} of the ${available} samples`);
+    }
   });
 });
 
