@@ -175,6 +175,21 @@ export const verifyResultSchema = z.object({
       }),
     )
     .optional(),
+  /** Of 16-bit and quantized candidates on drawn samples: how large inputs may be before it makes NaN or infinity where the reference makes none; absent where not tried. */
+  headRoom: z
+    .object({
+      /** Which inputs were made larger. */
+      inputs: z.array(z.string()),
+      /** The largest absolute value of these inputs that was tried and makes none. */
+      finiteUpTo: z.number(),
+      /** The smallest that makes some, in `outputs`; null where none did. */
+      failsAt: z.number().nullable(),
+      outputs: z.array(z.string()),
+      /** Whether the graph takes inputs of any size: then NaN or infinity leaves a verdict on drawn samples inconclusive. */
+      isFree: z.boolean(),
+      message: z.string(),
+    })
+    .optional(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
   /** Of the output that decided, or of which the largest share is error where all pass; absent where none was asked for, and where it is equal. */

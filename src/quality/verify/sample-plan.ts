@@ -5,7 +5,12 @@ import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import { edgeSamples, type Sample } from '../../engines/run/edge-samples.js';
+import {
+  edgeSamples,
+  type HeadRoomLevel,
+  headRoomLevels,
+  type Sample,
+} from '../../engines/run/edge-samples.js';
 import { drawnSwitches } from '../../engines/run/guessed-run.js';
 import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
 import { findUnreached, type Unreached } from '../../engines/run/unreached.js';
@@ -31,6 +36,11 @@ const MOST_DRAWN = 16;
 const MOST_DATA = 32;
 /** Of the inputs of a drawn sample together. */
 const MOST_ELEMENTS = 2 ** 24;
+/** Few elements decide little: an open batch is guessed as this where that is cheap. */
+const GUESSED_BATCH = 8;
+const MOST_BATCHED = GUESSED_BATCH * 2 ** 16;
+/** Elements of inputs times weights: a large network takes seconds for each of a batch. */
+const MOST_PRODUCTS = 2 ** 42;
 
 /** One of the user's samples, or several in a batch: then `rows` is how many. */
 interface DataSample extends CalibrationSample {
@@ -60,6 +70,8 @@ export interface SamplePlan {
   readonly tensors: (sample: number) => NamedTensors;
   /** What was planned and does not run. */
   readonly leftOut: readonly LeftOut[];
+  /** Drawn samples beyond the range of what is drawn; none beside data. */
+  readonly headRoom: readonly (HeadRoomLevel & Pick<LeftOut, 'tensors'>)[];
 }
 
 /** A sample that does not run. */
@@ -117,6 +129,7 @@ export const knownSamples = (samples: readonly NamedTensors[], origin: string): 
   info: () => ({ origin, kind: 'data' }),
   tensors: (sample) => samples[sample]!,
   leftOut: [],
+  headRoom: [],
 });
 
 const sourcesOf = (
@@ -311,6 +324,10 @@ export function planSamples(
     info: (sample) => at(sample).info,
     tensors: (sample) => at(sample).tensors(),
     leftOut: [],
+    headRoom: (isData ? [] : headRoomLevels(first.plan)).map((level) => ({
+      ...level,
+      tensors: () => level.larger(of(first, 0)),
+    })),
   };
   return sizes.slice(1).reduceRight((left, end, index) => {
     const elements = elementsOf(end.plan);
@@ -360,7 +377,10 @@ function sizesOf(
     const ranges = Object.entries(profile);
     const shapes = ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range[end]] as const]));
     const options = { ...request, shapes: new Map([...shapes, ...stated]) };
-    const plan = planInputs(model, inputs, options, attempt);
+    // The first attempt is that with a batch, where the others are without.
+    const batched = attempt === 0 ? planInputs(model, inputs, { ...options, batch: GUESSED_BATCH }) : [];
+    const isBatched = attempt === 0 && isCheap(model, batched);
+    const plan = isBatched ? batched : planInputs(model, inputs, options, Math.max(0, attempt - 1));
     return { origin, inputs: new Map(), plan };
   };
   const seen = new Set<string>();
@@ -373,6 +393,16 @@ function sizesOf(
     const key = JSON.stringify(plan.map(({ shape }) => shape));
     return !seen.has(key) && seen.add(key);
   });
+}
+
+/** Whether a batch is run in little time, by its inputs and what they meet. */
+function isCheap({ proto }: ModelLike, plan: readonly PlannedInput[]): boolean {
+  const weights = (proto.graph?.initializer ?? []).reduce(
+    (sum, { dims }) => sum + elementCount(dims.map(Number)),
+    0,
+  );
+  const elements = elementsOf(plan);
+  return elements <= MOST_BATCHED && elements * weights <= MOST_PRODUCTS;
 }
 
 const elementsOf = (tensors: readonly { readonly shape: readonly number[] }[]) =>

@@ -93,9 +93,9 @@ describe('a model held against another', () => {
     expect(result.failures.map(({ chunk, tensor, kind }) => [chunk, tensor, kind])).toEqual(
       expect.arrayContaining([4, 5, 6].map((chunk) => [chunk, 'y', 'outside-tolerance'])),
     );
-    expect(result.reasons.at(-1)).toMatch(
-      /^y: the largest error is .* where the reference is .* \(element [258]\)/,
-    );
+    const at = /^y: the largest error is .* where the reference is .* \(element (\d+)\)/;
+    // The third of three numbers, whatever the batch.
+    expect(Number(at.exec(result.reasons.at(-1)!)?.[1]) % 3).toBe(2);
   });
 
   it("takes the user's tolerance, for all outputs or one", async () => {
@@ -172,7 +172,7 @@ describe('no verdict is better than a wrong one', () => {
   it.each([
     ['a reference of NaN everywhere', Number.NaN, {}, /only NaN and infinity/],
     ['a constant reference', 0, {}, /would accept zeros/],
-    ['a tolerance that zeros would pass', 1e-3, { atol: [{ name: null, value: 1 }] }, /would accept zeros/],
+    ['a tolerance that zeros would pass', 0.02, { atol: [{ name: null, value: 1 }] }, /would accept zeros/],
   ])('%s is inconclusive', async (_case, weight, more, reason) => {
     const reference = await scale([weight, weight]);
     const result = await verify(reference, reference, more);
@@ -345,7 +345,7 @@ describe('models that cannot be compared', () => {
     });
     const result = await verify(await scale([1, 1]), flat);
     expect(result).toMatchObject({ outcome: 'fail', verdicts: { contract: 'fail' } });
-    expect(result.reasons[0]).toBe('y is [2, 1] in the candidate and [1, 2] in the reference.');
+    expect(result.reasons[0]).toBe('y is [2, 8] in the candidate and [8, 2] in the reference.');
   });
 
   it('other inputs, or no output in common, are rejected', async () => {
