@@ -151,10 +151,15 @@ function integerRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRa
     (side) => !isIntegerDtype(input.dtype) || firstBeyond(input.dtype, [side]) < 0,
   );
   const within = (low: number, high: number, why: string) => uniform(low, high, why, sides);
+  // What masks multiply is often part of an index, positions above all.
+  const isMask =
+    /mask/i.test(input.name) || reached.some((use) => isMaskUse(use) && use.node.opType !== 'Mul');
   const bounds = reached.flatMap((use) => {
     const found = rowsOf(use, uses, sizes);
-    if (found === undefined) return [];
-    const { from, rows } = found;
+    if (found === undefined || (isMask && use.joined !== undefined)) return [];
+    const { from } = found;
+    // So that sums and products of two such indices are in the table.
+    const rows = use.joined === 'values' ? Math.floor(Math.sqrt(found.rows - 1)) + 1 : found.rows;
     const ends = [from, from + rows - 1].map((end) => (end - use.offset) / use.scale);
     const [low, high] = [Math.max(0, Math.ceil(Math.min(...ends))), Math.floor(Math.max(...ends))];
     // Below zero are the ends of a branch for negative indices.
