@@ -23,8 +23,8 @@ export interface JudgeRules {
 export interface SampleInfo {
   readonly origin: string;
   readonly kind: 'data' | 'drawn' | 'edge';
-  /** How many of the user's samples are in it, where it is a batch of them. */
-  readonly rows?: number;
+  /** Of a batch how many samples it holds, each counted once; default one. */
+  readonly items?: number;
 }
 
 /** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */

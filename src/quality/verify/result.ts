@@ -125,8 +125,14 @@ export type ErrorMap = z.infer<typeof errorMapSchema>;
 /** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
 const sampleKind = z.enum(['data', 'drawn', 'edge']);
 const samplesFromSchema = z.object({
-  /** `rows` is how many of the user's samples a batch has; absent where it is one. */
-  samples: z.array(z.object({ origin: z.string(), kind: sampleKind, rows: z.number().optional() })),
+  samples: z.array(
+    z.object({
+      origin: z.string(),
+      kind: sampleKind,
+      /** Of a batch how many samples it holds, each counted once; absent: one. */
+      items: z.number().optional(),
+    }),
+  ),
   available: z.number().nullable(),
 });
 

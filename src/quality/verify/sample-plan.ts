@@ -42,15 +42,10 @@ const MOST_BATCHED = GUESSED_BATCH * 2 ** 16;
 /** Elements of inputs times weights: a large network takes seconds for each of a batch. */
 const MOST_PRODUCTS = 2 ** 42;
 
-/** One of the user's samples, or several in a batch: then `rows` is how many. */
-interface DataSample extends CalibrationSample {
-  readonly rows?: number;
-}
-
 /** The user's samples, in the types of the inputs. */
 export interface DataSamples {
   /** None where none fits. */
-  readonly samples: readonly DataSample[];
+  readonly samples: readonly CalibrationSample[];
   /** How many there are, of which those in `samples` are the first. */
   readonly available: number;
   /** What a reader of the verdict has to know of them. */
@@ -178,7 +173,7 @@ export async function readData(
   const fitsProfile = (each: CalibrationSample) => profiles === undefined || fitsAny(profiles, each.inputs);
   const sized = batched(samples, inputs, shapes, fitsProfile);
   const fitting = sized.filter(fitsProfile);
-  const [given, left] = [rowsIn(sized), rowsIn(sized) - rowsIn(fitting)];
+  const [given, left] = [itemsIn(sized), itemsIn(sized) - itemsIn(fitting)];
   const drawn = inputs.filter(({ name }) => !samples[0]!.inputs.has(name)).map(({ name }) => name);
   const fewSentence = `${from} has ${plural(total, 'sample')}, too few to hold some out: the samples that the ranges are made from judge the result.`;
   const leftSentence = `${left} of ${plural(given, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;
@@ -201,10 +196,11 @@ export async function readData(
   };
 }
 
-const isFilled = ({ inputs, rows = Number.POSITIVE_INFINITY }: DataSample) =>
-  [...inputs.values()].some(({ shape }) => shape[0]! > rows);
+const isFilled = ({ inputs, items = Number.POSITIVE_INFINITY }: CalibrationSample) =>
+  [...inputs.values()].some(({ shape }) => shape[0]! > items);
 
-const rowsIn = (samples: readonly DataSample[]) => samples.reduce((sum, { rows = 1 }) => sum + rows, 0);
+const itemsIn = (samples: readonly CalibrationSample[]) =>
+  samples.reduce((sum, { items = 1 }) => sum + items, 0);
 
 /** Whether the shapes of inputs lie in one of some profiles; there is none for an engine of fixed shapes. */
 const fitsAny = (profiles: readonly Profile[], inputs: NamedTensors): boolean =>
@@ -228,7 +224,7 @@ function batched(
   inputs: readonly Binding[],
   shapes: VerifyRequest['shapes'] = new Map(),
   fits: (sample: CalibrationSample) => boolean,
-): readonly DataSample[] {
+): readonly CalibrationSample[] {
   const [first] = samples;
   const names = [...first!.inputs.keys()];
   const [size = 1] = names.flatMap((name) => shapes.get(name)?.[0] ?? []);
@@ -244,12 +240,12 @@ function batched(
     stacked(samples.slice(batch * size, (batch + 1) * size)),
   );
   const last = batches.at(-1)!;
-  if (last.rows === size || (!isFixed && fits(last))) return batches;
+  if (last.items === size || (!isFixed && fits(last))) return batches;
   const full = Array.from({ length: size }, (_, row) => samples[row % samples.length]!);
-  return batches.length > 1 ? batches.slice(0, -1) : [{ ...stacked(full), rows: samples.length }];
+  return batches.length > 1 ? batches.slice(0, -1) : [{ ...stacked(full), items: samples.length }];
 }
 
-function stacked(rows: readonly CalibrationSample[]): DataSample & { readonly rows: number } {
+function stacked(rows: readonly CalibrationSample[]): CalibrationSample & { readonly items: number } {
   const [first, last] = [rows[0]!, rows.at(-1)!];
   const together = (name: string): Tensor => {
     const tensors = rows.map(({ inputs }) => inputs.get(name)!);
@@ -260,12 +256,12 @@ function stacked(rows: readonly CalibrationSample[]): DataSample & { readonly ro
   return {
     origin: rows.length === 1 ? first.origin : `${first.origin} to ${last.origin}`,
     inputs: new Map([...first.inputs.keys()].map((name) => [name, together(name)])),
-    rows: rows.length,
+    items: rows.length,
   };
 }
 
 /** Inputs that are known, and how the others are drawn. */
-interface Mixed extends DataSample {
+interface Mixed extends CalibrationSample {
   readonly plan: readonly PlannedInput[];
 }
 
@@ -291,9 +287,9 @@ export function planSamples(
   const of = (one: Mixed, sample: Sample): NamedTensors =>
     new Map([...sampleOf(one.plan, seed, sample), ...one.inputs]);
   const numbered = (one: Mixed, sample: number, kind: SampleInfo['kind']) => {
-    const drawn = `${known.length > 0 ? 'others ' : ''}drawn with seed ${seed}, sample ${sample}`;
-    const origin = [one.origin, one.plan.length === 0 ? '' : drawn].filter((text) => text !== '').join(', ');
-    const info: SampleInfo = { origin, kind, ...(one.rows !== undefined && { rows: one.rows }) };
+    const drawn = `drawn with seed ${seed}, sample ${sample}`;
+    const origin = kind === 'data' ? one.origin : one.origin === '' ? drawn : `${one.origin}, else ${drawn}`;
+    const info: SampleInfo = { origin, kind, ...(one.items !== undefined && { items: one.items }) };
     return { info, tensors: () => of(one, sample) };
   };
   const edges = isData ? [] : edgeSamples(first.plan);
@@ -341,7 +337,7 @@ function mixedOf(
   model: ModelLike,
   inputs: readonly Binding[],
   request: VerifyRequest,
-  samples: readonly DataSample[],
+  samples: readonly CalibrationSample[],
   attempt: number,
 ): readonly Mixed[] {
   const plans = new Map<string, readonly PlannedInput[]>();
@@ -413,6 +409,6 @@ function sourceText({ data: from }: VerifyRequest, data: DataSamples | null): st
   const files = namedOf(from?.files ?? []).join(', ');
   if (data === null || data.available === 1) return files;
   const { samples, available } = data;
-  const isBatched = samples.some(({ rows }) => rows !== undefined);
-  return `${rowsIn(samples)} of the ${available} samples of ${files}${isBatched ? `, in batches: ${samples.length}` : ''}`;
+  const isBatched = samples.some(({ items }) => items !== undefined);
+  return `${itemsIn(samples)} of the ${available} samples of ${files}${isBatched ? `, in batches: ${samples.length}` : ''}`;
 }

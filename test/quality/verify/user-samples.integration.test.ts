@@ -77,7 +77,7 @@ describe('samples are stacked to the batch that is requested', () => {
   ])('%s', async (_, available, request, sizes, warnings) => {
     const found = await verified(request);
     expect(found).toMatchObject({ available, result: { outcome: 'pass', samples: sizes.length } });
-    expect(found.result.samplesFrom?.samples.map((each) => each.rows)).toEqual(sizes);
+    expect(found.result.samplesFrom?.samples.map((each) => each.items)).toEqual(sizes);
     expect(found.warnings).toHaveLength(warnings);
     for (const { from, shape } of found.result.inputs) {
       expect(shape).toEqual([4, 2]);
