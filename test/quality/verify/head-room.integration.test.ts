@@ -6,6 +6,7 @@ import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const ints = (...values: number[]) => attribute.ints(values);
 const weight = (shape: readonly number[], size = 1) =>
@@ -74,6 +75,17 @@ describe('how large inputs may get', () => {
     const range = (most: number) => ({ ranges: [{ name: 'sound', low: -most, high: most }] });
     expect(await judged(log, range(1))).toMatchObject({ outcome: 'pass' });
     expect(await judged(log, range(32_767))).toMatchObject({ outcome: 'fail' });
+  });
+
+  it('the options that it prints decide, and find the node', async () => {
+    const [model, typed, kept] = [await modelFile(bands(true)), freshPath('.onnx'), freshPath('')];
+    await convertModel(model, typed, { precision: 'fp16' }, {});
+    const { exitCode, out } = await trtforge(['verify', typed, '--against', model]);
+    expect(exitCode).toBe(4);
+    const [loud, small] = [...out.matchAll(/--val-range '([^']+)'/g)].map(([, range]) => range!);
+    expect((await trtforge(['verify', typed, '--against', model, '--val-range', small!])).exitCode).toBe(0);
+    const search = ['bisect', typed, '--against', model, '--val-range', loud!, '-o', kept, '--json'];
+    expect((await trtforge(search)).json()).toMatchObject({ outcome: 'pass' });
   });
 
   it('data decide alone', async () => {

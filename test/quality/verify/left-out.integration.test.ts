@@ -3,9 +3,11 @@ import type { WorkEvent } from '../../../src/events.js';
 import { attribute, GraphBuilder as Graph } from '../../../src/formats/onnx/index.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
+import { trtforge } from '../../support/trtforge.js';
 
 /** A voice detector for two rates: 512 samples at 16 kHz, 256 at any other. */
 const detector = () =>
@@ -76,6 +78,25 @@ it('one input from a file leaves the others drawn, edges included', async () => 
   expect(new Set(kinds)).toEqual(new Set(['edge', 'drawn']));
   expect(result.unreached?.branches).toHaveLength(1);
   expect(warnings).toMatchObject([{ message: expect.stringMatching(/sound: drawn/) }]);
+});
+
+it('the command prints what it left out, and the line that chooses the value works', async () => {
+  const path = await detector();
+  const line = ['verify', path, '--against', path, '--shapes', 'sound:1x512', '--threads', '1'];
+  const { exitCode, out } = await trtforge(line);
+  expect(exitCode).toBe(0);
+  const [, option = ''] = /To choose sr: (--inputs sr=@sr\.npy)/.exec(out) ?? [];
+  expect(out).toContain('else branch');
+  const sr = freshPath('.npy');
+  writeNpy(sr, ids([], [8000]));
+  const chosen = option.replace('sr.npy', sr).split(' ');
+  const narrow = line.map((word) => (word === 'sound:1x512' ? 'sound:1x256' : word));
+  const { json } = await trtforge([...narrow, ...chosen, '--json']);
+  expect(json<VerifyResult>()).toMatchObject({
+    outcome: 'pass',
+    leftOut: [],
+    unreached: { branches: [{ branch: 'then' }] },
+  });
 });
 
 it('where nothing runs, the value that was drawn is named beside the sizes', async () => {

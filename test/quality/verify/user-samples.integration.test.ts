@@ -105,6 +105,39 @@ it('leaves out what no profile of the engine takes, and draws where none is left
   expect(warnings).toHaveLength(1);
 });
 
+describe('with the profiles of an engine drawn samples are at every end', () => {
+  const range = (min: number, opt: number, max: number) => {
+    const of = (rows: number) => [rows, 2];
+    return { min: of(min), opt: of(opt), max: of(max), values: false };
+  };
+  const both = (...ends: [number, number, number]) => ({ x: range(...ends), z: range(...ends) });
+  const shapes = new Map(['x', 'z'].map((name) => [name, [4, 2]] as const));
+
+  it.each<[string, Partial<VerifyRequest>, number[], number]>([
+    ['the optimum, then the others', { profiles: [both(1, 4, 8)] }, [4, 1, 8], 9],
+    ['shapes of the optimum state nothing else', { profiles: [both(1, 4, 8)], shapes }, [4, 1, 8], 9],
+    ['other shapes go first', { profiles: [both(1, 2, 8)], shapes }, [4], 7],
+    ['no size twice', { profiles: [both(2, 2, 2), both(2, 2, 3)] }, [2, 3], 8],
+  ])('%s', async (_, more, sizes, count) => {
+    const path = await model();
+    const runs = new SampleRuns({ reference: path, candidate: path, threads: 1, ...more }, {});
+    const { outputs, samples, plan } = await runs.reference(() => {});
+    expect(outputs).toHaveLength(count);
+    expect([...new Set(outputs.map((each) => each.get('y')?.shape[0]))]).toEqual(sizes);
+    expect(samples.filter(({ kind }) => kind === 'drawn')).toHaveLength(count - 4);
+    expect(plan.inputs[0]).toMatchObject({ shape: [sizes[0], 2] });
+    expect(await verified({ samples: 1, ...more })).toMatchObject({
+      result: { outcome: 'pass', leftOut: [] },
+    });
+  });
+
+  it('an end that is too large for the CPU is left out by name', async () => {
+    const { result } = await verified({ profiles: [both(1, 4, 2 ** 23)] });
+    expect(result).toMatchObject({ outcome: 'pass', leftOut: [{ kind: 'drawn' }] });
+    expect(result.leftOut?.[0]?.origin).toMatch(/^maximum of profile 0/);
+  });
+});
+
 it.each([
   ['another name', (path: string) => `w=@${path}`, 'TF_SESSION_INPUT'],
   ['no such file', () => 'x=@missing.npy', 'TF_FILE_NOT_FOUND'],
