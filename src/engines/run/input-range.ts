@@ -127,7 +127,7 @@ function readsPixels(use: Use, uses: ValueUses): boolean {
 
 /** Steps that make twice as much, or four times, of twice as much. */
 const scaling =
-  /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Transpose|Flatten|Slice|Split|Pad|Concat|Gather|MatMul|Conv|STFT|DFT|Mul|Div|Add|Sub|Sum|Abs|Pow|Sqrt|Clip|Max|Reduce\w+)$/;
+  /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Transpose|Flatten|Slice|Split|Pad|Concat|Gather|Where|MatMul|Gemm|Einsum|Conv|STFT|DFT|Mul|Div|Add|Sub|Sum|Neg|Abs|Pow|Sqrt|Clip|Max|AveragePool|Reduce\w+)$/;
 
 /** Whether an input reaches a logarithm by steps that only scale: its level becomes an offset there, and models are trained for any. A bias of 1 at most is a floor. */
 function hasFreeLevel(name: string, uses: ValueUses): boolean {
@@ -135,10 +135,14 @@ function hasFreeLevel(name: string, uses: ValueUses): boolean {
   for (const value of reached)
     for (const use of uses.users(value)) {
       const { opType, input, output } = use.node;
-      if (opType === 'Log') return true;
-      const bias = /^(Add|Sub)$/.test(opType) ? constantsOf(operand(use), uses) : [];
-      const hasBias = Math.max(0, ...bias) > 1 || (opType === 'Conv' && (input[2] ?? '') !== '');
-      if (!scaling.test(opType) || hasBias || factorOf(use, uses) >= LARGE) continue;
+      if (opType === 'Log' || opType === 'ReduceLogSum') return true;
+      const bias = /^(Add|Sub)$/.test(opType)
+        ? operand(use)
+        : /^(Conv|Gemm)$/.test(opType)
+          ? input[2]
+          : undefined;
+      const isBiased = Array.from(uses.constants(bias ?? '') ?? []).some((each) => Math.abs(each) > 1);
+      if (!scaling.test(opType) || isBiased || factorOf(use, uses) >= LARGE) continue;
       for (const next of output) if (next !== '') reached.add(next);
     }
   return false;
