@@ -45,8 +45,11 @@ function mostTurned(precision: VerifyPrecision, decisions: number): number {
   return Math.max(1, Math.floor(share * decisions), Math.floor(ofFew));
 }
 
-/** A decision this near to its threshold, or between classes that are this near to each other, is a tie that any rounding turns. */
-const tieOf = (precision: VerifyPrecision): number => Math.min(toleranceOf(precision).bound, 0.01);
+/** A decision this near to its threshold, or between classes that are this near to each other, is a tie that any rounding turns: 0.005 in FP16, 0.02 in INT8. */
+function tieOf(precision: VerifyPrecision): number {
+  const { bound } = toleranceOf(precision);
+  return quantizedFormatNamed(precision) === undefined ? Math.min(bound, 0.01) : bound / 5;
+}
 
 /**
  * The decisions of an output over its samples. Values from 0 to 1 are above a threshold or not: all of them, or those at the positions of an axis that

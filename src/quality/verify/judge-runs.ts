@@ -24,6 +24,7 @@ export interface Outputs {
 interface JudgedModels extends Pick<JudgeRequest, 'codes' | 'plant'> {
   readonly reaching?: ReturnType<typeof reachingOutputs>;
   readonly noise?: OwnNoise;
+  readonly weightsCost?: ReadonlyMap<string, number>;
 }
 
 /** All outputs of two models compared. */
@@ -46,7 +47,7 @@ export function judgeRuns(
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
-  { reaching, codes, plant = reaching !== undefined, noise }: JudgedModels = {},
+  { reaching, codes, plant = reaching !== undefined, noise, weightsCost }: JudgedModels = {},
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -66,6 +67,7 @@ export function judgeRuns(
     const sides = { candidate: ours.map(tensorReader), reference: theirs.map(tensorReader) };
     const known = {
       plant,
+      weightsCost: weightsCost?.get(name),
       reachedBy: () => reaching?.(name).inputs ?? [],
       isCount: () => reaching?.(name).isCount === true,
       decides: reaching && (() => reaching(name)),

@@ -186,14 +186,15 @@ export class SampleRuns {
     return again.outputs;
   }
 
-  /** The outputs of the reference on some samples, by each change of their inputs. */
-  async referenceChanged(
+  /** The outputs of the reference, or of a variant of it, on some samples, by each change of their inputs. */
+  async changed(
     { plan }: ReferenceRun,
     samples: readonly number[],
     changes: readonly ((inputs: NamedTensors) => NamedTensors)[],
+    path = this.#request.reference,
   ): Promise<readonly (readonly NamedTensors[])[]> {
-    const { reference, threads } = this.#request;
-    const { changed } = await this.#opened(reference, { threads }, async (_session, run) => {
+    const { threads } = this.#request;
+    const { changed } = await this.#opened(path, { threads }, async (_session, run) => {
       const changed: NamedTensors[][] = changes.map(() => []);
       for (const sample of samples)
         for (const [at, change] of changes.entries())

@@ -16,6 +16,7 @@ import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
 import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
 import { headRoomOf, type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import { weightsCost } from './weights-cost.js';
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
@@ -51,7 +52,11 @@ export async function verifyModel(
   let sides = await both();
   const headRoom = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
-  const known = { reaching: reachingOutputs(request.reference), codes: codesOfBoth(request) };
+  const known = {
+    reaching: reachingOutputs(request.reference),
+    codes: codesOfBoth(request),
+    weightsCost: await weightsCost(request, precision, runs, sides.reference, context),
+  };
   const judge = ({ reference, candidate }: Sides, noise?: OwnNoise) =>
     judgeRuns(request, precision, reference, candidate, { ...known, noise });
   let judgement = judge(sides);
