@@ -1,5 +1,6 @@
 import { closing } from '../../base/files/byte-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { assertAsDeclared } from '../../engines/run/declared-sizes.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
@@ -82,7 +83,12 @@ export class SampleRuns {
 
   reference(onSample: OnSample, range?: SampleRange): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
-    return this.#opened(reference, { threads }, async (session, run) => {
+    return this.#opened(reference, { threads }, async (session, runModel) => {
+      const run: Run = async (inputs) => {
+        const outputs = await runModel(inputs);
+        assertAsDeclared(reference, session, inputs, outputs);
+        return outputs;
+      };
       const known = this.#plan;
       if (known !== undefined) return described(known, await this.#run(known, run, onSample, range), range);
       const { planned: plan, result: outputs } = await this.#planning(session, (planned) =>
