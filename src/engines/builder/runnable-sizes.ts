@@ -4,7 +4,6 @@ import { shellQuote } from '../../base/process/shell-quote.js';
 import { formatBytes, formatCount, formatMs } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { nodeLabel } from '../../formats/onnx/graph.js';
 import { fixedSizes } from '../../formats/onnx/lint/fixed-sizes.js';
 import { type OnnxModel, viewModel } from '../../formats/onnx/model.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
@@ -14,7 +13,7 @@ import { isNumber } from '../../formats/onnx/shapes/size.js';
 import { shapeText } from '../../formats/tensor/shape-text.js';
 import { type IntegerDtype, integerTensor } from '../../formats/tensor/values.js';
 import type { Passport } from '../identity/passport-file.js';
-import { type Profile, type ProfileEnd, profileEnds, profileText } from '../profiles/profile.js';
+import { type Profile, type ProfileEnd, profileEnds } from '../profiles/profile.js';
 import type { SizeRange } from '../profiles/sizes.js';
 import { declaredOtherwise } from '../run/declared-sizes.js';
 import { planInputs, sampleOf } from '../run/inputs.js';
@@ -31,23 +30,17 @@ const MOST_MS = 60_000;
 const USUAL_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 type Ran = NonNullable<Passport['built']['sizes']>;
-type Sizes = Pick<ProfileEnd, 'shapes' | 'values'>;
-type Wanted = Pick<ProfileEnd, 'profile' | keyof Sizes>;
+type Sizes = Pick<ProfileEnd, 'profile' | 'shapes' | 'values'>;
+/** Neither: it runs. */
+type Attempt = { readonly fault?: string; readonly skipped?: string };
 
-/** One open dimension of a profile: every place of one name, or one axis of one input. */
+/** One open dimension: every place of one name, the first axes without a name, or another axis of one input. */
 interface Dimension {
   readonly symbol: string | null;
-  /** Whether it is the one first axis. */
+  /** Whether it is the only first axis. */
   readonly isBatch: boolean;
   readonly places: readonly { readonly input: string; readonly axis: number }[];
   readonly range: SizeRange;
-}
-
-/** A dimension with a size that does not run, and the sizes that do. */
-interface Culprit {
-  readonly dimension: Dimension;
-  readonly bad: number;
-  readonly runs: SizeRange;
 }
 
 /**
@@ -63,13 +56,9 @@ export async function runSizes(
   return inPhase('sizes', emit, async () => {
     const found = await viewModel(build.modelPath, (model) => new SizeRuns(build, model, signal).go());
     throwIfCancelled(signal, `running the sizes of ${build.modelPath}`);
-    for (const { sizes, reason } of found.skipped)
-      emit({
-        type: 'log',
-        source: 'trtforge',
-        severity: 'warning',
-        message: `Not run before the build: ${sizes}. ${reason}.`,
-      });
+    const skipped = found.skipped.map(({ sizes, reason }) => `${sizes} (${reason})`).join('; ');
+    const message = `Sizes that were not run before the build: ${skipped}.`;
+    if (skipped !== '') emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return found;
   });
 }
@@ -78,225 +67,199 @@ class SizeRuns {
   readonly #build: ResolvedBuild;
   readonly #model: OnnxModel;
   readonly #profiles: readonly Profile[];
-  readonly #limit = AbortSignal.timeout(MOST_MS);
   readonly #signal: AbortSignal;
-  readonly #skipped: Ran['skipped'] = [];
-  #session!: Session;
+  #session: Promise<Session> | undefined;
 
-  constructor(build: ResolvedBuild, model: OnnxModel, signal: AbortSignal | undefined) {
+  constructor(build: ResolvedBuild, model: OnnxModel, signal = new AbortController().signal) {
     this.#build = build;
     this.#model = model;
     this.#profiles = build.identity.recipe.profiles;
-    this.#signal = AbortSignal.any([signal, this.#limit].flatMap((each) => each ?? []));
+    this.#signal = AbortSignal.any([signal, AbortSignal.timeout(MOST_MS)]);
   }
 
   async go(): Promise<Ran> {
-    const ran: Wanted[] = [];
-    const faults: { readonly wanted: Wanted; readonly fault: string }[] = [];
-    try {
-      this.#session = await openSession(this.#build.modelPath, {}, { signal: this.#signal });
-    } catch (error) {
-      this.#skip('every size', error);
-      return { ran: [], skipped: this.#skipped };
-    }
-    await using _ = this.#session;
-    for (const wanted of this.#wanted())
-      try {
-        const fault = await this.#faultAt(wanted);
-        if (fault === undefined) ran.push(wanted);
-        else faults.push({ wanted, fault });
-      } catch (error) {
-        this.#skip(sizesText(wanted), error);
-      }
-    for (const { wanted, fault } of faults) {
-      const known = ran.find(({ profile }) => profile === wanted.profile) ?? (await this.#anySize(wanted));
-      if (known !== undefined) throw await this.#explained(wanted, known, fault);
-      this.#skipped.push({ sizes: sizesText(wanted), reason: 'ONNX Runtime ran the model at no size' });
-    }
-    return { ran: ran.map(sizesText), skipped: this.#skipped };
-  }
-
-  /** Messages of the library may name files, and passports travel. */
-  #skip(sizes: string, error: unknown): void {
-    if (!(error instanceof TrtforgeError)) throw error;
-    const reasons: Record<string, string> = {
-      TF_ONNXRUNTIME_MISSING: 'ONNX Runtime is not installed',
-      TF_ONNXRUNTIME_FAILED: 'ONNX Runtime does not take the model',
-      TF_CANCELLED: `The sizes take longer than ${formatMs(MOST_MS)}`,
+    const ran: Sizes[] = [];
+    const skipped: Ran['skipped'] = [];
+    const faults: { readonly sizes: Sizes; readonly fault: string }[] = [];
+    const skip = (sizes: Sizes, reason: string) => skipped.push({ sizes: sizesText(sizes), reason });
+    const add = (sizes: Sizes, { fault, skipped: reason }: Attempt) => {
+      if (fault !== undefined) faults.push({ sizes, fault });
+      else if (reason !== undefined) skip(sizes, reason);
+      else ran.push(sizes);
     };
-    this.#skipped.push({ sizes, reason: reasons[error.code] ?? `ONNX Runtime ended with ${error.code}` });
+    try {
+      for (const end of profileEnds(this.#profiles, this.#build.content.inputs)) {
+        const batch = this.#dimensions(end.profile).find(({ isBatch }) => isBatch);
+        const large = this.#tooLarge(end);
+        add(end, large === undefined ? await this.#attempt(end) : { skipped: large });
+        const { min, opt, max } = batch?.range ?? { min: 0, opt: 0, max: 0 };
+        const isPair = end.end === 'min' && min === 1 && opt !== 2 && max > 2;
+        const other = isPair ? 2 : large === undefined || end.end === 'min' ? undefined : min;
+        if (batch === undefined || other === undefined) continue;
+        const sizes = withSize(end, batch, other);
+        if (this.#tooLarge(sizes) === undefined) add(sizes, await this.#attempt(sizes));
+      }
+      for (const { sizes, fault } of faults) {
+        const known = ran.find(({ profile }) => profile === sizes.profile) ?? (await this.#anySize(sizes));
+        if (known !== undefined) throw await this.#explained(sizes, known, fault);
+        skip(sizes, 'ONNX Runtime ran the model at no size');
+      }
+      return { ran: ran.map(sizesText), skipped };
+    } finally {
+      await (await this.#session?.catch(() => undefined))?.close();
+    }
   }
 
-  /** What is small enough of the ends, and batch 2. Of an end that is too large the smallest batch is taken. */
-  #wanted(): readonly Wanted[] {
-    const ends = profileEnds(this.#profiles, this.#build.content.inputs);
-    const batches = this.#profiles.map((each) =>
-      dimensionsOf(this.#build, each).find(({ isBatch }) => isBatch),
-    );
-    const fitting = ends.flatMap((end): Wanted[] => {
-      const large = this.#tooLarge(end);
-      if (large === undefined) return [end];
-      this.#skipped.push({ sizes: sizesText(end), reason: large });
-      const batch = batches[end.profile];
-      const smaller = batch && withSize(end, batch, batch.range.min);
-      return smaller === undefined || this.#tooLarge(smaller) !== undefined ? [] : [smaller];
-    });
-    const pairs = ends.flatMap((end): Wanted[] => {
-      const batch = batches[end.profile];
-      return end.end === 'min' && batch?.range.min === 1 && batch.range.max > 2 && batch.range.opt !== 2
-        ? [withSize(end, batch, 2)]
-        : [];
-    });
-    return [...fitting, ...pairs];
+  #dimensions(profile: number): readonly Dimension[] {
+    return dimensionsOf(this.#build, this.#profiles[profile]!);
   }
 
   #tooLarge({ shapes, values }: Sizes): string | undefined {
     const { cost } = inferShapes(this.#model, shapes, new Map(), values);
     const flops = totalFlops(cost);
-    if (isNumber(flops) && flops > MOST_FLOPS) return `It takes ${formatCount(flops)} FLOPs`;
+    if (isNumber(flops) && flops > MOST_FLOPS) return `${formatCount(flops)} FLOPs`;
     const [peak] = cost.peaks ?? [];
     const bytes = this.#build.content.weightBytes + (isNumber(peak?.bytes) ? peak.bytes : 0);
-    return bytes > MEMORY_SHARE * totalmem() ? `It takes ${formatBytes(bytes)}` : undefined;
+    return bytes > MEMORY_SHARE * totalmem() ? formatBytes(bytes) : undefined;
   }
 
-  /** Why the model does not run so; undefined where it does. Drawn values may be what it does not take, so zeros are tried as well. */
-  async #faultAt({ shapes, values }: Sizes): Promise<string | undefined> {
-    const plan = planInputs(this.#model, this.#session.inputs, { shapes });
+  /** One run; drawn values may be what the model does not take, so zeros are tried as well. */
+  async #attempt({ shapes, values }: Sizes): Promise<Attempt> {
+    const { modelPath } = this.#build;
     let fault: string | undefined;
-    for (const sample of [0, 'zeros'] as const) {
-      const inputs = new Map(sampleOf(plan, 0, sample));
-      for (const [name, listed] of values) {
-        const { dtype, shape } = inputs.get(name)!;
-        inputs.set(name, integerTensor(dtype as IntegerDtype, shape, listed));
-      }
-      try {
-        const outputs = await this.#session.run(inputs, { signal: this.#signal });
-        return declaredOtherwise(this.#build.modelPath, this.#session, inputs, outputs);
-      } catch (error) {
-        if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_FAILED') throw error;
-        fault ??= this.#reasonIn(error);
-      }
-    }
-    return fault;
-  }
-
-  /** The node that ONNX Runtime names, and why. */
-  #reasonIn({ message, cause }: TrtforgeError): string {
-    const text = (cause instanceof Error ? cause.message : message).trim();
-    const { op, name, why } =
-      /while running (?<op>\S+) node\. Name:'(?<name>[^']*)' Status Message: (?<why>.*)/s.exec(text)
-        ?.groups ?? {};
-    if (op === undefined) return text;
-    const [node, ...others] = this.#model.proto.graph!.node.filter(({ opType }) => opType === op);
-    const label = name === '' ? (node && others.length === 0 ? nodeLabel(node) : op) : `${op} "${name}"`;
-    return `${label}: ${why!.trim().replace(/^\S*\.(?:h|cc):\d+ (?:.*\) )?/, '')}`;
-  }
-
-  /** While there is time. */
-  async #runs(sizes: Sizes): Promise<boolean> {
     try {
-      if (this.#signal.aborted || this.#tooLarge(sizes) !== undefined) return false;
-      return (await this.#faultAt(sizes)) === undefined;
+      this.#session ??= openSession(modelPath, {}, { signal: this.#signal });
+      const session = await this.#session;
+      const plan = planInputs(this.#model, session.inputs, { shapes });
+      for (const sample of [0, 'zeros'] as const) {
+        const inputs = new Map(sampleOf(plan, 0, sample));
+        for (const [name, listed] of values) {
+          const { dtype, shape } = inputs.get(name)!;
+          inputs.set(name, integerTensor(dtype as IntegerDtype, shape, listed));
+        }
+        const outputs = await session.run(inputs, { signal: this.#signal }).catch((error: unknown) => {
+          if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_FAILED') throw error;
+          fault ??= faultIn(error);
+        });
+        if (outputs) return { fault: declaredOtherwise(modelPath, session, inputs, outputs) };
+      }
+      return { fault };
     } catch (error) {
-      if (error instanceof TrtforgeError) return false;
-      throw error;
+      if (!(error instanceof TrtforgeError)) throw error;
+      // Messages of the library may name files, and passports travel.
+      return { skipped: SKIPPED[error.code] ?? `ONNX Runtime ended with ${error.code}` };
     }
+  }
+
+  async #runs(sizes: Sizes): Promise<boolean> {
+    if (this.#tooLarge(sizes) !== undefined) return false;
+    const { fault, skipped } = await this.#attempt(sizes);
+    return fault === undefined && skipped === undefined;
   }
 
   /** Sizes that run where no end of a profile does: what the graph has stored, then usual ones, one dimension after the other. */
-  async #anySize(wanted: Wanted): Promise<Wanted | undefined> {
-    const dimensions = dimensionsOf(this.#build, this.#profiles[wanted.profile]!);
-    const fixed = fixedSizes(this.#model, inferShapes(this.#model));
-    const stored = fixed.reduce((sizes, { symbol, most }) => {
+  async #anySize(sizes: Sizes): Promise<Sizes | undefined> {
+    const dimensions = this.#dimensions(sizes.profile);
+    const stored = fixedSizes(this.#model, inferShapes(this.#model)).reduce((all, { symbol, most }) => {
       const dimension = dimensions.find((each) => each.symbol === symbol);
-      return dimension === undefined ? sizes : withSize(sizes, dimension, most);
-    }, wanted);
-    if (await this.#runs(stored)) return stored;
-    for (const dimension of dimensions)
-      for (const size of USUAL_SIZES) {
-        const other = withSize(wanted, dimension, size);
-        if (await this.#runs(other)) return other;
-      }
+      return dimension === undefined ? all : withSize(all, dimension, most);
+    }, sizes);
+    const usual = dimensions.flatMap((each) => USUAL_SIZES.map((size) => withSize(sizes, each, size)));
+    for (const tried of [stored, ...usual]) if (await this.#runs(tried)) return tried;
     return undefined;
   }
 
-  /** The error of a size beside one that runs: the dimensions that it is, and from where to where they run. */
-  async #explained(wanted: Wanted, known: Wanted, fault: string): Promise<TrtforgeError> {
-    const profile = this.#profiles[wanted.profile]!;
-    const found: Culprit[] = [];
-    for (const dimension of dimensionsOf(this.#build, profile)) {
-      const [bad, good] = [sizeIn(wanted, dimension), sizeIn(known, dimension)];
-      if (bad !== good) found.push({ dimension, bad, runs: await this.#runnable(known, dimension, bad) });
+  /** The error of sizes beside others that run: the dimensions that it is, and from where to where they run. */
+  async #explained(sizes: Sizes, known: Sizes, fault: string): Promise<TrtforgeError> {
+    const dimensions: (Dimension & { readonly size: number; readonly runs: SizeRange })[] = [];
+    for (const dimension of this.#dimensions(sizes.profile)) {
+      const [size, good] = [sizeIn(sizes, dimension), sizeIn(known, dimension)];
+      const runs = size === good ? dimension.range : await this.#runnable(known, dimension, size);
+      dimensions.push({ ...dimension, size, runs });
     }
-    const culprits = found.filter(({ bad, runs }) => bad < runs.min || bad > runs.max);
-    const [model, isAlone] = [this.#build.modelPath, culprits.length > 0];
-    const what = isAlone ? culprits.map(badText).join(' and ') : sizesText(wanted);
-    const runs = isAlone
-      ? culprits.map(runsText).join(' and ')
-      : `${sizesText(known)} alone, as far as is known`;
-    const whole = `--profile ${shellQuote(profileText(isAlone ? narrowed(profile, culprits) : fixedProfile(known)))}`;
-    const options = culprits.map(optionOf);
-    const named = isAlone && !options.includes(null) ? `${options.join(' ')}, or as whole shapes ` : '';
+    const wrong = dimensions.filter(({ size, runs }) => size < runs.min || size > runs.max);
+    const what = wrong.map(({ places, symbol, size }) => {
+      const name = symbol === null ? '' : ` ("${symbol}")`;
+      return `${places.map(({ input, axis }) => `axis ${axis}${name} of input "${input}"`).join(' and ')} = ${size}`;
+    });
+    const works = wrong.map(({ symbol, runs: { min, max } }) =>
+      `${symbol ?? ''} ${min === max ? `${min} only` : `from ${min} to ${max}`}`.trim(),
+    );
+    const options = dimensions.map(optionOf);
+    const isNamed = wrong.length > 0 && this.#profiles.length === 1 && !options.includes(null);
     return new TrtforgeError(
       'TF_PROFILE_INVALID',
-      `${model} does not run with ${what}: ${fault.replace(/\.?$/, '.')} It runs with ${runs}.`,
+      `${this.#build.modelPath} does not run with ${what.join(' and ') || sizesText(sizes)}: ${fault.replace(/\.?$/, '.')} It runs with ${works.join(' and ') || sizesText(known)}.`,
       {
-        remedy: `Pass ${named}${whole}; other sizes need an export with that axis dynamic.`,
+        remedy: `Pass ${isNamed ? options.join(' ') : `--profile ${shellQuote(sizesText(known))}`}. Other sizes need an export with that axis dynamic.`,
         details: {
           reason: fault,
-          dimensions: culprits.map(({ dimension: { places }, bad, runs }) => ({ places, size: bad, runs })),
+          dimensions: wrong.map(({ places, size, runs }) => ({ places, size, runs })),
         },
       },
     );
   }
 
-  /** From where to where a dimension runs, around a known size of it; `bad` is one that may not. */
-  async #runnable(known: Wanted, dimension: Dimension, bad: number): Promise<SizeRange> {
+  /** From where to where a dimension runs, around a known size of it; `other` is one that may not. */
+  async #runnable(known: Sizes, dimension: Dimension, other: number): Promise<SizeRange> {
     const good = sizeIn(known, dimension);
-    const at = (size: number) => this.#runs(withSize(known, dimension, size));
     const edge = async (last: number): Promise<number> => {
-      if (last === good || (await at(last))) return last;
       let [runs, fails] = [good, last];
+      if (last === good || (await this.#runs(withSize(known, dimension, last)))) return last;
       while (Math.abs(runs - fails) > 1) {
         const middle = Math.trunc((runs + fails) / 2);
-        if (await at(middle)) runs = middle;
+        if (await this.#runs(withSize(known, dimension, middle))) runs = middle;
         else fails = middle;
       }
       return runs;
     };
-    const min = await edge(Math.min(good, bad < good ? bad : dimension.range.min));
-    const max = await edge(Math.max(good, bad > good ? bad : dimension.range.max));
-    return { min, opt: Math.max(min, Math.min(max, dimension.range.opt)), max };
+    const { range } = dimension;
+    const min = await edge(Math.min(good, other < good ? other : range.min));
+    const max = await edge(Math.max(good, other > good ? other : range.max));
+    return { min, opt: Math.max(min, Math.min(max, range.opt)), max };
   }
 }
 
+const SKIPPED: Readonly<Record<string, string>> = {
+  TF_ONNXRUNTIME_MISSING: 'ONNX Runtime is not installed',
+  TF_ONNXRUNTIME_FAILED: 'ONNX Runtime does not take the model',
+  TF_CANCELLED: `all sizes together take more than ${formatMs(MOST_MS)}`,
+};
+
+/** The node that ONNX Runtime names, and why, without places in its source. */
+function faultIn({ message, cause }: TrtforgeError): string {
+  const text = (cause instanceof Error ? cause.message : message).trim();
+  const [, op, name, why = ''] =
+    /while running (\S+) node\. Name:'([^']*)' Status Message: (.*)/s.exec(text) ?? [];
+  return op === undefined ? text : `${op} "${name}": ${why.replace(/^\S*\.(?:h|cc):\d+ (?:.*\) )?/, '')}`;
+}
+
+/** As --profile takes it. */
 const sizesText = ({ shapes, values }: Sizes): string =>
-  [...shapes, ...values].map(([name, sizes]) => shapeText(name, sizes)).join(',');
+  [
+    ...[...shapes].map(([name, dims]) => shapeText(name, dims)),
+    ...[...values].map(([name, listed]) => `${name}=${listed.join('x')}`),
+  ].join(',');
 
 const sizeIn = ({ shapes }: Sizes, { places: [place] }: Dimension): number =>
   shapes.get(place!.input)![place!.axis]!;
 
-const withSize = <S extends Sizes>(sizes: S, { places }: Dimension, size: number): S => {
+function withSize<S extends Sizes>(sizes: S, { places }: Dimension, size: number): S {
   const shapes = new Map(sizes.shapes);
   for (const { input, axis } of places) shapes.set(input, shapes.get(input)!.with(axis, size));
   return { ...sizes, shapes };
-};
+}
 
-/** First axes without a name are one batch. */
 function dimensionsOf({ content }: ResolvedBuild, profile: Profile): readonly Dimension[] {
-  const found = new Map<
-    string,
-    { symbol: string | null; places: Dimension['places'][number][]; range: SizeRange }
-  >();
-  for (const { name, shape } of content.inputs)
+  const found = new Map<string, Omit<Dimension, 'isBatch'>>();
+  for (const { name: input, shape } of content.inputs)
     for (const [axis, size] of (shape ?? []).entries()) {
-      const ranges = profile[name];
+      const ranges = profile[input];
       if (typeof size === 'number' || ranges === undefined || ranges.values) continue;
       const symbol = size === null || isPlaceholder(size) ? null : size;
       const range = { min: ranges.min[axis]!, opt: ranges.opt[axis]!, max: ranges.max[axis]! };
-      const key = symbol ?? (axis === 0 ? JSON.stringify(range) : `${axis} ${name}`);
-      const known = found.get(key) ?? { symbol, places: [], range };
-      found.set(key, { ...known, places: [...known.places, { input: name, axis }] });
+      const key = symbol ?? (axis === 0 ? rangeText(range) : `${axis} ${input}`);
+      found.set(key, { symbol, range, places: [...(found.get(key)?.places ?? []), { input, axis }] });
     }
   const isFirst = ({ places }: Pick<Dimension, 'places'>) => places.some(({ axis }) => axis === 0);
   const isOnly = [...found.values()].filter(isFirst).length === 1;
@@ -305,66 +268,35 @@ function dimensionsOf({ content }: ResolvedBuild, profile: Profile): readonly Di
 
 const rangeText = ({ min, opt, max }: SizeRange): string => `${min}/${opt}/${max}`;
 
-const badText = ({ dimension: { places, symbol }, bad }: Culprit): string =>
-  `${places.map(({ input, axis }) => `axis ${axis}${symbol === null ? '' : ` ("${symbol}")`} of input "${input}"`).join(' and ')} = ${bad}`;
-
-const runsText = ({ dimension: { places, symbol }, runs: { min, max } }: Culprit): string =>
-  `${symbol ?? `axis ${places[0]!.axis}`} ${min === max ? `${min} only` : `from ${min} to ${max}`}`;
-
 /** What sets a dimension on the command line; null where it has no name. */
-function optionOf({ dimension: { isBatch, symbol }, runs }: Culprit): string | null {
+function optionOf({ isBatch, symbol, runs }: Dimension & { readonly runs: SizeRange }): string | null {
   if (isBatch) return `--batch ${rangeText(runs)}`;
   return symbol === null ? null : `--dim ${shellQuote(`${symbol}=${rangeText(runs)}`)}`;
 }
-
-/** The profile with the sizes of the dimensions that run. */
-function narrowed(profile: Profile, culprits: readonly Culprit[]): Profile {
-  const whole = { ...profile };
-  for (const { dimension, runs } of culprits)
-    for (const { input, axis } of dimension.places) {
-      const { min, opt, max, values } = whole[input]!;
-      whole[input] = {
-        min: min.with(axis, runs.min),
-        opt: opt.with(axis, runs.opt),
-        max: max.with(axis, runs.max),
-        values,
-      };
-    }
-  return whole;
-}
-
-const fixedProfile = ({ shapes, values }: Sizes): Profile =>
-  Object.fromEntries(
-    [...shapes, ...values].map(([name, sizes]) => {
-      const fixed = [...sizes];
-      return [name, { min: fixed, opt: fixed, max: fixed, values: values.has(name) }];
-    }),
-  );
 
 /** What TensorRT prints when the shapes of a profile cannot pass through the graph: in an error, or only in a warning of a build that passes. */
 const IMPOSSIBLE =
   /reshape changes volume|reshape would change volume|reshape wildcard -1 has no integer solution|Reshape dimension of -1 has no solution|reshaping failed for tensor|violate shape constraints|values are not self-consistent/i;
 
-/** The first such line, or undefined. */
-export const impossibleLine = (lines: readonly string[]): string | undefined =>
-  lines.flatMap((line) => line.split('\n')).find((line) => IMPOSSIBLE.test(line));
-
-/** What `work` builds; TF_PROFILE_INVALID where the builder reports that the sizes of the profiles cannot pass through the graph. */
+/** What a builder builds; TF_PROFILE_INVALID where it reports that the sizes of the profiles cannot pass through the graph. */
 export async function withPossibleSizes(
   { modelPath, identity }: ResolvedBuild,
-  work: () => Promise<BuildOutcome>,
+  build: () => Promise<BuildOutcome>,
 ): Promise<BuildOutcome> {
   const check = (lines: readonly string[]) => {
-    const line = impossibleLine(lines);
+    const line = lines.flatMap((text) => text.split('\n')).find((text) => IMPOSSIBLE.test(text));
     if (line === undefined || identity.recipe.profiles.length === 0) return;
-    const node = /\bI\w*Layer (?<node>[^\s:]+):/.exec(line)?.groups?.node ?? null;
-    const message = `A profile cannot pass through the graph of ${modelPath}${node === null ? '' : ` at the node "${node}"`}. The builder reports: ${line.trim()}`;
-    const remedy =
-      'Pass sizes that the graph takes (trtforge inspect names those that are fixed), or export again with that axis dynamic.';
-    throw new TrtforgeError('TF_PROFILE_INVALID', message, { remedy, details: { node, line } });
+    throw new TrtforgeError(
+      'TF_PROFILE_INVALID',
+      `A profile cannot pass through the graph of ${modelPath}. The builder reports: ${line.trim()}`,
+      {
+        remedy: `Pass sizes that the graph takes: trtforge inspect ${shellQuote(modelPath)} names those that are stored in it.`,
+        details: { line },
+      },
+    );
   };
   try {
-    const outcome = await work();
+    const outcome = await build();
     check(outcome.warnings);
     return outcome;
   } catch (error) {

@@ -314,17 +314,15 @@ export function symbolsOf(size: Size): readonly string[] {
   return [...new Set(names.flat())];
 }
 
-/** What a size is where the one open dimension that it depends on is `value`; undefined where it depends on others. */
-export function evaluated(size: Size, name: string, value: number): number | undefined {
-  const of = ({ kind, text, of: [a, b] }: Atom): number => {
+/** What a size is where its open dimension `name` is `value`; NaN where it depends on others. */
+export function evaluated(size: Size, name: string, value: number): number {
+  const atom = ({ kind, text, of }: Atom): number => {
     if (kind === 'symbol') return text === name ? value : Number.NaN;
-    const [one, other] = [a, b].map((part) => evaluated(part!, name, value) ?? Number.NaN) as [
-      number,
-      number,
-    ];
-    return kind === 'quotient' ? Math.floor(one / other) : Math[kind](one, other);
+    const [a = 0, b = 0] = of.map((part) => evaluated(part, name, value));
+    return kind === 'quotient' ? Math.floor(a / b) : Math[kind](a, b);
   };
-  const sum = Array.from(termsOf(size), ({ factor, atoms }) => atoms.map(of).reduce((a, b) => a * b, factor));
-  const total = sum.reduce((a, b) => a + b, 0);
-  return Number.isNaN(total) ? undefined : total;
+  const terms = Array.from(termsOf(size), ({ factor, atoms }) =>
+    atoms.reduce((product, each) => product * atom(each), factor),
+  );
+  return terms.reduce((sum, term) => sum + term, 0);
 }
