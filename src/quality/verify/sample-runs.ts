@@ -1,5 +1,6 @@
 import { closing } from '../../base/files/byte-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { assertAsDeclared } from '../../engines/run/declared-sizes.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
@@ -88,7 +89,12 @@ export class SampleRuns {
   /** `isProbed`: the head-room of the plan is tried too. */
   reference(onSample: OnSample, range?: SampleRange, isProbed = false): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
-    return this.#opened(reference, { threads }, async (session, run) => {
+    return this.#opened(reference, { threads }, async (session, runModel) => {
+      const run: Run = async (inputs) => {
+        const outputs = await runModel(inputs);
+        assertAsDeclared(reference, session, inputs, outputs);
+        return outputs;
+      };
       const known = this.#plan;
       const ran =
         known === undefined
