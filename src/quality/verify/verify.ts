@@ -13,7 +13,7 @@ import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
 import { type SamplePlan, samplesFrom } from './sample-plan.js';
-import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import { mostSamples, type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
@@ -126,16 +126,6 @@ const followed = (before: Sides, after: Sides): Sides => ({
   },
   candidate: { ...after.candidate, outputs: [...before.candidate.outputs, ...after.candidate.outputs] },
 });
-
-/** Outputs of both sides stay in memory until they are judged. */
-const MOST_BYTES = 2 ** 30;
-
-function mostSamples({ reference, candidate }: Sides, { most }: SamplePlan): number {
-  const bytes = [...reference.outputs, ...candidate.outputs]
-    .flatMap((tensors) => [...tensors.values()])
-    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
-  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
-}
 
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>
