@@ -5,17 +5,18 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { checkText, worstFirst } from '../../quality/verify/checks.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
+import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
 import { accuracySentence, formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, type OptionValues, text } from '../option.js';
+import { type OptionValues, text } from '../option.js';
 import {
   comparisonOptions,
   errorReportOption,
   placeOptions,
+  precisionOption,
   verifyRequestOf,
 } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
@@ -27,11 +28,7 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx (a recorded stream: trtforge stream verify)',
   }),
-  precision: choice({
-    flags: '--precision <type>',
-    describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-    choices: verifyPrecisions,
-  }),
+  precision: precisionOption,
   report: errorReportOption,
   shapes: openShapesOption,
   ...comparisonOptions,

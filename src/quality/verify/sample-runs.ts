@@ -316,6 +316,20 @@ export function headRoomOf(
 
 const has = ({ bindings }: SideRun, name: string) => bindings.some((binding) => binding.name === name);
 
+/** Outputs of both sides stay in memory until they are judged. */
+const MOST_BYTES = 2 ** 30;
+
+/** How many samples a comparison may go on to, after some ran. */
+export function mostSamples(
+  { reference, candidate }: { readonly reference: Outputs; readonly candidate: Outputs },
+  { most }: SamplePlan,
+): number {
+  const bytes = [...reference.outputs, ...candidate.outputs]
+    .flatMap((tensors) => [...tensors.values()])
+    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
+  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
+}
+
 const described = (plan: SamplePlan, outputs: readonly NamedTensors[], { from }: SampleRange = START) => ({
   plan,
   outputs,

@@ -15,7 +15,14 @@ import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
 import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
-import { headRoomOf, type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import {
+  headRoomOf,
+  mostSamples,
+  type ReferenceRun,
+  type SampleRange,
+  SampleRuns,
+  type SideRun,
+} from './sample-runs.js';
 import { weightsCost } from './weights-cost.js';
 
 /**
@@ -148,16 +155,6 @@ const followed = (before: Sides, after: Sides): Sides => ({
   },
   candidate: { ...after.candidate, outputs: [...before.candidate.outputs, ...after.candidate.outputs] },
 });
-
-/** Outputs of both sides stay in memory until they are judged. */
-const MOST_BYTES = 2 ** 30;
-
-function mostSamples({ reference, candidate }: Sides, { most }: SamplePlan): number {
-  const bytes = [...reference.outputs, ...candidate.outputs]
-    .flatMap((tensors) => [...tensors.values()])
-    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
-  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
-}
 
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>
