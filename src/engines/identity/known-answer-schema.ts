@@ -36,6 +36,9 @@ export const madeInputSchema = z
 /** Non-finite numbers have no place in JSON: null stands for them. */
 const number = z.number().nullable();
 
+export const MOST_POSITIONS = 128;
+const positions = z.array(z.number().nonnegative()).max(MOST_POSITIONS);
+
 /** What is kept of a tensor instead of its elements (`quality/known-answer/sketch.ts`). */
 export const sketchSchema = z.object({
   name: z.string(),
@@ -51,6 +54,18 @@ export const sketchSchema = z.object({
   values: z.array(number).max(64),
   /** Sums of all finite elements with random signs, in as many groups. */
   sums: z.array(z.number()).refine(({ length }) => [4, 16, 64].includes(length), '4, 16 or 64 numbers'),
+  /**
+   * By position of an axis whose positions differ in size (boxes in pixels beside scores), of 128 at most that are spread over it: root mean square, and sums with
+   * random signs, four of each, or none where rows are ordered or there was no room. null: the output has one size. Absent: the answer is older.
+   */
+  slices: z
+    .object({
+      axis: z.int().nonnegative(),
+      rms: positions,
+      sums: z.array(z.number()).max(4 * MOST_POSITIONS),
+    })
+    .refine(({ rms, sums }) => [0, 4 * rms.length].includes(sums.length), 'four sums a position, or none')
+    .nullish(),
   /** Of the elements' bytes. */
   sha256: z.string(),
 });
@@ -62,7 +77,8 @@ const limitSchema = z.object({
 });
 
 const answeredOutputSchema = sketchSchema.extend({
-  limit: limitSchema,
+  /** `slices`: what the root mean square of the errors may be at each position of `slices.rms`. */
+  limit: limitSchema.extend({ slices: positions.optional() }),
   /** What the engine was off where it was built; null where it did not run there. */
   measured: limitSchema.nullable(),
 });

@@ -22,6 +22,15 @@ const answerFileSchema = z.object({
 export const hasOutputs = ({ cases }: KnownAnswer): boolean =>
   cases.some(({ outputs }) => outputs.length > 0);
 
+/** What it does not cover. */
+export const uncovered = ({ left, cases }: KnownAnswer): readonly string[] => {
+  const isOlder = cases.some(({ outputs }) => outputs.some(({ slices }) => slices === undefined));
+  return isOlder ? [...left, OLDER] : left;
+};
+
+const OLDER =
+  'an older trtforge recorded it: each output is judged as a whole, and scores that are all 0 beside boxes in pixels pass. To record it anew: trtforge build MODEL --force-rebuild --known-answer, with the options of its build';
+
 const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
 
 /** Answers have 20 KB. */

@@ -6,7 +6,7 @@ import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { worst } from '../verify/outcome.js';
-import { hasOutputs, type KnownAnswer, readAnswer } from './answer.js';
+import { hasOutputs, type KnownAnswer, readAnswer, uncovered } from './answer.js';
 import type { Observed } from './check-loaded.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
@@ -67,6 +67,7 @@ export function resultOf(
       ...(answer !== undefined && !hasOutputs(answer) ? [`The known answer of ${path} has no outputs.`] : []),
       ...(observed === null ? [`${path} was not checked: it does not run on this machine.`] : []),
     ],
+    left: answer === undefined ? [] : [...uncovered(answer)],
     recorded,
     builtOn: answer?.builtOn ?? null,
     ms,
