@@ -12,7 +12,7 @@ import { buildWithTrtexec } from '../../dist/engines/builder/trtexec-build.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
 import { readLayers } from '../../dist/engines/layers/read-layers.js';
 import { readPlanHeader } from '../../dist/engines/plan/header.js';
-import { buildOrLoad } from '../../dist/engines/store/build-or-load.js';
+import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
 import { withLibraries } from '../../dist/tensorrt/toolchain/process-environment.js';

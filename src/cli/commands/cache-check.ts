@@ -44,5 +44,9 @@ export const command = defineCommand({
     line(
       `${ran} of ${plural(result.engines.length, 'engine')} with a known answer checked, in ${result.store}`,
     );
+    const { unanswered = [] } = result;
+    if (unanswered.length === 0) return;
+    line(`${plural(unanswered.length, 'engine')} without a known answer. To record it from the model:`);
+    for (const { record } of unanswered) line(`  ${record}`);
   },
 });

@@ -36,8 +36,7 @@ export const madeInputSchema = z
 /** Non-finite numbers have no place in JSON: null stands for them. */
 const number = z.number().nullable();
 
-export const MOST_POSITIONS = 128;
-const positions = z.array(z.number().nonnegative()).max(MOST_POSITIONS);
+const positions = z.array(z.number().nonnegative()).max(128);
 
 /** What is kept of a tensor instead of its elements (`quality/known-answer/sketch.ts`). */
 export const sketchSchema = z.object({
@@ -62,7 +61,7 @@ export const sketchSchema = z.object({
     .object({
       axis: z.int().nonnegative(),
       rms: positions,
-      sums: z.array(z.number()).max(4 * MOST_POSITIONS),
+      sums: z.array(z.number()).max(512),
     })
     .refine(({ rms, sums }) => [0, 4 * rms.length].includes(sums.length), 'four sums a position, or none')
     .nullish(),

@@ -33,6 +33,8 @@ const OLDER =
 
 const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
 
+export const hasAnswerBeside = (planPath: string): boolean => existsSync(answerPath(planPath));
+
 /** Answers have 20 KB. */
 const LARGEST_FILE = 1 << 20;
 
@@ -47,7 +49,7 @@ export function readAnswer(
 ): KnownAnswer | undefined {
   if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
   const path = answerPath(planPath);
-  if (!existsSync(path)) return undefined;
+  if (!hasAnswerBeside(planPath)) return undefined;
   const parsed = answerFileSchema.safeParse(json(path, readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;

@@ -7,9 +7,14 @@ import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
 import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
+import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';
 import { type CheckedPlace, recallCheck } from './checked.js';
+import { recordLine } from './proof.js';
+
+export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
+type Unanswered = z.infer<typeof unansweredSchema>;
 
 export const cacheCheckSchema = z.object({
   schema: z.literal('trtforge.cache-check/1'),
@@ -18,7 +23,7 @@ export const cacheCheckSchema = z.object({
     z.object({
       name: z.string(),
       identity: z.string(),
-      /** null: the engine is not for this machine, or has no known answer. */
+      /** null: the engine is not for this machine. */
       outcome: outcomeSchema.nullable(),
       /** Whether that was found by an earlier check on this GPU with this driver and library. */
       isKnown: z.boolean(),
@@ -26,6 +31,8 @@ export const cacheCheckSchema = z.object({
       ms: z.number(),
     }),
   ),
+  /** Engines that have no known answer, and the line that records one of their model. Absent in results of versions before. */
+  unanswered: z.array(unansweredSchema).optional(),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
 });
@@ -41,7 +48,7 @@ export interface StoreCheckOptions extends Pick<CheckOptions, 'device' | keyof O
 export async function checkStore(store: LocalStore, options: StoreCheckOptions = {}): Promise<CacheCheck> {
   const { emit, signal } = options;
   const engines: Row[] = [];
-  const candidates = await enginesOf(store, options.names, signal);
+  const { candidates, unanswered } = await enginesOf(store, options.names, signal);
   const find = placeFinder(options);
   for (const [done, { name, identity, planPath }] of candidates.entries()) {
     throwIfCancelled(signal, `checking the engines of ${store.place}`);
@@ -53,6 +60,7 @@ export async function checkStore(store: LocalStore, options: StoreCheckOptions =
     schema: 'trtforge.cache-check/1',
     store: store.place,
     engines,
+    unanswered,
     outcome: worst(['pass', ...engines.flatMap(({ outcome }) => outcome ?? [])]),
     reasons: bad.map(({ name, reason }) => `${name}: ${reason}`),
   };
@@ -78,31 +86,40 @@ async function checkOne(
   }
 }
 
-/** The engines of a store that have a known answer. */
-async function enginesOf(store: LocalStore, names: readonly string[] = [], signal?: AbortSignal) {
-  const { engines } = await listCache(store, names, signal);
-  const passports = await Promise.all(
-    engines.map(async ({ identity, name, problem }) => {
-      if (name === null || problem !== null) return [];
-      const passport = await store.passport(identity);
-      const isAnswered = passport?.knownAnswer !== undefined;
-      return isAnswered ? [{ name, identity, planPath: store.planPath(identity) }] : [];
-    }),
-  );
-  return passports.flat();
+interface Candidate {
+  readonly name: string;
+  readonly identity: string;
+  readonly planPath: string;
 }
 
-/** Names of the engines of a store that run here, have a known answer, and were not checked on this GPU with this driver and library. */
-export async function uncheckedEngines(
+/** The engines of a store, with a known answer and without. */
+async function enginesOf(store: LocalStore, names: readonly string[] = [], signal?: AbortSignal) {
+  const { engines } = await listCache(store, names, signal);
+  const candidates: Candidate[] = [];
+  const unanswered: Unanswered[] = [];
+  for (const { identity, name, problem } of engines) {
+    const passport = await store.passport(identity);
+    if (name === null || problem !== null || passport === undefined) continue;
+    const planPath = store.planPath(identity);
+    const isAnswered = passport.knownAnswer !== undefined || hasAnswerBeside(planPath);
+    if (isAnswered) candidates.push({ name, identity, planPath });
+    else unanswered.push({ name, identity, record: recordLine(planPath, passport.model.name) });
+  }
+  return { candidates, unanswered };
+}
+
+/** Of the engines of a store that run here and have a known answer, the names of those that were not checked on this GPU with this driver and library; and those that have none. */
+export async function unprovenEngines(
   store: LocalStore,
   environment: NodeJS.ProcessEnv,
   gpus: Pick<GpuList, 'gpus' | 'driverVersion'>,
-): Promise<readonly string[]> {
+) {
   const find = placeFinder({ environment }, gpus);
   const unchecked: string[] = [];
-  for (const { name, planPath } of await enginesOf(store)) {
+  const { candidates, unanswered } = await enginesOf(store);
+  for (const { name, planPath } of gpus.gpus.length === 0 ? [] : candidates) {
     const place = await find(planPath);
     if (place !== undefined && recallCheck(place, environment) === undefined) unchecked.push(name);
   }
-  return unchecked;
+  return { unchecked, unanswered };
 }

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
-import { MOST_POSITIONS, type sketchSchema } from '../../engines/identity/known-answer-schema.js';
+import type { sketchSchema } from '../../engines/identity/known-answer-schema.js';
 import { positionsOf } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
@@ -66,6 +66,9 @@ function hashOf(at: number): number {
 
 /** Of each position. */
 export const SLICE_SUMS = 4;
+
+/** Of an axis at most. */
+const MOST_POSITIONS = 128;
 
 /** Positions of an axis of so many that are kept. */
 export const keptPositions = (size: number): readonly number[] => {
