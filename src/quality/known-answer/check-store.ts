@@ -44,25 +44,34 @@ export interface StoreCheckOptions extends Pick<CheckOptions, 'device' | keyof O
   readonly names?: readonly string[];
 }
 
-/** Checks every engine of a store that runs here and has a known answer, and that was not checked on this GPU with this driver and library. */
+/**
+ * Checks every engine of a store that runs here and has a known answer, and that was not checked on this GPU with this driver and library. One whose files are damaged,
+ * replaced or not signed as the store's trust requires fails before anything of it is recalled or run. Inconclusive where nothing was proven.
+ */
 export async function checkStore(store: LocalStore, options: StoreCheckOptions = {}): Promise<CacheCheck> {
   const { emit, signal } = options;
   const engines: Row[] = [];
   const { candidates, unanswered } = await enginesOf(store, options.names, signal);
   const find = placeFinder(options);
-  for (const [done, { name, identity, planPath }] of candidates.entries()) {
+  for (const [done, { name, identity }] of candidates.entries()) {
     throwIfCancelled(signal, `checking the engines of ${store.place}`);
     emit?.({ type: 'progress', phase: 'check', done, total: candidates.length, detail: name });
-    engines.push({ name, identity, ...(await checkOne(planPath, await find(planPath), options)) });
+    const held = await store.get(identity);
+    const found = held.found
+      ? await checkOne(held.engine.planPath, await find(held.engine.planPath), options)
+      : { outcome: 'fail' as const, isKnown: false, reason: held.reason, ms: 0 };
+    engines.push({ name, identity, ...found });
   }
+  const outcomes = engines.flatMap(({ outcome }) => outcome ?? []);
+  const none = outcomes.length === 0 ? [`Nothing of ${store.place} was proven on this machine.`] : [];
   const bad = engines.filter(({ outcome }) => outcome !== null && outcome !== 'pass');
   return {
     schema: 'trtforge.cache-check/1',
     store: store.place,
     engines,
     unanswered,
-    outcome: worst(['pass', ...engines.flatMap(({ outcome }) => outcome ?? [])]),
-    reasons: bad.map(({ name, reason }) => `${name}: ${reason}`),
+    outcome: outcomes.length === 0 ? 'inconclusive' : worst(outcomes),
+    reasons: [...bad.map(({ name, reason }) => `${name}: ${reason}`), ...none],
   };
 }
 
@@ -97,12 +106,13 @@ async function enginesOf(store: LocalStore, names: readonly string[] = [], signa
   const { engines } = await listCache(store, names, signal);
   const candidates: Candidate[] = [];
   const unanswered: Unanswered[] = [];
-  for (const { identity, name, problem } of engines) {
+  for (const { identity, name: known } of engines) {
     const passport = await store.passport(identity);
-    if (name === null || problem !== null || passport === undefined) continue;
     const planPath = store.planPath(identity);
-    const isAnswered = passport.knownAnswer !== undefined || hasAnswerBeside(planPath);
-    if (isAnswered) candidates.push({ name, identity, planPath });
+    const name = known ?? identity;
+    // What cannot be read fails where it is checked.
+    if (passport === undefined || passport.knownAnswer !== undefined || hasAnswerBeside(planPath))
+      candidates.push({ name, identity, planPath });
     else unanswered.push({ name, identity, record: recordLine(planPath, passport.model.name) });
   }
   return { candidates, unanswered };

@@ -1,10 +1,19 @@
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
 import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
@@ -165,6 +174,7 @@ describe('run with a check', () => {
 
 describe('a store', () => {
   it('is checked once; doctor names what was not', async () => {
+    const keys = makeKeys(at('key.pem'));
     const store = new LocalStore(at('cache/trtforge/engines'), at('cache/trtforge/memo'));
     const passport = readPassport(at('affine.engine'));
     const pending = store.pending();
@@ -182,5 +192,19 @@ describe('a store', () => {
     });
     expect((await trtforge(['cache', 'check'])).answer.engines).toMatchObject([{ isKnown: true, ms: 0 }]);
     expect(await unchecked()).toEqual([]);
+    const signed = { ...environment, TRTFORGE_REQUIRE_SIGNATURE: '1', TRTFORGE_TRUSTED_KEYS: keys.publicKey };
+    const unsigned = await runLine(['cache', 'check', '--json'], signed);
+    expect(unsigned).toMatchObject({ exitCode: 1 });
+    expect(unsigned.json().engines).toMatchObject([{ outcome: 'fail', isKnown: false }]);
+    appendFileSync(store.planPath(passport.identity.digest), 'damaged');
+    expect(await trtforge(['cache', 'check'])).toMatchObject({
+      exitCode: 1,
+      answer: { outcome: 'fail', engines: [{ outcome: 'fail', isKnown: false }] },
+    });
+  });
+
+  it('of which nothing was proven passes for nothing', async () => {
+    const empty = await trtforge(['cache', 'check', '--cache-dir', at('empty-store')]);
+    expect(empty).toMatchObject({ exitCode: 4, answer: { outcome: 'inconclusive', engines: [] } });
   });
 });
