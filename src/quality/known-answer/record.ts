@@ -1,4 +1,5 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { areDrawable } from '../../engines/identity/known-answer-schema.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
@@ -179,6 +180,11 @@ class Recorder {
 
   async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
     await this.#trying(name, async () => {
+      if (!areDrawable(inputs))
+        throw new TrtforgeError(
+          'TF_USAGE',
+          `The inputs of ${name} have more than 1 GiB: no answer is kept of it.`,
+        );
       const made = madeInputs({ seed: SEED }, inputs);
       const outputs = await this.#run(made);
       if (this.#cases.length === 0) await this.#findAxes(name, outputs, inputs);

@@ -15,6 +15,7 @@ import { passportPath, readPassport } from '../../../src/engines/identity/passpo
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
+import type { AnswerCase } from '../../../src/quality/known-answer/answer.js';
 import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
@@ -135,6 +136,7 @@ describe('engine check', () => {
 
   it.each<[string, (input: MadeInput) => object]>([
     ['a shape of 1e15 elements', (input) => ({ ...input, shape: [1e9, 1e6] })],
+    ['inputs of 8 GB', (input) => ({ ...input, shape: [2 ** 25, 64] })],
     ['listed values for floats', (input) => ({ ...input, spread: { kind: 'values', values: [1] } })],
     ['another name', (input) => ({ ...input, name: 'other' })],
     ['no type that there is', (input) => ({ ...input, dtype: '__proto__' })],
@@ -145,6 +147,26 @@ describe('engine check', () => {
     const knownAnswer = { ...passport.knownAnswer, cases };
     writeFileSync(passportPath(at('damaged.engine')), JSON.stringify({ ...passport, knownAnswer }));
     expect([2, 4]).toContain((await trtforge(['engine', 'check', 'damaged.engine'])).exitCode);
+  });
+
+  it.each<[string, (each: AnswerCase) => object]>([
+    [
+      '2,000 inputs of 16 MB',
+      ({ inputs: [input], ...rest }) => ({
+        ...rest,
+        inputs: Array.from({ length: 2000 }, (_, at) => ({ ...input, name: `x${at}`, shape: [2 ** 22] })),
+      }),
+    ],
+    ['a billion steps', (each) => ({ ...each, steps: 1e9 })],
+  ])('is rejected with %s before anything is drawn', async (_, damage) => {
+    const passport = readPassport(at('affine.engine'));
+    copyFileSync('affine.engine', 'greedy.engine');
+    const knownAnswer = { ...passport.knownAnswer, cases: passport.knownAnswer!.cases.map(damage) };
+    writeFileSync(passportPath(at('greedy.engine')), JSON.stringify({ ...passport, knownAnswer }));
+    expect(await trtforge(['engine', 'check', 'greedy.engine'])).toMatchObject({
+      exitCode: 2,
+      answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+    });
   });
 
   it('takes no model', async () => {
