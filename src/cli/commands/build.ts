@@ -99,7 +99,7 @@ function requestOf(
     ...storeOptionsOf(options),
     output,
     builder,
-    knownAnswer: options.knownAnswer,
+    knownAnswer: options.knownAnswer || undefined,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);
