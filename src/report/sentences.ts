@@ -11,7 +11,6 @@ import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchMode, BenchResult } from '../quality/bench/result.js';
-import { checkText, severityOf, worstFirst } from '../quality/verify/checks.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
 
@@ -21,11 +20,18 @@ export const outcomeWord: Readonly<Record<Outcome, string>> = {
   pass: 'Pass',
   fail: 'Fail',
   inconclusive: 'Inconclusive',
+  built: 'Built',
   error: 'Error',
 };
 
 /** The colour of a badge. */
-export const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;
+export const outcomeTone = {
+  pass: 'good',
+  fail: 'bad',
+  inconclusive: 'warn',
+  built: 'accent',
+  error: 'bad',
+} as const;
 
 export const precisionLabel = (precision: string): string =>
   formatNamed(precision)?.label ?? (precision === 'fp32' ? 'FP32' : precision);
@@ -35,36 +41,20 @@ export const formatMeasure = (measure: Measure): string => formatStatistic(Numbe
 /** Statistics that fit a line; the page's table under "How it was measured" and the JSON have all. */
 export const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
 
+/** The comparison that decides about a run: the first that did not pass, else that of the engine, where it was run. */
+export const decidingVerification = ({
+  verification,
+  engineVerification,
+}: Pick<ForgeResult, 'verification' | 'engineVerification'>): VerifyResult | null =>
+  verification !== null && verification.outcome !== 'pass'
+    ? verification
+    : (engineVerification ?? verification);
+
 /** `max 0.01, mean 0.002, p99 0.006, SNR in dB 60`. */
 export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
   statistics
     .flatMap(({ name, amount }) => (IN_SHORT.has(name) ? [`${name} ${formatMeasure(amount)}`] : []))
     .join(', ');
-
-/** The check that decided: of the output that decided the one that went furthest. Null when nothing was checked. */
-export function decisionOf({ outputs }: Pick<VerifyResult, 'outputs'>) {
-  const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
-  const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
-  return output === undefined || check === undefined ? null : { output, check, severity: severityOf(check) };
-}
-
-export function accuracySentence({ outputs, samples }: Pick<VerifyResult, 'outputs' | 'samples'>): string {
-  const all = outputs.length;
-  const on = `on ${plural(samples, 'sample')}`;
-  const decision = decisionOf({ outputs });
-  if (decision === null) return `${all === 0 ? 'No output' : 'Nothing'} was compared ${on}.`;
-  const { output, check } = decision;
-  const same = outputs.filter(({ outcome }) => outcome === output.outcome).length;
-  const share = all === 1 ? 'The only output' : `${same} of ${plural(all, 'output')}`;
-  switch (output.outcome) {
-    case 'fail':
-      return `${share} ${same === 1 ? 'is' : 'are'} outside tolerance ${on}; ${output.name} is furthest out: ${checkText(check)}.`;
-    case 'inconclusive':
-      return `${share} cannot be decided ${on}, ${output.name} first.`;
-    case 'pass':
-      return `${share} ${same === 1 ? 'stays' : 'stay'} within tolerance ${on}; ${output.name} comes closest to its limit: ${checkText(check)}.`;
-  }
-}
 
 /** What floating-point nodes compute in, the lowest precision first. Q/DQ pairs are none of them, and what stands between pairs computes in codes. */
 export function computedNodes(conversion: ConversionResult) {

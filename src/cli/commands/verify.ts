@@ -4,11 +4,12 @@ import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { checkText, worstFirst } from '../../quality/verify/checks.js';
+import { decisionsText, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
-import { accuracySentence, formatMeasure, shortStatistics } from '../../report/sentences.js';
+import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, type OptionValues, text } from '../option.js';
@@ -83,10 +84,12 @@ const requestOf = (candidate: string, options: OptionValues<typeof commandOption
 function render(result: VerifyResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
-  output.line(`${colored[result.outcome]}  ${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(
+    `${colored[result.outcome]}  ${bold(result.candidate)} against ${bold(result.reference)}, ${onSamples(result)}`,
+  );
   for (const reason of result.reasons) output.line(`- ${reason}`);
   output.line();
-  output.line(accuracySentence(result));
+  output.line(verifyHeadline(result));
   output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
   if (result.roundedValues > 0)
     output.line(
@@ -117,8 +120,12 @@ function render(result: VerifyResult, output: TextOutput): void {
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {
-  const { checks, tolerance } = output;
-  const lines = [...checks.map(checkText), `error: ${shortStatistics(output)}`];
+  const { checks, tolerance, decisions = [] } = output;
+  const lines = [
+    ...checks.map(checkText),
+    ...decisions.map((each) => `decisions: ${decisionsText(each)}`),
+    `error: ${shortStatistics(output)}`,
+  ];
   if (tolerance === null) return lines;
   const [absolute, relative] = [tolerance.absolute, tolerance.relative].map(formatMeasure);
   return [...lines, `allowed: ${absolute} + ${relative} * |reference| (${tolerance.why})`];

@@ -102,6 +102,25 @@ export const verifiedOutputSchema = z.object({
       }),
     )
     .optional(),
+  /** Of a probability or what ends in an ArgMax: what is decided by it; absent where nothing is. */
+  decisions: z
+    .array(
+      z.object({
+        rule: z.enum(['above 0.5', 'above 0.25', 'argmax', 'top-1']),
+        /** Decisions of the reference. */
+        reference: z.number(),
+        kept: z.number(),
+        lost: z.number(),
+        new: z.number(),
+        /** Near ties, which are neither lost nor new. */
+        ties: z.number(),
+        /** The share that may be lost or new. */
+        limit: z.number(),
+        /** null: too few to decide. */
+        pass: z.boolean().nullable(),
+      }),
+    )
+    .optional(),
   reasons: z.array(z.string()),
 });
 export type VerifiedOutput = z.infer<typeof verifiedOutputSchema>;
@@ -124,7 +143,14 @@ export type ErrorMap = z.infer<typeof errorMapSchema>;
 
 /** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
 const samplesFromSchema = z.object({
-  samples: z.array(z.object({ origin: z.string(), kind: z.enum(['data', 'drawn', 'edge']) })),
+  samples: z.array(
+    z.object({
+      origin: z.string(),
+      kind: z.enum(['data', 'drawn', 'edge']),
+      /** Of a batch how many samples it holds, each counted once; absent: one. */
+      items: z.number().optional(),
+    }),
+  ),
   available: z.number().nullable(),
 });
 
@@ -180,6 +206,8 @@ export const verifyResultSchema = z.object({
   /** null: the inputs are no stream. */
   drift: z.null(),
   outcome: outcomeSchema,
+  /** What was found, on which samples, and the decisions, in a line; absent in results of versions before. */
+  headline: z.string().optional(),
   reasons: z.array(z.string()),
   /** After a numeric failure: what `bisect` found within seconds, and its command line; absent where it could search nothing. */
   next: z

@@ -5,6 +5,7 @@ import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
+import { verifyHeadline } from './headline.js';
 import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
@@ -71,6 +72,7 @@ export async function verifyModel(
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
+  const from = samplesFrom(reference.plan, samples);
   return {
     schema: 'trtforge.verify/1',
     reference: request.reference,
@@ -81,7 +83,7 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
-    samplesFrom: samplesFrom(reference.plan, samples),
+    samplesFrom: from,
     unreached,
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
@@ -93,6 +95,7 @@ export async function verifyModel(
     failures: failuresOf(judged),
     drift: null,
     outcome: worst([verdicts.contract, verdicts.numeric]),
+    headline: verifyHeadline({ outputs, samples, samplesFrom: from }),
     reasons: [
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),

@@ -1,5 +1,6 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
 import { checkText, sliceText, worstFirst } from '../../quality/verify/checks.js';
+import { decidedBy, decisionsText, verifyHeadline } from '../../quality/verify/headline.js';
 import { plantedText } from '../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { errorMapChart } from '../chart/error-map.js';
@@ -22,14 +23,7 @@ import {
   type Text,
   table,
 } from '../section.js';
-import {
-  accuracySentence,
-  decisionOf,
-  formatMeasure,
-  IN_SHORT,
-  outcomeTone,
-  shortStatistics,
-} from '../sentences.js';
+import { formatMeasure, IN_SHORT, outcomeTone, shortStatistics } from '../sentences.js';
 
 /** How far the converted model is from the original. */
 export const accuracySection = ({ verification }: ForgeResult): Section | null =>
@@ -45,7 +39,7 @@ export const engineAccuracySection = ({ engineVerification }: ForgeResult): Sect
 export const verificationSection = (id: string, title: string, verification: VerifyResult): Section => ({
   id,
   title,
-  lead: accuracySentence(verification),
+  lead: verifyHeadline(verification),
   blocks: [...errorBlocks(verification), fold('How it was measured', ...howMeasured(verification))],
 });
 
@@ -69,7 +63,7 @@ export function errorBlocks(result: Errors): Blocks {
         badge(output.outcome, outcomeTone[output.outcome]),
         formatCount(output.elements),
         ...names.map((name) => statisticText(output, name)),
-        lines(output.checks.map(checkText)),
+        lines([...output.checks.map(checkText), ...(output.decisions ?? []).map(decisionsText)]),
       ]),
     ),
     charts(
@@ -95,15 +89,18 @@ const kinds = Object.entries({ data: "of the user's data", drawn: 'drawn', edge:
 /** The samples that judged, and the output, sample and slice that decided with their numbers. */
 function decisionFacts(result: Errors): Block | null {
   const { samples, samplesFrom } = result;
-  const decision = decisionOf(result);
-  if (decision === null) return null;
-  const { output, check, severity } = decision;
-  const { slice, sample, bound } = check;
+  const decided = decidedBy(result);
+  if (decided === null) return null;
+  const { output, check, severity, isLimit, text } = decided;
+  const isCheck = isLimit || output.outcome !== 'fail';
+  const { bound } = check;
+  const { slice, sample } = isCheck ? check : {};
   const byKind = kinds.flatMap(([kind, name]) => {
     const count = samplesFrom?.samples.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 ? [] : [`${count} ${name}`];
   });
-  const times = bound === undefined && Number.isFinite(severity) ? formatStatistic(severity) : null;
+  const times =
+    isLimit && bound === undefined && Number.isFinite(severity) ? formatStatistic(severity) : null;
   return facts([
     ['samples', [String(samples), ...byKind].join(', ')],
     ['decided by', output.name],
@@ -112,7 +109,7 @@ function decisionFacts(result: Errors): Block | null {
       'worst sample',
       sample === undefined ? null : `${sample} ${samplesFrom?.samples[sample]?.origin ?? ''}`.trim(),
     ],
-    ['measured', checkText({ ...check, slice: undefined, sample: undefined })],
+    ['measured', isCheck ? checkText({ ...check, slice: undefined, sample: undefined }) : text],
     ['margin', times === null ? null : `${times} times the limit`],
     ['would pass too', output.planted.length === 0 ? null : lines(output.planted.map(plantedText))],
   ]);
