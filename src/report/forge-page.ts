@@ -11,7 +11,14 @@ import { precisionSection } from './section/precision.js';
 import { environmentSection, phasesSection, repeatSection } from './section/run.js';
 import { speedSection } from './section/speed.js';
 import { code, type Figure, present, ring, type Section, strong, type Text } from './section.js';
-import { computedNodes, decidingVerification, nameOfFile, outcomeWord, runTitle } from './sentences.js';
+import {
+  computedNodes,
+  conversionSentence,
+  decidingVerification,
+  nameOfFile,
+  outcomeWord,
+  runTitle,
+} from './sentences.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';
@@ -96,13 +103,18 @@ function toleranceFigure(result: ForgeResult): Figure | null {
 }
 
 function conversionFigures(conversion: ConversionResult): readonly (Figure | null)[] {
-  const { share, lowest } = computedNodes(conversion);
-  const nodes = `${formatShare(share)} of the floating-point nodes compute in ${lowest.label}.`;
+  const { kinds, label, share } = computedNodes(conversion);
   const { before, after } = conversion.bytes;
   const left = after / before;
   const size = `The converted model is ${formatShare(left)} of the size of the original.`;
   return [
-    ring(share, 'accent', `${Math.floor(share * 100)}%`, `of float nodes in ${lowest.label}`, nodes),
+    ring(
+      share,
+      'accent',
+      `${Math.floor(share * 100)}%`,
+      `of ${kinds.map(({ kind }) => `${kind}s`).join(' and ')} in ${label}`,
+      conversionSentence(conversion),
+    ),
     before === 0 ? null : ring(left, 'accent', `${Math.round(left * 100)}%`, 'of the ONNX size left', size),
   ];
 }

@@ -24,7 +24,7 @@ export function onSamples({ samples, samplesFrom }: Omit<Judged, 'outputs'>): st
   );
   const are = (what: RegExp) => first.every((origin) => what.test(origin));
   const noun = are(PICTURE) ? 'picture' : are(RECORDING) ? 'recording' : 'sample';
-  const count = [...items.values()].reduce((sum, each = 1) => sum + each, 0);
+  const count = [...items.values()].reduce<number>((sum, each = 1) => sum + each, 0);
   const sources = [...new Set(noun === 'sample' || count === 1 ? first : first.map((path) => dirname(path)))];
   const more = sources.length > NAMED ? ` and ${sources.length - NAMED} more` : '';
   return `on ${plural(count, noun)} of ${sources.slice(0, NAMED).join(', ')}${more}`;

@@ -199,7 +199,7 @@ class Criterion {
         : [comparePairs(pairs, tolerance, { fraction }).absolute.asked ?? Number.NaN];
     const scale = this.#rms * Math.sqrt(pairs.reference.length / Math.max(1, nonZero));
     return [
-      ...p99.map((measured) => atMost('p99', measured, usual.p99(scale))),
+      ...p99.map((measured) => atMost('p99 of non-zeros', measured, usual.p99(scale))),
       ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!, this.#axis !== null)),
     ];
   }

@@ -161,16 +161,16 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
     output?.statistics.find(({ name }) => name === statistic)?.amount;
   return comparedPart(
     'accuracy',
-    [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) =>
-      ['max', 'mean'].map((statistic) =>
-        row(
-          `${name}: ${statistic} error`,
-          'error',
-          amount(outputsA.get(name), statistic),
-          amount(outputsB.get(name), statistic),
+    [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
+      const [one, other] = [outputsA.get(name), outputsB.get(name)];
+      const rules = new Set([one, other].flatMap((side) => side?.decisions ?? []).map(({ rule }) => rule));
+      return [
+        ...['max', 'mean'].map((statistic) =>
+          row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
         ),
-      ),
-    ),
+        ...[...rules].flatMap((rule) => decisionRows(name, rule, one, other)),
+      ];
+    }),
     a === null || b === null
       ? [lacks('comparison with the original', a, b)]
       : [modelsDiffer(runA, runB), differ('The samples differ', samplesText(a), samplesText(b))],
@@ -181,6 +181,16 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
           unknownWeights(runA, runB),
         ],
   );
+}
+
+/** What a rule decides in both runs: the share of the reference's decisions that is kept, and how many are new. */
+function decisionRows(name: string, rule: string, ...sides: readonly (VerifiedOutput | undefined)[]) {
+  const [a, b] = sides.map((side) => side?.decisions?.find((each) => each.rule === rule));
+  const share = (of: typeof a) => of && of.kept / Math.max(1, of.reference);
+  return [
+    row(`${name}: decisions kept, ${rule}`, 'share', share(a), share(b)),
+    row(`${name}: new decisions, ${rule}`, 'count', a?.new, b?.new),
+  ];
 }
 
 const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>

@@ -149,20 +149,24 @@ function errorCaption({ name, dtype, shape, elements, histogram }: VerifiedOutpu
 }
 
 /** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
-const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p90', 'p95', 'p99', 'RMS']);
+const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p99 of non-zeros', 'RMS']);
 
 function marksOf({ checks, statistics, tolerance, pass }: VerifiedOutput): readonly HistogramMark[] {
   const limits = checks
     .filter(({ statistic }) => ON_AXIS.has(statistic))
-    .map(({ statistic, limit, slice }): HistogramMark => {
-      const where = slice === undefined ? '' : ` at ${sliceText(slice.axis, slice.position)}`;
-      const mark = { quantity: limit, label: `limit of ${statistic}${where} ${formatStatistic(limit)}` };
+    .map(({ statistic, limit, slice, sample }): HistogramMark => {
+      const where = [
+        ...(slice === undefined ? [] : [`position ${slice.position}`]),
+        ...(sample === undefined ? [] : [`sample ${sample}`]),
+      ].join(', ');
+      const label = `${statistic} limit ${formatStatistic(limit)}${where === '' ? '' : ` (${where})`}`;
+      const mark = { quantity: limit, label };
       // Other slices have limits of their own.
       if (slice !== undefined) return { ...mark, kind: 'note' };
       // A few elements may lie beyond the limit of a quantile or a mean, none beyond that of the maximum.
       return { ...mark, kind: 'limit', beyond: statistic === 'max' ? 'bad' : 'warn' };
     });
-  if (limits.every(({ kind }) => kind === 'note') && tolerance !== null) {
+  if (limits.length === 0 && tolerance !== null) {
     // With a relative part in the tolerance, an error beyond the absolute part may still be allowed.
     const label = `absolute tolerance ${formatStatistic(tolerance.absolute)}`;
     limits.push({ kind: 'limit', quantity: tolerance.absolute, label, beyond: pass ? 'warn' : 'bad' });
@@ -207,7 +211,7 @@ function howMeasured(verification: VerifyResult): readonly (Block | null)[] {
       ]),
     ),
     table(
-      'Every statistic',
+      'Every statistic, over all elements',
       ['output', ...numbers(...names)],
       outputs.map((output) => [code(output.name), ...names.map((name) => statisticText(output, name))]),
     ),

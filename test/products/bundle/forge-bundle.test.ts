@@ -43,7 +43,7 @@ describe('a bundle through forge', () => {
   test('has its report as a page and as Markdown, and both can be made again from the data', async () => {
     const report = await forge(recordingBuilder().build);
     expect([report.outcome, word()]).toEqual(['built', 'Built']);
-    expect(written('report.md')).toMatch(/^# parakeet-shaped-tiny: ✅ Pass/);
+    expect(written('report.md')).toMatch(/^# parakeet-shaped-tiny: 🔷 Built/);
     const read = readReport(outdir, [bundleReport]);
     for (const format of ['html', 'markdown', 'json'] as const) {
       const { name, content } = renderReport(read, format);
