@@ -70,6 +70,7 @@ const forgeRequest = (
     },
     options,
     context,
+    1,
   );
 
 export const command = defineCommand({

@@ -130,9 +130,14 @@ function marks(placeable: readonly HistogramMark[], x: (quantity: number) => num
       markup`<line class="${kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/>`,
   );
   const labels = placed.map(({ kind, label, place, y }) => {
-    const fits = Math.min(place, 1 - place) >= (label.length * CHARACTER) / 2;
-    const anchor = fits ? 'middle' : place > 0.5 ? 'end' : 'start';
-    return markup`<text class="mark-label ${kind}" x="${across(place)}" y="${y}" text-anchor="${anchor}">${label}</text>`;
+    const width = Math.min(1, label.length * CHARACTER);
+    const [anchor, at] =
+      Math.min(place, 1 - place) >= width / 2
+        ? ['middle', place]
+        : place > 0.5
+          ? ['end', Math.max(place, width)]
+          : ['start', Math.min(place, 1 - width)];
+    return markup`<text class="mark-label ${kind}" x="${across(at)}" y="${y}" text-anchor="${anchor}">${label}</text>`;
   });
   return join([...lines, ...labels]);
 }
