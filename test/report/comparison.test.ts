@@ -43,6 +43,25 @@ describe('two runs side by side', () => {
     expect(partOf(found, 'accuracy')?.rows[0]).toMatchObject({ unit: 'error', a: 0.00212, ratio: 1 });
   });
 
+  it('have the decisions of their outputs', () => {
+    const deciding = (kept: number, added: number) => {
+      const { verification } = sampleResult();
+      const decided = { rule: 'above 0.5', reference: 50, kept, lost: 50 - kept, new: added } as const;
+      const [first, ...rest] = verification!.outputs;
+      const decisions = [{ ...decided, ties: 0, limit: 0.05, pass: true }];
+      return sampleResult({
+        verification: { ...verification!, outputs: [{ ...first!, decisions }, ...rest] },
+      });
+    };
+    expect(partOf(compared(deciding(49, 1), deciding(48, 2)), 'accuracy')?.rows).toContainEqual({
+      what: 'logits: above 0.5, lost or new',
+      unit: 'share',
+      a: 0.04,
+      b: 0.08,
+      ratio: 0.5,
+    });
+  });
+
   it('of one identity differ in nothing', () => {
     expect(compared(sampleResult(), sampleResult())).toMatchObject({
       identity: { equal: true, differences: [] },

@@ -287,6 +287,45 @@ describe('a verdict that a slice decided', () => {
   });
 });
 
+describe('the ring of the tolerance', () => {
+  const passed = sampleResult().verification!;
+  const figures = (outcome: 'pass' | 'inconclusive', more: Partial<ForgeResult> = {}) => {
+    const outputs = passed.outputs.map((output) => ({ ...output, outcome }));
+    const verification = { ...passed, outcome, outputs };
+    return forgeReport.page(sampleResult({ verification, ...more })).figures.map(({ name }) => name);
+  };
+
+  test('is there where a limit decided, and not beside a doubt', () => {
+    expect(figures('pass')).toContain('of the tolerance used');
+    expect(figures('inconclusive')).not.toContain('of the tolerance used');
+    // A doubt about the model is the verdict, whatever its engine does.
+    expect(figures('inconclusive', { engineVerification: passed })).not.toContain('of the tolerance used');
+    expect(figures('pass', { engineVerification: passed })).toContain('of the tolerance used');
+  });
+});
+
+test('decisions stand in the lead of the accuracy and beside the checks of their output', () => {
+  const { verification } = sampleResult();
+  const decisions = [
+    {
+      rule: 'above 0.5',
+      reference: 44,
+      kept: 43,
+      lost: 1,
+      new: 2,
+      ties: 0,
+      limit: 0.05,
+      pass: true,
+    } as const,
+  ];
+  const outputs = verification!.outputs.map((output, at) =>
+    at === 0 ? { ...output, decisions: [...decisions] } : output,
+  );
+  const result = sampleResult({ verification: { ...verification!, outputs } });
+  for (const content of [html(result), markdownOf(result)])
+    expect(content.split('43 of 44 above 0.5 kept, 2 new')).toHaveLength(3);
+});
+
 test('quantization counts convolutions and matrix products, with the reasons of those left out', () => {
   const { conversion } = sampleResult();
   const node = (name: string, op: string, rule: string) => ({

@@ -33,12 +33,8 @@ export async function withProfileFrom<R extends BuildOptions>(
   const sized = await withImageSize(request, options.imgsz, context);
   const { profiles = [], batch, dims = {} } = sized;
   const isSized = profiles.length > 0 || batch !== undefined || Object.keys(dims).length > 0;
-  return (
-    (isSized ? null : await implied(sized, options, context, batchAlone)) ?? {
-      request: sized,
-      profileFrom: [],
-    }
-  );
+  const found = isSized ? null : await implied(sized, options, context, batchAlone);
+  return found ?? { request: sized, profileFrom: [] };
 }
 
 /** Null where neither samples nor the model alone decide: the build then names what is missing. */

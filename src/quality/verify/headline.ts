@@ -43,14 +43,20 @@ export function decisionsText({ rule, reference, kept, new: added, ties, limit, 
   ].join(', ');
 }
 
+/** The share of the reference's decisions by a rule that is lost or new. */
+export function lostShare(output: VerifiedOutput | undefined, rule: Decisions['rule']): number | undefined {
+  const found = output?.decisions?.find((each) => each.rule === rule);
+  return found && (found.lost + found.new) / Math.max(1, found.reference);
+}
+
 /** Of each output that decides the rule that lost or gained most, the worst outputs first; null without a decision. */
 export function decisionsSentence(outputs: readonly VerifiedOutput[]): string | null {
-  const share = ({ lost, new: added, reference }: Decisions) => (lost + added) / Math.max(1, reference);
-  const found = worstFirst(outputs).flatMap(({ name, decisions = [] }) => {
-    const counted = decisions.filter(({ reference, new: added }) => reference + added > 0);
-    const [worst] = counted.toSorted(
-      (a, b) => Number(a.pass === null) - Number(b.pass === null) || share(b) - share(a),
-    );
+  const found = worstFirst(outputs).flatMap((output) => {
+    const { name, decisions = [] } = output;
+    const share = ({ rule, pass }: Decisions) => (pass === null ? -1 : lostShare(output, rule)!);
+    const [worst] = decisions
+      .filter(({ reference, new: added }) => reference + added > 0)
+      .toSorted((a, b) => share(b) - share(a));
     // What failed is the first reason of its output.
     if (worst === undefined || worst.pass === false) return [];
     return `${outputs.length === 1 ? '' : `${name}: `}${decisionsText(worst)}`;

@@ -1,4 +1,5 @@
 import { differencesOf } from '../../engines/identity/differences.js';
+import { lostShare, onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
 import type { ResultAt } from '../kind.js';
@@ -168,12 +169,14 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
         ...['max', 'mean'].map((statistic) =>
           row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
         ),
-        ...[...rules].flatMap((rule) => decisionRows(name, rule, one, other)),
+        ...[...rules].map((rule) =>
+          row(`${name}: ${rule}, lost or new`, 'share', lostShare(one, rule), lostShare(other, rule)),
+        ),
       ];
     }),
     a === null || b === null
       ? [lacks('comparison with the original', a, b)]
-      : [modelsDiffer(runA, runB), differ('The samples differ', samplesText(a), samplesText(b))],
+      : [modelsDiffer(runA, runB), samplesDiffer(a, b)],
     a === null || b === null
       ? []
       : [
@@ -183,15 +186,11 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
   );
 }
 
-/** What a rule decides in both runs: the share of the reference's decisions that is kept, and how many are new. */
-function decisionRows(name: string, rule: string, ...sides: readonly (VerifiedOutput | undefined)[]) {
-  const [a, b] = sides.map((side) => side?.decisions?.find((each) => each.rule === rule));
-  const share = (of: typeof a) => of && of.kept / Math.max(1, of.reference);
-  return [
-    row(`${name}: decisions kept, ${rule}`, 'share', share(a), share(b)),
-    row(`${name}: new decisions, ${rule}`, 'count', a?.new, b?.new),
-  ];
+/** That not both were judged on the same samples, with both. */
+function samplesDiffer(a: VerifyResult, b: VerifyResult): string | null {
+  const of = ({ seed, samples, samplesFrom, inputs }: VerifyResult) =>
+    JSON.stringify([samplesFrom?.samples ?? [seed, samples], inputs]);
+  return of(a) === of(b)
+    ? null
+    : `The samples differ: ${onSamples(a)} (${a.samples}) and ${onSamples(b)} (${b.samples}).`;
 }
-
-const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>
-  `${samples} of seed ${seed}, ${inputs.map(({ name, shape, from }) => `${name} ${shape.join('×')} ${from}`).join(', ')}`;
