@@ -60,7 +60,9 @@ describe('the verdict of a run', () => {
         outputs: [{ ...logits!, decisions }, features!],
       },
     };
-    expect(judge(run).verdict.headline).toMatch(/on drawn samples, .*: 43 of 44 above 0\.5 kept, 2 new\./);
+    expect(judge(run).verdict.headline).toMatch(
+      /on drawn samples, .*: 43 of 44 decisions \(above 0\.5\) kept, 2 new\./,
+    );
   });
 
   test('a fail gives the reasons of the comparison', () => {

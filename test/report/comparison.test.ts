@@ -44,17 +44,20 @@ describe('two runs side by side', () => {
   });
 
   it('have the decisions of their outputs', () => {
-    const deciding = (kept: number, added: number) => {
+    const deciding = (turned: number) => {
       const { verification } = sampleResult();
-      const decided = { rule: 'above 0.5', reference: 50, kept, lost: 50 - kept, new: added } as const;
       const [first, ...rest] = verification!.outputs;
-      const decisions = [{ ...decided, ties: 0, limit: 0.05, pass: true }];
-      return sampleResult({
-        verification: { ...verification!, outputs: [{ ...first!, decisions }, ...rest] },
-      });
+      const check = {
+        statistic: 'share of decisions turned (above 0.5)',
+        measured: turned,
+        limit: 0.1,
+        pass: true,
+      };
+      const output = { ...first!, checks: [...first!.checks, check] };
+      return sampleResult({ verification: { ...verification!, outputs: [output, ...rest] } });
     };
-    expect(partOf(compared(deciding(49, 1), deciding(48, 2)), 'accuracy')?.rows).toContainEqual({
-      what: 'logits: above 0.5, lost or new',
+    expect(partOf(compared(deciding(0.04), deciding(0.08)), 'accuracy')?.rows).toContainEqual({
+      what: 'logits: share of decisions turned (above 0.5)',
       unit: 'share',
       a: 0.04,
       b: 0.08,

@@ -323,7 +323,7 @@ test('decisions stand in the lead of the accuracy and beside the checks of their
   );
   const result = sampleResult({ verification: { ...verification!, outputs } });
   for (const content of [html(result), markdownOf(result)])
-    expect(content.split('43 of 44 above 0.5 kept, 2 new')).toHaveLength(3);
+    expect(content.split('43 of 44 decisions (above 0.5) kept, 2 new')).toHaveLength(3);
 });
 
 test('quantization counts convolutions and matrix products, with the reasons of those left out', () => {

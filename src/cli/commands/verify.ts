@@ -3,8 +3,8 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { checkText, worstFirst } from '../../quality/verify/checks.js';
-import { decisionsText, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
+import { worstFirst } from '../../quality/verify/checks.js';
+import { checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
@@ -120,12 +120,8 @@ function render(result: VerifyResult, output: TextOutput): void {
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {
-  const { checks, tolerance, decisions = [] } = output;
-  const lines = [
-    ...checks.map(checkText),
-    ...decisions.map((each) => `decisions: ${decisionsText(each)}`),
-    `error: ${shortStatistics(output)}`,
-  ];
+  const { tolerance } = output;
+  const lines = [...checkedLines(output), `error: ${shortStatistics(output)}`];
   if (tolerance === null) return lines;
   const [absolute, relative] = [tolerance.absolute, tolerance.relative].map(formatMeasure);
   return [...lines, `allowed: ${absolute} + ${relative} * |reference| (${tolerance.why})`];

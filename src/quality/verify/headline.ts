@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
-import { formatShare, plural } from '../../base/text/quantity.js';
+import { plural } from '../../base/text/quantity.js';
 import { checkText, severityOf, worstFirst } from './checks.js';
+import { type Decisions, decisionText, isOfDecisions } from './decisions.js';
 import type { VerifiedOutput, VerifyResult } from './result.js';
 
 /** What a verdict is about, and what decided: the same words in every text, page and gate. */
@@ -30,53 +31,39 @@ export function onSamples({ samples, samplesFrom }: Omit<Judged, 'outputs'>): st
   return `on ${plural(count, noun)} of ${sources.slice(0, NAMED).join(', ')}${more}`;
 }
 
-type Decisions = NonNullable<VerifiedOutput['decisions']>[number];
-
-/** `43 of 44 above 0.5 kept, 2 new`. */
-export function decisionsText({ rule, reference, kept, new: added, ties, limit, pass }: Decisions): string {
-  return [
-    `${kept} of ${reference} ${rule} kept`,
-    ...(rule.startsWith('above') ? [`${added} new`] : []),
-    ...(ties > 0 ? [plural(ties, 'near tie')] : []),
-    ...(pass === false ? [`more than ${formatShare(limit)} lost or new`] : []),
-    ...(pass === null ? ['too few to decide'] : []),
+/** Decisions with what is neither kept nor lost: `43 of 44 decisions (above 0.5) kept, 2 new, 3 near ties`. */
+const decisionsText = (decisions: Decisions): string =>
+  [
+    decisionText(decisions),
+    ...(decisions.ties > 0 ? [plural(decisions.ties, 'near tie')] : []),
+    ...(decisions.pass === null ? ['too few to decide'] : []),
   ].join(', ');
-}
 
-/** The share of the reference's decisions by a rule that is lost or new. */
-export function lostShare(output: VerifiedOutput | undefined, rule: Decisions['rule']): number | undefined {
-  const found = output?.decisions?.find((each) => each.rule === rule);
-  return found && (found.lost + found.new) / Math.max(1, found.reference);
-}
+/** What was checked of an output, line by line. */
+export const checkedLines = ({ checks, decisions = [] }: VerifiedOutput): readonly string[] => [
+  ...checks.filter(({ statistic }) => !isOfDecisions(statistic)).map(checkText),
+  ...decisions.map(decisionsText),
+];
 
-/** Of each output that decides the rule that lost or gained most, the worst outputs first; null without a decision. */
+/** Of each output that decides the rule of which most turned, the worst outputs first; null without a decision. What failed is the first reason of its output. */
 export function decisionsSentence(outputs: readonly VerifiedOutput[]): string | null {
-  const found = worstFirst(outputs).flatMap((output) => {
-    const { name, decisions = [] } = output;
-    const share = ({ rule, pass }: Decisions) => (pass === null ? -1 : lostShare(output, rule)!);
-    const [worst] = decisions
-      .filter(({ reference, new: added }) => reference + added > 0)
-      .toSorted((a, b) => share(b) - share(a));
-    // What failed is the first reason of its output.
+  const turned = ({ lost, new: added, reference, pass }: Decisions) =>
+    pass === null ? -1 : (lost + added) / Math.max(1, reference);
+  const found = worstFirst(outputs).flatMap(({ name, decisions = [] }) => {
+    const [worst] = decisions.toSorted((a, b) => turned(b) - turned(a));
     if (worst === undefined || worst.pass === false) return [];
     return `${outputs.length === 1 ? '' : `${name}: `}${decisionsText(worst)}`;
   });
   const more = found.length > NAMED ? `; and ${plural(found.length - NAMED, 'more output')}` : '';
-  return found.length === 0 ? null : `Decisions: ${found.slice(0, NAMED).join('; ')}${more}.`;
+  return found.length === 0 ? null : `${found.slice(0, NAMED).join('; ')}${more}.`;
 }
 
-/**
- * What decided: of the output that decided the check that went furthest, or the decisions it lost. `isLimit`: a limit did, not a doubt or decisions.
- * Null when nothing was checked.
- */
+/** What decided: of the output that decided the check that went furthest. `isLimit`: its limit did, not a doubt. Null when nothing was checked. */
 export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
   const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
   if (output === undefined || check === undefined) return null;
-  const lost = output.decisions?.find(({ pass }) => pass === false);
-  const isLimit = output.outcome === 'pass' || (output.outcome === 'fail' && !check.pass);
-  const text = lost !== undefined && check.pass ? decisionsText(lost) : checkText(check);
-  return { output, check, severity: severityOf(check), isLimit, text };
+  return { output, check, severity: severityOf(check), isLimit: output.outcome !== 'inconclusive' };
 }
 
 /** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */
@@ -90,7 +77,8 @@ function accuracySentence({ outputs, ...judged }: Judged): string {
   const on = onSamples(judged);
   const decided = decidedBy({ outputs });
   if (decided === null) return `${all === 0 ? 'No output' : 'Nothing'} was compared ${on}.`;
-  const { output, text } = decided;
+  const { output, check } = decided;
+  const text = checkText(check);
   const same = outputs.filter(({ outcome }) => outcome === output.outcome).length;
   const share = all === 1 ? 'The only output' : `${same} of ${plural(all, 'output')}`;
   switch (output.outcome) {

@@ -6,6 +6,7 @@ import { judgeOutput } from './judge-output.js';
 import type { JudgedOutput, JudgeRequest, SampleInfo } from './judged.js';
 import { type MatchedRows, matchRows } from './match-rows.js';
 import { type VerifyOutcome, worst } from './outcome.js';
+import type { OwnNoise } from './own-noise.js';
 import type { reachingOutputs } from './reached-by.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
@@ -20,8 +21,10 @@ export interface Outputs {
 }
 
 /** What is known of two models besides their outputs. */
-interface JudgedModels extends Pick<JudgeRequest, 'codes'> {
+interface JudgedModels extends Pick<JudgeRequest, 'codes' | 'plant'> {
   readonly reaching?: ReturnType<typeof reachingOutputs>;
+  readonly noise?: OwnNoise;
+  readonly weightsCost?: ReadonlyMap<string, number>;
 }
 
 /** All outputs of two models compared. */
@@ -44,7 +47,7 @@ export function judgeRuns(
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
-  { reaching, codes }: JudgedModels = {},
+  { reaching, codes, plant = reaching !== undefined, noise, weightsCost }: JudgedModels = {},
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -63,9 +66,15 @@ export function judgeRuns(
     const { atol = [], rtol = [] } = request;
     const sides = { candidate: ours.map(tensorReader), reference: theirs.map(tensorReader) };
     const known = {
-      plant: reaching !== undefined,
+      plant,
+      weightsCost: weightsCost?.get(name),
       reachedBy: () => reaching?.(name).inputs ?? [],
       isCount: () => reaching?.(name).isCount === true,
+      decides: reaching && (() => reaching(name)),
+      ...(samples === reference.samples && {
+        unstable: noise?.unstable.get(name),
+        rounded: noise?.rounded.get(name),
+      }),
     };
     return judgeOutput({ name, precision, codes, atol, rtol, ...sides, ...known, samples });
   };

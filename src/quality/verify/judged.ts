@@ -3,6 +3,7 @@ import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { type AskedCheck, checkThresholds, sliceText } from './checks.js';
+import type { Decides } from './decisions.js';
 import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
 import { type AskedTolerance, checkTolerances } from './tolerance.js';
 
@@ -23,8 +24,6 @@ export interface JudgeRules {
 export interface SampleInfo {
   readonly origin: string;
   readonly kind: 'data' | 'drawn' | 'edge';
-  /** Of a batch how many samples it holds, each counted once; default one. */
-  readonly items?: number;
 }
 
 /** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */
@@ -42,17 +41,32 @@ export interface JudgeRequest extends JudgeRules {
   readonly samples?: readonly SampleInfo[];
   /** The format of the codes that both models have. */
   readonly codes?: FormatId;
+  /** What rounding the weights alone costs (see `weightsCost`). */
+  readonly weightsCost?: number;
   /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
   readonly reachedBy?: () => readonly string[];
   /** Whether an integer states how many of something there are: then each of them counts, not the integer. */
   readonly isCount?: () => boolean;
+  /** What it decides, where a model tells. */
+  readonly decides?: () => Decides;
+  /** Samples on which the original itself moves by more than the limits, and how far: they decide nothing. */
+  readonly unstable?: ReadonlyMap<number, number>;
+  /** The first sample on which rounding the inputs alone moves the original beyond the limits. */
+  readonly rounded?: number;
   /** False: no planted errors are tried, for callers that only look for failures. */
   readonly plant?: boolean;
 }
 
-/** Whether a sample sets the scale of an output. Of edge samples alone all do. */
-export const isTypical = ({ samples = [] }: JudgeRequest, sample: number): boolean =>
-  samples[sample]?.kind !== 'edge' || samples.every(({ kind }) => kind === 'edge');
+/** Whether a sample sets the scale of an output. Where none does, as all are edges or unstable, all do. */
+export const isTypical = (request: JudgeRequest, sample: number): boolean =>
+  setsScale(request, sample) || !request.reference.some((_, at) => setsScale(request, at));
+
+const setsScale = ({ samples = [], unstable }: JudgeRequest, sample: number): boolean =>
+  unstable?.has(sample) !== true && samples[sample]?.kind !== 'edge';
+
+/** Whether the original is unstable wherever a sample would set the scale. */
+export const isUnstable = (request: JudgeRequest): boolean =>
+  request.unstable !== undefined && !request.reference.some((_, at) => setsScale(request, at));
 
 export const isUnreached = ({ reachedBy }: JudgeRequest): boolean => reachedBy?.().length === 0;
 

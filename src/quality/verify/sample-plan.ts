@@ -158,7 +158,6 @@ function batched(
     };
     return {
       origin: `${rows[0]!.origin} to ${rows.at(-1)!.origin}`,
-      items: Math.min(size, samples.length - batch * size),
       inputs: new Map(names.map((name) => [name, stacked(name)])),
     };
   });
@@ -228,7 +227,7 @@ function planData(
     firstRound: areWhole ? most : Math.min(most, Math.max(samples.length, DRAWN_FIRST)),
     most,
     available,
-    info: (sample) => ({ origin: at(sample).origin, kind: 'data', items: at(sample).items }),
+    info: (sample) => ({ origin: at(sample).origin, kind: 'data' }),
     tensors: (sample) => new Map([...sampleOf(at(sample).plan, seed, sample), ...at(sample).inputs]),
   };
 }

@@ -1,5 +1,6 @@
 import { differencesOf } from '../../engines/identity/differences.js';
-import { lostShare, onSamples } from '../../quality/verify/headline.js';
+import { isOfDecisions } from '../../quality/verify/decisions.js';
+import { onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
 import type { ResultAt } from '../kind.js';
@@ -164,13 +165,13 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
     'accuracy',
     [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
       const [one, other] = [outputsA.get(name), outputsB.get(name)];
-      const rules = new Set([one, other].flatMap((side) => side?.decisions ?? []).map(({ rule }) => rule));
+      const turned = [one, other].flatMap((side) => side?.checks.map(({ statistic }) => statistic) ?? []);
       return [
         ...['max', 'mean'].map((statistic) =>
           row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
         ),
-        ...[...rules].map((rule) =>
-          row(`${name}: ${rule}, lost or new`, 'share', lostShare(one, rule), lostShare(other, rule)),
+        ...[...new Set(turned.filter(isOfDecisions))].map((statistic) =>
+          row(`${name}: ${statistic}`, 'share', measuredBy(one, statistic), measuredBy(other, statistic)),
         ),
       ];
     }),
@@ -185,6 +186,9 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
         ],
   );
 }
+
+const measuredBy = (output: VerifiedOutput | undefined, statistic: string) =>
+  output?.checks.find((check) => check.statistic === statistic)?.measured;
 
 /** That not both were judged on the same samples, with both. */
 function samplesDiffer(a: VerifyResult, b: VerifyResult): string | null {

@@ -1,6 +1,6 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
 import { checkText, sliceText, worstFirst } from '../../quality/verify/checks.js';
-import { decidedBy, decisionsText, verifyHeadline } from '../../quality/verify/headline.js';
+import { checkedLines, decidedBy, verifyHeadline } from '../../quality/verify/headline.js';
 import { plantedText } from '../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { errorMapChart } from '../chart/error-map.js';
@@ -63,7 +63,7 @@ export function errorBlocks(result: Errors): Blocks {
         badge(output.outcome, outcomeTone[output.outcome]),
         formatCount(output.elements),
         ...names.map((name) => statisticText(output, name)),
-        lines([...output.checks.map(checkText), ...(output.decisions ?? []).map(decisionsText)]),
+        lines(checkedLines(output)),
       ]),
     ),
     charts(
@@ -91,10 +91,8 @@ function decisionFacts(result: Errors): Block | null {
   const { samples, samplesFrom } = result;
   const decided = decidedBy(result);
   if (decided === null) return null;
-  const { output, check, severity, isLimit, text } = decided;
-  const isCheck = isLimit || output.outcome !== 'fail';
-  const { bound } = check;
-  const { slice, sample } = isCheck ? check : {};
+  const { output, check, severity, isLimit } = decided;
+  const { bound, slice, sample } = check;
   const byKind = kinds.flatMap(([kind, name]) => {
     const count = samplesFrom?.samples.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 ? [] : [`${count} ${name}`];
@@ -109,7 +107,7 @@ function decisionFacts(result: Errors): Block | null {
       'worst sample',
       sample === undefined ? null : `${sample} ${samplesFrom?.samples[sample]?.origin ?? ''}`.trim(),
     ],
-    ['measured', isCheck ? checkText({ ...check, slice: undefined, sample: undefined }) : text],
+    ['measured', checkText({ ...check, slice: undefined, sample: undefined })],
     ['margin', times === null ? null : `${times} times the limit`],
     ['would pass too', output.planted.length === 0 ? null : lines(output.planted.map(plantedText))],
   ]);
@@ -149,7 +147,7 @@ function errorCaption({ name, dtype, shape, elements, histogram }: VerifiedOutpu
 }
 
 /** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
-const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p99 of non-zeros', 'RMS']);
+const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p99', 'p99 of non-zeros', 'RMS']);
 
 function marksOf({ checks, statistics, tolerance, pass }: VerifiedOutput): readonly HistogramMark[] {
   const limits = checks

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  checkedLines,
   decidedBy,
   decisionsSentence,
   onSamples,
@@ -61,38 +62,48 @@ const decided = (more: Partial<Decisions>): Decisions => ({
 });
 const [first, second] = sampleResult().verification!.outputs as [VerifiedOutput, VerifiedOutput];
 
-test('the decisions of an output are those of the rule that lost or gained most', () => {
+test('the decisions of an output are those of the rule of which most turned', () => {
   const decisions = [decided({ rule: 'above 0.25', kept: 44, lost: 0, new: 0 }), decided({})];
-  expect(decisionsSentence([{ ...first, decisions }])).toBe('Decisions: 43 of 44 above 0.5 kept, 2 new.');
+  expect(decisionsSentence([{ ...first, decisions }])).toBe('43 of 44 decisions (above 0.5) kept, 2 new.');
   const both = [
     { ...first, decisions },
     { ...second, decisions: [decided({ rule: 'argmax', kept: 44, lost: 0, ties: 3 })] },
   ];
   const sentence = decisionsSentence(both)!;
-  expect(sentence).toContain(`${first.name}: 43 of 44 above 0.5 kept, 2 new`);
-  expect(sentence).toContain(`${second.name}: 44 of 44 argmax kept, 3 near ties`);
+  expect(sentence).toContain(`${first.name}: 43 of 44 decisions (above 0.5) kept, 2 new`);
+  expect(sentence).toContain(`${second.name}: 44 of 44 decisions (argmax) kept, 3 near ties`);
 });
 
-test('decisions that nothing was asked of are not named, and too few are named as such', () => {
-  expect(
-    decisionsSentence([{ ...first, decisions: [decided({ reference: 0, kept: 0, new: 0 })] }]),
-  ).toBeNull();
+test('too few decisions are named as such, and those that failed are left to the reason', () => {
   expect(decisionsSentence([{ ...first, decisions: [decided({ pass: null })] }])).toContain(
     'too few to decide',
   );
+  expect(decisionsSentence([{ ...first, decisions: [decided({ pass: false })] }])).toBeNull();
+  expect(decisionsSentence([first])).toBeNull();
 });
 
-test('decisions that failed decide, where no limit did', () => {
-  const failed: VerifiedOutput = {
-    ...first,
-    outcome: 'fail',
-    decisions: [decided({ kept: 30, lost: 14, new: 26, pass: false })],
+test('decisions are lines of their own, and their check is none beside them', () => {
+  const check = {
+    statistic: 'share of decisions turned (above 0.5)',
+    measured: 0.04,
+    limit: 0.1,
+    pass: true,
   };
-  expect(decidedBy({ outputs: [failed] })).toMatchObject({ isLimit: false });
-  expect(verifyHeadline({ outputs: [failed], samples: 3 })).toContain('30 of 44 above 0.5 kept, 26 new');
+  const lines = checkedLines({ ...first, checks: [...first.checks, check], decisions: [decided({})] });
+  expect(lines).toHaveLength(first.checks.length + 1);
+  expect(lines.at(-1)).toBe('43 of 44 decisions (above 0.5) kept, 2 new');
 });
 
 test('a limit decides of an output that passes or is beyond it, not of one in doubt', () => {
+  const failed = {
+    statistic: 'share of decisions turned (above 0.5)',
+    measured: 0.4,
+    limit: 0.1,
+    pass: false,
+  };
+  const output: VerifiedOutput = { ...first, outcome: 'fail', checks: [...first.checks, failed] };
+  expect(decidedBy({ outputs: [output] })).toMatchObject({ isLimit: true, check: failed });
   expect(decidedBy({ outputs: [first] })).toMatchObject({ isLimit: true });
   expect(decidedBy({ outputs: [{ ...first, outcome: 'inconclusive' }] })).toMatchObject({ isLimit: false });
+  expect(verifyHeadline({ outputs: [output], samples: 3 })).toContain('outside tolerance on 3 samples');
 });
