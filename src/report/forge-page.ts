@@ -1,6 +1,5 @@
 import { formatBytes, formatMs, formatShare } from '../base/text/quantity.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
-import { checkText } from '../quality/verify/checks.js';
 import { decidedBy } from '../quality/verify/headline.js';
 import { compareRuns } from './comparison/compare.js';
 import { defineReport } from './kind.js';
@@ -96,10 +95,10 @@ function toleranceFigure(result: ForgeResult): Figure | null {
   const judged = decidingVerification(result);
   const decided = judged && decidedBy(judged);
   if (!decided?.isLimit) return null;
-  const { output, check, severity: share } = decided;
+  const { output, severity: share, text } = decided;
   const tone = output.outcome === 'fail' ? 'bad' : share > 0.8 ? 'warn' : 'good';
   const used = share < 9.995 ? `${Math.ceil(share * 100)}%` : Number.isFinite(share) ? '>10×' : '∞';
-  const description = `${output.name}: ${checkText(check)}.`;
+  const description = `${output.name}: ${text}.`;
   return ring(share, tone, used, 'of the tolerance used', description);
 }
 

@@ -63,7 +63,11 @@ export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
   const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
   if (output === undefined || check === undefined) return null;
-  return { output, check, severity: severityOf(check), isLimit: output.outcome !== 'inconclusive' };
+  const decisions = output.decisions?.find(({ rule }) => check.statistic.endsWith(`(${rule})`));
+  return {
+    ...{ output, check, severity: severityOf(check), isLimit: output.outcome !== 'inconclusive' },
+    text: decisions === undefined ? checkText(check) : decisionsText(decisions),
+  };
 }
 
 /** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */
@@ -77,8 +81,7 @@ function accuracySentence({ outputs, ...judged }: Judged): string {
   const on = onSamples(judged);
   const decided = decidedBy({ outputs });
   if (decided === null) return `${all === 0 ? 'No output' : 'Nothing'} was compared ${on}.`;
-  const { output, check } = decided;
-  const text = checkText(check);
+  const { output, text } = decided;
   const same = outputs.filter(({ outcome }) => outcome === output.outcome).length;
   const share = all === 1 ? 'The only output' : `${same} of ${plural(all, 'output')}`;
   switch (output.outcome) {

@@ -91,7 +91,7 @@ function decisionFacts(result: Errors): Block | null {
   const { samples, samplesFrom } = result;
   const decided = decidedBy(result);
   if (decided === null) return null;
-  const { output, check, severity, isLimit } = decided;
+  const { output, check, severity, isLimit, text } = decided;
   const { bound, slice, sample } = check;
   const byKind = kinds.flatMap(([kind, name]) => {
     const count = samplesFrom?.samples.filter((each) => each.kind === kind).length ?? 0;
@@ -107,7 +107,7 @@ function decisionFacts(result: Errors): Block | null {
       'worst sample',
       sample === undefined ? null : `${sample} ${samplesFrom?.samples[sample]?.origin ?? ''}`.trim(),
     ],
-    ['measured', checkText({ ...check, slice: undefined, sample: undefined })],
+    ['measured', text],
     ['margin', times === null ? null : `${times} times the limit`],
     ['would pass too', output.planted.length === 0 ? null : lines(output.planted.map(plantedText))],
   ]);

@@ -101,9 +101,12 @@ test('a limit decides of an output that passes or is beyond it, not of one in do
     limit: 0.1,
     pass: false,
   };
-  const output: VerifiedOutput = { ...first, outcome: 'fail', checks: [...first.checks, failed] };
+  const decisions = [decided({ kept: 30, lost: 14, new: 26, pass: false })];
+  const output: VerifiedOutput = { ...first, outcome: 'fail', checks: [...first.checks, failed], decisions };
   expect(decidedBy({ outputs: [output] })).toMatchObject({ isLimit: true, check: failed });
   expect(decidedBy({ outputs: [first] })).toMatchObject({ isLimit: true });
   expect(decidedBy({ outputs: [{ ...first, outcome: 'inconclusive' }] })).toMatchObject({ isLimit: false });
-  expect(verifyHeadline({ outputs: [output], samples: 3 })).toContain('outside tolerance on 3 samples');
+  expect(verifyHeadline({ outputs: [output], samples: 3 })).toMatch(
+    /outside tolerance on 3 samples.*30 of 44 decisions \(above 0\.5\) kept, 26 new\.$/,
+  );
 });
