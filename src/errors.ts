@@ -20,6 +20,8 @@ export const outcomeExitCodes = {
   pass: ExitCode.pass,
   fail: ExitCode.failed,
   inconclusive: ExitCode.inconclusive,
+  /** Nothing was compared: not a failure, and no verification. */
+  built: ExitCode.pass,
 } as const;
 
 interface CatalogueEntry {

@@ -1,6 +1,6 @@
 import { assertGpuPresent } from '../addon/chosen-gpu.js';
 import { keepFile } from '../base/files/byte-source.js';
-import { formatCount, plural } from '../base/text/quantity.js';
+import { plural } from '../base/text/quantity.js';
 import type { ResolvedBuild } from '../engines/builder/build.js';
 import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
@@ -12,7 +12,7 @@ import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
 import type { SampleData } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
-import { computedNodes } from '../report/sentences.js';
+import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 
@@ -62,7 +62,7 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
     return needsTypedModel?.(prepared) === false ? 'only the build uses the typed model' : null;
   },
   run: async (_, context) => {
-    const { id: precision, label } = formatNamed(options.precision) ?? defaultFormat;
+    const { id: precision } = formatNamed(options.precision) ?? defaultFormat;
     const conversion = await convertModel(
       options.model,
       root.typedModel(options.model, precision),
@@ -70,11 +70,7 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
       context,
     );
     keepFile(conversion.output);
-    const { all, lowest } = computedNodes(conversion);
-    return {
-      found: { conversion },
-      detail: `${formatCount(lowest.nodes)} of ${formatCount(all)} floating-point nodes to ${label}`,
-    };
+    return { found: { conversion }, detail: conversionSentence(conversion) };
   },
 });
 

@@ -238,6 +238,8 @@ export const verifyResultSchema = z.object({
   /** null: the inputs are no stream. */
   drift: z.null(),
   outcome: outcomeSchema,
+  /** What was found, on which samples, and the decisions, in a line; absent in results of versions before. */
+  headline: z.string().optional(),
   reasons: z.array(z.string()),
   /** After a numeric failure: what `bisect` found within seconds, and its command line; absent where it could search nothing. */
   next: z

@@ -6,6 +6,7 @@ import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
+import { verifyHeadline } from './headline.js';
 import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
@@ -97,6 +98,7 @@ export async function verifyModel(
   const outputs = judged.map(({ output }) => output);
   const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
+  const from = samplesFrom(reference.plan, samples);
   return {
     schema: 'trtforge.verify/1',
     reference: request.reference,
@@ -107,7 +109,7 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
-    samplesFrom: samplesFrom(reference.plan, samples),
+    samplesFrom: from,
     unreached,
     leftOut: leftOutOf(request.reference, reference.plan, unreached),
     ...(headRoom && { headRoom }),
@@ -121,6 +123,7 @@ export async function verifyModel(
     failures: failuresOf(judged),
     drift: null,
     outcome: worst([verdicts.contract, verdicts.numeric, ...(isBlown ? (['inconclusive'] as const) : [])]),
+    headline: verifyHeadline({ outputs, samples, samplesFrom: from }),
     reasons: [
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),

@@ -167,7 +167,7 @@ describe('a bundle', () => {
     expect(bundleReportSchema.parse(report)).toEqual(report);
     expect(written()).toEqual(JSON.parse(JSON.stringify(report)));
     expect(report).toMatchObject({
-      outcome: 'pass',
+      outcome: 'built',
       exitCode: 0,
       model_name: 'parakeet-shaped-tiny',
       fp16: false,
@@ -367,7 +367,7 @@ describe('a bundle for TensorRT', () => {
       { environment: environment() },
     );
     expect(report).toMatchObject({
-      outcome: 'pass',
+      outcome: 'built',
       builder: 'trtexec',
       timing_cache: join(outdir, 'timing.cache'),
     });
@@ -461,7 +461,7 @@ describe('a bundle that cannot be built', () => {
   test('is built all the same when the meta file is all null', async () => {
     writeFileSync(meta, '{"model_name":null,"labels":null,"blank_id":null,"features":null}');
     expect(await run(recordingBuilder())).toMatchObject({
-      outcome: 'pass',
+      outcome: 'built',
       model_name: null,
       warnings: [expect.stringMatching(/mel bins/), expect.stringMatching(/logits/)],
     });
