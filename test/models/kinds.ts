@@ -1,4 +1,5 @@
 import type { Kind } from './kind.js';
+import { sceneDetector } from './scene-kinds.js';
 import {
   branchByRate,
   embeddingEncoder,
@@ -24,4 +25,5 @@ export const kinds: readonly Kind[] = [
   maskByAdd,
   maskByWhere,
   quantizedNetwork,
+  sceneDetector,
 ];
