@@ -233,7 +233,7 @@ class Recorder {
     const shares = probabilitiesOf(reader, tensor.shape.at(-1) ?? 1, magnitudesOf(reader));
     const types = { precision, dtype: tensor.dtype, shares };
     const usual = limitsFor(name, types, rms, { atol: [], rtol: [] }).usual!;
-    return { rms: usual.rms(elements, rms, false, true), max: usual.max(max) };
+    return { rms: usual.rms(elements, rms, 'whole', true), max: usual.max(max) };
   }
 
   /** Looks for the smallest case whose rows do not depend on each other, by running the reference on rows that are all the same. */

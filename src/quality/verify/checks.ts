@@ -200,8 +200,10 @@ export function worstFirst(outputs: readonly VerifiedOutput[]): readonly Verifie
 /** Infinities are equal. */
 const order = (a: number, b: number): number => (a === b ? 0 : a - b);
 
-/** NaN and infinities that the other side has not, and with `strict` those that both have. */
+export const NON_FINITE = 'non-finite';
+
+/** NaN and infinities where the reference is finite; with `strict` every one, as in Polygraphy. */
 export function nonFiniteCheck({ nonFinite }: Pick<Comparison, 'nonFinite'>, strict = false): CheckResult[] {
-  const rejected = nonFinite.mismatching + (strict ? nonFinite.matching : 0);
-  return rejected > 0 ? [atMost('non-finite', rejected, 0)] : [];
+  const rejected = strict ? nonFinite.mismatching + nonFinite.matching : nonFinite.onlyInCandidate;
+  return rejected > 0 ? [atMost(NON_FINITE, rejected, 0)] : [];
 }

@@ -1,49 +1,24 @@
-import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
-import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
-import {
-  addSlices,
-  rootsOf,
-  type SliceSums,
-  slicedAxis,
-  sliceSums,
-} from '../../formats/tensor/compare/slices.js';
-import { type FarPair, WorstPairs } from '../../formats/tensor/compare/worst-pairs.js';
+import { sliceSums } from '../../formats/tensor/compare/slices.js';
+import { WorstPairs } from '../../formats/tensor/compare/worst-pairs.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
-import {
-  type FloatPairs,
-  type FloatReader,
-  floatReader,
-  joinedFloats,
-} from '../../formats/tensor/float-reader.js';
-import {
-  atMost,
-  type CheckResult,
-  checkText,
-  evaluate,
-  nonFiniteCheck,
-  severityOf,
-  shortNumber,
-  USUAL_QUANTILE,
-} from './checks.js';
+import { type CheckResult, checkText, NON_FINITE, severityOf, shortNumber } from './checks.js';
+import { Criterion, type Located, worstChecks } from './criterion.js';
+import { type Decisions, decisionChecks, decisionText, isOfDecisions } from './decisions.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
   described,
-  isTypical,
   isUnreached,
   type JudgedOutput,
   type JudgeRequest,
   located,
-  TELLS_APART,
   undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
-import { plantedIn } from './planted.js';
-import { placeOfPeak, probabilitiesOf } from './probabilities.js';
-import { plantedErrors, type VerifiedOutput } from './result.js';
-import { type Limits, limitsFor } from './tolerance.js';
+import type { VerifiedOutput } from './result.js';
 
 /** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
@@ -64,38 +39,41 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   const together = criterion.together(samples.map(({ candidate }) => candidate));
   const comparison = comparePairs(together, limits.tolerance, limits.quantiles, histogram);
   const bySample = samples.map((sample, at) => criterion.alone(at, sample));
+  const decisions = criterion.decisions();
   const checks = worstChecks([
     ...criterion.requested(comparison),
     ...criterion.usual(together),
+    ...decisionChecks(decisions),
     ...bySample.flat(),
   ]);
   const failed = checks.some(({ pass }) => !pass);
-  const isNoise = failed && isOnlyNoise(request) && checks.every((check) => severityOf(check) < FAR);
+  const severity = Math.max(0, ...checks.map(severityOf));
+  const isNoise = failed && isQuantized(request) && areDrawn(request) && severity < FAR;
   const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
-  const worst = furthest.list();
   const reasons = [
-    ...(failed ? whyFailed(comparison, checks, worst) : []),
-    ...(isNoise
-      ? ['the samples are drawn, and ranges of codes are made for real ones. Pass real samples: --inputs.']
-      : []),
+    ...(failed ? whyFailed(criterion, comparison, checks, decisions) : []),
+    ...(failed && areDrawn(request) ? [isNoise ? NOISE_OF_CODES : NOISE] : []),
     ...(doubt === undefined ? [] : [doubt]),
   ];
   const { absolute, relative, why } = limits.tolerance;
   const references = typical.map((at) => request.reference[at]!);
+  const classes = criterion.classes();
   return {
     output: {
       ...described(request, comparison.elements),
       outcome: isNoise ? 'inconclusive' : failed ? 'fail' : doubt === undefined ? 'pass' : 'inconclusive',
       pass: !failed,
       checks,
+      ...(decisions.length > 0 && { decisions: [...decisions] }),
+      ...(classes !== undefined && { classes }),
       tolerance: { absolute, relative, why },
       statistics: errorStatistics(comparison),
       sides: sidesOf(comparison, together),
       histogram: histogram.histogram(),
       planted,
       nonFinite: comparison.nonFinite,
-      worst: worst.map((pair) => {
+      worst: furthest.list().map((pair) => {
         const place = located(pair, references);
         return { ...place, sample: typical[place.sample]! };
       }),
@@ -103,7 +81,8 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     },
     isClose:
       limits.usual !== null &&
-      (checks.some((check) => severityOf(check) > 1 / CLEAR_MARGIN) || criterion.decideAlike()),
+      severity < CLEAR_MARGIN &&
+      (severity > 1 / CLEAR_MARGIN || comparison.elements < FEWEST_ELEMENTS || criterion.decideAlike()),
     failures: bySample.flatMap((own, chunk) => {
       if (own.every(({ pass }) => pass)) return [];
       const isNumber = own.every(({ statistic, pass }) => statistic !== 'non-finite' || pass);
@@ -116,222 +95,54 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
 /** An error of this many limits is no matter of the samples. */
 const FAR = 4;
 
-/** Whether codes are judged on nothing that their ranges were made for. */
-const isOnlyNoise = ({ precision, samples = [] }: JudgeRequest): boolean =>
-  quantizedFormatNamed(precision) !== undefined &&
-  samples.length > 0 &&
-  !samples.some(({ kind }) => kind === 'data');
+const isQuantized = ({ precision }: JudgeRequest): boolean => quantizedFormatNamed(precision) !== undefined;
 
-/** Limits that are not twice what was measured ask for more samples. */
+/** Whether the user passed no sample; where nothing is known of the samples they count as the user's. */
+const areDrawn = ({ samples = [] }: JudgeRequest): boolean =>
+  samples.length > 0 && !samples.some(({ kind }) => kind === 'data');
+
+const NOISE = 'The samples are drawn. Pass real samples to judge by them: --inputs.';
+const NOISE_OF_CODES =
+  'the samples are drawn, and ranges of codes are made for real ones. Pass real samples: --inputs.';
+
+/** Limits that are not twice what was measured ask for more samples, and so do failures by less than twice a limit. */
 const CLEAR_MARGIN = 2;
 
-interface Sample extends FloatPairs {
-  readonly shape: readonly number[];
-}
+/** An output of fewer elements in all asks for more samples. */
+const FEWEST_ELEMENTS = 100;
 
-/** What decides about one output: its limits, by the size of the typical samples together, or a sample's own where that is larger. */
-class Criterion {
-  readonly samples: readonly Sample[];
-  /** The samples that set the scale. */
-  readonly typical: readonly number[];
-  readonly limits: Limits;
-  /** The axis whose positions are judged each by its own scale. */
-  readonly #axis: number | null;
-  readonly #strict: boolean;
-  /** Whether the candidate computes in 16 bits or codes. */
-  readonly #isNarrow: boolean;
-  /** The references of the typical samples. */
-  readonly #sums: SliceSums;
-  readonly #scales: Float64Array;
-  readonly #rms: number;
-  readonly #areShares: boolean;
-  /** Of the typical samples, as one. */
-  readonly #reference: FloatReader;
-
-  constructor(request: JudgeRequest) {
-    const { name, reference, candidate } = request;
-    this.#strict = request.strictNonFinite === true;
-    this.#isNarrow = formatNamed(request.precision) !== undefined;
-    this.samples = reference.map((tensor, at) => ({
-      shape: tensor.shape,
-      reference: floatReader(tensor, name),
-      candidate: floatReader(candidate[at]!, name),
-    }));
-    this.typical = this.samples.flatMap((_, at) => (isTypical(request, at) ? [at] : []));
-    const typical = this.typical.map((at) => this.samples[at]!);
-    const values = typical.map((sample) => ({ shape: sample.shape, values: sample.reference }));
-    this.#reference = joinedFloats(values.map((each) => each.values));
-    const magnitudes = magnitudesOf(this.#reference);
-    this.#rms = magnitudes.rms;
-    const shares = probabilitiesOf(this.#reference, reference[0]?.shape.at(-1) ?? 1, magnitudes);
-    this.#areShares = shares !== undefined;
-    const types = { ...request, dtype: candidate[0]?.dtype, shares };
-    this.limits = limitsFor(name, types, this.#rms, request);
-    this.#axis = this.limits.usual === null ? null : slicedAxis(values);
-    this.#sums = this.#sumsOf(typical.map((sample) => sample.reference));
-    this.#scales = rootsOf(this.#sums.referenceSquares, this.#sums);
-  }
-
-  /** Candidates of all samples, or what is planted in their place, and the reference, of the typical samples as one. */
-  together(candidates: readonly FloatReader[]): FloatPairs {
-    return {
-      candidate: joinedFloats(this.typical.map((at) => candidates[at]!)),
-      reference: this.#reference,
-    };
-  }
-
-  requested(comparison: Comparison): readonly CheckResult[] {
-    return this.limits.checks.map((check) => evaluate(check, comparison, this.limits.tolerance));
-  }
-
-  /** The usual checks of the typical samples together. Percentiles that decide are over elements that are not 0 on both sides. */
-  usual(
-    pairs: FloatPairs,
-    sums = this.#sumsOf(this.typical.map((at) => this.samples[at]!.candidate)),
-  ): readonly CheckResult[] {
-    const { usual, tolerance } = this.limits;
-    if (usual === null) return [];
-    const nonZero = pairs.reference.length - sums.zeros;
-    const fraction = 1 - ((1 - USUAL_QUANTILE) * nonZero) / pairs.reference.length;
-    const p99 =
-      nonZero < FEWEST_FOR_P99
-        ? []
-        : [comparePairs(pairs, tolerance, { fraction }).absolute.asked ?? Number.NaN];
-    const scale = this.#rms * Math.sqrt(pairs.reference.length / Math.max(1, nonZero));
-    return [
-      ...p99.map((measured) => atMost('p99', measured, usual.p99(scale))),
-      ...this.#worstSlice(sums, (count, at) => usual.rms(count, this.#scales[at]!, this.#axis !== null)),
-    ];
-  }
-
-  /** The checks of one sample, which may be larger than typical ones. */
-  alone(at: number, sample: Sample): readonly CheckResult[] {
-    const { usual, tolerance } = this.limits;
-    if (usual === null) {
-      const comparison = comparePairs(sample, tolerance, this.limits.quantiles);
-      return numbered(
-        [...this.requested(comparison), ...nonFiniteCheck(comparison, this.#strict)],
-        at,
-        this.samples,
-      );
-    }
-    const sums = sliceSums(sample, sample.shape, this.#axis);
-    const own = rootsOf(sums.referenceSquares, sums);
-    const nonFinite =
-      sums.finite === sample.reference.length
-        ? []
-        : nonFiniteCheck(comparePairs(sample, tolerance, 'none'), this.#strict);
-    // Extremes are no inputs that types of few bits are made for: a row masked whole is what rounding makes of it. NaN is not.
-    if (this.#isNarrow && !this.typical.includes(at)) return numbered(nonFinite, at, this.samples);
-    const checks = [
-      ...this.#worstSlice(sums, (count, slice) =>
-        usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), this.#axis !== null, true),
-      ),
-      atMost('max', sums.largest, usual.max(Math.max(sums.peak, this.#sums.peak))),
-      ...nonFinite,
-    ];
-    return numbered(checks, at, this.samples);
-  }
-
-  /** The planted errors that the checks accept and that the candidate is not clearly nearer to the reference than. */
-  accepted(): VerifiedOutput['planted'] {
-    const { usual } = this.limits;
-    if (this.#sums.finite === 0) return [];
-    const typical = this.typical.map((at) => this.samples[at]!);
-    const errors = rootsOf(this.#sumsOf(typical.map(({ candidate }) => candidate)).errorSquares, this.#sums);
-    return plantedErrors.flatMap((error): VerifiedOutput['planted'] => {
-      const planted = plantedIn(typical, this.#axis, this.#sums, error);
-      if (planted === undefined || (usual === null && error !== 'zeros')) return [];
-      const sums = this.#sumsOf(planted);
-      const distances = rootsOf(sums.errorSquares, sums);
-      const positions = [...distances.keys()].filter((at) => {
-        const isWithin =
-          usual === null ||
-          distances[at]! <= usual.rms(sums.count[at]!, this.#scales[at]!, this.#axis !== null);
-        const isNear = distances[at] === 0 || errors[at]! * TELLS_APART > distances[at]!;
-        return isWithin && (isNear || usual === null) && (this.#scales[at]! > 0 || this.#rms === 0);
-      });
-      if (positions.length === 0) return [];
-      const judged = this.#scales.filter((scale) => scale > 0).length;
-      if (this.#axis !== null && positions.length < judged)
-        return [{ error, slice: { axis: this.#axis, positions } }];
-      const pairs = { candidate: joinedFloats(planted), reference: this.#reference };
-      const comparison = comparePairs(pairs, this.limits.tolerance, this.limits.quantiles);
-      const checks = [...this.requested(comparison), ...this.usual(pairs, sums)];
-      return checks.every(({ pass }) => pass) ? [{ error, slice: null }] : [];
-    });
-  }
-
-  /** Whether all samples have their highest probability in the same place: those of other decisions were not seen. */
-  decideAlike(): boolean {
-    if (!this.#areShares || this.typical.length < 2) return false;
-    return new Set(this.typical.map((at) => placeOfPeak(this.samples[at]!.reference))).size === 1;
-  }
-
-  /** Of the typical samples, with these candidates. */
-  #sumsOf(candidates: readonly FloatReader[]): SliceSums {
-    return addSlices(
-      this.typical.map((at, index) => {
-        const { shape, reference } = this.samples[at]!;
-        return sliceSums({ candidate: candidates[index]!, reference }, shape, this.#axis);
-      }),
-    );
-  }
-
-  /** The slice that is worst for its limit. One whose reference is 0 everywhere has no scale of its own. */
-  #worstSlice(sums: SliceSums, limitOf: (count: number, position: number) => number): readonly CheckResult[] {
-    const measured = rootsOf(sums.errorSquares, sums);
-    const checks = [...sums.count.entries()].flatMap(([position, count]): CheckResult[] => {
-      const limit = limitOf(count, position);
-      const isJudged =
-        count > 0 && (this.#axis === null || this.#scales[position]! > 0) && Number.isFinite(limit);
-      const slice = this.#axis === null ? undefined : { axis: this.#axis, position };
-      return isJudged ? [{ ...atMost('RMS', measured[position]!, limit), slice }] : [];
-    });
-    return worstChecks(checks);
-  }
-}
-
-/** With fewer elements fewer than ten lie beyond the 99th percentile: it is little else than the maximum. */
-const FEWEST_FOR_P99 = 1000;
-
-const numbered = (checks: readonly CheckResult[], sample: number, { length }: readonly Sample[]) =>
-  length > 1 ? checks.map((check) => ({ ...check, sample })) : checks;
-
-/** Of each kind of check the one that is worst for its limit. */
-function worstChecks(all: readonly CheckResult[]): CheckResult[] {
-  const worst = new Map<string, CheckResult>();
-  for (const check of all) {
-    const key = `${check.statistic} ${check.sample !== undefined}`;
-    const before = worst.get(key);
-    if (before === undefined || severityOf(check) > severityOf(before)) worst.set(key, check);
-  }
-  return [...worst.values()];
-}
-
-/** Every check that failed with its numbers, then where the largest error is. */
+/** The decisions that turned, then every other check that failed, with the largest error that each is about. */
 function whyFailed(
-  comparison: Comparison,
+  criterion: Criterion,
+  { outside, elements }: Comparison,
   checks: readonly CheckResult[],
-  [worst]: readonly FarPair[],
+  decisions: readonly Decisions[],
 ): string[] {
-  const { absolute, outside, elements } = comparison;
   const failed = checks.filter(({ pass }) => !pass);
-  const reasons = failed
-    .filter(({ statistic }) => statistic !== 'non-finite')
-    .map((check) => `${checkText(check)}.`);
-  if (reasons.length < failed.length) reasons.unshift(nonFiniteSentence(comparison));
-  if (absolute.maxIndex < 0 || !(absolute.max > 0)) return reasons;
-  const values =
-    worst !== undefined && Number.isFinite(worst.error)
-      ? `, ${shortNumber(worst.candidate)} where the reference is ${shortNumber(worst.reference)}`
-      : '';
-  const beyond = outside > 0 ? `; ${outside} of ${elements} elements are outside the tolerance` : '';
-  reasons.push(
-    `the largest error is ${shortNumber(absolute.max)}${values} (element ${absolute.maxIndex})${beyond}.`,
-  );
-  return reasons;
+  const turned = decisions.filter(({ pass }) => pass === false);
+  const numbers = failed.filter(({ statistic }) => !isOfDecisions(statistic) && statistic !== NON_FINITE);
+  const places = numbers.map((check) => placeText(criterion.worstOf(check)));
+  const reasons = [
+    ...failed.filter(({ statistic }) => statistic === NON_FINITE).map(nonFiniteSentence),
+    ...turned.map((one) => `${decisionText(one)}: at most ${percent(one.limit)} may be lost or new.`),
+    ...numbers.map((check, at) =>
+      places.indexOf(places[at]!) === at ? `${checkText(check)}; ${places[at]}.` : `${checkText(check)}.`,
+    ),
+  ];
+  return outside > 0 && numbers.length > 0
+    ? [...reasons, `${outside} of ${elements} elements are outside the tolerance.`]
+    : reasons;
 }
+
+function placeText(worst: Located | undefined): string {
+  if (worst === undefined) return 'no element differs';
+  const [error, candidate, reference] = [worst.error, worst.candidate, worst.reference].map((one) =>
+    shortNumber(Number(one)),
+  );
+  return `the largest error there is ${error}, ${candidate} where the reference is ${reference} (sample ${worst.sample}, element [${worst.index.join(', ')}])`;
+}
+
+const percent = (share: number): string => `${shortNumber(100 * share)} %`;
 
 /** From here on a double does not represent every integer. */
 const EXACT_INTEGERS = 2 ** 53;
@@ -349,13 +160,14 @@ function whyInconclusive(
 ): string | undefined {
   if (isRounded(request, comparison))
     return `checks compare integers as float64, which rounds those beyond 2^53: a tolerance (--atol ${request.name}:0) is exact.`;
-  if (comparison.elements === 0) return 'the output is empty.';
+  if (comparison.elements === 0)
+    return request.unstable === undefined
+      ? 'the output is empty.'
+      : 'the original is unstable on every sample. Pass real samples: --inputs.';
   if (comparison.finite === 0)
     return 'the reference has only NaN and infinity, so nothing can be compared with it.';
   return planted.length === 0 || isUnreached(request) ? undefined : undecidedSentence(request, planted);
 }
 
-function nonFiniteSentence({ nonFinite }: Comparison): string {
-  const { nanInCandidate, infiniteInCandidate, nanInReference, infiniteInReference } = nonFinite;
-  return `the candidate has ${nanInCandidate} NaN and ${infiniteInCandidate} infinite elements, the reference ${nanInReference} and ${infiniteInReference}.`;
-}
+const nonFiniteSentence = ({ measured, sample }: CheckResult): string =>
+  `the candidate is NaN or infinite in ${measured} elements${sample === undefined ? '' : ` of sample ${sample}`} where the reference is finite.`;

@@ -20,8 +20,10 @@ export interface Outputs {
 }
 
 /** What is known of two models besides their outputs. */
-interface JudgedModels extends Pick<JudgeRequest, 'codes'> {
+interface JudgedModels extends Pick<JudgeRequest, 'codes' | 'plant'> {
   readonly reaching?: ReturnType<typeof reachingOutputs>;
+  /** Samples that do not decide about an output (see `JudgeRequest.unstable`). */
+  readonly unstable?: (output: string) => ReadonlySet<number> | undefined;
 }
 
 /** All outputs of two models compared. */
@@ -44,7 +46,7 @@ export function judgeRuns(
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
-  { reaching, codes }: JudgedModels = {},
+  { reaching, codes, plant = reaching !== undefined, unstable }: JudgedModels = {},
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -63,9 +65,11 @@ export function judgeRuns(
     const { atol = [], rtol = [] } = request;
     const sides = { candidate: ours.map(tensorReader), reference: theirs.map(tensorReader) };
     const known = {
-      plant: reaching !== undefined,
+      plant,
       reachedBy: () => reaching?.(name).inputs ?? [],
       isCount: () => reaching?.(name).isCount === true,
+      decides: reaching && (() => reaching(name)),
+      unstable: samples === reference.samples ? unstable?.(name) : undefined,
     };
     return judgeOutput({ name, precision, codes, atol, rtol, ...sides, ...known, samples });
   };

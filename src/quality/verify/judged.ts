@@ -3,6 +3,7 @@ import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { type AskedCheck, checkThresholds, sliceText } from './checks.js';
+import type { Decides } from './decisions.js';
 import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
 import { type AskedTolerance, checkTolerances } from './tolerance.js';
 
@@ -44,13 +45,18 @@ export interface JudgeRequest extends JudgeRules {
   readonly reachedBy?: () => readonly string[];
   /** Whether an integer states how many of something there are: then each of them counts, not the integer. */
   readonly isCount?: () => boolean;
+  /** What it decides, where a model tells. */
+  readonly decides?: () => Decides;
+  /** Samples on which the original itself moves by more than the limits: they decide nothing. */
+  readonly unstable?: ReadonlySet<number>;
   /** False: no planted errors are tried, for callers that only look for failures. */
   readonly plant?: boolean;
 }
 
 /** Whether a sample sets the scale of an output. Of edge samples alone all do. */
-export const isTypical = ({ samples = [] }: JudgeRequest, sample: number): boolean =>
-  samples[sample]?.kind !== 'edge' || samples.every(({ kind }) => kind === 'edge');
+export const isTypical = ({ samples = [], unstable }: JudgeRequest, sample: number): boolean =>
+  unstable?.has(sample) !== true &&
+  (samples[sample]?.kind !== 'edge' || samples.every(({ kind }) => kind === 'edge'));
 
 export const isUnreached = ({ reachedBy }: JudgeRequest): boolean => reachedBy?.().length === 0;
 

@@ -1,11 +1,13 @@
 import { viewModel } from '../../formats/onnx/model.js';
+import { attributeOf } from '../../formats/onnx/node-types.js';
 import { operatorName, readFlow, type Value } from '../../formats/precision/flow.js';
 import { inlined } from '../../formats/precision/inline-functions.js';
+import type { Decides } from './decisions.js';
 
 const nothing: ReadonlySet<string> = new Set();
 
 /** What a model does with its values on their way to an output. */
-interface Reached {
+interface Reached extends Decides {
   /** The inputs whose values reach it: shapes alone carry no value. */
   readonly inputs: readonly string[];
   /** Whether its rows are ordered or chosen by values. */
@@ -14,15 +16,30 @@ interface Reached {
   readonly isCount: boolean;
 }
 
-/** Stands among the inputs for an operator that orders rows. */
+/** Stand among the inputs for an operator that orders rows, and for one that makes probabilities. */
 const ORDER = '\0order';
+const SCORES = '\0scores';
+
+const makesScores = (name: string): boolean => /^(Sigmoid|HardSigmoid|Softmax)$/.test(name);
+
+/** Probabilities are still probabilities behind these: a product is that of an object and its class. */
+const KEEPS_SCORES =
+  /^(Cast|Identity|Reshape|Squeeze|Unsqueeze|Flatten|Transpose|Concat|Slice|Split|Gather.*|TopK|Mul|Max|Min|ReduceMax|ReduceMin|Where|Pad|Expand|Tile|Sqrt|Clip|MaxPool|Resize|Scatter.*|If|Loop|(De)?QuantizeLinear|.*::.*(NMS|NonMaxSuppression).*)$/;
 
 /** What reaches each output of a model, looked up when first asked for. Throws what opening the model throws. */
 export function reachingOutputs(path: string): (output: string) => Reached {
   let found: ReadonlyMap<string, Reached> | undefined;
   return (output) => {
     found ??= read(path);
-    return found.get(output) ?? { inputs: [], isOrdered: false, isCount: false };
+    return (
+      found.get(output) ?? {
+        inputs: [],
+        isOrdered: false,
+        isCount: false,
+        areScores: false,
+        classAxis: null,
+      }
+    );
   };
 }
 
@@ -48,6 +65,26 @@ function isCount(value: Value): boolean {
   return /::.*NMS/.test(name) && made === made!.producer!.outputs[0] && made!.producer!.outputs.length > 3;
 }
 
+const withoutScores = (set: ReadonlySet<string>): ReadonlySet<string> =>
+  set.has(SCORES) ? new Set([...set].filter((name) => name !== SCORES)) : set;
+
+/** The axis of which a Softmax makes the value, or of which a Softmax or an ArgMax reads it. */
+function classAxisOf(value: Value): number | null {
+  const { producer } = value.producer?.node.opType === 'Cast' ? value.producer.inputs[0]! : value;
+  const readers = value.uses.flatMap((use) => (use.kind === 'input' ? [use.operation] : []));
+  const found = [producer, ...readers].find(
+    (operation, at) =>
+      operation !== undefined &&
+      /^(Softmax|LogSoftmax|ArgMax)$/.test(operatorName(operation)) &&
+      (at > 0 || operation.node.opType !== 'ArgMax'),
+  );
+  if (found === undefined) return null;
+  const isArgMax = found.node.opType === 'ArgMax';
+  // Before opset 13 a Softmax took all axes from 1 on together by default.
+  const usual = isArgMax ? 0n : found.opset < 13 ? 1n : -1n;
+  return Number(attributeOf(found.node, 'axis')?.i ?? usual);
+}
+
 function read(path: string): ReadonlyMap<string, Reached> {
   return viewModel(path, (model) => {
     const { root, operations } = readFlow(inlined(model).proto);
@@ -61,7 +98,8 @@ function read(path: string): ReadonlyMap<string, Reached> {
       const sets = [
         ...new Set(values.map((value) => (value && reached.get(value)) ?? nothing)),
         ordersRows(operator) ? new Set([ORDER]) : nothing,
-      ];
+        makesScores(operator) ? new Set([SCORES]) : nothing,
+      ].map((set) => (makesScores(operator) || KEEPS_SCORES.test(operator) ? set : withoutScores(set)));
       const all = sets.reduce((most, one) => (one.size > most.size ? one : most), nothing);
       const isWhole = sets.every((one) => [...one].every((name) => all.has(name)));
       const union = isWhole ? all : new Set(sets.flatMap((one) => [...one]));
@@ -71,8 +109,18 @@ function read(path: string): ReadonlyMap<string, Reached> {
       root.outputs.flatMap((value) => {
         if (!value) return [];
         const all = [...(reached.get(value) ?? nothing)];
-        const inputs = all.filter((name) => name !== ORDER);
-        return [[value.name, { inputs, isOrdered: all.includes(ORDER), isCount: isCount(value) }]];
+        return [
+          [
+            value.name,
+            {
+              inputs: all.filter((name) => name !== ORDER && name !== SCORES),
+              isOrdered: all.includes(ORDER),
+              isCount: isCount(value),
+              areScores: all.includes(SCORES),
+              classAxis: classAxisOf(value),
+            },
+          ],
+        ];
       }),
     );
   });

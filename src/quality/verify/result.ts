@@ -60,6 +60,27 @@ export const verifiedOutputSchema = z.object({
       slice: z.object({ axis: z.number(), position: z.number() }).optional(),
     }),
   ),
+  /** Decisions that the output states, by rule: those of the reference, and of these kept and lost; those that only the candidate takes; near ties, which are neither. */
+  decisions: z
+    .array(
+      z.object({
+        rule: z.enum(['above 0.5', 'above 0.25', 'argmax', 'top-1']),
+        reference: z.number(),
+        kept: z.number(),
+        lost: z.number(),
+        new: z.number(),
+        ties: z.number(),
+        /** The share that may be lost or new. */
+        limit: z.number(),
+        /** Null where they are too few to decide. */
+        pass: z.boolean().nullable(),
+      }),
+    )
+    .optional(),
+  /** How many classes an axis has, and how many no sample gave a probability above 0.1: the verdict is not about those. */
+  classes: z.object({ axis: z.number(), of: z.number(), unpredicted: z.number() }).optional(),
+  /** Samples that do not decide, as the original itself is unstable there. */
+  unstable: z.array(z.object({ sample: z.number(), moved: measureSchema })).optional(),
   /** null for integers and booleans that are compared exactly: all for which none was asked by name. */
   tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
   /** The error's statistics in the order to print them. */
@@ -88,6 +109,8 @@ export const verifiedOutputSchema = z.object({
       /** Both NaN, or the same infinity. */
       matching: z.number(),
       mismatching: z.number(),
+      /** Of those that do not match, where the reference is finite; absent in results of versions before. */
+      onlyInCandidate: z.number().optional(),
     })
     .optional(),
   /** The elements that are furthest apart, worst first. */

@@ -82,7 +82,11 @@ const RMS_FACTOR = 1.4;
 const SLICE_FACTOR = 20;
 const MOST_OF_SLICE = 0.2;
 
-const SCORE_SHARE = 0.1;
+/** Of slices of numbers below 1, which share of the bound means nothing. */
+const SLICE_SHARE = 0.1;
+
+/** So many elements of a whole output are judged as it is. */
+const FEWEST_ELEMENTS = 100;
 
 /** One sample alone may be off three times as much as all together, if not by half of what it is. */
 const ALONE_FACTOR = 3;
@@ -106,19 +110,25 @@ export class UsualLimits {
     this.#steepness = steepness;
   }
 
+  /** A probability below this is as good as one of 0. */
+  get negligible(): number {
+    return this.#bound / 2;
+  }
+
   p99(rms: number): number {
     return Math.max(P99_OF_RMS * this.#bound * rms, this.#least);
   }
 
-  /** Of the errors of so many elements of an output or of a slice of it, whose reference has the given RMS. */
-  rms(elements: number, rms: number, isSlice: boolean, isAlone = false): number {
+  /** Of the errors of so many elements of an output, or of a slice of it, whose reference has the given RMS. */
+  rms(elements: number, rms: number, kind: 'whole' | 'slice' | 'scores', isAlone = false): number {
     const own = RMS_FACTOR * this.#bound;
-    const wide = isSlice ? Math.max(own, Math.min(SLICE_FACTOR * this.#bound, MOST_OF_SLICE)) : own;
-    const share = wide * (1 + 3 / Math.sqrt(2 * elements));
+    const isWhole = kind === 'whole';
+    const wide = isWhole ? own : Math.max(own, Math.min(SLICE_FACTOR * this.#bound, MOST_OF_SLICE));
+    // Few elements of a whole output ask for more samples instead.
+    const share = wide * (1 + 3 / Math.sqrt(2 * Math.max(elements, isWhole ? FEWEST_ELEMENTS : 1)));
     const most = isAlone ? Math.min(ALONE_FACTOR * share, 2 * MOST_RMS) : Math.min(share, MOST_RMS);
-    // A score of 0.001 is as good as one of 0.002.
-    const least = isSlice && rms <= 1 ? SCORE_SHARE * this.#bound : 0;
-    const ofLogits = isSlice ? 0 : RMS_FACTOR * this.#bound * this.#logits.rms * this.#steepness;
+    const least = kind === 'slice' && rms <= 1 ? SLICE_SHARE * this.#bound : 0;
+    const ofLogits = isWhole ? RMS_FACTOR * this.#bound * this.#logits.rms * this.#steepness : 0;
     return Math.max(
       most * rms,
       Math.min((isAlone ? ALONE_FACTOR : 1) * ofLogits, MOST_RMS * rms),

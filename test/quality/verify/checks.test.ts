@@ -236,12 +236,24 @@ describe('NaN and infinity', () => {
 
   it.each([
     ['NaN for a number', [1, nan, 3], [1, 2, 3]],
-    ['a number for NaN', [1, 2, 3], [1, nan, 3]],
+    ['NaN for an infinity', [1, nan, 3], [1, inf, 3]],
     ['the other infinity', [1, inf, 3], [1, -inf, 3]],
   ])('fail, and are the worst element: %s', (_case, candidate, reference) => {
     const output = judge(candidate, reference);
     expect(output.outcome).toBe('fail');
     expect(output.worst?.[0]).toMatchObject({ index: [1], error: 'Infinity' });
+  });
+});
+
+describe('a NaN of the reference', () => {
+  it.each([
+    ['a number', 2],
+    ['an infinity', Number.POSITIVE_INFINITY],
+  ])('shows nothing: %s in its place does not fail, but is counted', (_case, value) => {
+    const output = judge([1, value, 3], [1, Number.NaN, 3]);
+    expect(output.outcome).toBe('pass');
+    expect(output.nonFinite).toMatchObject({ mismatching: 1, onlyInCandidate: 0 });
+    expect(judge([1, value, 3], [1, Number.NaN, 3], { strictNonFinite: true }).outcome).toBe('fail');
   });
 });
 

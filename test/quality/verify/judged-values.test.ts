@@ -16,7 +16,9 @@ function outcome(
     precision,
     { outputs: reference, bindings },
     { outputs: candidate, bindings },
-    { reaching: () => ({ inputs: ['images'], isOrdered: false, isCount }) },
+    {
+      reaching: () => ({ inputs: ['images'], isOrdered: false, isCount, areScores: false, classAxis: null }),
+    },
   );
   return judged[0]!.output.outcome;
 }

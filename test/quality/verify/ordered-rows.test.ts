@@ -74,7 +74,15 @@ function outcome(
     'fp16',
     { outputs: reference, bindings, samples },
     { outputs: candidate, bindings },
-    { reaching: () => ({ inputs: ['images'], isOrdered: true, isCount: false }) },
+    {
+      reaching: () => ({
+        inputs: ['images'],
+        isOrdered: true,
+        isCount: false,
+        areScores: false,
+        classAxis: null,
+      }),
+    },
   );
   return worst(judged.map(({ output }) => output.outcome));
 }

@@ -68,6 +68,8 @@ export interface NonFiniteCounts {
   readonly matching: number;
   /** Not finite on at least one side, and not the same. */
   readonly mismatching: number;
+  /** Of these, where the candidate is not finite and the reference is a number: a NaN of the reference shows nothing. */
+  readonly onlyInCandidate: number;
 }
 
 /** What one look at all pairs gathers; `comparisonOf` turns it into statistics. */

@@ -146,6 +146,7 @@ const noneCounted = (): Counters => ({
   infiniteInReference: 0,
   matching: 0,
   mismatching: 0,
+  onlyInCandidate: 0,
 });
 
 interface FinitePairs {
@@ -180,6 +181,7 @@ function finitePairs(
     else if (!Number.isFinite(r)) counts.infiniteInReference++;
     if (Object.is(c, r)) counts.matching++;
     else counts.mismatching++;
+    if (!Number.isFinite(c) && !Number.isNaN(r) && !Object.is(c, r)) counts.onlyInCandidate++;
   }
   return { candidate: ours.subarray(0, finite), reference: theirs.subarray(0, finite), indices };
 }

@@ -1,17 +1,27 @@
 import { elementCount } from '../dtype.js';
 import { eachPiece, type FloatPairs, type FloatReader } from '../float-reader.js';
 
-/** What the pairs at each position of an axis add up to, of pairs that are finite on both sides. */
-export interface SliceSums {
+/** Sums over the pairs at each position of an axis. */
+interface Sums {
   readonly count: Float64Array;
-  readonly reference: Float64Array;
   readonly referenceSquares: Float64Array;
   readonly errorSquares: Float64Array;
-  /** Of all positions together: pairs that are 0 on both sides, that are finite, the largest reference and error. */
+}
+
+/** What the pairs at each position of an axis add up to, of pairs that are finite on both sides. */
+export interface SliceSums extends Sums {
+  readonly reference: Float64Array;
+  /** Without pairs that are negligible on both sides; `count` is of references that are not. The same sums where nothing is negligible. */
+  readonly judged: Sums;
+  /** The largest and the least reference at each position. */
+  readonly peaks: Float64Array;
+  readonly leasts: Float64Array;
+  /** Of all positions together: pairs that are 0 on both sides, that are finite, the largest reference, the largest error and where it is. */
   readonly zeros: number;
   readonly peak: number;
   readonly finite: number;
   readonly largest: number;
+  readonly largestAt: number;
 }
 
 /** Where an element is on an axis of its tensor; the whole tensor is one position. */
@@ -21,12 +31,24 @@ export function positionsOf(shape: readonly number[], axis: number | null) {
   return { size, stride, at: (element: number) => Math.floor(element / stride) % size };
 }
 
-/** Sums by the position on an axis (null: one position), in one pass and in memory that grows with the axis alone. */
-export function sliceSums(pairs: FloatPairs, shape: readonly number[], axis: number | null): SliceSums {
+/**
+ * Sums by the position on an axis (null: one position), in one pass and in memory that grows with the axis alone. `negligible`: the size below which a
+ * value at a position means nothing.
+ */
+export function sliceSums(
+  pairs: FloatPairs,
+  shape: readonly number[],
+  axis: number | null,
+  negligible?: Float64Array,
+): SliceSums {
   const { size, stride, at } = positionsOf(shape, axis);
   const sums = () => new Float64Array(size);
-  const [count, sum, referenceSquares, errorSquares] = [sums(), sums(), sums(), sums()];
-  let [zeros, peak, largest] = [0, 0, 0];
+  const all = { count: sums(), referenceSquares: sums(), errorSquares: sums() };
+  const judged =
+    negligible === undefined ? all : { count: sums(), referenceSquares: sums(), errorSquares: sums() };
+  const [reference, peaks] = [sums(), sums()];
+  const leasts = sums().fill(Number.POSITIVE_INFINITY);
+  let [zeros, finite, largest, largestAt] = [0, 0, 0, -1];
   eachPiece(pairs, (ours, theirs, start) => {
     let position = at(start);
     let left = stride - (start % stride);
@@ -34,13 +56,23 @@ export function sliceSums(pairs: FloatPairs, shape: readonly number[], axis: num
       const r = theirs[i]!;
       const error = ours[i]! - r;
       if (error - error === 0) {
-        count[position]!++;
-        sum[position]! += r;
-        referenceSquares[position]! += r * r;
-        errorSquares[position]! += error * error;
         const [size, distance] = [Math.abs(r), Math.abs(error)];
-        if (size > peak) peak = size;
-        if (distance > largest) largest = distance;
+        finite++;
+        all.count[position]!++;
+        reference[position]! += r;
+        all.referenceSquares[position]! += r * r;
+        all.errorSquares[position]! += error * error;
+        if (negligible !== undefined) {
+          const least = negligible[position]!;
+          if (size >= least) {
+            judged.count[position]!++;
+            judged.referenceSquares[position]! += r * r;
+          }
+          if (size >= least || Math.abs(ours[i]!) >= least) judged.errorSquares[position]! += error * error;
+        }
+        if (size > peaks[position]!) peaks[position] = size;
+        if (r < leasts[position]!) leasts[position] = r;
+        if (distance > largest) [largest, largestAt] = [distance, start + i];
         if (size === 0 && distance === 0) zeros++;
       }
       if (--left > 0) continue;
@@ -48,31 +80,32 @@ export function sliceSums(pairs: FloatPairs, shape: readonly number[], axis: num
       position = position + 1 === size ? 0 : position + 1;
     }
   });
-  return {
-    count,
-    reference: sum,
-    referenceSquares,
-    errorSquares,
-    zeros,
-    peak,
-    largest,
-    finite: count.reduce((all, one) => all + one, 0),
-  };
+  const peak = peaks.reduce((most, one) => Math.max(most, one), 0);
+  return { ...all, reference, judged, peaks, leasts, zeros, peak, largest, largestAt, finite };
 }
 
-/** The sums of several samples together. */
+/** The sums of several samples together; `largestAt` is that of the one that has the largest error. */
 export const addSlices = (samples: readonly SliceSums[]): SliceSums =>
   samples.reduce((all, one) => {
-    const added = (a: Float64Array, b: Float64Array) => a.map((value, at) => value + b[at]!);
+    const joined = (a: Float64Array, b: Float64Array, join: (x: number, y: number) => number) =>
+      a.map((value, at) => join(value, b[at]!));
+    const added = (a: Float64Array, b: Float64Array) => joined(a, b, (x, y) => x + y);
+    const sums = (a: Sums, b: Sums): Sums => ({
+      count: added(a.count, b.count),
+      referenceSquares: added(a.referenceSquares, b.referenceSquares),
+      errorSquares: added(a.errorSquares, b.errorSquares),
+    });
     return {
-      count: added(all.count, one.count),
+      ...sums(all, one),
+      judged: sums(all.judged, one.judged),
       reference: added(all.reference, one.reference),
-      referenceSquares: added(all.referenceSquares, one.referenceSquares),
-      errorSquares: added(all.errorSquares, one.errorSquares),
+      peaks: joined(all.peaks, one.peaks, Math.max),
+      leasts: joined(all.leasts, one.leasts, Math.min),
       zeros: all.zeros + one.zeros,
       finite: all.finite + one.finite,
       peak: Math.max(all.peak, one.peak),
       largest: Math.max(all.largest, one.largest),
+      largestAt: all.largest >= one.largest ? all.largestAt : one.largestAt,
     };
   });
 
@@ -83,7 +116,7 @@ const DIFFER = 30;
 const FEWEST_ELEMENTS = 100;
 
 /** Root mean squares by position of what was summed, `errorSquares` say. */
-export const rootsOf = (squares: Float64Array, { count }: SliceSums): Float64Array =>
+export const rootsOf = (squares: Float64Array, { count }: Sums): Float64Array =>
   squares.map((sum, at) => Math.sqrt(sum / Math.max(1, count[at]!)));
 
 /** Of squares that are not 0. */
@@ -109,11 +142,6 @@ export function slicedAxis(
       sliceSums({ candidate: values, reference: values }, shape, axis),
     );
     const ratio = largestRatio(addSlices(bySample).referenceSquares);
-    // Rows of a map have the size of what is in them, which differs by sample; boxes and scores have a size of their own.
-    const between = Array.from({ length: size }, (_, at) =>
-      largestRatio(bySample.map(({ referenceSquares }) => referenceSquares[at]!)),
-    ).sort((a, b) => a - b);
-    if (between[size >> 1]! > DIFFER ** 2) continue;
     if (ratio > widest) [widest, found] = [ratio, axis];
   }
   return found;

@@ -2,6 +2,7 @@ import { runShellLine } from '../../../base/process/group.js';
 import { TrtforgeError } from '../../../errors.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../verify/judge-runs.js';
 import { codesOfBoth } from '../../verify/precision-between.js';
+import { reachingOutputs } from '../../verify/reached-by.js';
 import type { VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
@@ -72,11 +73,11 @@ export function comparing(
   doubts?: ReadonlyMap<string, string>,
 ): Judge['judge'] {
   const range = { from: 0, to: reference.outputs.length };
-  const codes = codesOfBoth(request);
+  const alike = { codes: codesOfBoth(request), reaching: reachingOutputs(request.reference), plant: false };
   let known = doubts;
   return async ({ model, engine }) => {
     const candidate = await runs.candidate(engine ?? model, reference, () => {}, range);
-    const judged = judgeRuns(request, precision, reference, candidate, { codes });
+    const judged = judgeRuns(request, precision, reference, candidate, alike);
     const failed = failedOutputs(judged);
     // The reference repeats, so what was found of it for the first failure holds for all.
     if (known === undefined && failed.length > 0)

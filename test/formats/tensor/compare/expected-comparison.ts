@@ -46,6 +46,7 @@ export function expectedComparison(
     infiniteInReference: 0,
     matching: 0,
     mismatching: 0,
+    onlyInCandidate: 0,
   };
   const [absolute, relative]: [number[], number[]] = [[], []];
   let [absoluteIndex, relativeIndex] = [-1, -1];
@@ -57,6 +58,7 @@ export function expectedComparison(
       if (Number.isNaN(r)) nonFinite.nanInReference++;
       else if (!Number.isFinite(r)) nonFinite.infiniteInReference++;
       nonFinite[Object.is(c, r) ? 'matching' : 'mismatching']++;
+      if (!Number.isFinite(c) && !Number.isNaN(r) && !Object.is(c, r)) nonFinite.onlyInCandidate++;
       continue;
     }
     const error = round(Math.abs(c - r));

@@ -1,0 +1,171 @@
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { positionsOf } from '../../formats/tensor/compare/slices.js';
+import { eachPiece, type FloatPairs } from '../../formats/tensor/float-reader.js';
+import { atMost, type CheckResult } from './checks.js';
+import type { VerifiedOutput, VerifyPrecision } from './result.js';
+import { toleranceOf } from './tolerance.js';
+
+/** What an output decides, by the graph that makes it. */
+export interface Decides {
+  /** Whether probabilities reach it through nothing but what moves, chooses or multiplies them. */
+  readonly areScores: boolean;
+  /** The axis of which a Softmax or an ArgMax takes one position; null where none does. */
+  readonly classAxis: number | null;
+}
+
+export type Decisions = NonNullable<VerifiedOutput['decisions']>[number];
+
+interface DecidedSample extends FloatPairs {
+  readonly shape: readonly number[];
+}
+
+const THRESHOLDS = [0.5, 0.25] as const;
+
+/** With fewer decisions one that turns is a large share: they do not decide (measured on 34 models with real data). */
+const FEWEST = 20;
+
+/** From here on shares hold as they are; of fewer, 2.5 times as many 8-bit decisions may turn (measured likewise: 1 of 58 in a healthy INT8 model). */
+const MANY = 300;
+const OF_FEW = 2.5;
+
+/** The share of many decisions that may be lost or new: 1 % in 16 bits, 2 % in codes of 8 bits, 6 % in those of 4 (healthy models stay at 0.1 and 0.3 %). */
+function shareOf(precision: VerifyPrecision): number {
+  const { differing } = toleranceOf(precision);
+  if (quantizedFormatNamed(precision) === undefined) return Math.max(differing, LEAST_SHARE);
+  return differing > EIGHT_BIT ? differing / OF_FEW : 0.02;
+}
+const LEAST_SHARE = 0.001;
+const EIGHT_BIT = 0.1;
+
+/** How many of so many decisions may turn: at least one, a near tie that no width of ties has. */
+function mostTurned(precision: VerifyPrecision, decisions: number): number {
+  const share = shareOf(precision);
+  const ofFew =
+    quantizedFormatNamed(precision) === undefined ? 0 : Math.min(OF_FEW * decisions, MANY) * share;
+  return Math.max(1, Math.floor(share * decisions), Math.floor(ofFew));
+}
+
+/** A decision this near to its threshold, or between classes that are this near to each other, is a tie that any rounding turns. */
+const tieOf = (precision: VerifyPrecision): number => Math.min(toleranceOf(precision).bound, 0.01);
+
+/**
+ * The decisions of an output over its samples. Values from 0 to 1 are above a threshold or not: all of them, or those at the positions of an axis that
+ * are scores. Along the axis of its classes an output takes the position with the highest value, of which `size` is the usual one.
+ */
+export function countDecisions(
+  samples: readonly DecidedSample[],
+  { areScores, classAxis }: Decides,
+  precision: VerifyPrecision,
+  scores: { readonly axis: number | null; readonly at: (position: number) => boolean },
+  size: number,
+): readonly Decisions[] {
+  const thresholds = areScores ? THRESHOLDS : [];
+  const counted = thresholds.map((threshold) => ({
+    rule: `above ${threshold}` as const,
+    ...sumOf(samples, (sample) => aboveIn(sample, threshold, tieOf(precision), scores)),
+  }));
+  const rank = samples[0]?.shape.length ?? 0;
+  const axis = classAxis === null ? -1 : classAxis < 0 ? rank + classAxis : classAxis;
+  const classes = samples[0]?.shape[axis] ?? 1;
+  const hasClasses = classes > 1 && samples.every(({ shape }) => shape[axis] === classes);
+  const highest = hasClasses
+    ? [
+        {
+          rule: 'argmax' as const,
+          ...sumOf(samples, (sample) => highestIn(sample, axis, tieOf(precision) * size)),
+        },
+      ]
+    : [];
+  return [...counted, ...highest].flatMap(({ rule, turned, found, ...counts }): Decisions[] => {
+    const all = Math.max(counts.reference, found);
+    if (all === 0) return [];
+    const limit = mostTurned(precision, all) / all;
+    const pass = all < FEWEST ? null : turned / all <= limit;
+    return [{ rule, ...counts, limit, pass }];
+  });
+}
+
+/** Of the rules that decide. */
+export const decisionChecks = (decisions: readonly Decisions[]): readonly CheckResult[] =>
+  decisions.flatMap(({ rule, pass, limit, ...counts }) => {
+    const all = Math.max(counts.reference, counts.kept + counts.new);
+    const turned = Math.max(counts.lost, counts.new) / all;
+    return pass === null ? [] : [{ ...atMost(`${OF_DECISIONS} (${rule})`, turned, limit), pass }];
+  });
+
+const OF_DECISIONS = 'share of decisions turned';
+export const isOfDecisions = (statistic: string): boolean => statistic.startsWith(OF_DECISIONS);
+
+/** `43 of 44 decisions (above 0.5) kept, 2 new`. */
+export const decisionText = ({ rule, reference, kept, new: added }: Decisions): string =>
+  `${kept} of ${reference} decisions (${rule}) kept${rule === 'argmax' ? '' : `, ${added} new`}`;
+
+interface Counts {
+  readonly reference: number;
+  readonly kept: number;
+  readonly lost: number;
+  readonly new: number;
+  readonly ties: number;
+}
+
+/** `found`: decisions of the candidate; `turned`: lost or new, whichever is more. */
+function sumOf(
+  samples: readonly DecidedSample[],
+  count: (sample: DecidedSample) => Counts,
+): Counts & { readonly found: number; readonly turned: number } {
+  const all = samples.map(count);
+  const sum = (of: (counts: Counts) => number) => all.reduce((total, one) => total + of(one), 0);
+  const [lost, added, kept] = [sum((one) => one.lost), sum((one) => one.new), sum((one) => one.kept)];
+  return {
+    ...{ reference: sum((one) => one.reference), kept, lost, new: added, ties: sum((one) => one.ties) },
+    found: kept + added,
+    turned: Math.max(lost, added),
+  };
+}
+
+function aboveIn(
+  sample: DecidedSample,
+  threshold: number,
+  tie: number,
+  { axis, at }: Parameters<typeof countDecisions>[3],
+): Counts {
+  const counts = { reference: 0, kept: 0, lost: 0, new: 0, ties: 0 };
+  const place = positionsOf(sample.shape, axis);
+  eachPiece(sample, (ours, theirs, start) => {
+    for (let i = 0; i < theirs.length; i++) {
+      const [own, reference] = [ours[i]! > threshold, theirs[i]! > threshold];
+      if ((!own && !reference) || !at(place.at(start + i))) continue;
+      if (reference) counts.reference++;
+      if (own && reference) counts.kept++;
+      else if (Math.abs(theirs[i]! - threshold) <= tie) counts.ties++;
+      else if (reference) counts.lost++;
+      else counts.new++;
+    }
+  });
+  return counts;
+}
+
+function highestIn(sample: DecidedSample, axis: number, tie: number): Counts {
+  const counts = { reference: 0, kept: 0, lost: 0, new: 0, ties: 0 };
+  const { size, stride } = positionsOf(sample.shape, axis);
+  const [ours, theirs] = [sample.candidate, sample.reference].map((side) => {
+    const values = new Float64Array(side.length);
+    side.read(0, values);
+    return values;
+  }) as [Float64Array, Float64Array];
+  const highest = (values: Float64Array, first: number) => {
+    let best = first;
+    for (let at = 1; at < size; at++)
+      if (values[first + at * stride]! > values[best]!) best = first + at * stride;
+    return best;
+  };
+  for (let block = 0; block < theirs.length; block += size * stride)
+    for (let first = block; first < block + stride; first++) {
+      const [own, reference] = [highest(ours, first), highest(theirs, first)];
+      counts.reference++;
+      if (own === reference) counts.kept++;
+      else if (theirs[reference]! - theirs[own]! <= tie) counts.ties++;
+      else counts.lost++;
+    }
+  return counts;
+}
