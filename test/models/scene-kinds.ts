@@ -19,7 +19,7 @@ import {
 } from './faults.js';
 import type { Kind } from './kind.js';
 import { CELL, SCENE_CLASSES, SCENE_SIDE, scene, textureOf } from './scenes.js';
-import type { VariantNetwork } from './variant-network.js';
+import type { Rewrite, VariantNetwork } from './variant-network.js';
 import { boxesOf, normalised, type Scale } from './vision-kinds.js';
 
 /** Of the maps; the first SCENE_CLASSES are the filters of the classes. */
@@ -123,12 +123,14 @@ function backbone(network: VariantNetwork): readonly [fine: string, coarse: stri
   return [joined, coarse];
 }
 
-/** Logits of the classes by a 1x1 convolution: nearly everywhere about -12, and above 0 where a class is. */
+/** Logits of the classes, behind them of the background, by a 1x1 convolution: nearly everywhere about -10, and above 0 where a class is. */
 function logitsOf(network: VariantNetwork, name: string, x: string, channels = SCENE_CLASSES): string {
   const weight = matched(network, `${name}.weight`, [channels, WIDTH, 1, 1], 0.06, (row, column) =>
-    row === column ? 3.6 : undefined,
+    row === column && row < SCENE_CLASSES ? 3.6 : undefined,
   );
-  const bias = network.weight(`${name}.bias`, [channels], { mean: -10.5, deviation: 0.3 });
+  const bias = network.weight(`${name}.bias`, [channels], { deviation: 0.3 }, (drawn, row) =>
+    row < SCENE_CLASSES ? drawn - 10.5 : drawn,
+  );
   return network.node('Conv', name, [x, weight, bias], { kernel_shape: [1, 1] });
 }
 
@@ -159,9 +161,13 @@ function detections(network: VariantNetwork): { boxes: string; scores: string } 
 }
 
 /** What is wrong with the scores: a factor for each class. */
-const scoresTimes = (name: string, factorOf: (kind: number) => number): Fault =>
+const scoresTimes = (
+  name: string,
+  factorOf: (kind: number) => number,
+  shape: readonly number[] = [SCENE_CLASSES, 1],
+): Fault =>
   rewritten(name, /^scores$/, ({ inputs }, network) => {
-    const factors = network.computed('wrong.factors', [1, SCENE_CLASSES, 1], factorOf);
+    const factors = network.computed('wrong.factors', shape, factorOf);
     const scores = network.node('Sigmoid', 'wrong.scores', inputs);
     return { opType: 'Mul', inputs: [scores, factors] };
   });
@@ -194,6 +200,7 @@ const sceneDetectorFaults: readonly Fault[] = [
 ];
 
 const PICTURES = 26;
+const sample = (stream: RandomStream) => new Map([['images', scene(stream)]]);
 
 export const sceneDetector: Kind = {
   name: 'detector of scenes',
@@ -204,9 +211,143 @@ export const sceneDetector: Kind = {
   },
   faults: sceneDetectorFaults,
   channelsHaveScales: true,
-  sample: (stream: RandomStream) => new Map([['images', scene(stream)]]),
+  sample,
   samples: PICTURES,
   preprocess: 'yolo',
   // Off by 13 % of the scores.
   without: ['fp8'],
+};
+
+const KEPT = 32;
+
+/** The boxes that NonMaxSuppression keeps, the best first, a row each with its score and class, and rows of 0 up to KEPT: what exporters write with `nms=True`. */
+export const suppressingDetector: Kind = {
+  name: 'detector with NMS',
+  unordered: sceneDetector,
+  define: (network) => {
+    const { boxes, scores } = detections(network);
+    const rows = network.node('Transpose', 'rows', [boxes], { perm: [0, 2, 1] });
+    const kept = network.node(
+      'NonMaxSuppression',
+      'nms',
+      [rows, scores, network.integers([KEPT]), network.scalar(0.45), network.scalar(0.25)],
+      { center_point_box: 1 },
+    );
+    const [batch, kind, place] = network.nodes(
+      'Split',
+      'kept',
+      [kept, network.integers([1, 1, 1])],
+      { axis: 1 },
+      3,
+    );
+    const at = network.node('Concat', 'at', [batch!, place!], { axis: 1 });
+    const box = network.node('GatherND', 'box', [rows, at]);
+    const all = network.node('Concat', 'score.at', [batch!, kind!, place!], { axis: 1 });
+    const score = network.node('GatherND', 'score', [scores, all]);
+    const column = network.node('Unsqueeze', 'score.column', [score, network.integers([1])]);
+    const label = network.cast('label', kind!, 'float32');
+    const found = network.node('Concat', 'found', [box, column, label], { axis: 1 });
+    const none = network.computed('none', [KEPT, 6], () => 0);
+    const filled = network.node('Concat', 'filled', [found, none], { axis: 0 });
+    const scored = network.node('Gather', 'scored', [filled, network.integer(4)], { axis: 1 });
+    const [, best] = network.nodes('TopK', 'best', [scored, network.integers([KEPT])], { axis: 0 }, 2);
+    const first = network.node('Gather', 'first', [filled, best!], { axis: 0 });
+    network.node('Unsqueeze', 'output', [first, network.integers([0])], {}, 'output0');
+    network.output('output0', 'float32', [1, KEPT, 6]);
+  },
+  faults: [
+    rewritten('IoU threshold 0.9', /^nms$/, thresholds(0.9, 0.25)),
+    rewritten('IoU threshold 0.1', /^nms$/, thresholds(0.1, 0.25)),
+    rewritten('score threshold 0.05', /^nms$/, thresholds(0.45, 0.05)),
+    rewritten('score threshold 0.6', /^nms$/, thresholds(0.45, 0.6)),
+    withAttributes('corners for centres', /^nms$/, { center_point_box: 0 }),
+    ...sceneDetectorFaults,
+  ],
+  sample,
+  samples: PICTURES,
+  without: ['fp8'],
+};
+
+function thresholds(iou: number, score: number): Rewrite {
+  return ({ inputs }, network) => ({
+    inputs: [...inputs.slice(0, 3), network.scalar(iou), network.scalar(score)],
+  });
+}
+
+/** Which classes are in a picture, each by itself. */
+export const sceneLabels: Kind = {
+  name: 'labels of scenes',
+  define: (network) => {
+    const [fine] = backbone(network);
+    const logits = logitsOf(network, 'head', fine);
+    const highest = network.node('GlobalMaxPool', 'highest', [logits]);
+    const flat = network.node('Flatten', 'flatten', [highest], { axis: 1 });
+    network.node('Sigmoid', 'scores', [flat], {}, 'probabilities');
+    network.output('probabilities', 'float32', [1, SCENE_CLASSES]);
+  },
+  faults: [
+    scoresTimes('scores of all classes 0', () => 0, [SCENE_CLASSES]),
+    scoresTimes('scores of one class 0', (kind) => (kind === 5 ? 0 : 1), [SCENE_CLASSES]),
+    scoresTimes('scores x 0.7', () => 0.7, [SCENE_CLASSES]),
+    rowsTurned()('classes permuted:', /^head/),
+    rowAdded(3, 7)('class weights (extra classes):', /^head\.weight/),
+    scaled(0.8)('last layer', /^head\.weight/),
+    zeroed('last bias', /^head\.bias/),
+    rewritten('mean for highest', /^highest$/, () => ({ opType: 'GlobalAveragePool' })),
+    ...backboneFaults,
+    othersWeights,
+  ],
+  sample,
+  samples: PICTURES,
+};
+
+/** Logits of the classes and of the background at every second pixel of the fine map: [1, classes + 1, 2 FINE, 2 FINE]. */
+function pixelLogits(network: VariantNetwork): string {
+  const [fine] = backbone(network);
+  const logits = logitsOf(network, 'head', fine, SCENE_CLASSES + 1);
+  const factors = network.computed('grow.scales', [4], (i) => (i < 2 ? 1 : 2));
+  return network.node('Resize', 'grow', [logits, '', factors], {
+    mode: 'linear',
+    coordinate_transformation_mode: 'half_pixel',
+  });
+}
+
+const segmenterFaults: readonly Fault[] = [
+  withAttributes('align_corners', /^grow$/, { coordinate_transformation_mode: 'align_corners' }),
+  withAttributes('asymmetric resize', /^grow$/, { coordinate_transformation_mode: 'asymmetric' }),
+  withAttributes('last resize nearest', /^grow$/, { mode: 'nearest' }),
+  rowsTurned()('classes permuted:', /^head/),
+  rowZeroed(2)('class weights', /^head\.weight/),
+  scaled(0.8)('last layer', /^head\.weight/),
+  zeroed('last bias', /^head\.bias/),
+  ...backboneFaults,
+  othersWeights,
+];
+
+const PIXELS = 2 * FINE;
+
+export const segmenter: Kind = {
+  name: 'segmenter of scenes',
+  define: (network) => {
+    network.node('Softmax', 'softmax', [pixelLogits(network)], { axis: 1 }, 'masks');
+    network.output('masks', 'float32', [1, SCENE_CLASSES + 1, PIXELS, PIXELS]);
+  },
+  faults: segmenterFaults,
+  channelsHaveScales: true,
+  sample,
+  samples: PICTURES,
+  // Off by 12 % of a class.
+  without: ['fp8'],
+};
+
+/** Only which class each pixel is of. */
+export const labelMap: Kind = {
+  name: 'label map by ArgMax',
+  define: (network) => {
+    network.node('ArgMax', 'argmax', [pixelLogits(network)], { axis: 1, keepdims: 0 }, 'labels');
+    network.output('labels', 'int64', [1, PIXELS, PIXELS]);
+  },
+  faults: segmenterFaults,
+  sample,
+  samples: PICTURES,
 };

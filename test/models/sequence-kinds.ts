@@ -16,13 +16,13 @@ import {
 import { floats, type Kind, longs, normals, type SampleTensor, sound } from './kind.js';
 import type { VariantNetwork } from './variant-network.js';
 
-const WIDTH = 32;
-const HEADS = 4;
+export const WIDTH = 32;
+export const HEADS = 4;
 const HEAD = WIDTH / HEADS;
-const LENGTH = 24;
+export const LENGTH = 24;
 
 /** The values of a linear layer's bias vary as much as a trained one's. */
-function biased(
+export function biased(
   network: VariantNetwork,
   name: string,
   x: string,
@@ -38,10 +38,10 @@ function biased(
 }
 
 /** Given the scores of attention, what Softmax gets. */
-type Mask = (name: string, scores: string) => string;
+export type Mask = (name: string, scores: string) => string;
 
 /** A layer of a transformer, normalized after each branch. */
-function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: Mask): string {
+export function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: Mask): string {
   const projected = (which: string, permutation?: readonly number[]) =>
     splitHeads(
       network,
@@ -112,7 +112,7 @@ const integersBelow = (stream: RandomStream, count: number, shape: readonly numb
   );
 
 /** The largest negative number that exporters add or put in the place of a score. */
-const HIDDEN = -1e4;
+export const HIDDEN = -1e4;
 
 /** Features and a mask to logits of every frame; `maskOver` declares the input of the mask. */
 function masked(

@@ -21,7 +21,7 @@ import type { Arithmetic } from '../../models/variant-network.js';
 import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 import { type Effect, effectOf } from './fault-effect.js';
 
-/** Of a kind that names no other number: samples that ranges are observed on, and as many others to judge by. */
+/** Samples that ranges are observed on, and others to judge by where a kind names no other number. */
 const SAMPLES = 16;
 /** A seed that no network has. */
 const SAMPLE_SEED = 9000;
@@ -79,7 +79,7 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-mutations-'));
   const count = kind.samples ?? SAMPLES;
   try {
-    const calibration = await writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED, count);
+    const calibration = await writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED, SAMPLES);
     const heldOut = await writeSamples(join(folder, 'held-out'), kind, SAMPLE_SEED + 1, count);
     const candidatesOf = async (kind: Kind) => {
       const reference = join(folder, `${kind.name}.onnx`);
@@ -90,8 +90,9 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       ];
       return { kind, reference, candidates };
     };
-    const { reference, candidates } = await candidatesOf(kind);
-    const measured = await candidatesOf(kind.unordered ?? kind);
+    const own = await candidatesOf(kind);
+    const { reference, candidates } = own;
+    const measured = kind.unordered === undefined ? own : await candidatesOf(kind.unordered);
     const trials: Trial[] = [];
     const backEnd = inProcessBackEnd();
     const open = (path: string) => backEnd.open(path, {}, {});
@@ -102,15 +103,18 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
     const effectIn = async (name: string): Promise<Effect> => {
       const known = effects.get(name);
       if (known !== undefined) return known;
-      await measured.candidates.find((each) => each.name === name)!.write(candidate);
-      const sides = [await open(measured.reference), await open(candidate)] as const;
-      const effect = await effectOf(...sides, samples, measured.kind);
-      backEnd.forget(candidate);
+      const alone = join(folder, 'measured.onnx');
+      const of = measured.candidates.some((each) => each.name === name) ? measured : own;
+      await of.candidates.find((each) => each.name === name)!.write(alone);
+      const effect = await effectOf(await open(of.reference), await open(alone), samples, of.kind);
+      backEnd.forget(alone);
       effects.set(name, effect);
       return effect;
     };
-    for (const { write, judgings, ...trial } of candidates.filter(({ name }) => chooses(name))) {
-      const effect = await effectIn(trial.name);
+    for (const { write, judgings, ...planned } of candidates.filter(({ name }) => chooses(name))) {
+      const effect = await effectIn(planned.name);
+      // What a conversion makes NaN of is no twin.
+      const trial = { ...planned, what: Number.isFinite(effect.error) ? planned.what : 'fault' } as const;
       if (trial.what === 'twin' && !isHealthy(effect)) {
         const reasons = [`off by ${effect.error.toPrecision(2)} of the output on real samples`];
         const noisy = { outcome: 'noisy', reasons, used: {} } as const;
@@ -173,7 +177,7 @@ function candidatesOfFault(kind: Kind, seed: number, fault: Fault, samples: stri
   };
   const as = { what: 'fault', name: fault.name } as const;
   const plain: readonly Judging[] = [
-    { at: 'fp32', precision: 'fp32', onData: false, visibleFrom: 1e-3 },
+    { at: 'fp32', precision: 'fp32', onData: false, seeds: 3, visibleFrom: 1e-3 },
     { at: 'fp16', precision: 'fp16', onData: false, visibleFrom: SEEN },
     // Non-zeros x 0.7 are off by 0.3, which no format may be.
     { at: 'int8 on data', precision: 'int8', onData: true, visibleFrom: 0.3 },
@@ -195,12 +199,15 @@ const convertedTo = (
   model: string,
   path: string,
   samples: string,
-  { preprocess }: Kind,
+  { preprocess, uncoded }: Kind,
 ) =>
   convertModel(model, path, {
     precision,
     allowUnconverted: true,
-    ...(isQuantized(precision) && { calibration: calibrationOf({ data: [samples], preprocess }) }),
+    ...(isQuantized(precision) && {
+      keepNodes: uncoded,
+      calibration: calibrationOf({ data: [samples], preprocess }),
+    }),
   });
 
 function twinsOf(kind: Kind, seed: number, reference: string, samples: string): Candidate[] {
