@@ -5,12 +5,13 @@ import type { Kind, Sample, SampleTensor } from '../../models/kind.js';
 
 /** What a model does otherwise than the original on real samples. */
 export interface Effect {
-  /** The largest RMS of the error of an output or slice, in shares of its own; of integers the share that differs. Infinite where NaN or infinity is new. */
+  /** The largest RMS of the error of an output or slice, in shares of its own; of integers the share that differs of all, or of a label that is lost. Infinite where NaN or infinity is new. */
   readonly error: number;
-  /** Of the elements of an output of 0 to 1 that are above 0.5 in the original: those that are lost or new, as a share. */
+  /** Of the elements of outputs of 0 to 1 that are above 0.5 on either side: those that are on one side only, as a share. */
   readonly decisions: number;
 }
 
+/** Of a slice of floats. */
 interface Sums {
   error: number;
   reference: number;
@@ -24,6 +25,8 @@ interface Sums {
 const FEWEST_DECISIONS = 20;
 /** A class that never has a score above this is in none of the samples. */
 const LEAST_SCORE = 0.1;
+/** A label of fewer elements is no slice. */
+const FEWEST_OF_LABEL = 100;
 
 /** Runs both on the samples; where channels have scales of their own, each is a slice. */
 export async function effectOf(
@@ -33,19 +36,27 @@ export async function effectOf(
   { channelsHaveScales = false }: Pick<Kind, 'channelsHaveScales'>,
 ): Promise<Effect> {
   const slices = new Map<string, Sums>();
+  const labels = new Map<string, { all: number; lost: number }>();
+  const count = (key: string, isLost: boolean) => {
+    const { all, lost } = labels.get(key) ?? { all: 0, lost: 0 };
+    labels.set(key, { all: all + 1, lost: lost + Number(isLost) });
+  };
   for (const sample of samples) {
     const [expected, actual] = [await original.run(sample), await other.run(sample)];
     for (const [name, tensor] of expected) {
       const [a, b] = [numbersOf(tensor), numbersOf(actual.get(name)!)];
-      const isExact = dtypes[tensor.dtype].kind !== 'float';
       for (let i = 0; i < a.length; i++) {
+        const [theirs, ours] = [a[i]!, b[i]!];
+        if (dtypes[tensor.dtype].kind !== 'float') {
+          count(name, ours !== theirs);
+          count(`${name}/${theirs}`, ours !== theirs);
+          continue;
+        }
         const key = channelsHaveScales ? `${name}/${channelOf(tensor, i)}` : name;
         const sums = slices.get(key) ?? { error: 0, reference: 0, least: 0, most: 0, kept: 0, changed: 0 };
         slices.set(key, sums);
-        const [ours, theirs] = [b[i]!, a[i]!];
-        const distance = isExact ? Number(ours !== theirs) : ours - theirs;
-        sums.error += Number.isNaN(distance) ? Number.POSITIVE_INFINITY : distance ** 2;
-        sums.reference += isExact ? 1 : theirs ** 2;
+        sums.error += Number.isNaN(ours) ? Number.POSITIVE_INFINITY : (ours - theirs) ** 2;
+        sums.reference += theirs ** 2;
         sums.least = Math.min(sums.least, theirs);
         sums.most = Math.max(sums.most, theirs);
         if (theirs > 0.5 && ours > 0.5) sums.kept++;
@@ -57,8 +68,12 @@ export async function effectOf(
   const shares = judged.filter(({ least, most }) => least === 0 && most <= 1);
   const changed = shares.reduce((sum, each) => sum + each.changed, 0);
   const decided = shares.reduce((sum, each) => sum + each.kept + each.changed, 0);
+  const lost = [...labels.values()].filter(({ all }) => all >= FEWEST_OF_LABEL);
   return {
-    error: Math.max(...judged.map(({ error, reference }) => Math.sqrt(error / reference))),
+    error: Math.max(
+      ...judged.map(({ error, reference }) => Math.sqrt(error / reference)),
+      ...lost.map(({ all, lost }) => lost / all),
+    ),
     decisions: decided < FEWEST_DECISIONS ? 0 : changed / decided,
   };
 }
