@@ -12,13 +12,14 @@ import { judgeExact } from './judge-exact.js';
 import {
   described,
   isUnreached,
+  isUnstable,
   type JudgedOutput,
   type JudgeRequest,
   located,
   undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
-import type { VerifiedOutput } from './result.js';
+import { measure, type VerifiedOutput } from './result.js';
 
 /** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */
 export function judgeOutput(request: JudgeRequest): JudgedOutput {
@@ -48,12 +49,19 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   ]);
   const failed = checks.some(({ pass }) => !pass);
   const severity = Math.max(0, ...checks.map(severityOf));
-  const isNoise = failed && isQuantized(request) && areDrawn(request) && severity < FAR;
+  const isNoise =
+    failed && (isUnstable(request) || (isQuantized(request) && areDrawn(request) && severity < FAR));
   const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const reasons = [
     ...(failed ? whyFailed(criterion, comparison, checks, decisions) : []),
-    ...(failed && areDrawn(request) ? [isNoise ? NOISE_OF_CODES : NOISE] : []),
+    ...(failed && request.rounded !== undefined
+      ? [
+          `Rounding the inputs to 16 bits alone moves the original beyond the limits (sample ${request.rounded}): the nodes that read them first have to stay FP32 (--keep-nodes), or the inputs have to be scaled.`,
+        ]
+      : []),
+    ...(isUnstable(request) ? [UNSTABLE] : []),
+    ...(failed && areDrawn(request) ? [isNoise && isQuantized(request) ? NOISE_OF_CODES : NOISE] : []),
     ...(doubt === undefined ? [] : [doubt]),
   ];
   const { absolute, relative, why } = limits.tolerance;
@@ -67,6 +75,9 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       ...(decisions.length > 0 && { decisions: [...decisions] }),
       ...(classes !== undefined && { classes }),
+      ...(request.unstable !== undefined && {
+        unstable: [...request.unstable].map(([sample, moved]) => ({ sample, moved: measure(moved) })),
+      }),
       tolerance: { absolute, relative, why },
       statistics: errorStatistics(comparison),
       sides: sidesOf(comparison, together),
@@ -101,6 +112,8 @@ const isQuantized = ({ precision }: JudgeRequest): boolean => quantizedFormatNam
 const areDrawn = ({ samples = [] }: JudgeRequest): boolean =>
   samples.length > 0 && !samples.some(({ kind }) => kind === 'data');
 
+const UNSTABLE =
+  'one step of FP32 in the inputs moves the original by more than the limits, on every sample.';
 const NOISE = 'The samples are drawn. Pass real samples to judge by them: --inputs.';
 const NOISE_OF_CODES =
   'the samples are drawn, and ranges of codes are made for real ones. Pass real samples: --inputs.';
@@ -160,10 +173,7 @@ function whyInconclusive(
 ): string | undefined {
   if (isRounded(request, comparison))
     return `checks compare integers as float64, which rounds those beyond 2^53: a tolerance (--atol ${request.name}:0) is exact.`;
-  if (comparison.elements === 0)
-    return request.unstable === undefined
-      ? 'the output is empty.'
-      : 'the original is unstable on every sample. Pass real samples: --inputs.';
+  if (comparison.elements === 0) return 'the output is empty.';
   if (comparison.finite === 0)
     return 'the reference has only NaN and infinity, so nothing can be compared with it.';
   return planted.length === 0 || isUnreached(request) ? undefined : undecidedSentence(request, planted);

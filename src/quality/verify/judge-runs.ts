@@ -6,6 +6,7 @@ import { judgeOutput } from './judge-output.js';
 import type { JudgedOutput, JudgeRequest, SampleInfo } from './judged.js';
 import { type MatchedRows, matchRows } from './match-rows.js';
 import { type VerifyOutcome, worst } from './outcome.js';
+import type { OwnNoise } from './own-noise.js';
 import type { reachingOutputs } from './reached-by.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
@@ -22,8 +23,7 @@ export interface Outputs {
 /** What is known of two models besides their outputs. */
 interface JudgedModels extends Pick<JudgeRequest, 'codes' | 'plant'> {
   readonly reaching?: ReturnType<typeof reachingOutputs>;
-  /** Samples that do not decide about an output (see `JudgeRequest.unstable`). */
-  readonly unstable?: (output: string) => ReadonlySet<number> | undefined;
+  readonly noise?: OwnNoise;
 }
 
 /** All outputs of two models compared. */
@@ -46,7 +46,7 @@ export function judgeRuns(
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
-  { reaching, codes, plant = reaching !== undefined, unstable }: JudgedModels = {},
+  { reaching, codes, plant = reaching !== undefined, noise }: JudgedModels = {},
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -69,7 +69,10 @@ export function judgeRuns(
       reachedBy: () => reaching?.(name).inputs ?? [],
       isCount: () => reaching?.(name).isCount === true,
       decides: reaching && (() => reaching(name)),
-      unstable: samples === reference.samples ? unstable?.(name) : undefined,
+      ...(samples === reference.samples && {
+        unstable: noise?.unstable.get(name),
+        rounded: noise?.rounded.get(name),
+      }),
     };
     return judgeOutput({ name, precision, codes, atol, rtol, ...sides, ...known, samples });
   };

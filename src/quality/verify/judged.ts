@@ -47,16 +47,24 @@ export interface JudgeRequest extends JudgeRules {
   readonly isCount?: () => boolean;
   /** What it decides, where a model tells. */
   readonly decides?: () => Decides;
-  /** Samples on which the original itself moves by more than the limits: they decide nothing. */
-  readonly unstable?: ReadonlySet<number>;
+  /** Samples on which the original itself moves by more than the limits, and how far: they decide nothing. */
+  readonly unstable?: ReadonlyMap<number, number>;
+  /** The first sample on which rounding the inputs alone moves the original beyond the limits. */
+  readonly rounded?: number;
   /** False: no planted errors are tried, for callers that only look for failures. */
   readonly plant?: boolean;
 }
 
-/** Whether a sample sets the scale of an output. Of edge samples alone all do. */
-export const isTypical = ({ samples = [], unstable }: JudgeRequest, sample: number): boolean =>
-  unstable?.has(sample) !== true &&
-  (samples[sample]?.kind !== 'edge' || samples.every(({ kind }) => kind === 'edge'));
+/** Whether a sample sets the scale of an output. Where none does, as all are edges or unstable, all do. */
+export const isTypical = (request: JudgeRequest, sample: number): boolean =>
+  setsScale(request, sample) || !request.reference.some((_, at) => setsScale(request, at));
+
+const setsScale = ({ samples = [], unstable }: JudgeRequest, sample: number): boolean =>
+  unstable?.has(sample) !== true && samples[sample]?.kind !== 'edge';
+
+/** Whether the original is unstable wherever a sample would set the scale. */
+export const isUnstable = (request: JudgeRequest): boolean =>
+  request.unstable !== undefined && !request.reference.some((_, at) => setsScale(request, at));
 
 export const isUnreached = ({ reachedBy }: JudgeRequest): boolean => reachedBy?.().length === 0;
 

@@ -152,6 +152,23 @@ export class SampleRuns {
     return again.outputs;
   }
 
+  /** The outputs of the reference on some samples, by each change of their inputs. */
+  async referenceChanged(
+    { plan }: ReferenceRun,
+    samples: readonly number[],
+    changes: readonly ((inputs: NamedTensors) => NamedTensors)[],
+  ): Promise<readonly (readonly NamedTensors[])[]> {
+    const { reference, threads } = this.#request;
+    const { changed } = await this.#opened(reference, { threads }, async (_session, run) => {
+      const changed: NamedTensors[][] = changes.map(() => []);
+      for (const sample of samples)
+        for (const [at, change] of changes.entries())
+          changed[at]!.push(await run(change(plan.tensors(sample))));
+      return { outputs: [], changed };
+    });
+    return changed;
+  }
+
   /** Runs the candidate, or another model in its place. Throws TF_VERIFY_MISMATCH where it has other inputs than the reference. */
   candidate(
     path: string,

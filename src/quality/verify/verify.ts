@@ -5,9 +5,10 @@ import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
-import { failedOutputs, judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
+import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
+import { type OwnNoise, OwnNoises } from './own-noise.js';
 import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
@@ -47,8 +48,8 @@ export async function verifyModel(
   let sides = await both();
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
   const known = { reaching: reachingOutputs(request.reference), codes: codesOfBoth(request) };
-  const judge = ({ reference, candidate }: Sides) =>
-    judgeRuns(request, precision, reference, candidate, known);
+  const judge = ({ reference, candidate }: Sides, noise?: OwnNoise) =>
+    judgeRuns(request, precision, reference, candidate, { ...known, noise });
   let judgement = judge(sides);
   const range = { from: sides.reference.outputs.length, to: mostSamples(sides, runs.plan) };
   const reached = (count: number) => unreachedIn(request.reference, sides.reference.plan, count);
@@ -56,7 +57,10 @@ export async function verifyModel(
   const isOpen =
     judgement.judged.some((output) => output.isClose) ||
     unreached?.tables.some(({ rows }) => rows <= range.to) === true;
-  if (range.from < range.to && isOpen && failedOutputs(judgement).length === 0) {
+  const isSettled =
+    judgement.broken.length > 0 ||
+    judgement.judged.some(({ output, isClose }) => output.outcome === 'fail' && !isClose);
+  if (range.from < range.to && isOpen && !isSettled) {
     sides = followed(sides, await both(range));
     judgement = judge(sides);
     unreached = reached(sides.reference.outputs.length);
@@ -64,6 +68,11 @@ export async function verifyModel(
   const { reference, candidate } = sides;
   const samples = reference.outputs.length;
   const doubts = await unrepeatable(request, precision, judgement, runs, sides);
+  const noise =
+    doubts.size === 0
+      ? await new OwnNoises(request, precision, runs, reference, known).of(judgement)
+      : undefined;
+  if (noise !== undefined) judgement = judge(sides, noise);
   const verdicts = outcomesOf(judgement, doubts);
   const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && doubts.size === 0;
   const ms = performance.now() - started;

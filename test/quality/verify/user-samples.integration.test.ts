@@ -63,11 +63,12 @@ it('stacks them to the batch that is requested', async () => {
 
 it('draws what the samples lack, and everything without samples', async () => {
   const part = await verified({ data: { files: [`x=@${rows(2)}`, 'random'] } });
-  expect(part.kinds).toEqual(['data', 'data', 'data']);
-  expect((await verified({ data: { files: ['random'] } })).kinds).toEqual([
-    ...['edge', 'edge', 'edge', 'edge'],
-    ...['drawn', 'drawn', 'drawn'],
-  ]);
+  // An output of few elements asks for more.
+  expect(part.kinds).toHaveLength(16);
+  expect(new Set(part.kinds)).toEqual(new Set(['data']));
+  const { kinds } = await verified({ data: { files: ['random'] } });
+  expect(kinds.slice(0, 4)).toEqual(['edge', 'edge', 'edge', 'edge']);
+  expect(new Set(kinds.slice(4))).toEqual(new Set(['drawn']));
   expect(await verified({})).toMatchObject({ available: null });
 });
 

@@ -1,6 +1,7 @@
 import { runShellLine } from '../../../base/process/group.js';
 import { TrtforgeError } from '../../../errors.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../verify/judge-runs.js';
+import { OwnNoises } from '../../verify/own-noise.js';
 import { codesOfBoth } from '../../verify/precision-between.js';
 import { reachingOutputs } from '../../verify/reached-by.js';
 import type { VerifyRequest } from '../../verify/request.js';
@@ -74,10 +75,13 @@ export function comparing(
 ): Judge['judge'] {
   const range = { from: 0, to: reference.outputs.length };
   const alike = { codes: codesOfBoth(request), reaching: reachingOutputs(request.reference), plant: false };
+  const noises = new OwnNoises(request, precision, runs, reference, alike);
   let known = doubts;
   return async ({ model, engine }) => {
     const candidate = await runs.candidate(engine ?? model, reference, () => {}, range);
-    const judged = judgeRuns(request, precision, reference, candidate, alike);
+    const first = judgeRuns(request, precision, reference, candidate, alike);
+    const noise = await noises.of(first);
+    const judged = noise ? judgeRuns(request, precision, reference, candidate, { ...alike, noise }) : first;
     const failed = failedOutputs(judged);
     // The reference repeats, so what was found of it for the first failure holds for all.
     if (known === undefined && failed.length > 0)

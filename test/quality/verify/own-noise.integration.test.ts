@@ -1,0 +1,100 @@
+import { expect, it } from 'vitest';
+import { attribute } from '../../../src/formats/onnx/index.js';
+import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import { verifyModel } from '../../../src/quality/verify/verify.js';
+import { castTo, floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+
+/** Log energies of a row, normalised by their own spread: silence has none, so that any rounding decides it. `added` to the energies stands for another arithmetic. */
+const pitch = (added: number, scale = 1) =>
+  modelFile(
+    (graph) => {
+      graph.input('sound', 'float32', [1, 64]);
+      graph.initializer(
+        'weight',
+        floats(
+          'float32',
+          [64, 32],
+          Array.from({ length: 2048 }, (_, at) => Math.sin(at * at)),
+        ),
+      );
+      graph.initializer(
+        'bias',
+        floats(
+          'float32',
+          [32],
+          Array.from({ length: 32 }, (_, at) => 1 + added * Math.cos(at)),
+        ),
+      );
+      graph.initializer('tiny', floats('float32', [], [1e-12]));
+      graph.initializer('scale', floats('float32', [], [scale]));
+      graph.initializer('axes', ids([1], [1]));
+      graph.node('MatMul', { inputs: ['sound', 'weight'], outputs: ['product'] });
+      graph.node('Add', { inputs: ['product', 'bias'], outputs: ['energy'] });
+      graph.node('ReduceMean', {
+        inputs: ['energy'],
+        outputs: ['mean'],
+        attributes: { axes: attribute.ints([1]), keepdims: attribute.int(1) },
+      });
+      graph.node('Sub', { inputs: ['energy', 'mean'], outputs: ['centred'] });
+      graph.node('Mul', { inputs: ['centred', 'centred'], outputs: ['squares'] });
+      graph.node('ReduceMean', {
+        inputs: ['squares'],
+        outputs: ['variance'],
+        attributes: { axes: attribute.ints([1]), keepdims: attribute.int(1) },
+      });
+      graph.node('Add', { inputs: ['variance', 'tiny'], outputs: ['floored'] });
+      graph.node('Sqrt', { inputs: ['floored'], outputs: ['spread'] });
+      graph.node('Div', { inputs: ['centred', 'spread'], outputs: ['normal'] });
+      graph.node('Mul', { inputs: ['normal', 'scale'], outputs: ['y'] });
+      graph.output('y', 'float32', [1, 32]);
+    },
+    { opset: 17 },
+  );
+
+const verify = (reference: string, candidate: string, more: Partial<VerifyRequest> = {}) =>
+  verifyModel({ reference, candidate, threads: 1, ...more });
+
+it('a sample on which one step of FP32 moves the original beyond the limits does not decide', async () => {
+  const healthy = await verify(await pitch(0), await pitch(2e-7));
+  expect(healthy.outputs[0]?.unstable).toEqual([
+    expect.objectContaining({
+      sample: healthy.samplesFrom?.samples.findIndex(({ origin }) => origin === 'zeros'),
+    }),
+  ]);
+  expect(healthy.outcome).toBe('pass');
+  const broken = await verify(await pitch(0), await pitch(0, 0.98));
+  expect(broken.outcome).toBe('fail');
+});
+
+it('limits of the caller hold as they are', async () => {
+  const asked = { atol: [{ name: null, value: 1e-4 }] };
+  expect((await verify(await pitch(0), await pitch(2e-7), asked)).outcome).toBe('fail');
+});
+
+it('a failure by rounding the inputs alone is named', async () => {
+  /** The difference of neighbours, which stand at 100 and above. */
+  const slope = (narrow: boolean) =>
+    modelFile((graph) => {
+      graph.input('x', 'float32', [1, 256]);
+      graph.initializer('ends', ids([1], [256]));
+      graph.initializer('starts', ids([1], [1]));
+      graph.initializer('axes', ids([1], [1]));
+      graph.initializer('zero', ids([1], [0]));
+      graph.initializer('last', ids([1], [255]));
+      graph.node('Identity', { inputs: ['x'], outputs: ['own'] });
+      if (narrow) {
+        graph.node('Cast', { inputs: ['own'], outputs: ['half'], attributes: castTo('float16') });
+        graph.node('Cast', { inputs: ['half'], outputs: ['wide'], attributes: castTo('float32') });
+      } else graph.node('Identity', { inputs: ['own'], outputs: ['wide'] });
+      graph.node('Slice', { inputs: ['wide', 'starts', 'ends', 'axes'], outputs: ['after'] });
+      graph.node('Slice', { inputs: ['wide', 'zero', 'last', 'axes'], outputs: ['before'] });
+      graph.node('Sub', { inputs: ['after', 'before'], outputs: ['y'] });
+      graph.output('y', 'float32', [1, 255]);
+    });
+  const result = await verify(await slope(false), await slope(true), {
+    precision: 'fp16',
+    ranges: [{ name: 'x', low: 100, high: 100.5 }],
+  });
+  expect(result.outcome).toBe('fail');
+  expect(result.reasons.join()).toContain('Rounding the inputs to 16 bits alone');
+});
