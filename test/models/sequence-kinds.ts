@@ -2,15 +2,19 @@ import { attribute, GraphBuilder } from 'trtforge/onnx';
 import { conv, gelu, layerNorm, linear, mergeHeads, silu, splitHeads } from '../../examples/models/layers.js';
 import type { RandomStream } from '../../examples/models/random.js';
 import {
+  headZeroed,
+  layersSwapped,
   moved,
   negated,
   othersWeights,
   quarterZeroed,
+  rewritten,
   rowsTurned,
   rowsZeroed,
   scaled,
   shifted,
   shuffled,
+  withAttributes,
   zeroed,
 } from './faults.js';
 import { floats, type Kind, longs, normals, type SampleTensor, sound } from './kind.js';
@@ -91,6 +95,7 @@ export const embeddingEncoder: Kind = {
     rowsTurned(2)('table', /^table/),
     rowsZeroed(64)('table', /^table/),
     quarterZeroed(1)('table', /^table/),
+    headZeroed(HEADS)('attention:', /^layer0\.out\.weight/),
     zeroed('attention', /^layer0\.out\./),
     zeroed('feed-forward', /^layer0\.down\./),
     scaled(0.5)('scale of a normalization', /^layer0\.norm1\.weight/),
@@ -138,6 +143,7 @@ function masked(
       shifted(3)('last bias', /^head\.bias/),
       zeroed('attention', /^layer0\.out\./),
       zeroed('queries', /^layer0\.q\./),
+      layersSwapped('layer0.', 'layer1.'),
       zeroed('feed-forward', /^layer1\.down\./),
       quarterZeroed(0)('heads of attention', /^layer1\.out\.weight/),
       scaled(0.5)('scale of a normalization', /^layer0\.norm1\.weight/),
@@ -341,6 +347,9 @@ export const recurrent: Kind = {
     zeroed('recurrent weights', /^lstm\.recurrent/),
     scaled(0.7)('input weights', /^lstm\.weight/),
     quarterZeroed(1)('gates', /^lstm\./),
+    rewritten('hidden state stale', /^state\.h$/, () => ({ inputs: ['h'] })),
+    rewritten('cell state stale', /^state\.c$/, () => ({ inputs: ['c'] })),
+    rewritten('state ignored', /^lstm$/, ({ inputs }) => ({ inputs: inputs.slice(0, 4) })),
     shifted(3)('biases', /^lstm\.bias/),
     shuffled('recurrent weights', /^lstm\.recurrent/),
     negated('recurrent weights', /^lstm\.recurrent/),
@@ -402,6 +411,7 @@ export const waveform: Kind = {
     moved(0.3)('last bias', /^up2\.bias/),
     zeroed('branch', /^middle\./),
     zeroed('deep branch', /^up1\./),
+    withAttributes('padding of the first layer SAME_LOWER', /^down1$/, { pads: [8, 4] }),
     scaled(0.7)('first layer', /^down1\.weight/),
     scaled(0.5)('middle layer', /^down2\.weight/),
     negated('middle layer', /^middle\.weight/),

@@ -1,6 +1,7 @@
 import { attribute } from 'trtforge/onnx';
 import { conv, silu } from '../../examples/models/layers.js';
 import {
+  channelsReversed,
   largestFlattened,
   moved,
   negated,
@@ -10,6 +11,7 @@ import {
   setTo,
   shifted,
   shuffled,
+  withAttributes,
   zeroed,
 } from './faults.js';
 import { type Kind, picture } from './kind.js';
@@ -224,6 +226,7 @@ export const classifier: Kind = {
     quarterZeroed(1)('last layer', /^fc\.weight/),
     shifted(3)('scale of a normalization', /^stage2\.bn\.scale/),
     rowOfBias(),
+    channelsReversed('stem (BGR for RGB)', /^stem\.conv\.weight/),
     zeroed('branch', /^branch\./),
     zeroed('last layer', /^fc\.weight/),
     scaled(0.7)('first layer', /^stem\.conv\.weight/),
@@ -267,6 +270,8 @@ export const heatMap: Kind = {
     moved(-0.5)('bias', /^head\.bias/),
     moved(1)('bias', /^head\.bias/),
     zeroed('last layer', /^head\.weight/),
+    withAttributes('resize linear for nearest', /^up$/, { mode: 'linear' }),
+    withAttributes('padding SAME_LOWER for SAME_UPPER', /^down\.conv$/, { pads: [2, 2, 0, 0] }),
     zeroed('branch', /^middle\.conv/),
     scaled(0.7)('first layer', /^stem\.conv\.weight/),
     scaled(0.5)('scale of a normalization', /^middle\.bn\.scale/),

@@ -118,7 +118,7 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       if (trial.what === 'twin' && !isHealthy(effect)) {
         const reasons = [`off by ${effect.error.toPrecision(2)} of the output on real samples`];
         const noisy = { outcome: 'noisy', reasons, used: {} } as const;
-        trials.push({ kind: kind.name, ...trial, at: trial.name, effect, seed: 0, ...noisy });
+        trials.push({ kind: kind.name, ...trial, at: judgings.at(-1)!.at, effect, seed: 0, ...noisy });
         continue;
       }
       await write(candidate);
@@ -307,9 +307,11 @@ function groupedBy(trials: readonly Trial[], keyOf: (trial: Trial) => string): R
 const describe = ({ kind, what, name, at }: Trial): string =>
   `${kind}: ${what} "${name}"${name === at ? '' : ` at ${at}`}`;
 
+export const isOnData = ({ at }: Pick<Trial, 'at'>): boolean => at.endsWith('on data');
+
 /** The share of twins that are inconclusive or not healthy. */
-export const undecidedTwins = (all: readonly Trial[]): number => {
-  const twins = all.filter(({ what }) => what === 'twin');
+export const undecidedTwins = (trials: readonly Trial[]): number => {
+  const twins = trials.filter(({ what }) => what === 'twin');
   return (
     twins.filter(({ outcome }) => outcome === 'inconclusive' || outcome === 'noisy').length /
     Math.max(1, twins.length)
@@ -321,7 +323,10 @@ const countsOf = (trials: readonly Trial[]): string =>
     .join('/')
     .replace(/(\/0){1,2}$/, '');
 
-/** A line a kind, in each cell how many failed, were inconclusive, passed, were not judged for an error, and were not healthy. */
+/** Faults by the size of their effect, from which on they are large. */
+const LARGE = 0.14;
+
+/** A line a kind, and one for faults of small and of large effects; in each cell how many failed, were inconclusive, passed, were not judged for an error, and were not healthy. */
 export function suiteTable(trials: readonly Trial[]): string {
   const columns = (what: Trial['what']) => [
     ...new Set(trials.filter((trial) => trial.what === what).map(({ at }) => at)),
@@ -332,11 +337,15 @@ export function suiteTable(trials: readonly Trial[]): string {
     name,
     ...heads.map(({ what, at }) => countsOf(of.filter((one) => one.what === what && one.at === at))),
   ];
+  const sized = (isLarge: boolean) =>
+    trials.filter(({ what, effect }) => what === 'fault' && effect.error >= LARGE === isLarge);
   const rows = [
     ['kind', ...heads.map(({ what, at }) => `${what}s ${at}`)],
     heads.map(() => '---').concat('---'),
     ...kinds.map(([name, of]) => row(name, of)),
     ...(kinds.length > 1 ? [row('all', trials)] : []),
+    row(`effects below ${LARGE}`, sized(false)),
+    row(`effects from ${LARGE}`, sized(true)),
   ];
   return rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
