@@ -100,6 +100,7 @@ function render(result: VerifyResult, output: TextOutput): void {
   }
   const guess = guessLine(result.inputs);
   if (guess !== null) output.line(`  ${dim(guess)}`);
+  for (const limit of blindSpots(result)) output.line(`  ${dim(limit)}`);
   for (const judged of worstFirst(result.outputs)) {
     output.line();
     output.line(
@@ -114,6 +115,15 @@ function render(result: VerifyResult, output: TextOutput): void {
   for (const line of [result.next.command, result.next.bisect])
     if (line !== null) output.line(`${dim('Next:')} ${line}`);
 }
+
+/** What the verdict is not about. */
+const blindSpots = ({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] =>
+  [
+    ...leftOut,
+    ...(unreached?.branches ?? []),
+    ...(unreached?.tables ?? []),
+    ...(headRoom ? [headRoom] : []),
+  ].map(({ message }) => message);
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {

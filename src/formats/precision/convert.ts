@@ -14,7 +14,12 @@ import { dequantizeCodes } from './dequantize-codes.js';
 import { operatorName } from './flow.js';
 import type { FloatFormatId, FormatId } from './formats/index.js';
 import { normalise } from './normalise.js';
-import { type ConversionOptions, type ResolvedConversion, resolveConversion } from './options.js';
+import {
+  type ConversionOptions,
+  type ResolvedConversion,
+  resolveConversion,
+  type WeightsOnly,
+} from './options.js';
 import { type Plan, planConversion } from './plan.js';
 import { leftOut, placements } from './quantize/placement.js';
 import { placementRules } from './quantize/placement-rules.js';
@@ -40,7 +45,7 @@ export type ConvertContext = WorkContext;
 export async function convertModel(
   inputPath: string,
   outputPath: string,
-  options: ConvertOptions,
+  options: ConvertOptions & WeightsOnly,
   context: ConvertContext = {},
 ): Promise<ConversionResult> {
   return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
@@ -49,7 +54,7 @@ export async function convertModel(
 async function convert(
   inputPath: string,
   outputPath: string,
-  options: ConvertOptions,
+  options: ConvertOptions & WeightsOnly,
   context: ConvertContext,
 ): Promise<ConversionResult> {
   const warned: string[] = [];

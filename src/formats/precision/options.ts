@@ -95,6 +95,11 @@ export interface ConversionOptions {
   readonly allowUnconverted?: boolean;
 }
 
+/** What a measurement asks for: the activations keep their values where the precision is a quantized one. */
+export interface WeightsOnly {
+  readonly weightsOnly?: boolean;
+}
+
 /** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */
 export interface ResolvedConversion {
   /** What nodes are converted to where no rule keeps them. */
@@ -123,10 +128,11 @@ interface ResolvedQuantization {
 /** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format, and for activations to be quantized without a calibration. */
 export function resolveConversion(
   precision: FormatId,
-  options: ConversionOptions,
+  options: ConversionOptions & WeightsOnly,
   ranges?: ResolvedConversion['ranges'],
 ): ResolvedConversion {
-  const quantized = quantizedFormatNamed(precision);
+  const named = quantizedFormatNamed(precision);
+  const quantized = options.weightsOnly && named ? { ...named, activations: false } : named;
   const rest = options.rest ?? defaultFormat.id;
   if (quantized?.activations === true && options.calibration === undefined)
     throw new TrtforgeError(

@@ -24,6 +24,7 @@ export interface Outputs {
 interface JudgedModels extends Pick<JudgeRequest, 'codes' | 'plant'> {
   readonly reaching?: ReturnType<typeof reachingOutputs>;
   readonly noise?: OwnNoise;
+  readonly weightsCost?: ReadonlyMap<string, number>;
 }
 
 /** All outputs of two models compared. */
@@ -46,7 +47,7 @@ export function judgeRuns(
   precision: VerifyPrecision,
   reference: Outputs,
   candidate: Outputs,
-  { reaching, codes, plant = reaching !== undefined, noise }: JudgedModels = {},
+  { reaching, codes, plant = reaching !== undefined, noise, weightsCost }: JudgedModels = {},
 ): RunsJudgement {
   const own = new Set(candidate.bindings.map(({ name }) => name));
   const expected = reference.bindings.map(({ name }) => name);
@@ -66,6 +67,7 @@ export function judgeRuns(
     const sides = { candidate: ours.map(tensorReader), reference: theirs.map(tensorReader) };
     const known = {
       plant,
+      weightsCost: weightsCost?.get(name),
       reachedBy: () => reaching?.(name).inputs ?? [],
       isCount: () => reaching?.(name).isCount === true,
       decides: reaching && (() => reaching(name)),
@@ -144,14 +146,21 @@ function withMatchedRows(
   );
   if (matched.length === 0 || matched.some((one) => one === undefined)) return judged;
   const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
-  const [rows, clear, lost] = [sum((one) => one.rows), sum((one) => one.clear), sum((one) => one.lost)];
+  const [rows, clear] = [sum((one) => one.rows), sum((one) => one.clear)];
+  const lost = Math.max(
+    sum((one) => one.lost),
+    sum((one) => one.added),
+  );
   const hasData = infos.some(({ kind }) => kind === 'data');
   const most = Math.max(1, share * clear);
   const isSame = lost <= most;
   // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
   const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));
   if (!isSame && (hasData || isScored)) return unmoved;
-  const again = rejudged(matched.map((one) => one!.tensors));
+  // Rows in the reference's order say nothing of those that the candidate has more or less.
+  const again = rejudged(matched.map((one) => one!.tensors)).map((one, at) =>
+    unmoved[at]!.output.decisions?.some(({ pass }) => pass === false) ? unmoved[at]! : one,
+  );
   // More samples are drawn while the margin is below 2.
   if (isSame && clear >= FEWEST_CLEAR)
     return again.map((one) => ({ ...one, isClose: one.isClose || 2 * lost > most }));

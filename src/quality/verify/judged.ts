@@ -24,6 +24,8 @@ export interface JudgeRules {
 export interface SampleInfo {
   readonly origin: string;
   readonly kind: 'data' | 'drawn' | 'edge';
+  /** Of a batch how many samples it holds, each counted once; default one. */
+  readonly items?: number;
 }
 
 /** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */
@@ -41,6 +43,8 @@ export interface JudgeRequest extends JudgeRules {
   readonly samples?: readonly SampleInfo[];
   /** The format of the codes that both models have. */
   readonly codes?: FormatId;
+  /** What rounding the weights alone costs (see `weightsCost`). */
+  readonly weightsCost?: number;
   /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
   readonly reachedBy?: () => readonly string[];
   /** Whether an integer states how many of something there are: then each of them counts, not the integer. */

@@ -99,7 +99,7 @@ export class OwnNoises {
         }),
       );
     const changes = [moved, ...(typed === undefined ? [] : [rounded])];
-    const outputs = await this.#runs.referenceChanged(this.#reference, samples, changes);
+    const outputs = await this.#runs.changed(this.#reference, samples, changes);
     for (const [index, sample] of samples.entries()) {
       this.#moved.set(sample, outputs[0]![index]!);
       const after = outputs[1]?.[index];

@@ -146,8 +146,16 @@ export const errorMapSchema = z.object({
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
 /** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
+const sampleKind = z.enum(['data', 'drawn', 'edge']);
 const samplesFromSchema = z.object({
-  samples: z.array(z.object({ origin: z.string(), kind: z.enum(['data', 'drawn', 'edge']) })),
+  samples: z.array(
+    z.object({
+      origin: z.string(),
+      kind: sampleKind,
+      /** Of a batch how many samples it holds, each counted once; absent: one. */
+      items: z.number().optional(),
+    }),
+  ),
   available: z.number().nullable(),
 });
 
@@ -182,6 +190,33 @@ export const verifyResultSchema = z.object({
           message: z.string(),
         }),
       ),
+    })
+    .optional(),
+  /** Samples that do not run, beside those that do: why, and the branches that no other sample takes. Absent in results of versions before. */
+  leftOut: z
+    .array(
+      z.object({
+        origin: z.string(),
+        kind: sampleKind,
+        reason: z.string(),
+        branches: z.array(z.object({ node: z.string(), branch: z.enum(['then', 'else']) })),
+        message: z.string(),
+      }),
+    )
+    .optional(),
+  /** Of 16-bit and quantized candidates on drawn samples: how large inputs may be before it makes NaN or infinity where the reference makes none; absent where not tried. */
+  headRoom: z
+    .object({
+      /** Which inputs were made larger. */
+      inputs: z.array(z.string()),
+      /** The largest absolute value of these inputs that was tried and makes none. */
+      finiteUpTo: z.number(),
+      /** The smallest that makes some, in `outputs`; null where none did. */
+      failsAt: z.number().nullable(),
+      outputs: z.array(z.string()),
+      /** Whether the graph takes inputs of any size: then NaN or infinity leaves a verdict on drawn samples inconclusive. */
+      isFree: z.boolean(),
+      message: z.string(),
     })
     .optional(),
   inputs: z.array(describedInputSchema),

@@ -1,6 +1,7 @@
 import { describedInput } from '../../engines/run/inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
 import { viewModel } from '../../formats/onnx/model.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
@@ -13,8 +14,9 @@ import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
-import { type SamplePlan, samplesFrom } from './sample-plan.js';
-import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
+import { headRoomOf, type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import { weightsCost } from './weights-cost.js';
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
@@ -39,15 +41,22 @@ export async function verifyModel(
       const before = (side === 'candidate' ? to - from : 0) - from;
       progress(before + sample, 2 * (to - from), `${side}, sample ${sample + 1} of ${to}`);
     };
-    const reference = await runs.reference(report('reference'), range);
+    // Once, and where types of less range than FP32 compute.
+    const isProbed = range === undefined && formatNamed(lowest) !== undefined;
+    const reference = await runs.reference(report('reference'), range, isProbed);
     return {
       reference,
-      candidate: await runs.candidate(request.candidate, reference, report('candidate'), range),
+      candidate: await runs.candidate(request.candidate, reference, report('candidate'), range, isProbed),
     };
   };
   let sides = await both();
+  const headRoom = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
-  const known = { reaching: reachingOutputs(request.reference), codes: codesOfBoth(request) };
+  const known = {
+    reaching: reachingOutputs(request.reference),
+    codes: codesOfBoth(request),
+    weightsCost: await weightsCost(request, precision, runs, sides.reference, context),
+  };
   const judge = ({ reference, candidate }: Sides, noise?: OwnNoise) =>
     judgeRuns(request, precision, reference, candidate, { ...known, noise });
   let judgement = judge(sides);
@@ -79,6 +88,7 @@ export async function verifyModel(
   const next = isMiscomputed ? await afterFailure({ request, precision, ...sides, ms }, context) : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
+  const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
   return {
     schema: 'trtforge.verify/1',
@@ -92,6 +102,8 @@ export async function verifyModel(
     samples,
     samplesFrom: samplesFrom(reference.plan, samples),
     unreached,
+    leftOut: leftOutOf(request.reference, reference.plan, unreached),
+    ...(headRoom && { headRoom }),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {
@@ -101,10 +113,11 @@ export async function verifyModel(
     chunks: samples,
     failures: failuresOf(judged),
     drift: null,
-    outcome: worst([verdicts.contract, verdicts.numeric]),
+    outcome: worst([verdicts.contract, verdicts.numeric, ...(isBlown ? (['inconclusive'] as const) : [])]),
     reasons: [
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),
+      ...(isBlown ? [headRoom.message] : []),
     ],
     next,
     repeat: null,

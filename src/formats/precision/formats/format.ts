@@ -14,6 +14,8 @@ export interface Format {
     readonly bound: number;
     /** Where the bound comes from; shown with every judgement. */
     readonly why: string;
+    /** Of a quantized format: how many times what rounding the weights alone costs the conversion may cost. */
+    readonly ofWeights?: number;
     /** The share of integers and booleans that may differ: near ties of an ArgMax fall the other way. */
     readonly differing: number;
   };

@@ -16,6 +16,7 @@ export const fp8: QuantizedFormat & { readonly id: 'fp8' } = {
   tolerance: {
     bound: 0.2,
     why: 'FP8 against FP32: 0.2, twice that of INT8: E4M3 keeps 4 significant bits whatever the range (20 to 24 dB on networks with random weights)',
+    ofWeights: 2,
     differing: 0.1,
   },
   builderFlag: 'fp8',

@@ -9,6 +9,7 @@ export const int4: QuantizedFormat & { readonly id: 'int4' } = {
   tolerance: {
     bound: 0.35,
     why: 'INT4 weights against FP32: 0.35, twice the error at the signal-to-noise ratio (11 to 15 dB) of blocks of 128 on encoders with random weights',
+    ofWeights: 2,
     differing: 0.15,
   },
   builderFlag: 'int4',

@@ -8,6 +8,7 @@ export const int8: QuantizedFormat & { readonly id: 'int8' } = {
   tolerance: {
     bound: 0.1,
     why: 'INT8 against FP32: 0.1, twice the error at the signal-to-noise ratio (25 to 28 dB) that INT8 reaches on convolutional networks and encoders',
+    ofWeights: 10,
     differing: 0.05,
   },
   builderFlag: 'int8',

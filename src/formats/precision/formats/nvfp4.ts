@@ -8,6 +8,7 @@ export const nvfp4: QuantizedFormat & { readonly id: 'nvfp4' } = {
   tolerance: {
     bound: 0.35,
     why: 'NVFP4 weights against FP32: 0.35, as INT4: both have 16 codes',
+    ofWeights: 2,
     differing: 0.15,
   },
   builderFlag: 'fp4',

@@ -108,7 +108,7 @@ async function search(
     const model = await withNodeNames(request.reference, join(work, 'named.onnx'), signal);
     const conversion: Conversion = { model, precision, options };
     const runs = new SampleRuns(request, { ...own, emit: undefined }, reference.plan);
-    const same = judge ?? comparing(request, precision, runs, reference, new Map());
+    const same = judge ?? (await comparing(request, precision, runs, reference, own, new Map()));
     const candidates = new Candidates(
       {
         ...{ conversion, judge: { judge: same }, trials, engines: null, work, budget: MOST_TRIALS },

@@ -4,9 +4,10 @@ import { failedOutputs, judgeRuns, outcomesOf } from '../../verify/judge-runs.js
 import { OwnNoises } from '../../verify/own-noise.js';
 import { codesOfBoth } from '../../verify/precision-between.js';
 import { reachingOutputs } from '../../verify/reached-by.js';
-import type { VerifyRequest } from '../../verify/request.js';
+import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
+import { weightsCost } from '../../verify/weights-cost.js';
 import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../repeatable.js';
 import type { Outcome } from '../search.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
@@ -61,20 +62,26 @@ export async function openJudge(
     reference,
     seed,
     samples,
-    judge: comparing(request, precision, runs, reference),
+    judge: await comparing(request, precision, runs, reference, context),
   };
 }
 
 /** Judges by what the reference gave on its samples. `doubts` is why a failure of an output shows nothing, where that is known. Throws TF_BISECT_REFERENCE. */
-export function comparing(
+export async function comparing(
   request: VerifyRequest,
   precision: VerifyPrecision,
   runs: SampleRuns,
   reference: ReferenceRun,
+  context: VerifyContext,
   doubts?: ReadonlyMap<string, string>,
-): Judge['judge'] {
+): Promise<Judge['judge']> {
   const range = { from: 0, to: reference.outputs.length };
-  const alike = { codes: codesOfBoth(request), reaching: reachingOutputs(request.reference), plant: false };
+  const alike = {
+    codes: codesOfBoth(request),
+    reaching: reachingOutputs(request.reference),
+    plant: false,
+    weightsCost: await weightsCost(request, precision, runs, reference, context),
+  };
   const noises = new OwnNoises(request, precision, runs, reference, alike);
   let known = doubts;
   return async ({ model, engine }) => {
