@@ -50,9 +50,9 @@ interface Dimension {
  */
 export async function runSizes(
   build: ResolvedBuild,
-  { emit, signal }: BuildContext,
+  { emit, signal, areSizesKnown = false }: BuildContext,
 ): Promise<Ran | undefined> {
-  if (build.identity.recipe.profiles.length === 0) return undefined;
+  if (areSizesKnown || build.identity.recipe.profiles.length === 0) return undefined;
   return inPhase('sizes', emit, async () => {
     const found = await viewModel(build.modelPath, (model) => new SizeRuns(build, model, signal).go());
     throwIfCancelled(signal, `running the sizes of ${build.modelPath}`);

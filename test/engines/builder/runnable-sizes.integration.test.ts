@@ -279,6 +279,25 @@ describeWith('onnxruntime', 'sizes before a build', () => {
   });
 });
 
+test('sizes of a model that is made of one whose sizes ran are not run again', async () => {
+  const { passport } = await buildOrLoad(
+    {
+      model: models.concat,
+      target: 'tensorrt-rtx:sm_89',
+      toolchain: sampleToolchain,
+      store: false,
+      output: join(folder, 'known.engine'),
+      batch: '1/4/8',
+    },
+    {
+      build: countingBuilder().build,
+      areSizesKnown: true,
+      environment: { XDG_CACHE_HOME: join(folder, 'cache') },
+    },
+  );
+  expect(passport.built.sizes).toBeUndefined();
+});
+
 describeWith('onnxruntime', 'a known answer', () => {
   test('is none where an end of the profile does not run', async () => {
     const sizes = { opt: [8, 5, 4], max: [8, 5, 4], values: false };
@@ -375,6 +394,15 @@ describe('inspect names sizes that are stored beside open dimensions', () => {
       graph.node('Identity', { inputs: ['rows'], outputs: ['y'], name: 'rows' });
     });
     expect(await found(constant)).toEqual(['size-fixed graph output "y": batch 8 only']);
+  });
+
+  test('and ends over a graph with a cycle', async () => {
+    const cycle = await positions('cycle', 64, (graph) => {
+      graph.node('Identity', { inputs: ['ids'], outputs: ['same'] });
+      graph.node('Identity', { inputs: ['same'], outputs: ['ids'] });
+      graph.node('Gather', { inputs: ['table', 'ids'], outputs: ['rows'] });
+    });
+    expect(await found(cycle)).toEqual([]);
   });
 
   test('and not what stretches, joins, or takes its size from the input', async () => {
