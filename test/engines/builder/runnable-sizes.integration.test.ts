@@ -12,6 +12,8 @@ import { writeModel } from '../../../src/formats/onnx/write.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { countingBuilder } from '../../fakes/builder.js';
+import { writeVariant } from '../../models/kind.js';
+import { kinds } from '../../models/kinds.js';
 import { describeWith } from '../../support/needs.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
@@ -394,6 +396,12 @@ describe('inspect names sizes that are stored beside open dimensions', () => {
       graph.node('Identity', { inputs: ['rows'], outputs: ['y'], name: 'rows' });
     });
     expect(await found(constant)).toEqual(['size-fixed graph output "y": batch 8 only']);
+  });
+
+  test.each(kinds)('and nothing in a healthy $name', async (kind) => {
+    const path = join(folder, 'kind.onnx');
+    await writeVariant(path, kind, 0);
+    expect((await found(path)).filter((line) => line.startsWith('size-fixed'))).toEqual([]);
   });
 
   test('and ends over a graph with a cycle', async () => {
