@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
@@ -9,6 +9,7 @@ import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
 import { attribute, buildModel, type Dimension, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
+import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { countingBuilder } from '../../fakes/builder.js';
@@ -484,6 +485,21 @@ describeWith('toolchain', 'command lines over sizes that do not run', () => {
     });
     expect((await build('8/8/8')).exitCode).toBe(0);
   });
+
+  test.each(['16/16/16', '16/64/256'])(
+    'a bundle with time %s ends as one error, and no engine is left',
+    async (time) => {
+      const [meta, profilesFile] = [join(folder, 'model_meta.json'), join(folder, 'profiles.yaml')];
+      writeFileSync(meta, '{}');
+      writeFileSync(profilesFile, `components: { reshaped: { symbols: { batch: 1/1/1, time: ${time} } } }`);
+      const outdir = join(folder, time.replaceAll('/', '-'));
+      const target = 'tensorrt-rtx:sm_89';
+      const report = await forgeBundle({ meta, outdir, profilesFile, target, store: false });
+      expect(report.error).toMatch(/^TF_PROFILE_INVALID: .*Reshape "view"/);
+      expect(report.failure?.component).toBe('reshaped');
+      expect(existsSync(join(outdir, 'reshaped.engine'))).toBe(false);
+    },
+  );
 
   test('forge is no pass', async () => {
     const options = ['--precision', 'fp16', '--no-cache', '--dim', 'seq=8/32/256', '--batch', '1/2/4'];
