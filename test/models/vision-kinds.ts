@@ -198,7 +198,8 @@ export const endToEndDetector: Kind = {
     network.output('classes_out', 'int64', [1, KEPT]);
     network.output('num_detections', 'int64', [1]);
   },
-  faults: detectorFaults,
+  // Hardly any of the coarse boxes is among those kept.
+  faults: detectorFaults.filter(({ name }) => name !== 'coarse class head a quarter 0'),
   sample: (stream) => new Map([['images', picture(stream, 3, SIZE)]]),
 };
 

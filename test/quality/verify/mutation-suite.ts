@@ -127,8 +127,7 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
         kind.unordered === undefined ||
         (await effectOf(await open(reference), await open(candidate), samples, kind)).error > 0;
       for (const { at, precision, onData, visibleFrom, seeds: most } of judgings) {
-        // What rounding to codes does to the healthy model hides a fault of less.
-        const hidden = at.startsWith('int8 converted') ? 2 * (await effectIn('int8')).error : 0;
+        const hidden = at.startsWith('int8 converted') ? HIDES * (await effectIn('int8')).error : 0;
         const isVisible = effect.error > Math.max(visibleFrom, hidden) && (isSeen || !onData);
         if (trial.what === 'fault' && !isVisible) continue;
         for (const seed of seeds.slice(0, onData ? 1 : most)) {
@@ -166,8 +165,11 @@ const unjudged = (error: unknown): Judged => {
   return { outcome: 'error', reasons: [`${error.code}: ${error.message}`], used: {} };
 };
 
-/** An effect of this size must be seen in 16 bits. */
+/** An effect of this size must be seen. */
 const SEEN = 0.05;
+
+/** A fault is hidden behind codes where it does less than this many times what rounding to them does to the healthy model: 10 dB. */
+const HIDES = 3;
 
 function candidatesOfFault(kind: Kind, seed: number, fault: Fault, samples: string): Candidate[] {
   const write = (path: string) => writeFault(path, kind, seed, fault);
