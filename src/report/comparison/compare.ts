@@ -1,3 +1,4 @@
+import { shellLine, shellWords } from '../../base/process/shell-quote.js';
 import { differencesOf } from '../../engines/identity/differences.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
@@ -173,7 +174,7 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
     ),
     a === null || b === null
       ? [lacks('comparison with the original', a, b)]
-      : [modelsDiffer(runA, runB), differ('The samples differ', samplesText(a), samplesText(b))],
+      : [modelsDiffer(runA, runB), samplesDiffer([runA, a], [runB, b])],
     a === null || b === null
       ? []
       : [
@@ -181,6 +182,50 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
           unknownWeights(runA, runB),
         ],
   );
+}
+
+type Verified = readonly [ForgeResult, VerifyResult];
+
+/** That the samples differ, and the line that makes them the same where one does. */
+function samplesDiffer([runA, a]: Verified, [runB, b]: Verified): string | null {
+  const reason = differ('The samples differ', samplesText(a), samplesText(b));
+  const [ofB, ofA] = [lineOn(runA, runB), lineOn(runB, runA)];
+  if (reason === null) return null;
+  if (ofB === null && ofA === null)
+    return `${reason} Run both with the same --inputs, of samples that no ranges were made from.`;
+  return `${reason} To compare, run ${ofB === null ? 'A' : 'B'} on the samples of ${ofB === null ? 'B' : 'A'}: ${ofB ?? ofA}`;
+}
+
+/** What a command line judges by. */
+const JUDGING = ['--inputs', '--preprocess', '--imgsz', '--seed', '--samples', '--val-range'];
+
+/** The line that repeats a run on the samples of another: of one that was judged by what its calibration held out, with that calibration. Null where there is none. */
+function lineOn(other: ForgeResult, run: ForgeResult): string | null {
+  const [theirs, own] = [other, run].map(({ repeat }) => optionsIn(repeat ?? ''));
+  if (theirs === undefined || own === undefined || other.repeat === null || run.repeat === null) return null;
+  const valuesOf = (options: typeof own, name: string) =>
+    options.flatMap((each) => (each[0] === name ? each[1]! : []));
+  const files = valuesOf(theirs, '--inputs');
+  const [ranges, ownRanges] = [theirs, own].map((options) => valuesOf(options, '--calibration'));
+  const isHeldOut = files.length === 0 && ranges!.length > 0;
+  const isDrawn = files.length === 0 && !isHeldOut;
+  const isStuck = isHeldOut
+    ? ownRanges!.length > 0 || run.conversion === null
+    : ownRanges!.some((file) => isDrawn || files.includes(file)) ||
+      (isDrawn && valuesOf(own, '--inputs').length > 0);
+  if (isStuck) return null;
+  const judging = isHeldOut ? [...JUDGING, '--calibration'] : JUDGING;
+  const kept = own.filter(([name = '']) => !JUDGING.includes(name));
+  return shellLine([...kept, ...theirs.filter(([name = '']) => judging.includes(name))].flat());
+}
+
+/** The words of a line, an option with its value. */
+function optionsIn(line: string): readonly (readonly string[])[] {
+  const words = shellWords(line).flatMap((word) => /^(--[a-z-]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]);
+  return words.flatMap((word, at) => {
+    const takes = (name = '') => [...JUDGING, '--calibration'].includes(name);
+    return takes(words[at - 1]) ? [] : [takes(word) ? [word, words[at + 1] ?? ''] : [word]];
+  });
 }
 
 const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>
