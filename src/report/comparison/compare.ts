@@ -174,7 +174,10 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
     ),
     a === null || b === null
       ? [lacks('comparison with the original', a, b)]
-      : [modelsDiffer(runA, runB), samplesDiffer([runA, a], [runB, b])],
+      : [
+          modelsDiffer(runA, runB),
+          samplesDiffer(runA, runB, differ('The samples differ', samplesText(a), samplesText(b))),
+        ],
     a === null || b === null
       ? []
       : [
@@ -184,48 +187,43 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
   );
 }
 
-type Verified = readonly [ForgeResult, VerifyResult];
-
-/** That the samples differ, and the line that makes them the same where one does. */
-function samplesDiffer([runA, a]: Verified, [runB, b]: Verified): string | null {
-  const reason = differ('The samples differ', samplesText(a), samplesText(b));
-  const [ofB, ofA] = [lineOn(runA, runB), lineOn(runB, runA)];
-  if (reason === null) return null;
-  if (ofB === null && ofA === null)
-    return `${reason} Run both with the same --inputs, of samples that no ranges were made from.`;
-  return `${reason} To compare, run ${ofB === null ? 'A' : 'B'} on the samples of ${ofB === null ? 'B' : 'A'}: ${ofB ?? ofA}`;
-}
-
 /** What a command line judges by. */
-const JUDGING = ['--inputs', '--preprocess', '--imgsz', '--seed', '--samples', '--val-range'];
+const JUDGING = ['--inputs', '--seed', '--samples', '--val-range', '--preprocess', '--imgsz'];
 
-/** The line that repeats a run on the samples of another: of one that was judged by what its calibration held out, with that calibration. Null where there is none. */
-function lineOn(other: ForgeResult, run: ForgeResult): string | null {
-  const [theirs, own] = [other, run].map(({ repeat }) => optionsIn(repeat ?? ''));
-  if (theirs === undefined || own === undefined || other.repeat === null || run.repeat === null) return null;
-  const valuesOf = (options: typeof own, name: string) =>
-    options.flatMap((each) => (each[0] === name ? each[1]! : []));
-  const files = valuesOf(theirs, '--inputs');
-  const [ranges, ownRanges] = [theirs, own].map((options) => valuesOf(options, '--calibration'));
-  const isHeldOut = files.length === 0 && ranges!.length > 0;
-  const isDrawn = files.length === 0 && !isHeldOut;
-  const isStuck = isHeldOut
-    ? ownRanges!.length > 0 || run.conversion === null
-    : ownRanges!.some((file) => isDrawn || files.includes(file)) ||
-      (isDrawn && valuesOf(own, '--inputs').length > 0);
-  if (isStuck) return null;
-  const judging = isHeldOut ? [...JUDGING, '--calibration'] : JUDGING;
-  const kept = own.filter(([name = '']) => !JUDGING.includes(name));
-  return shellLine([...kept, ...theirs.filter(([name = '']) => judging.includes(name))].flat());
+/** The words of the line of a run, an option with its value, and how far its samples are its own: drawn ones, files, what a calibration held out. */
+function lineOf({ repeat }: ForgeResult) {
+  const takes = (name = '') => [...JUDGING, '--calibration'].includes(name);
+  const words = shellWords(repeat ?? '').flatMap(
+    (word) => /^(--[a-z-]+)=(.*)$/s.exec(word)?.slice(1) ?? [word],
+  );
+  const options = words.flatMap((word, at) =>
+    takes(words[at - 1]) ? [] : [takes(word) ? [word, words[at + 1] ?? ''] : [word]],
+  );
+  const valuesOf = (name: string) => options.flatMap((each) => (each[0] === name ? each.slice(1) : []));
+  const [files, ranges] = [valuesOf('--inputs'), valuesOf('--calibration')];
+  return { options, files, ranges, rank: files.length > 0 ? 1 : ranges.length > 0 ? 2 : 0 };
 }
 
-/** The words of a line, an option with its value. */
-function optionsIn(line: string): readonly (readonly string[])[] {
-  const words = shellWords(line).flatMap((word) => /^(--[a-z-]+)=(.*)$/s.exec(word)?.slice(1) ?? [word]);
-  return words.flatMap((word, at) => {
-    const takes = (name = '') => [...JUDGING, '--calibration'].includes(name);
-    return takes(words[at - 1]) ? [] : [takes(word) ? [word, words[at + 1] ?? ''] : [word]];
-  });
+/** That the samples differ, and the line that runs one on those of the other. */
+function samplesDiffer(runA: ForgeResult, runB: ForgeResult, differing: string | null): string | null {
+  if (differing === null || runA.repeat === null || runB.repeat === null) return differing;
+  const [a, b] = [lineOf(runA), lineOf(runB)];
+  const isA = a.rank < b.rank;
+  const [own, other] = isA ? [a, b] : [b, a];
+  const isUnconverted = (isA ? runA : runB).conversion === null;
+  if (
+    other.rank === 2
+      ? own.ranges.length > 0 || isUnconverted
+      : own.ranges.some((file) => other.files.includes(file))
+  )
+    return `${differing} Run both with the same --inputs, of samples that no ranges were made from.`;
+  const taken = other.options.filter(
+    ([name = '']) => JUDGING.includes(name) || (other.rank === 2 && name === '--calibration'),
+  );
+  // How pictures are prepared stays for those of a calibration.
+  const replaced = new Set([...JUDGING.slice(0, 4), ...taken.map(([name]) => name)]);
+  const line = [...own.options.filter(([name]) => !replaced.has(name!)), ...taken].flat();
+  return `${differing} To compare, run ${isA ? 'A' : 'B'} on the samples of ${isA ? 'B' : 'A'}: ${shellLine(line)}`;
 }
 
 const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>
