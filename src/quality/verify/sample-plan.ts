@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { typedSample } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
+import { readPassport } from '../../engines/identity/passport.js';
+import { passportPath } from '../../engines/identity/passport-file.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import {
   edgeSamples,
@@ -364,7 +368,8 @@ function sizesOf(
   request: VerifyRequest,
   attempt: number,
 ): readonly Mixed[] {
-  const { profiles = [] } = request;
+  const isEngine = isEngineFile(request.candidate);
+  const profiles = request.profiles ?? (isEngine ? profilesOf(request.candidate) : []);
   const opt = profiles[0] ?? {};
   const isOptimum = ([name, shape]: readonly [string, readonly number[]]) =>
     opt[name]?.values === false && opt[name].opt.join() === shape.join();
@@ -375,7 +380,7 @@ function sizesOf(
     const options = { ...request, shapes: new Map([...shapes, ...stated]) };
     // The first attempt is that with a batch, where the others are without.
     const batched = attempt === 0 ? planInputs(model, inputs, { ...options, batch: GUESSED_BATCH }) : [];
-    const isBatched = attempt === 0 && isCheap(model, batched);
+    const isBatched = attempt === 0 && !isEngine && isCheap(model, batched);
     const plan = isBatched ? batched : planInputs(model, inputs, options, Math.max(0, attempt - 1));
     return { origin, inputs: new Map(), plan };
   };
@@ -390,6 +395,10 @@ function sizesOf(
     return !seen.has(key) && seen.add(key);
   });
 }
+
+/** What an engine is built for; none where it has no passport. */
+const profilesOf = (engine: string): readonly Profile[] =>
+  existsSync(passportPath(engine)) ? readPassport(engine).identity.document.recipe.profiles : [];
 
 /** Whether a batch is run in little time, by its inputs and what they meet. */
 function isCheap({ proto }: ModelLike, plan: readonly PlannedInput[]): boolean {
