@@ -1,7 +1,9 @@
 import { plural } from '../base/text/quantity.js';
-import { ExitCode } from '../errors.js';
+import { ExitCode, outcomeExitCodes } from '../errors.js';
+import { decisionsSentence, onSamples } from '../quality/verify/headline.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
+import { decidingVerification } from '../report/sentences.js';
 
 export interface Judged {
   readonly error: ForgeResult['error'];
@@ -19,44 +21,36 @@ export interface Judgement {
 /** In this order: an error that stopped the run, a comparison that did not pass (the model's before the engine's), then what was really checked. */
 export function judge(run: Judged): Judgement {
   if (run.error !== null) return stopped(run.error);
-  const { verification, engineVerification } = run;
-  if (verification !== null && verification.outcome !== 'pass') return notPassed(verification, 'typed model');
-  if (engineVerification !== null && engineVerification.outcome !== 'pass')
-    return notPassed(engineVerification, 'engine');
-  const reasons = skippedReasons(run.phases);
-  if (engineVerification !== null)
-    return {
-      verdict: {
-        outcome: 'pass',
-        headline: 'The engine, run on its GPU, agrees with the original model on every output.',
-        reasons,
-      },
-      exitCode: ExitCode.pass,
-    };
-  if (verification === null)
-    return {
-      verdict: {
-        outcome: run.build === null ? 'inconclusive' : 'pass',
-        headline:
-          run.build === null
-            ? 'No engine was requested and nothing was compared.'
-            : 'The engine was built, and not verified.',
-        reasons,
-      },
-      exitCode: run.build === null ? ExitCode.inconclusive : ExitCode.pass,
-    };
+  const deciding = decidingVerification(run);
+  const isOfEngine = deciding !== null && deciding === run.engineVerification;
+  if (deciding !== null && deciding.outcome !== 'pass')
+    return notPassed(deciding, isOfEngine ? 'engine' : 'typed model');
+  const outcome = deciding !== null ? 'pass' : run.build !== null ? 'built' : 'inconclusive';
   return {
     verdict: {
-      outcome: 'pass',
-      headline:
-        run.build === null
-          ? 'The typed model agrees with the original on every output.'
-          : 'The typed model agrees with the original on every output, and the engine was built from it.',
-      reasons,
+      outcome,
+      headline: headlineOf(deciding, run, isOfEngine),
+      reasons: skippedReasons(run.phases),
     },
-    exitCode: ExitCode.pass,
+    exitCode: outcomeExitCodes[outcome],
   };
 }
+
+function headlineOf(passed: VerifyResult | null, { build }: Judged, isOfEngine: boolean): string {
+  if (passed === null)
+    return build === null
+      ? 'No engine was requested and nothing was compared.'
+      : 'The engine was built, and not verified: nothing was compared with the original.';
+  const what = isOfEngine ? 'The engine, run on its GPU,' : 'The typed model';
+  const more = isOfEngine || build === null ? '' : ', and the engine was built from it';
+  return withDecisions(
+    `${what} agrees with the original on every output, ${onSamples(passed)}${more}.`,
+    passed,
+  );
+}
+
+const withDecisions = (sentence: string, { outputs }: VerifyResult): string =>
+  [sentence, decisionsSentence(outputs)].filter((each) => each !== null).join(' ');
 
 const stopOutcomes = {
   [ExitCode.pass]: 'error',
@@ -89,12 +83,12 @@ function notPassed(result: VerifyResult, what: string): Judgement {
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail
-    ? `The comparison does not show whether the ${what} agrees with the original.`
+    ? `The comparison does not show whether the ${what} agrees with the original, ${onSamples(result)}.`
     : verdicts.contract === 'fail'
       ? `The ${what} does not have the outputs of the original.`
-      : `${failed} of ${plural(outputs.length, 'output')} of the ${what} ${failed === 1 ? 'is' : 'are'} outside tolerance.`;
+      : `${failed} of ${plural(outputs.length, 'output')} of the ${what} ${failed === 1 ? 'is' : 'are'} outside tolerance ${onSamples(result)}.`;
   return {
-    verdict: { outcome, headline, reasons },
+    verdict: { outcome, headline: withDecisions(headline, result), reasons },
     exitCode: fail ? ExitCode.failed : ExitCode.inconclusive,
   };
 }

@@ -1,6 +1,6 @@
 import { formatBytes, formatMs, formatShare } from '../base/text/quantity.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
-import { checkText } from '../quality/verify/checks.js';
+import { decidedBy } from '../quality/verify/headline.js';
 import { compareRuns } from './comparison/compare.js';
 import { defineReport } from './kind.js';
 import { type ForgeResult, forgeResultSchema } from './result.js';
@@ -11,7 +11,14 @@ import { precisionSection } from './section/precision.js';
 import { environmentSection, phasesSection, repeatSection } from './section/run.js';
 import { speedSection } from './section/speed.js';
 import { code, type Figure, present, ring, type Section, strong, type Text } from './section.js';
-import { computedNodes, decisionOf, nameOfFile, outcomeWord, runTitle } from './sentences.js';
+import {
+  computedNodes,
+  conversionSentence,
+  decidingVerification,
+  nameOfFile,
+  outcomeWord,
+  runTitle,
+} from './sentences.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';
@@ -83,27 +90,31 @@ function figuresOf(result: ForgeResult): readonly Figure[] {
   ]);
 }
 
-/** The engine itself counts where it was run. */
-function toleranceFigure({ verification, engineVerification }: ForgeResult): Figure | null {
-  const judged = engineVerification ?? verification;
-  const decision = judged && decisionOf(judged);
-  if (decision === null) return null;
-  const { output, check, severity: share } = decision;
-  const isOpen = output.outcome === 'inconclusive';
-  const tone = output.outcome === 'fail' ? 'bad' : isOpen || share > 0.8 ? 'warn' : 'good';
+/** The comparison that the verdict is about; none where no limit decided. */
+function toleranceFigure(result: ForgeResult): Figure | null {
+  const judged = decidingVerification(result);
+  const decided = judged && decidedBy(judged);
+  if (!decided?.isLimit) return null;
+  const { output, severity: share, text } = decided;
+  const tone = output.outcome === 'fail' ? 'bad' : share > 0.8 ? 'warn' : 'good';
   const used = share < 9.995 ? `${Math.ceil(share * 100)}%` : Number.isFinite(share) ? '>10×' : '∞';
-  const description = `${output.name}: ${checkText(check)}.`;
+  const description = `${output.name}: ${text}.`;
   return ring(share, tone, used, 'of the tolerance used', description);
 }
 
 function conversionFigures(conversion: ConversionResult): readonly (Figure | null)[] {
-  const { share, lowest } = computedNodes(conversion);
-  const nodes = `${formatShare(share)} of the floating-point nodes compute in ${lowest.label}.`;
+  const { kinds, label, share } = computedNodes(conversion);
   const { before, after } = conversion.bytes;
   const left = after / before;
   const size = `The converted model is ${formatShare(left)} of the size of the original.`;
   return [
-    ring(share, 'accent', `${Math.floor(share * 100)}%`, `of float nodes in ${lowest.label}`, nodes),
+    ring(
+      share,
+      'accent',
+      `${Math.floor(share * 100)}%`,
+      `of ${kinds.map(({ kind }) => `${kind}s`).join(' and ')} in ${label}`,
+      conversionSentence(conversion),
+    ),
     before === 0 ? null : ring(left, 'accent', `${Math.round(left * 100)}%`, 'of the ONNX size left', size),
   ];
 }

@@ -65,6 +65,7 @@ const icons: Readonly<Record<Outcome, Markup>> = {
   pass: markup`<path d="M13 25.5 21 33 36 16"/>`,
   fail: markup`<path d="M16 16 32 32M32 16 16 32"/>`,
   error: markup`<path d="M24 13v14M24 34v.5"/>`,
+  built: markup`<path d="M14.5 19 24 14l9.5 5v10.5L24 35l-9.5-5.5zM14.5 19l9.5 5.5 9.5-5.5M24 24.5V35"/>`,
   inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
 };
 

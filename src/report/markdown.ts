@@ -2,7 +2,7 @@ import { code, fence, table, text } from '../base/text/markdown-text.js';
 import { formatCount } from '../base/text/quantity.js';
 import { type Block, type Item, type Page, present, type Section, type Text } from './section.js';
 
-const signs = { pass: '✅', fail: '❌', inconclusive: '❔', error: '❌' } as const;
+const signs = { pass: '✅', fail: '❌', inconclusive: '❔', built: '🔷', error: '❌' } as const;
 
 /** Entries named of an entry's own list; HTML lists more, the JSON all. */
 const ITEMS_NAMED = 5;

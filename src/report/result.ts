@@ -9,6 +9,9 @@ import { verifyResultSchema } from '../quality/verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
 
+/** What a run that builds engines came to. */
+export const runOutcomeSchema = z.enum(['pass', 'fail', 'inconclusive', 'built', 'error']);
+
 const forgedEngineSchema = obtainedEngineSchema.extend({
   /** `kept`: it was in the folder already. */
   source: z.enum([...obtainedEngineSchema.shape.source.options, 'kept']),
@@ -54,8 +57,8 @@ export const forgeResultSchema = z.object({
   report: z.string().nullable(),
   exitCode: exitCodeSchema,
   verdict: z.object({
-    /** `error`: the request was wrong, or trtforge itself failed. */
-    outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
+    /** `built`: there is an engine and nothing was compared. `error`: the request was wrong, or trtforge itself failed. */
+    outcome: runOutcomeSchema,
     /** One sentence. */
     headline: z.string(),
     reasons: z.array(z.string()),
@@ -94,4 +97,4 @@ export type ForgeResult = z.infer<typeof forgeResultSchema>;
 /** What the build phase obtained. */
 export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];
-export type Outcome = ForgeResult['verdict']['outcome'];
+export type Outcome = z.infer<typeof runOutcomeSchema>;

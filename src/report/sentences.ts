@@ -1,17 +1,9 @@
 import { basename } from 'node:path';
-import {
-  formatBytes,
-  formatCount,
-  formatMs,
-  formatShare,
-  formatStatistic,
-  plural,
-} from '../base/text/quantity.js';
+import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../base/text/quantity.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchMode, BenchResult } from '../quality/bench/result.js';
-import { checkText, severityOf, worstFirst } from '../quality/verify/checks.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
 
@@ -21,11 +13,18 @@ export const outcomeWord: Readonly<Record<Outcome, string>> = {
   pass: 'Pass',
   fail: 'Fail',
   inconclusive: 'Inconclusive',
+  built: 'Built',
   error: 'Error',
 };
 
 /** The colour of a badge. */
-export const outcomeTone = { pass: 'good', fail: 'bad', inconclusive: 'warn' } as const;
+export const outcomeTone = {
+  pass: 'good',
+  fail: 'bad',
+  inconclusive: 'warn',
+  built: 'accent',
+  error: 'bad',
+} as const;
 
 export const precisionLabel = (precision: string): string =>
   formatNamed(precision)?.label ?? (precision === 'fp32' ? 'FP32' : precision);
@@ -33,70 +32,101 @@ export const precisionLabel = (precision: string): string =>
 export const formatMeasure = (measure: Measure): string => formatStatistic(Number(measure));
 
 /** Statistics that fit a line; the page's table under "How it was measured" and the JSON have all. */
-export const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'p99', 'SNR in dB']);
+export const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'SNR in dB']);
 
-/** `max 0.01, mean 0.002, p99 0.006, SNR in dB 60`. */
+/** The comparison that decides about a run: the first that did not pass, else that of the engine, where it was run. */
+export const decidingVerification = ({
+  verification,
+  engineVerification,
+}: Pick<ForgeResult, 'verification' | 'engineVerification'>): VerifyResult | null =>
+  verification !== null && verification.outcome !== 'pass'
+    ? verification
+    : (engineVerification ?? verification);
+
+/** `max 0.01, mean 0.002, SNR in dB 60`. */
 export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
   statistics
     .flatMap(({ name, amount }) => (IN_SHORT.has(name) ? [`${name} ${formatMeasure(amount)}`] : []))
     .join(', ');
 
-/** The check that decided: of the output that decided the one that went furthest. Null when nothing was checked. */
-export function decisionOf({ outputs }: Pick<VerifyResult, 'outputs'>) {
-  const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
-  const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
-  return output === undefined || check === undefined ? null : { output, check, severity: severityOf(check) };
-}
+/** What quantization is about: the rest of a network takes little of its time. */
+const products: Readonly<Record<string, string>> = {
+  Conv: 'convolution',
+  ConvTranspose: 'convolution',
+  Gemm: 'matrix product',
+  MatMul: 'matrix product',
+};
 
-export function accuracySentence({ outputs, samples }: Pick<VerifyResult, 'outputs' | 'samples'>): string {
-  const all = outputs.length;
-  const on = `on ${plural(samples, 'sample')}`;
-  const decision = decisionOf({ outputs });
-  if (decision === null) return `${all === 0 ? 'No output' : 'Nothing'} was compared ${on}.`;
-  const { output, check } = decision;
-  const same = outputs.filter(({ outcome }) => outcome === output.outcome).length;
-  const share = all === 1 ? 'The only output' : `${same} of ${plural(all, 'output')}`;
-  switch (output.outcome) {
-    case 'fail':
-      return `${share} ${same === 1 ? 'is' : 'are'} outside tolerance ${on}; ${output.name} is furthest out: ${checkText(check)}.`;
-    case 'inconclusive':
-      return `${share} cannot be decided ${on}, ${output.name} first.`;
-    case 'pass':
-      return `${share} ${same === 1 ? 'stays' : 'stay'} within tolerance ${on}; ${output.name} comes closest to its limit: ${checkText(check)}.`;
-  }
-}
-
-/** What floating-point nodes compute in, the lowest precision first. Q/DQ pairs are none of them, and what stands between pairs computes in codes. */
+/**
+ * What computes in the lowest precision: of convolutions and matrix products where pairs were inserted, else of all floating-point nodes.
+ * `others` are the rest of these, `stay` nodes of other kinds in FP32, each by the rule that decided it.
+ */
 export function computedNodes(conversion: ConversionResult) {
-  const { precision, quantization, convertedOps, nodes } = conversion;
-  const rest = floatPrecision(conversion);
-  const coded = new Set(quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : [])));
-  const withCodes = conversion.kept.filter(({ op }) => !isPair(op));
-  const kept = withCodes.filter(({ node }) => !coded.has(node));
-  // Around pairs in FP32 nothing is converted, and nodes are not counted by operator.
-  const inRest =
-    rest === 'fp32'
-      ? nodes.untouched - 2 * quantization!.activations.length - quantization!.weights
-      : Object.entries(convertedOps).reduce((sum, [op, count]) => sum + (isPair(op) ? 0 : count), 0);
-  const floats = { label: precisionLabel(rest), nodes: inRest - coded.size + withCodes.length - kept.length };
-  const label = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
-  const lowered = quantization === null ? [floats] : [{ label, nodes: coded.size }, floats];
-  const all = lowered.reduce((sum, each) => sum + each.nodes, kept.length);
-  return { all, lowest: lowered[0]!, share: all === 0 ? 0 : lowered[0]!.nodes / all, lowered, kept };
+  const { precision, quantization, kept } = conversion;
+  const rest = precisionLabel(floatPrecision(conversion));
+  const considered = quantization?.nodes.filter(({ op }) => op in products) ?? [];
+  const isQuantized = considered.length > 0;
+  const isFp32 = new Set(kept.map(({ node }) => node));
+  const isConsidered = new Set(considered.map(({ node }) => node));
+  const left = groupsOf(
+    considered.filter(({ quantized }) => !quantized),
+    quantization?.rules,
+    ({ node }) => (isFp32.has(node) ? 'FP32' : rest),
+  );
+  const stay = groupsOf(
+    kept.filter(({ node, op }) => !isConsidered.has(node) && !/quantize(linear)?$/i.test(op)),
+    conversion.rules,
+    () => 'FP32',
+  );
+  const converted = Object.values(conversion.convertedOps).reduce((sum, count) => sum + count, 0);
+  const kinds = isQuantized
+    ? [...new Set(considered.map(({ op }) => products[op]!))].map((kind) => {
+        const ofKind = considered.filter(({ op }) => products[op] === kind);
+        return { kind, all: ofKind.length, lowest: ofKind.filter(({ quantized }) => quantized).length };
+      })
+    : [{ kind: 'floating-point node', all: converted + kept.length, lowest: converted }];
+  const total = (of: 'all' | 'lowest') => kinds.reduce((sum, each) => sum + each[of], 0);
+  const coded = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
+  return {
+    ...{
+      kinds,
+      all: total('all'),
+      lowest: total('lowest'),
+      share: total('lowest') / Math.max(1, total('all')),
+    },
+    ...(isQuantized ? { label: coded, others: left, stay } : { label: rest, others: stay, stay: [] }),
+  };
 }
 
-const isPair = (op: string): boolean => /quantize(linear)?$/i.test(op);
+/** Nodes by what they compute in, and by the rule that decided it. */
+function groupsOf(
+  nodes: ConversionResult['kept'],
+  rules: readonly { readonly id: string; readonly title: string }[] = [],
+  typeOf: (node: ConversionResult['kept'][number]) => string,
+) {
+  const types = [...new Set(nodes.map(typeOf))];
+  const groups = types.flatMap((type) => rules.map((rule) => ({ ...rule, type })));
+  return groups
+    .map((group) => ({
+      ...group,
+      nodes: nodes.filter((node) => node.rule === group.id && typeOf(node) === group.type),
+    }))
+    .filter((group) => group.nodes.length > 0);
+}
 
-/** "12 of 26 floating-point nodes (46.2 %) compute in INT8 now, 14 in FP16; no rule held a node back." */
+/** "26 of 33 convolutions in INT8, 7 in FP16: few channels (7)." */
 export function conversionSentence(conversion: ConversionResult): string {
-  const { all, lowest, share, lowered, kept } = computedNodes(conversion);
-  const reasons = new Set(kept.map(({ rule }) => rule)).size;
-  const stay =
-    kept.length === 0
-      ? 'no rule held a node back'
-      : `${plural(kept.length, 'node')} ${kept.length === 1 ? 'stays' : 'stay'} in FP32, for ${reasons === 1 ? 'one reason' : `${reasons} reasons`}`;
-  const more = lowered.slice(1).map(({ label, nodes }) => `, ${formatCount(nodes)} in ${label}`);
-  return `${formatCount(lowest.nodes)} of ${plural(all, 'floating-point node')} (${formatShare(share)}) compute in ${lowest.label} now${more.join('')}; ${stay}.`;
+  const { label, kinds, others } = computedNodes(conversion);
+  const counts = kinds.map(({ kind, all, lowest }) => `${formatCount(lowest)} of ${plural(all, kind)}`);
+  const types = [...new Set(others.map(({ type }) => type))].map((type) => {
+    const ofType = others.filter((group) => group.type === type);
+    const reasons = ofType.map(
+      ({ title, nodes }) =>
+        `${title.replace(/^[A-Z][a-z]* /, (word) => word.toLowerCase())} (${nodes.length})`,
+    );
+    return `${formatCount(ofType.reduce((sum, { nodes }) => sum + nodes.length, 0))} in ${type}: ${reasons.join(', ')}`;
+  });
+  return `${[`${counts.join(' and ')} in ${label}`, types.join('; ')].filter((each) => each !== '').join(', ')}.`;
 }
 
 export function engineSentence({ source, passport }: ForgedEngine): string {

@@ -65,6 +65,7 @@ code { overflow-wrap: anywhere; }
 .verdict { display: flex; gap: 1.1rem; align-items: flex-start; padding: 1.3rem 1.5rem; border-radius: 14px; border: 1px solid; }
 .verdict.pass { background: var(--good-wash); border-color: var(--good); --tone: var(--good); }
 .verdict.fail, .verdict.error { background: var(--bad-wash); border-color: var(--bad); --tone: var(--bad); }
+.verdict.built { background: var(--accent-wash); border-color: var(--accent); --tone: var(--accent); }
 .verdict.inconclusive { background: var(--warn-wash); border-color: var(--warn); --tone: var(--warn); }
 .verdict > div { min-width: 0; flex: 1; overflow-wrap: anywhere; }
 .verdict-icon { flex: none; }

@@ -1,12 +1,13 @@
 import { plural } from '../base/text/quantity.js';
 import { type CompareResult, compareResultSchema } from '../quality/verify/compare-result.js';
+import { verifyHeadline } from '../quality/verify/headline.js';
 import { type VerifyResult, verifyResultSchema } from '../quality/verify/result.js';
 import { packageVersion } from '../version.js';
 import { defineReport } from './kind.js';
 import { errorBlocks, verificationSection } from './section/accuracy.js';
 import { repeatSection } from './section/run.js';
 import { code, facts, labelled } from './section.js';
-import { accuracySentence, nameOfFile, outcomeWord } from './sentences.js';
+import { nameOfFile, outcomeWord } from './sentences.js';
 
 /** What `trtforge verify` finds. */
 export const verifyReport = defineReport<VerifyResult>({
@@ -21,7 +22,7 @@ export const verifyReport = defineReport<VerifyResult>({
     verdict: {
       outcome: result.outcome,
       word: outcomeWord[result.outcome],
-      headline: accuracySentence(result),
+      headline: verifyHeadline(result),
       reasons: result.reasons,
       remedies:
         result.next === undefined

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { type Judged, judge } from '../../src/forge/verdict.js';
+import type { ForgeResult } from '../../src/report/result.js';
 import { failedSample, sampleResult, stoppedSample } from '../report/sample.js';
 
 const passed: Judged = sampleResult();
 
 describe('the verdict of a run', () => {
-  test.each<[string, Judged, 'pass' | 'fail' | 'inconclusive' | 'error', number]>([
+  test.each<[string, Judged, ForgeResult['verdict']['outcome'], number]>([
     ['compared and built', passed, 'pass', 0],
     ['compared, no engine asked for', { ...passed, build: null }, 'pass', 0],
-    ['built, not compared', { ...passed, verification: null }, 'pass', 0],
+    ['built, not compared', { ...passed, verification: null }, 'built', 0],
     ['neither built nor compared', { ...passed, verification: null, build: null }, 'inconclusive', 4],
     ['an output outside tolerance', failedSample(), 'fail', 1],
     [
@@ -36,10 +37,38 @@ describe('the verdict of a run', () => {
     );
   });
 
+  test('a pass says what it is about, and the decisions', () => {
+    const { verification } = passed;
+    const decisions = [
+      {
+        rule: 'above 0.5' as const,
+        reference: 44,
+        kept: 43,
+        lost: 1,
+        new: 2,
+        ties: 0,
+        limit: 0.05,
+        pass: true,
+      },
+    ];
+    const [logits, features] = verification!.outputs;
+    const run = {
+      ...passed,
+      verification: {
+        ...verification!,
+        samplesFrom: { samples: [{ origin: 'zeros', kind: 'edge' as const }], available: null },
+        outputs: [{ ...logits!, decisions }, features!],
+      },
+    };
+    expect(judge(run).verdict.headline).toMatch(
+      /on drawn samples, .*: 43 of 44 decisions \(above 0\.5\) kept, 2 new\./,
+    );
+  });
+
   test('a fail gives the reasons of the comparison', () => {
     expect(judge(failedSample()).verdict).toEqual({
       outcome: 'fail',
-      headline: '1 of 1 output of the typed model is outside tolerance.',
+      headline: '1 of 1 output of the typed model is outside tolerance on 3 samples.',
       reasons: ['logits: 12 elements are infinite.'],
     });
   });

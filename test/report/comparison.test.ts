@@ -43,6 +43,28 @@ describe('two runs side by side', () => {
     expect(partOf(found, 'accuracy')?.rows[0]).toMatchObject({ unit: 'error', a: 0.00212, ratio: 1 });
   });
 
+  it('have the decisions of their outputs', () => {
+    const deciding = (turned: number) => {
+      const { verification } = sampleResult();
+      const [first, ...rest] = verification!.outputs;
+      const check = {
+        statistic: 'share of decisions turned (above 0.5)',
+        measured: turned,
+        limit: 0.1,
+        pass: true,
+      };
+      const output = { ...first!, checks: [...first!.checks, check] };
+      return sampleResult({ verification: { ...verification!, outputs: [output, ...rest] } });
+    };
+    expect(partOf(compared(deciding(0.04), deciding(0.08)), 'accuracy')?.rows).toContainEqual({
+      what: 'logits: share of decisions turned (above 0.5)',
+      unit: 'share',
+      a: 0.04,
+      b: 0.08,
+      ratio: 0.5,
+    });
+  });
+
   it('of one identity differ in nothing', () => {
     expect(compared(sampleResult(), sampleResult())).toMatchObject({
       identity: { equal: true, differences: [] },

@@ -8,7 +8,7 @@ import { forgeReport } from '../../src/report/forge-page.js';
 import { readReport, renderReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { present } from '../../src/report/section.js';
-import { computedNodes } from '../../src/report/sentences.js';
+import { computedNodes, conversionSentence } from '../../src/report/sentences.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const html = (result: ForgeResult) => renderReport({ kind: forgeReport, result }, 'html').content;
@@ -267,7 +267,7 @@ describe('a verdict that a slice decided', () => {
       margin: '500 times the limit',
     });
     expect(charts[0]?.title).toContain('boxes');
-    expect(String(charts[0]?.marks)).toContain('position 4 of axis 1');
+    expect(String(charts[0]?.marks)).toContain('position 4');
   });
 
   test('shows what the limits accept where it is undecided', () => {
@@ -287,51 +287,91 @@ describe('a verdict that a slice decided', () => {
   });
 });
 
-test('nodes between Q and DQ compute in codes, and the pairs are no nodes', () => {
+describe('the ring of the tolerance', () => {
+  const passed = sampleResult().verification!;
+  const figures = (outcome: 'pass' | 'inconclusive', more: Partial<ForgeResult> = {}) => {
+    const outputs = passed.outputs.map((output) => ({ ...output, outcome }));
+    const verification = { ...passed, outcome, outputs };
+    return forgeReport.page(sampleResult({ verification, ...more })).figures.map(({ name }) => name);
+  };
+
+  test('is there where a limit decided, and not beside a doubt', () => {
+    expect(figures('pass')).toContain('of the tolerance used');
+    expect(figures('inconclusive')).not.toContain('of the tolerance used');
+    // A doubt about the model is the verdict, whatever its engine does.
+    expect(figures('inconclusive', { engineVerification: passed })).not.toContain('of the tolerance used');
+    expect(figures('pass', { engineVerification: passed })).toContain('of the tolerance used');
+  });
+});
+
+test('decisions stand in the lead of the accuracy and beside the checks of their output', () => {
+  const { verification } = sampleResult();
+  const decisions = [
+    {
+      rule: 'above 0.5',
+      reference: 44,
+      kept: 43,
+      lost: 1,
+      new: 2,
+      ties: 0,
+      limit: 0.05,
+      pass: true,
+    } as const,
+  ];
+  const outputs = verification!.outputs.map((output, at) =>
+    at === 0 ? { ...output, decisions: [...decisions] } : output,
+  );
+  const result = sampleResult({ verification: { ...verification!, outputs } });
+  for (const content of [html(result), markdownOf(result)])
+    expect(content.split('43 of 44 decisions (above 0.5) kept, 2 new')).toHaveLength(3);
+});
+
+test('quantization counts convolutions and matrix products, with the reasons of those left out', () => {
   const { conversion } = sampleResult();
-  const node = (name: string, quantized: boolean) => ({
+  const node = (name: string, op: string, rule: string) => ({
     node: name,
-    op: 'Conv',
-    quantized,
-    rule: 'weighted',
+    op,
+    quantized: rule === 'weighted' || rule === 'residual',
+    rule,
     reason: '',
   });
   const quantized = {
     ...conversion!,
     precision: 'int8' as const,
-    nodes: { total: 40, converted: 35, kept: 5, untouched: 0 },
-    convertedOps: { Conv: 10, Relu: 5, QuantizeLinear: 8, DequantizeLinear: 12 },
-    kept: [...conversion!.kept, { node: 'q', op: 'QuantizeLinear', rule: 'op-default', reason: '' }],
+    kept: [{ node: 'd', op: 'MatMul', rule: 'op-default', reason: '' }],
     quantization: {
       rest: 'fp16' as const,
       method: 'entropy',
-      nodes: [node('a', true), node('b', true), node('c', false)],
-      rules: [],
+      nodes: [
+        node('a', 'Conv', 'weighted'),
+        node('b', 'Conv', 'few-channels'),
+        node('sum', 'Add', 'residual'),
+        node('c', 'Gemm', 'weighted'),
+        node('d', 'MatMul', 'activations'),
+      ],
+      rules: [
+        { id: 'weighted', title: 'Operations with a stored weight', quantized: true, nodes: 2 },
+        { id: 'few-channels', title: 'Few channels', quantized: false, nodes: 1 },
+        { id: 'activations', title: 'A product of two activations', quantized: false, nodes: 1 },
+      ],
       activations: [{ tensor: 'x', amax: 1, scale: 0.1 }],
       weights: 2,
     },
   };
-  expect(computedNodes(quantized)).toMatchObject({
-    all: 19,
-    lowered: [
-      { label: 'INT8', nodes: 2 },
-      { label: 'FP16', nodes: 13 },
-    ],
-    kept: { length: 4 },
-  });
-  const around = { ...quantized.quantization, rest: 'fp32' as const };
-  const nodes = { total: 10, converted: 0, kept: 0, untouched: 10 };
-  expect(
-    computedNodes({ ...quantized, nodes, convertedOps: {}, kept: [], quantization: around }),
-  ).toMatchObject({
-    all: 6,
-    lowered: [
-      { label: 'INT8', nodes: 2 },
-      { label: 'FP32', nodes: 4 },
-    ],
-  });
+  expect(computedNodes(quantized)).toMatchObject({ all: 4, lowest: 2, share: 0.5, label: 'INT8', stay: [] });
+  expect(conversionSentence(quantized)).toBe(
+    '1 of 2 convolutions and 1 of 2 matrix products in INT8, 1 in FP16: few channels (1); 1 in FP32: a product of two activations (1).',
+  );
+  const page = renderReport(
+    { kind: forgeReport, result: sampleResult({ conversion: quantized }) },
+    'markdown',
+  );
+  expect(page.content).toContain('1 of 2 convolutions');
   expect(computedNodes({ ...conversion!, convertedOps: { Conv: 118 } })).toMatchObject({
-    all: 122,
-    lowered: [{ label: 'FP16', nodes: 118 }],
+    ...{ all: 122, lowest: 118, label: 'FP16' },
+    others: [
+      { type: 'FP32', id: 'op-default' },
+      { type: 'FP32', id: 'reduction-depth' },
+    ],
   });
 });

@@ -3,9 +3,9 @@ import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
 import { type ForgePlan, planForge } from '../../forge/plan.js';
+import { verifyHeadline } from '../../quality/verify/headline.js';
 import type { ForgeResult } from '../../report/result.js';
 import {
-  accuracySentence,
   conversionSentence,
   engineSentence,
   missLines,
@@ -70,6 +70,7 @@ const forgeRequest = (
     },
     options,
     context,
+    1,
   );
 
 export const command = defineCommand({
@@ -118,17 +119,21 @@ function parsePhases(list: string): readonly SkippablePhase[] {
 function render(result: ForgeResult, output: TextOutput): void {
   const { line, colors } = output;
   const { verdict, conversion, build, verification, error } = result;
-  const tone = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow, error: colors.red }[
-    verdict.outcome
-  ];
+  const tone = {
+    pass: colors.green,
+    fail: colors.red,
+    inconclusive: colors.yellow,
+    built: colors.cyan,
+    error: colors.red,
+  }[verdict.outcome];
   line(
     `${tone(colors.bold(outcomeWord[verdict.outcome].toUpperCase()))}  ${verdict.headline}${error === null ? '' : ` ${colors.dim(error.code)}`}`,
   );
   for (const reason of verdict.reasons) messageLines(`  ${colors.dim('·')}`, reason, output);
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
   line();
-  if (verification !== null) line(accuracySentence(verification));
-  if (result.engineVerification !== null) line(`The engine: ${accuracySentence(result.engineVerification)}`);
+  if (verification !== null) line(verifyHeadline(verification));
+  if (result.engineVerification !== null) line(`The engine: ${verifyHeadline(result.engineVerification)}`);
   if (conversion !== null) line(conversionSentence(conversion));
   for (const origin of result.profileFrom) line(`Profile: ${originText(origin)}.`);
   if (build !== null) line(engineSentence(build));

@@ -3,19 +3,21 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { checkText, worstFirst } from '../../quality/verify/checks.js';
+import { worstFirst } from '../../quality/verify/checks.js';
+import { checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
+import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
-import { accuracySentence, formatMeasure, shortStatistics } from '../../report/sentences.js';
+import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, type OptionValues, text } from '../option.js';
+import { type OptionValues, text } from '../option.js';
 import {
   comparisonOptions,
   errorReportOption,
   placeOptions,
+  precisionOption,
   verifyRequestOf,
 } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
@@ -27,11 +29,7 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx (a recorded stream: trtforge stream verify)',
   }),
-  precision: choice({
-    flags: '--precision <type>',
-    describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-    choices: verifyPrecisions,
-  }),
+  precision: precisionOption,
   report: errorReportOption,
   shapes: openShapesOption,
   ...comparisonOptions,
@@ -83,10 +81,12 @@ const requestOf = (candidate: string, options: OptionValues<typeof commandOption
 function render(result: VerifyResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
   const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
-  output.line(`${colored[result.outcome]}  ${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(
+    `${colored[result.outcome]}  ${bold(result.candidate)} against ${bold(result.reference)}, ${onSamples(result)}`,
+  );
   for (const reason of result.reasons) output.line(`- ${reason}`);
   output.line();
-  output.line(accuracySentence(result));
+  output.line(verifyHeadline(result));
   output.line(dim(`${result.candidateBackend}, ${plural(result.samples, 'sample')}, seed ${result.seed}`));
   if (result.roundedValues > 0)
     output.line(
@@ -127,8 +127,8 @@ const blindSpots = ({ leftOut = [], unreached, headRoom }: VerifyResult): readon
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {
-  const { checks, tolerance } = output;
-  const lines = [...checks.map(checkText), `error: ${shortStatistics(output)}`];
+  const { tolerance } = output;
+  const lines = [...checkedLines(output), `error: ${shortStatistics(output)}`];
   if (tolerance === null) return lines;
   const [absolute, relative] = [tolerance.absolute, tolerance.relative].map(formatMeasure);
   return [...lines, `allowed: ${absolute} + ${relative} * |reference| (${tolerance.why})`];

@@ -14,26 +14,63 @@ export interface ProfiledRequest<R extends BuildOptions> {
   readonly profileFrom: readonly ProfileOrigin[];
 }
 
-type ProfileFromValues = OptionValues<Pick<typeof buildOptions, 'profileFrom' | 'preprocess' | 'imgsz'>>;
+type ProfileFromValues = OptionValues<
+  Pick<typeof buildOptions, 'profileFrom' | 'preprocess' | 'imgsz' | 'calibration'>
+> & { readonly inputs?: readonly string[] };
 
 /**
- * The request with the profiles that the files of `--profile-from` show: contracts each their own, all samples together one.
- * Throws what reading the model and the files throws.
+ * The request with the profiles that the files of `--profile-from` show: contracts each their own, all samples together one. Where no size is set, the
+ * samples that calibrate or judge show it, and a batch that alone is open is `batchAlone`, where that is passed. Throws what reading the model and the
+ * files throws.
  */
 export async function withProfileFrom<R extends BuildOptions>(
   request: R,
   options: ProfileFromValues,
   context: CommandContext,
+  batchAlone?: number,
 ): Promise<ProfiledRequest<R>> {
-  if (options.profileFrom.length === 0)
-    return { request: await withImageSize(request, options.imgsz, context), profileFrom: [] };
-  return inPhase(
-    'profile',
-    context.emit,
-    () => profiled(request, options, context),
-    options.profileFrom.join(', '),
-    ({ profileFrom }) => profileFrom.map(originText).join('; '),
-  );
+  if (options.profileFrom.length > 0) return profiled(request, options, context, true);
+  const sized = await withImageSize(request, options.imgsz, context);
+  const { profiles = [], batch, dims = {} } = sized;
+  const isSized = profiles.length > 0 || batch !== undefined || Object.keys(dims).length > 0;
+  const found = isSized ? null : await implied(sized, options, context, batchAlone);
+  return found ?? { request: sized, profileFrom: [] };
+}
+
+/** Null where neither samples nor the model alone decide: the build then names what is missing. */
+async function implied<R extends BuildOptions>(
+  request: R,
+  { calibration, inputs = [], ...options }: ProfileFromValues,
+  context: CommandContext,
+  batchAlone: number | undefined,
+): Promise<ProfiledRequest<R> | null> {
+  const [{ profileInputs, needsRange }, { openDimensions }] = await Promise.all([
+    import('../../engines/profiles/sample-profile.js'),
+    import('../../formats/onnx/open-dimensions.js'),
+  ]);
+  // What cannot be read is for the phases after this to report.
+  const model = await profileInputs(request.model, context).catch(() => null);
+  const open = model?.inputs.filter((input) => needsRange(model, input)) ?? [];
+  if (model === null || open.length === 0) return null;
+  const profileFrom = (calibration.length > 0 ? calibration : inputs).filter((file) => file !== 'random');
+  if (profileFrom.length > 0)
+    return profiled(request, { ...options, profileFrom }, context, false).catch((error) => {
+      // Samples that judge may lack inputs.
+      if (error.code !== 'TF_SESSION_INPUT' || calibration.length > 0) throw error;
+      return null;
+    });
+  const isBatch = openDimensions(model.inputs).every(({ tries }) => tries.every((size) => size === 1));
+  if (batchAlone === undefined || !isBatch || model.valued.size > 0) return null;
+  const ranges = open.map(({ name, shape }) => {
+    const dims = (shape ?? []).map((size) => (typeof size === 'number' ? size : batchAlone));
+    return [name, { min: dims, opt: dims, max: dims, values: false }] as const;
+  });
+  const profile = profileText(Object.fromEntries(ranges));
+  const from = `a batch of ${batchAlone} (--batch sets another)`;
+  return {
+    request: { ...request, profiles: [new Map(ranges)] },
+    profileFrom: [{ from, samples: null, profile }],
+  };
 }
 
 /** Batch, channels, height and width. */
@@ -70,35 +107,48 @@ async function withImageSize<R extends BuildOptions>(
   return { ...request, dims, batch: { min, opt, max } };
 }
 
-async function profiled<R extends BuildOptions>(
+/** `uncut`: an array is one call, not several samples. */
+function profiled<R extends BuildOptions>(
   request: R,
-  options: ProfileFromValues,
+  options: Pick<ProfileFromValues, 'profileFrom' | 'preprocess' | 'imgsz'>,
   context: CommandContext,
+  uncut: boolean,
 ): Promise<ProfiledRequest<R>> {
-  const { profileInputs, needsRange } = await import('../../engines/profiles/sample-profile.js');
-  const model = await profileInputs(request.model, context);
-  const derived = await derivedProfiles(options, model, context);
-  const profileFrom = derived.map(({ from, samples, profile }): ProfileOrigin => {
-    const ranged = new Set(model.inputs.filter((input) => needsRange(model, input)).map(({ name }) => name));
-    const ranges = [...profile].filter(([name]) => ranged.has(name));
-    return { from, samples, profile: profileText(Object.fromEntries(ranges)) };
-  });
-  for (const { from, samples, profile } of profileFrom)
-    if (samples === 1 && profile !== '')
-      context.emit({
-        type: 'log',
-        source: 'trtforge',
-        severity: 'warning',
-        message: `${from} has one sample: minimum, optimum and maximum of the profile are its sizes.`,
+  return inPhase(
+    'profile',
+    context.emit,
+    async () => {
+      const { profileInputs, needsRange } = await import('../../engines/profiles/sample-profile.js');
+      const model = await profileInputs(request.model, context);
+      const derived = await derivedProfiles(options, model, context, uncut);
+      const profileFrom = derived.map(({ from, samples, profile }): ProfileOrigin => {
+        const ranged = new Set(
+          model.inputs.filter((input) => needsRange(model, input)).map(({ name }) => name),
+        );
+        const ranges = [...profile].filter(([name]) => ranged.has(name));
+        return { from, samples, profile: profileText(Object.fromEntries(ranges)) };
       });
-  const profiles = derived.map(({ profile }) => profile).filter(({ size }) => size > 0);
-  return { request: { ...request, profiles }, profileFrom };
+      for (const { from, samples, profile } of profileFrom)
+        if (samples === 1 && profile !== '')
+          context.emit({
+            type: 'log',
+            source: 'trtforge',
+            severity: 'warning',
+            message: `${from} has one sample: minimum, optimum and maximum of the profile are its sizes.`,
+          });
+      const profiles = derived.map(({ profile }) => profile).filter(({ size }) => size > 0);
+      return { request: { ...request, profiles }, profileFrom };
+    },
+    options.profileFrom.join(', '),
+    ({ profileFrom }) => profileFrom.map(originText).join('; '),
+  );
 }
 
 async function derivedProfiles(
-  { profileFrom: files, preprocess, imgsz }: ProfileFromValues,
+  { profileFrom: files, preprocess, imgsz }: Pick<ProfileFromValues, 'profileFrom' | 'preprocess' | 'imgsz'>,
   inputs: ProfileInputs,
   { products, signal }: CommandContext,
+  uncut: boolean,
 ): Promise<readonly DerivedProfile[]> {
   const sources = await profileSourcesOfProducts(products);
   const owner = (file: string): ProfileSource | undefined => sources.find((source) => source.takes(file));
@@ -109,7 +159,7 @@ async function derivedProfiles(
     import('../../engines/calibration/read-samples.js'),
     import('../../engines/profiles/sample-profile.js'),
   ]);
-  const samples = readSamples(rest, { preprocess, imgsz, uncut: true });
+  const samples = readSamples(rest, { preprocess, imgsz, uncut });
   const all = async function* () {
     for (const source of samples) yield* source.samples(inputs.inputs);
   };

@@ -44,7 +44,7 @@ export function reportOf(run: BundleRun, times: RunTimes): BundleReport {
   const recipe = prepared?.identity.recipe;
   const settings = request.settings ?? {};
   const workspace = recipe?.memoryPools.workspace ?? settings.memoryPools?.workspace ?? null;
-  const outcome = checks.length === 0 ? 'pass' : worst(checks.map((check) => check.outcome));
+  const outcome = checks.length === 0 ? 'built' : worst(checks.map((check) => check.outcome));
   const precision = request.precision ?? 'as-is';
   const version = packageVersion();
   return {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { explainedIssueSchema } from '../../quality/explain/explained-issue.js';
-import { forgeResultSchema } from '../../report/result.js';
+import { forgeResultSchema, runOutcomeSchema } from '../../report/result.js';
 import { chainCheckSchema } from './chain-schema.js';
 
 const bytes = z.int().nonnegative();
@@ -131,7 +131,8 @@ export const bundleReportSchema = z.strictObject({
   /** Where the meta file and the models, or two models, contradict each other. */
   mismatches: z.array(mismatchSchema),
   warnings: z.array(z.string()),
-  outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']),
+  /** `built`: no chained check was made. */
+  outcome: runOutcomeSchema,
   /** The failure in one line, present only when there is one. */
   error: z.string().optional(),
   failure: failureSchema.nullable(),

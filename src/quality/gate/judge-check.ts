@@ -109,7 +109,7 @@ function judgeResult(check: PolicyCheck, result: GateInput, evidence: Evidence):
     const message = `${result.name} has no ${absent}${found.length > 0 ? ': it is null' : ''}.`;
     const missing = finding(check, result, null, {
       rule: 'missing-field',
-      outcome: absence(check.missing),
+      outcome: absence(check.missing ?? (isUncompared(result, check.field) ? 'inconclusive' : 'fail')),
       message,
     });
     return { findings: [missing], measured: [] };
@@ -264,6 +264,11 @@ function scalarOf(value: unknown): Scalar | undefined {
   if (typeof value === 'number') return measure(value);
   return value === null || ['string', 'boolean'].includes(typeof value) ? (value as Scalar) : undefined;
 }
+
+/** Whether a field of a comparison is asked of a run that built an engine and compared nothing. */
+const isUncompared = (result: GateInput, field: string): boolean =>
+  ['outcome', 'verdict.outcome'].some((path) => valuesAt(result.content, path)[0]?.value === 'built') &&
+  /^(?:verification|engineVerification|checks)\b/.test(field);
 
 function absence(level: 'fail' | 'inconclusive' | 'warn' | 'skip' | undefined): FindingOutcome {
   return level === 'skip' ? 'skipped' : (level ?? 'fail');

@@ -1,26 +1,26 @@
 import { valuesAt } from './field-path.js';
 import type { GateInput } from './gate-input.js';
 import { type GateFinding, OWN_OUTCOME } from './gate-result.js';
-import { severity } from './judge-check.js';
 import type { JudgedFinding } from './waivers.js';
 
 const WHY =
   'What the command that wrote the result found. It counts in every policy; only a waiver excuses it.';
 
-/** How results spell it: commands that judge, then bundles (`error`) and explained logs. */
-const OUTCOMES: ReadonlyMap<unknown, 'pass' | 'inconclusive' | 'fail'> = new Map([
+/** How results spell it: commands that judge, then runs that build and explained logs. An engine that was built and compared with nothing is skipped here. */
+const OUTCOMES: ReadonlyMap<unknown, Statement['outcome']> = new Map([
   ['pass', 'pass'],
   ['passed', 'pass'],
   ['inconclusive', 'inconclusive'],
   ['fail', 'fail'],
   ['failed', 'fail'],
+  ['built', 'skipped'],
   ['error', 'fail'],
   ['died', 'fail'],
 ]);
 
 interface Statement {
   readonly at: string;
-  readonly outcome: 'pass' | 'inconclusive' | 'fail';
+  readonly outcome: 'pass' | 'skipped' | 'inconclusive' | 'fail';
 }
 
 /**
@@ -44,7 +44,10 @@ export function ownOutcome(result: GateInput): readonly JudgedFinding[] {
   return (isExplained ? parts : [whole, ...parts]).map((each) => ownFinding(result, each));
 }
 
-const bySeverity = (a: Statement, b: Statement): number => severity(a.outcome) - severity(b.outcome);
+/** What was not compared did not pass, whatever the exit code. */
+const order: readonly Statement['outcome'][] = ['fail', 'inconclusive', 'skipped', 'pass'];
+const bySeverity = (a: Statement, b: Statement): number =>
+  order.indexOf(a.outcome) - order.indexOf(b.outcome);
 
 function stated(at: string, value: unknown): readonly Statement[] {
   const outcome = OUTCOMES.get(typeof value === 'string' ? value.toLowerCase() : value);
@@ -61,7 +64,12 @@ function endOf({ exitCode, ok }: GateInput['content']): readonly Statement[] {
 const fieldOf = ({ content }: GateInput, path: string): unknown => valuesAt(content, path)[0]?.value;
 
 function ownFinding(result: GateInput, { at, outcome }: Statement): JudgedFinding {
-  const reason = fieldOf(result, 'reasons[0]') ?? fieldOf(result, 'verdict.reasons[0]');
+  const first = (...paths: readonly string[]) =>
+    paths.map((path) => fieldOf(result, path)).find((text) => typeof text === 'string');
+  const headline = first('headline', 'verdict.headline');
+  const detail =
+    outcome === 'pass' || outcome === 'skipped' ? headline : first('reasons[0]', 'verdict.reasons[0]');
+  const what = outcome === 'skipped' ? 'built' : outcome;
   return finding({
     check: OWN_OUTCOME,
     why: WHY,
@@ -70,7 +78,7 @@ function ownFinding(result: GateInput, { at, outcome }: Statement): JudgedFindin
     at,
     rule: outcome === 'pass' ? 'within' : OWN_OUTCOME,
     outcome,
-    message: `${result.name} itself reports ${outcome} (${at})${outcome !== 'pass' && typeof reason === 'string' ? `: ${reason}` : '.'}`,
+    message: `${result.name} itself reports ${what} (${at})${detail === undefined ? '.' : `: ${detail}`}`,
   });
 }
 

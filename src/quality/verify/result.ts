@@ -238,6 +238,8 @@ export const verifyResultSchema = z.object({
   /** null: the inputs are no stream. */
   drift: z.null(),
   outcome: outcomeSchema,
+  /** What was found, on which samples, and the decisions, in a line; absent in results of versions before. */
+  headline: z.string().optional(),
   reasons: z.array(z.string()),
   /** After a numeric failure: what `bisect` found within seconds, and its command line; absent where it could search nothing. */
   next: z
@@ -251,7 +253,7 @@ export const verifyResultSchema = z.object({
       /** The command line that converts the model so; null where the caller passed how it was converted, and for nodes without names. */
       command: z.string().nullable(),
       message: z.string(),
-      /** The command line that searches until the cause is found; null where none states how the candidate was converted or run. */
+      /** The command line that goes on: `bisect`, of a quantized candidate `convert advise`; null where none states how the candidate was converted or run, or has samples. */
       bisect: z.string().nullable(),
     })
     .optional(),

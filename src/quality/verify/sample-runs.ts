@@ -1,5 +1,6 @@
 import { closing } from '../../base/files/byte-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { assertAsDeclared } from '../../engines/run/declared-sizes.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
@@ -88,7 +89,12 @@ export class SampleRuns {
   /** `isProbed`: the head-room of the plan is tried too. */
   reference(onSample: OnSample, range?: SampleRange, isProbed = false): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
-    return this.#opened(reference, { threads }, async (session, run) => {
+    return this.#opened(reference, { threads }, async (session, runModel) => {
+      const run: Run = async (inputs) => {
+        const outputs = await runModel(inputs);
+        assertAsDeclared(reference, session, inputs, outputs);
+        return outputs;
+      };
       const known = this.#plan;
       const ran =
         known === undefined
@@ -309,6 +315,20 @@ export function headRoomOf(
 }
 
 const has = ({ bindings }: SideRun, name: string) => bindings.some((binding) => binding.name === name);
+
+/** Outputs of both sides stay in memory until they are judged. */
+const MOST_BYTES = 2 ** 30;
+
+/** How many samples a comparison may go on to, after some ran. */
+export function mostSamples(
+  { reference, candidate }: { readonly reference: Outputs; readonly candidate: Outputs },
+  { most }: SamplePlan,
+): number {
+  const bytes = [...reference.outputs, ...candidate.outputs]
+    .flatMap((tensors) => [...tensors.values()])
+    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
+  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
+}
 
 const described = (plan: SamplePlan, outputs: readonly NamedTensors[], { from }: SampleRange = START) => ({
   plan,

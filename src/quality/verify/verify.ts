@@ -6,6 +6,7 @@ import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
+import { verifyHeadline } from './headline.js';
 import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { worst } from './outcome.js';
@@ -15,7 +16,14 @@ import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
 import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
-import { headRoomOf, type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import {
+  headRoomOf,
+  mostSamples,
+  type ReferenceRun,
+  type SampleRange,
+  SampleRuns,
+  type SideRun,
+} from './sample-runs.js';
 import { weightsCost } from './weights-cost.js';
 
 /**
@@ -90,6 +98,7 @@ export async function verifyModel(
   const outputs = judged.map(({ output }) => output);
   const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
+  const from = samplesFrom(reference.plan, samples);
   return {
     schema: 'trtforge.verify/1',
     reference: request.reference,
@@ -100,7 +109,7 @@ export async function verifyModel(
     roundedValues: candidate.roundedValues,
     seed,
     samples,
-    samplesFrom: samplesFrom(reference.plan, samples),
+    samplesFrom: from,
     unreached,
     leftOut: leftOutOf(request.reference, reference.plan, unreached),
     ...(headRoom && { headRoom }),
@@ -114,6 +123,7 @@ export async function verifyModel(
     failures: failuresOf(judged),
     drift: null,
     outcome: worst([verdicts.contract, verdicts.numeric, ...(isBlown ? (['inconclusive'] as const) : [])]),
+    headline: verifyHeadline({ outputs, samples, samplesFrom: from }),
     reasons: [
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),
@@ -148,16 +158,6 @@ const followed = (before: Sides, after: Sides): Sides => ({
   },
   candidate: { ...after.candidate, outputs: [...before.candidate.outputs, ...after.candidate.outputs] },
 });
-
-/** Outputs of both sides stay in memory until they are judged. */
-const MOST_BYTES = 2 ** 30;
-
-function mostSamples({ reference, candidate }: Sides, { most }: SamplePlan): number {
-  const bytes = [...reference.outputs, ...candidate.outputs]
-    .flatMap((tensors) => [...tensors.values()])
-    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
-  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
-}
 
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>

@@ -52,15 +52,22 @@ export function histogramChart(facts: Histogram): Chart {
   const y = heightOf(most);
   const toneOf = binTones(facts.marks);
   const { title, description } = facts;
+  const placeable = facts.marks.filter(({ quantity }) => quantity >= 0 && Number.isFinite(quantity));
+  const more = Math.max(0, ROW * (placeable.length + 0.5) - PLOT_TOP);
   const drawn = [
     countGrid(most, y),
     facts.zeros > 0 &&
       markup`<rect class="mark good" x="0" y="${y(facts.zeros)}" width="${across(ZERO_BAR)}" height="${BASE - y(facts.zeros)}"><title>exactly equal: ${plural(facts.zeros, 'element')}</title></rect><text class="tick" x="0" y="${BASE + 16}">equal</text>`,
     filled.map((bin) => binBar(bin, x, y, toneOf(bin))),
     valueAxis(scale, x, facts.axis),
-    marks(facts.marks, x),
+    marks(placeable, x),
   ];
-  return { title, description, height: HEIGHT, marks: drawn };
+  return {
+    title,
+    description,
+    height: HEIGHT + more,
+    marks: markup`<g transform="translate(0 ${more})">${drawn}</g>`,
+  };
 }
 
 /** The colour of a bin: that of the last limit it lies beyond; a bin that a limit cuts is a warning. */
@@ -106,18 +113,31 @@ function binBar(bin: Bin, x: (quantity: number) => number, y: (count: number) =>
 const valueAxis = (scale: Scale, x: (quantity: number) => number, title: string): Markup =>
   markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${axisTicks(scale.ticks, x, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 
+/** A row for each label, above the plot. */
+const ROW = 16;
+/** Of a character on a phone, as a share of the width: a label is at its place where it fits, else on its inner side. */
+const CHARACTER = 7 / 330;
+
 /** A limit of 0 is where the axis starts. Labels come after all lines, so that a line of one mark never strikes through the label of another. */
-function marks(all: readonly HistogramMark[], x: (quantity: number) => number): Markup {
-  const placed = all
-    .filter((mark) => mark.quantity >= 0 && Number.isFinite(mark.quantity))
-    .map((mark, index) => ({ ...mark, place: x(mark.quantity), y: 14 + (index % 3) * 16 }));
+function marks(placeable: readonly HistogramMark[], x: (quantity: number) => number): Markup {
+  const placed = placeable.map((mark, index) => ({
+    ...mark,
+    place: x(mark.quantity),
+    y: PLOT_TOP - ROW * (placeable.length - index),
+  }));
   const lines = placed.map(
     ({ kind, place, y }) =>
       markup`<line class="${kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/>`,
   );
   const labels = placed.map(({ kind, label, place, y }) => {
-    const anchor = place > 0.7 ? 'end' : place < 0.3 ? 'start' : 'middle';
-    return markup`<text class="mark-label ${kind}" x="${across(place)}" y="${y}" text-anchor="${anchor}">${label}</text>`;
+    const width = Math.min(1, label.length * CHARACTER);
+    const [anchor, at] =
+      Math.min(place, 1 - place) >= width / 2
+        ? ['middle', place]
+        : place > 0.5
+          ? ['end', Math.max(place, width)]
+          : ['start', Math.min(place, 1 - width)];
+    return markup`<text class="mark-label ${kind}" x="${across(at)}" y="${y}" text-anchor="${anchor}">${label}</text>`;
   });
   return join([...lines, ...labels]);
 }

@@ -1,4 +1,6 @@
 import { differencesOf } from '../../engines/identity/differences.js';
+import { isOfDecisions } from '../../quality/verify/decisions.js';
+import { onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
 import type { ResultAt } from '../kind.js';
@@ -161,19 +163,21 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
     output?.statistics.find(({ name }) => name === statistic)?.amount;
   return comparedPart(
     'accuracy',
-    [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) =>
-      ['max', 'mean'].map((statistic) =>
-        row(
-          `${name}: ${statistic} error`,
-          'error',
-          amount(outputsA.get(name), statistic),
-          amount(outputsB.get(name), statistic),
+    [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
+      const [one, other] = [outputsA.get(name), outputsB.get(name)];
+      const turned = [one, other].flatMap((side) => side?.checks.map(({ statistic }) => statistic) ?? []);
+      return [
+        ...['max', 'mean'].map((statistic) =>
+          row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
         ),
-      ),
-    ),
+        ...[...new Set(turned.filter(isOfDecisions))].map((statistic) =>
+          row(`${name}: ${statistic}`, 'share', measuredBy(one, statistic), measuredBy(other, statistic)),
+        ),
+      ];
+    }),
     a === null || b === null
       ? [lacks('comparison with the original', a, b)]
-      : [modelsDiffer(runA, runB), differ('The samples differ', samplesText(a), samplesText(b))],
+      : [modelsDiffer(runA, runB), samplesDiffer(a, b)],
     a === null || b === null
       ? []
       : [
@@ -183,5 +187,14 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
   );
 }
 
-const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>
-  `${samples} of seed ${seed}, ${inputs.map(({ name, shape, from }) => `${name} ${shape.join('×')} ${from}`).join(', ')}`;
+const measuredBy = (output: VerifiedOutput | undefined, statistic: string) =>
+  output?.checks.find((check) => check.statistic === statistic)?.measured;
+
+/** That not both were judged on the same samples, with both. */
+function samplesDiffer(a: VerifyResult, b: VerifyResult): string | null {
+  const of = ({ seed, samples, samplesFrom, inputs }: VerifyResult) =>
+    JSON.stringify([samplesFrom?.samples ?? [seed, samples], inputs]);
+  return of(a) === of(b)
+    ? null
+    : `The samples differ: ${onSamples(a)} (${a.samples}) and ${onSamples(b)} (${b.samples}).`;
+}

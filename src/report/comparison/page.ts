@@ -90,11 +90,7 @@ function headlineOf(parts: RunComparison['parts']): string {
 function runsSection({ a, b }: RunComparison): Section {
   const rows: readonly (readonly [string, (side: ComparedSide) => Text | null])[] = [
     ['run', ({ run }) => code(run)],
-    [
-      'verdict',
-      ({ outcome }) =>
-        outcome && badge(outcomeWord[outcome], outcome === 'error' ? 'bad' : outcomeTone[outcome]),
-    ],
+    ['verdict', ({ outcome }) => outcome && badge(outcomeWord[outcome], outcomeTone[outcome])],
     ['result', ({ headline }) => headline],
     ['model', ({ model }) => model && code(model)],
     ['precision', ({ precision }) => precision],

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { measureSchema } from '../../quality/verify/result.js';
+import { runOutcomeSchema } from '../result.js';
 
 const differenceSchema = z.object({
   field: z.string(),
@@ -18,7 +19,7 @@ const sideSchema = z.object({
   model: z.string().nullable(),
   precision: z.string().nullable(),
   target: z.string().nullable(),
-  outcome: z.enum(['pass', 'fail', 'inconclusive', 'error']).nullable(),
+  outcome: runOutcomeSchema.nullable(),
   headline: z.string(),
   /** Path of the plan, and its identity; null without an engine. */
   engine: z.string().nullable(),

@@ -1,5 +1,6 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
 import { checkText, sliceText, worstFirst } from '../../quality/verify/checks.js';
+import { checkedLines, decidedBy, verifyHeadline } from '../../quality/verify/headline.js';
 import { plantedText } from '../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { errorMapChart } from '../chart/error-map.js';
@@ -22,14 +23,7 @@ import {
   type Text,
   table,
 } from '../section.js';
-import {
-  accuracySentence,
-  decisionOf,
-  formatMeasure,
-  IN_SHORT,
-  outcomeTone,
-  shortStatistics,
-} from '../sentences.js';
+import { formatMeasure, IN_SHORT, outcomeTone, shortStatistics } from '../sentences.js';
 
 /** How far the converted model is from the original. */
 export const accuracySection = ({ verification }: ForgeResult): Section | null =>
@@ -45,7 +39,7 @@ export const engineAccuracySection = ({ engineVerification }: ForgeResult): Sect
 export const verificationSection = (id: string, title: string, verification: VerifyResult): Section => ({
   id,
   title,
-  lead: accuracySentence(verification),
+  lead: verifyHeadline(verification),
   blocks: [...errorBlocks(verification), fold('How it was measured', ...howMeasured(verification))],
 });
 
@@ -69,7 +63,7 @@ export function errorBlocks(result: Errors): Blocks {
         badge(output.outcome, outcomeTone[output.outcome]),
         formatCount(output.elements),
         ...names.map((name) => statisticText(output, name)),
-        lines(output.checks.map(checkText)),
+        lines(checkedLines(output)),
       ]),
     ),
     charts(
@@ -95,15 +89,16 @@ const kinds = Object.entries({ data: "of the user's data", drawn: 'drawn', edge:
 /** The samples that judged, and the output, sample and slice that decided with their numbers. */
 function decisionFacts(result: Errors): Block | null {
   const { samples, samplesFrom } = result;
-  const decision = decisionOf(result);
-  if (decision === null) return null;
-  const { output, check, severity } = decision;
-  const { slice, sample, bound } = check;
+  const decided = decidedBy(result);
+  if (decided === null) return null;
+  const { output, check, severity, isLimit, text } = decided;
+  const { bound, slice, sample } = check;
   const byKind = kinds.flatMap(([kind, name]) => {
     const count = samplesFrom?.samples.filter((each) => each.kind === kind).length ?? 0;
     return count === 0 ? [] : [`${count} ${name}`];
   });
-  const times = bound === undefined && Number.isFinite(severity) ? formatStatistic(severity) : null;
+  const times =
+    isLimit && bound === undefined && Number.isFinite(severity) ? formatStatistic(severity) : null;
   return facts([
     ['samples', [String(samples), ...byKind].join(', ')],
     ['decided by', output.name],
@@ -112,7 +107,7 @@ function decisionFacts(result: Errors): Block | null {
       'worst sample',
       sample === undefined ? null : `${sample} ${samplesFrom?.samples[sample]?.origin ?? ''}`.trim(),
     ],
-    ['measured', checkText({ ...check, slice: undefined, sample: undefined })],
+    ['measured', text],
     ['margin', times === null ? null : `${times} times the limit`],
     ['would pass too', output.planted.length === 0 ? null : lines(output.planted.map(plantedText))],
   ]);
@@ -152,20 +147,24 @@ function errorCaption({ name, dtype, shape, elements, histogram }: VerifiedOutpu
 }
 
 /** Statistics that lie on the axis of the histogram: they are absolute errors themselves. */
-const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p90', 'p95', 'p99', 'RMS']);
+const ON_AXIS: ReadonlySet<string> = new Set(['max', 'mean', 'median', 'p99', 'p99 of non-zeros', 'RMS']);
 
 function marksOf({ checks, statistics, tolerance, pass }: VerifiedOutput): readonly HistogramMark[] {
   const limits = checks
     .filter(({ statistic }) => ON_AXIS.has(statistic))
-    .map(({ statistic, limit, slice }): HistogramMark => {
-      const where = slice === undefined ? '' : ` at ${sliceText(slice.axis, slice.position)}`;
-      const mark = { quantity: limit, label: `limit of ${statistic}${where} ${formatStatistic(limit)}` };
+    .map(({ statistic, limit, slice, sample }): HistogramMark => {
+      const where = [
+        ...(slice === undefined ? [] : [`position ${slice.position}`]),
+        ...(sample === undefined ? [] : [`sample ${sample}`]),
+      ].join(', ');
+      const label = `${statistic} limit ${formatStatistic(limit)}${where === '' ? '' : ` (${where})`}`;
+      const mark = { quantity: limit, label };
       // Other slices have limits of their own.
       if (slice !== undefined) return { ...mark, kind: 'note' };
       // A few elements may lie beyond the limit of a quantile or a mean, none beyond that of the maximum.
       return { ...mark, kind: 'limit', beyond: statistic === 'max' ? 'bad' : 'warn' };
     });
-  if (limits.every(({ kind }) => kind === 'note') && tolerance !== null) {
+  if (limits.length === 0 && tolerance !== null) {
     // With a relative part in the tolerance, an error beyond the absolute part may still be allowed.
     const label = `absolute tolerance ${formatStatistic(tolerance.absolute)}`;
     limits.push({ kind: 'limit', quantity: tolerance.absolute, label, beyond: pass ? 'warn' : 'bad' });
@@ -210,7 +209,7 @@ function howMeasured(verification: VerifyResult): readonly (Block | null)[] {
       ]),
     ),
     table(
-      'Every statistic',
+      'Every statistic, over all elements',
       ['output', ...numbers(...names)],
       outputs.map((output) => [code(output.name), ...names.map((name) => statisticText(output, name))]),
     ),

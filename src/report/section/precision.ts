@@ -9,11 +9,7 @@ import { computedNodes, conversionSentence } from '../sentences.js';
 /** What computes in the lower precision now, and which rule kept which node in FP32, and why. */
 export function precisionSection({ conversion }: ForgeResult): Section | null {
   if (conversion === null) return null;
-  const { all, lowered, kept } = computedNodes(conversion);
-  const rulesThatKept = conversion.rules.flatMap((rule) => {
-    const nodes = kept.filter((node) => node.rule === rule.id);
-    return nodes.length === 0 ? [] : [{ ...rule, nodes }];
-  });
+  const { label, kinds, all, lowest, others, stay } = computedNodes(conversion);
   const counts = countsText(conversion);
   const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
     label,
@@ -30,14 +26,14 @@ export function precisionSection({ conversion }: ForgeResult): Section | null {
       labelled('warning', 'warn', conversion.warnings),
       charts({
         chart: barChart('Nodes by precision', [
-          ...lowered.map(({ label, nodes }) => bar(label, nodes, 'accent')),
-          ...rulesThatKept.map(({ id, nodes }) => bar(`FP32: ${id}`, nodes.length, 'quiet')),
+          bar(label, lowest, 'accent'),
+          ...others.map(({ type, id, nodes }) => bar(`${type}: ${id}`, nodes.length, 'quiet')),
         ]),
-        caption: 'Floating-point nodes by the precision they compute in, and by the rule that kept them.',
+        caption: `${kinds.map(({ kind }) => `${kind[0]!.toUpperCase()}${kind.slice(1)}s`).join(', ')} by what they compute in, and by the rule that decided it.`,
       }),
       list(
-        rulesThatKept.map(({ id, title, nodes }) => ({
-          label: { text: 'FP32', tone: 'quiet' },
+        [...others, ...stay].map(({ id, title, nodes, type }) => ({
+          label: { text: type, tone: 'quiet' },
           text: [strong(title), muted(` ${plural(nodes.length, 'node')}`)],
           note: reasons.get(id),
           items: nodes.map(({ node, op, reason }) => ({ text: [code(node), ' ', muted(op)], note: reason })),

@@ -22,7 +22,7 @@ describe('trtforge forge', () => {
       ...['forge', model, '--precision', 'fp16', '--skip', 'build,verify', '--run-root', root],
     );
     expect(exitCode).toBe(4);
-    expect(out).toContain('2 of 2 floating-point nodes (100\u00a0%) compute in FP16 now');
+    expect(out).toContain('2 of 2 floating-point nodes in FP16.');
     expect(out).toMatch(/^INCONCLUSIVE {2}/m);
     expect(out.trimEnd().split('\n').at(-1)).toBe(`report  ${join(root, 'report.html')}`);
     expect(err).toMatch(/✓ inspect/);

@@ -113,6 +113,11 @@ beforeAll(async () => {
   );
 });
 
+interface Planned {
+  readonly resolved?: { readonly identity: string; readonly profileFrom: readonly object[] };
+  readonly error?: { readonly code: string };
+}
+
 /** What `cache why` and `build --dry-run` make of a line; both decide as `build` does, and write nothing. */
 async function decided(model: string, ...options: readonly string[]) {
   const target = ['--target', 'tensorrt-rtx:sm_89'];
@@ -230,6 +235,48 @@ describeWith('toolchain', 'the profile of', () => {
     expect(report('report.html')).toContain(origin?.profile);
     const byHand = await run(...args, '--profile', origin?.profile ?? '');
     expect(byHand.json().profileFrom).toEqual([]);
+  });
+
+  test('is that of the samples that calibrate or judge, where no size is set', async () => {
+    const target = ['--target', 'tensorrt-rtx:sm_89', '--dry-run'];
+    const origins = async (...args: readonly string[]) => {
+      const { exitCode, json } = await run(...args, ...target);
+      const { resolved, error } = json<Planned>();
+      return [exitCode, resolved?.profileFrom ?? error?.code];
+    };
+    const clips = {
+      from: at('clips'),
+      samples: 5,
+      profile: 'x:1x8x40/1x8x64/1x8x90,length:1',
+    };
+    const int8 = ['--precision', 'int8', '--calibration', at('clips')];
+    for (const args of [
+      ['forge', encoder, '--inputs', at('clips')],
+      ['forge', encoder, ...int8],
+      ['build', encoder, ...int8],
+    ])
+      expect(await origins(...args)).toEqual([0, [clips]]);
+    expect(
+      await origins('forge', encoder, '--inputs', at('clips'), '--profile', 'x:1x8x64,length:1'),
+    ).toEqual([0, []]);
+    expect(await origins('forge', encoder, '--inputs', at('lacking.npz'))).toEqual([2, 'TF_PROFILE_MISSING']);
+    expect(await origins('forge', encoder)).toEqual([2, 'TF_PROFILE_MISSING']);
+    expect(await origins('forge', encoder, '--inputs', at('absent.npz'))).toEqual([2, 'TF_FILE_NOT_FOUND']);
+  });
+
+  test('is a batch of 1 for forge where nothing else is open; build asks', async () => {
+    const model = await modelFile((graph) => {
+      graph.input('x', 'float32', ['batch', 4]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['batch', 4]);
+    });
+    const target = ['--target', 'tensorrt-rtx:sm_89', '--dry-run'];
+    const planned = async (...args: readonly string[]) => (await run(...args, ...target)).json<Planned>();
+    const forged = await planned('forge', model);
+    expect(forged.resolved?.profileFrom).toMatchObject([{ profile: 'x:1x4', samples: null }]);
+    const by = await planned('forge', model, '--batch', '1');
+    expect(by.resolved?.identity).toBe(forged.resolved?.identity);
+    expect((await planned('build', model)).error?.code).toBe('TF_PROFILE_MISSING');
   });
 
   test('of one sample is reported as such; of several it is not', async () => {

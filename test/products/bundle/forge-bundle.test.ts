@@ -42,8 +42,8 @@ const word = () => /<p class="verdict-word">(\w+)</.exec(written('report.html'))
 describe('a bundle through forge', () => {
   test('has its report as a page and as Markdown, and both can be made again from the data', async () => {
     const report = await forge(recordingBuilder().build);
-    expect([report.outcome, word()]).toEqual(['pass', 'Pass']);
-    expect(written('report.md')).toMatch(/^# parakeet-shaped-tiny: ✅ Pass/);
+    expect([report.outcome, word()]).toEqual(['built', 'Built']);
+    expect(written('report.md')).toMatch(/^# parakeet-shaped-tiny: 🔷 Built/);
     const read = readReport(outdir, [bundleReport]);
     for (const format of ['html', 'markdown', 'json'] as const) {
       const { name, content } = renderReport(read, format);
@@ -64,7 +64,7 @@ describe('a bundle through forge', () => {
       run?.request.precision,
       warnings.filter((warning) => warning.includes('keep-node (')).length,
     ]);
-    expect(report.outcome).toBe('pass');
+    expect(report.outcome).toBe('built');
     expect(found).toEqual([
       ['encoder', 'bf16', 0],
       ['predictor', 'bf16', 0],
@@ -99,7 +99,7 @@ describe('a bundle through forge', () => {
     };
     const report = await forge(talking);
     const warnings = Object.fromEntries(report.components.map((each) => [each.component, each.warnings]));
-    expect(report.outcome).toBe('pass');
+    expect(report.outcome).toBe('built');
     expect(warnings.joint).toEqual([expect.stringMatching(/\(workspace-parsed-tiny\)$/)]);
     expect([warnings.encoder, warnings.predictor]).toEqual([[], []]);
     expect(written('report.html')).toContain('workspace-parsed-tiny');

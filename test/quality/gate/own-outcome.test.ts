@@ -31,6 +31,13 @@ describe("a result's own outcome", () => {
       [['verdict.outcome', 'inconclusive']],
     ],
     ['a bundle', { exitCode: 5, outcome: 'error' }, 'fail', [['exitCode', 'fail']]],
+    [
+      'a run that compared nothing',
+      { exitCode: 0, verdict: { outcome: 'built' } },
+      'pass',
+      [['verdict.outcome', 'skipped']],
+    ],
+    ['a bundle that compared nothing', { exitCode: 0, outcome: 'built' }, 'pass', [['outcome', 'skipped']]],
     ['a log of a run that failed', { exitCode: 0, outcome: 'failed' }, 'fail', [['outcome', 'fail']]],
     ['a log that holds no run', { outcome: 'unknown' }, 'pass', []],
     ['a comparison of speeds', { verdict: 'slower' }, 'pass', []],
@@ -70,6 +77,26 @@ describe("a result's own outcome", () => {
   it('never makes a pass of a policy whose every check was skipped', () => {
     const checks = [checkOf({ result: { name: 'absent' }, fail: { above: 1 }, missing: 'skip' })];
     expect(over({ exitCode: 0 }, { checks }).outcome).toBe('inconclusive');
+  });
+
+  it('leaves a gate undecided that asks for the comparison of a run that compared nothing', () => {
+    const built = { exitCode: 0, verdict: { outcome: 'built', headline: 'Built.' }, verification: null };
+    expect(over(built, { checks: [] }).outcome).toBe('inconclusive');
+    for (const field of ['verification.outcome', 'verdict.outcome'])
+      expect(
+        over(built, {
+          checks: [checkOf({ field, fail: { is: 'fail' }, inconclusive: { 'is-not': 'pass' } })],
+        }).outcome,
+      ).toBe('inconclusive');
+    expect(over(built, { checks: [checkOf({ field: 'bench.gpuMs', fail: { above: 1 } })] }).outcome).toBe(
+      'fail',
+    );
+    expect(junitXml(over(built))).toContain('<skipped message="r itself reports built');
+  });
+
+  it('names what a pass is about', () => {
+    const { findings } = over({ exitCode: 0, headline: 'It passes on drawn samples.' });
+    expect(findings.map(({ message }) => message).join()).toContain('on drawn samples');
   });
 
   it('cannot be taken out, only waived: by place, with a reason and an end', () => {

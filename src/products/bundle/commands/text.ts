@@ -9,7 +9,7 @@ import type { BundleReport, ComponentReport } from '../report-schema.js';
 /** What building a bundle came to, as text. */
 export function renderBundle(report: BundleReport, output: TextOutput): void {
   const { line, colors } = output;
-  const { bold, dim, green, red, yellow } = colors;
+  const { bold, cyan, dim, green, red, yellow } = colors;
   for (const component of report.components) renderComponent(component, output);
   for (const check of report.checks) renderCheck(check, output);
   for (const reason of report.not_checked) line(dim(`· ${reason}`));
@@ -19,6 +19,7 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
     pass: green(bold('PASS')),
     fail: red(bold('FAIL')),
     inconclusive: yellow(bold('INCONCLUSIVE')),
+    built: cyan(bold('BUILT')),
     error: red(bold('ERROR')),
   }[report.outcome];
   line(`${word}  ${bundleHeadline(report)}`);

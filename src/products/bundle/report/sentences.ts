@@ -26,14 +26,19 @@ export function bundleVerdict(report: BundleReport): BundleVerdict {
       headline,
       reasons: stopReasons(report),
     };
-  if (outcome !== 'pass')
+  if (outcome === 'fail' || outcome === 'inconclusive')
     return {
       outcome,
       word: outcomeWord[outcome],
       headline,
       reasons: checks.flatMap(({ reasons }) => reasons),
     };
-  return { outcome, word: 'Pass', headline, reasons: [...checks.map(checkSentence), ...not_checked] };
+  return {
+    outcome,
+    word: outcomeWord[outcome],
+    headline,
+    reasons: [...checks.map(checkSentence), ...not_checked],
+  };
 }
 
 /** `3 engines in 12.4 s; the bundle decodes as its models do.` A check that passes differs at most where two decisions were almost equal. */
@@ -50,7 +55,7 @@ export function bundleHeadline(report: BundleReport): string {
   if (outcome === 'fail') return `${engines}, but the bundle decodes otherwise than its models.`;
   if (outcome === 'inconclusive')
     return `${engines}; too few decisions agree to tell whether the bundle decodes as its models do.`;
-  if (checks.length === 0) return `${engines}.`;
+  if (checks.length === 0) return `${engines}, not verified: nothing was compared with the models.`;
   const isClose = checks.some(({ differences }) => differences.length > 0);
   return `${engines}; the bundle decodes as its models do${isClose ? ', except for low-margin decisions' : ''}.`;
 }

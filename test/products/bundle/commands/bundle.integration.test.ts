@@ -76,7 +76,7 @@ describeWith('toolchain', 'trtforge bundle with tensorrt-rtx', () => {
     expect(first.exitCode).toBe(0);
     expect(first.out).toMatch(/^encoder {2}built in .*MiB/m);
     expect(first.out).toContain('profile   audio_signal:1x128x16/1x128x64/1x128x256');
-    expect(first.out).toMatch(/^PASS {2}3 engines in/m);
+    expect(first.out).toMatch(/^BUILT {2}3 engines in/m);
     const profiles = join(folder, 'profiles.yaml');
     writeFileSync(
       profiles,
