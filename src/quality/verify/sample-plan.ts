@@ -108,7 +108,8 @@ export function leftOutOf(
     const values = set.map(([name, tensor]) => `${name} ${numbersOf(tensor)[0]}`);
     const only = branches.map(({ node, branch }) => ` It alone takes the ${branch} branch of ${node}.`);
     const choose = set.map(([name]) => ` To choose ${name}: --inputs ${name}=@${name}.npy.`);
-    const message = `${[origin, ...values].join(', ')}: left out, as it does not run: ${reason}${[...only, ...choose].join('')}`;
+    const why = reason.replace(/\.?$/, '.');
+    const message = `${[origin, ...values].join(', ')}: left out, as it does not run: ${why}${[...only, ...choose].join('')}`;
     return {
       origin,
       kind,
@@ -350,7 +351,7 @@ function mixedOf(
     const key = JSON.stringify(given);
     const shapes = new Map([...(request.shapes ?? []), ...given]);
     const lacks = ({ name }: { readonly name: string }) => !sample.inputs.has(name);
-    const planned = () => planInputs(model, inputs, { ...request, shapes }, attempt).filter(lacks);
+    const planned = () => planInputs(model, inputs, { ...request, shapes }, attempt >> 1).filter(lacks);
     // Where nothing is drawn, nothing has to be planned.
     const plan = plans.get(key) ?? (inputs.some(lacks) ? planned() : []);
     plans.set(key, plan);
@@ -378,11 +379,10 @@ function sizesOf(
     const ranges = Object.entries(profile);
     const shapes = ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range[end]] as const]));
     const options = { ...request, shapes: new Map([...shapes, ...stated]) };
-    // The first attempt is that with a batch, where the others are without.
-    const batched = attempt === 0 ? planInputs(model, inputs, { ...options, batch: GUESSED_BATCH }) : [];
-    const isBatched = attempt === 0 && !isEngine && isCheap(model, batched);
-    const plan = isBatched ? batched : planInputs(model, inputs, options, Math.max(0, attempt - 1));
-    return { origin, inputs: new Map(), plan };
+    const at = (batch?: number) => planInputs(model, inputs, { ...options, batch }, attempt >> 1);
+    // Every size is tried with a batch, then without.
+    const batched = attempt % 2 === 0 && !isEngine ? at(GUESSED_BATCH) : undefined;
+    return { origin, inputs: new Map(), plan: batched && isCheap(model, batched) ? batched : at() };
   };
   const seen = new Set<string>();
   return [
