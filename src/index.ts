@@ -92,7 +92,9 @@ export const forge = lazy(
 export const buildOrLoad = lazy(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
-  options<import('./engines/builder/build.js').BuildContext>()(`${context} graceMs build answer exporter`),
+  options<import('./engines/builder/build.js').BuildContext>()(
+    `${context} graceMs build areSizesKnown answer exporter`,
+  ),
 );
 /** What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings. */
 export const inspectModel = lazy(

@@ -117,6 +117,8 @@ export interface BuildContext {
   readonly graceMs?: number;
   /** What writes plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
+  /** Whether the model is made of one whose sizes ran: they are not run again. */
+  readonly areSizesKnown?: boolean;
   /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
   readonly answer?: AnswerMaker;
   /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */

@@ -36,7 +36,9 @@ type Attempt = { readonly fault?: string; readonly skipped?: string };
 
 /** One open dimension: every place of one name, the first axes without a name, or another axis of one input. */
 interface Dimension {
-  readonly symbol: string | null;
+  /** Its name, or as `inspect` names what has none: `x[0]`. */
+  readonly label: string;
+  readonly isNamed: boolean;
   /** Whether it is the only first axis. */
   readonly isBatch: boolean;
   readonly places: readonly { readonly input: string; readonly axis: number }[];
@@ -50,9 +52,9 @@ interface Dimension {
  */
 export async function runSizes(
   build: ResolvedBuild,
-  { emit, signal }: BuildContext,
+  { emit, signal, areSizesKnown = false }: BuildContext,
 ): Promise<Ran | undefined> {
-  if (build.identity.recipe.profiles.length === 0) return undefined;
+  if (areSizesKnown || build.identity.recipe.profiles.length === 0) return undefined;
   return inPhase('sizes', emit, async () => {
     const found = await viewModel(build.modelPath, (model) => new SizeRuns(build, model, signal).go());
     throwIfCancelled(signal, `running the sizes of ${build.modelPath}`);
@@ -161,7 +163,7 @@ class SizeRuns {
   async #anySize(sizes: Sizes): Promise<Sizes | undefined> {
     const dimensions = this.#dimensions(sizes.profile);
     const stored = fixedSizes(this.#model, inferShapes(this.#model)).reduce((all, { symbol, most }) => {
-      const dimension = dimensions.find((each) => each.symbol === symbol);
+      const dimension = dimensions.find(({ label }) => label === symbol);
       return dimension === undefined ? all : withSize(all, dimension, most);
     }, sizes);
     const usual = dimensions.flatMap((each) => USUAL_SIZES.map((size) => withSize(sizes, each, size)));
@@ -178,24 +180,18 @@ class SizeRuns {
       dimensions.push({ ...dimension, size, runs });
     }
     const wrong = dimensions.filter(({ size, runs }) => size < runs.min || size > runs.max);
-    const what = wrong.map(({ places, symbol, size }) => {
-      const name = symbol === null ? '' : ` ("${symbol}")`;
-      return `${places.map(({ input, axis }) => `axis ${axis}${name} of input "${input}"`).join(' and ')} = ${size}`;
-    });
-    const works = wrong.map(({ symbol, runs: { min, max } }) =>
-      `${symbol ?? ''} ${min === max ? `${min} only` : `from ${min} to ${max}`}`.trim(),
+    const what = wrong.map(({ label, size }) => `${label} = ${size}`).join(' and ') || sizesText(sizes);
+    const works = wrong.map(({ label, runs: { min, max } }) =>
+      min === max ? `${label} = ${min} only` : `${label} from ${min} to ${max}`,
     );
     const options = dimensions.map(optionOf);
     const isNamed = wrong.length > 0 && this.#profiles.length === 1 && !options.includes(null);
     return new TrtforgeError(
       'TF_PROFILE_INVALID',
-      `${this.#build.modelPath} does not run with ${what.join(' and ') || sizesText(sizes)}: ${fault.replace(/\.?$/, '.')} It runs with ${works.join(' and ') || sizesText(known)}.`,
+      `${this.#build.modelPath} does not run with ${what}: ${fault.replace(/\.?$/, '.')} It runs with ${works.join(' and ') || sizesText(known)}.`,
       {
         remedy: `Pass ${isNamed ? options.join(' ') : `--profile ${shellQuote(sizesText(known))}`}. Other sizes need an export with that axis dynamic.`,
-        details: {
-          reason: fault,
-          dimensions: wrong.map(({ places, size, runs }) => ({ places, size, runs })),
-        },
+        details: { reason: fault, dimensions: wrong },
       },
     );
   }
@@ -231,7 +227,9 @@ function faultIn({ message, cause }: TrtforgeError): string {
   const text = (cause instanceof Error ? cause.message : message).trim();
   const [, op, name, why = ''] =
     /while running (\S+) node\. Name:'([^']*)' Status Message: (.*)/s.exec(text) ?? [];
-  return op === undefined ? text : `${op} "${name}": ${why.replace(/^\S*\.(?:h|cc):\d+ (?:.*\) )?/, '')}`;
+  return op === undefined
+    ? text
+    : `${op}${name && ` "${name}"`}: ${why.replace(/^\S*\.(?:h|cc):\d+ (?:.*\) )?/, '')}`;
 }
 
 /** As --profile takes it. */
@@ -256,10 +254,12 @@ function dimensionsOf({ content }: ResolvedBuild, profile: Profile): readonly Di
     for (const [axis, size] of (shape ?? []).entries()) {
       const ranges = profile[input];
       if (typeof size === 'number' || ranges === undefined || ranges.values) continue;
-      const symbol = size === null || isPlaceholder(size) ? null : size;
+      const isNamed = size !== null && !isPlaceholder(size);
+      const label = isNamed ? size : `${input}[${axis}]`;
       const range = { min: ranges.min[axis]!, opt: ranges.opt[axis]!, max: ranges.max[axis]! };
-      const key = symbol ?? (axis === 0 ? rangeText(range) : `${axis} ${input}`);
-      found.set(key, { symbol, range, places: [...(found.get(key)?.places ?? []), { input, axis }] });
+      const key = !isNamed && axis === 0 ? rangeText(range) : label;
+      const { places = [] } = found.get(key) ?? {};
+      found.set(key, { label, isNamed, range, places: [...places, { input, axis }] });
     }
   const isFirst = ({ places }: Pick<Dimension, 'places'>) => places.some(({ axis }) => axis === 0);
   const isOnly = [...found.values()].filter(isFirst).length === 1;
@@ -269,9 +269,9 @@ function dimensionsOf({ content }: ResolvedBuild, profile: Profile): readonly Di
 const rangeText = ({ min, opt, max }: SizeRange): string => `${min}/${opt}/${max}`;
 
 /** What sets a dimension on the command line; null where it has no name. */
-function optionOf({ isBatch, symbol, runs }: Dimension & { readonly runs: SizeRange }): string | null {
+function optionOf({ isBatch, isNamed, label, runs }: Dimension & { readonly runs: SizeRange }) {
   if (isBatch) return `--batch ${rangeText(runs)}`;
-  return symbol === null ? null : `--dim ${shellQuote(`${symbol}=${rangeText(runs)}`)}`;
+  return isNamed ? `--dim ${shellQuote(`${label}=${rangeText(runs)}`)}` : null;
 }
 
 /** What TensorRT prints when the shapes of a profile cannot pass through the graph: in an error, or only in a warning of a build that passes. */

@@ -6,36 +6,28 @@ import { symbolsOf } from '../../formats/onnx/shapes/size.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { Session } from '../runtime/session.js';
 
-type Bindings = Pick<Session, 'inputs' | 'outputs'>;
-
 /**
  * Which output of a run has another size than the model declares of it by the name of an input's dimension, in one sentence; undefined where none has. Where the graph
  * computes the size from that dimension (frames after subsampling), the name is the exporter's mistake and nothing is fixed.
  */
 export function declaredOtherwise(
   path: string,
-  declared: Bindings,
+  declared: Pick<Session, 'inputs' | 'outputs'>,
   inputs: NamedTensors,
   outputs: NamedTensors,
 ): string | undefined {
-  const sizes = new Map(
-    declared.inputs.flatMap(({ name, shape }) =>
-      (shape ?? []).flatMap((dimension, axis) =>
-        typeof dimension === 'string' && !isPlaceholder(dimension)
-          ? [[dimension, inputs.get(name)?.shape[axis]] as const]
-          : [],
-      ),
-    ),
-  );
-  for (const { name, shape } of declared.outputs) {
-    const ran = outputs.get(name)?.shape;
+  const sizes = new Map<string, number | undefined>();
+  for (const { name, shape } of declared.inputs)
+    for (const [axis, dimension] of (shape ?? []).entries())
+      if (typeof dimension === 'string' && !isPlaceholder(dimension))
+        sizes.set(dimension, inputs.get(name)?.shape[axis]);
+  for (const { name, shape } of declared.outputs)
     for (const [axis, dimension] of (shape ?? []).entries()) {
-      const wanted = typeof dimension === 'string' ? sizes.get(dimension) : undefined;
-      if (wanted === undefined || ran?.[axis] === wanted || !isFixed(path, name, axis, `${dimension}`))
-        continue;
-      return `Output "${name}" is declared as [${shape!.map((size) => size ?? '?').join(', ')}] and is [${ran?.join(', ')}] where ${dimension} is ${wanted}`;
+      const ran = outputs.get(name)?.shape ?? [];
+      const wanted = sizes.get(`${dimension}`) ?? ran[axis];
+      if (wanted !== ran[axis] && isFixed(path, name, axis, `${dimension}`))
+        return `Output "${name}" is declared as [${shape!.map((size) => size ?? '?').join(', ')}] and is [${ran.join(', ')}] where ${dimension} is ${wanted}`;
     }
-  }
   return undefined;
 }
 

@@ -140,7 +140,7 @@ export class CandidateEngines {
   /** Builds the engine that is searched where the candidate is a model. Throws what building throws. */
   async obtain(): Promise<void> {
     const { build } = this.#searched;
-    if (build !== null) await buildOrLoad(build, buildContext(this.#context));
+    if (build !== null) await buildOrLoad(build, { ...buildContext(this.#context), areSizesKnown: false });
   }
 
   /** How its engines are run, where that was said for the build. */
@@ -266,6 +266,7 @@ const buildContext = (context: VerifyContext, fuel?: number) => ({
   emit: ignoreEvents,
   signal: context.signal,
   environment: withFuel(context, fuel),
+  areSizesKnown: true,
 });
 
 /** A limit that the user's shell has set is not part of any candidate. */

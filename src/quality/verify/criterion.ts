@@ -22,14 +22,11 @@ import { isTypical, type JudgeRequest, located, TELLS_APART } from './judged.js'
 import { plantedIn } from './planted.js';
 import { placeOfPeak, probabilitiesOf } from './probabilities.js';
 import { plantedErrors, type VerifiedOutput } from './result.js';
-import { type Limits, limitsFor } from './tolerance.js';
+import { type Limits, limitsFor, PREDICTED } from './tolerance.js';
 
 interface Sample extends FloatPairs {
   readonly shape: readonly number[];
 }
-
-/** A class whose probability stays below this was never predicted. */
-const PREDICTED = 0.1;
 
 /** What decides about one output: its limits, by the size of the typical samples together, or a sample's own where that is larger. */
 export class Criterion {

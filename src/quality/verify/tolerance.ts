@@ -79,6 +79,9 @@ const RMS_FACTOR = 1.4;
 const SLICE_FACTOR = 20;
 const MOST_OF_SLICE = 0.2;
 
+/** A class whose probability stays below this was never predicted. */
+export const PREDICTED = 0.1;
+
 /** Of slices of numbers below 1, which share of the bound means nothing. */
 const SLICE_SHARE = 0.1;
 
@@ -96,22 +99,22 @@ const ALONE_FACTOR = 3;
  */
 export class UsualLimits {
   readonly #bound: number;
-  readonly #outlier: number;
+  readonly #isQuantized: boolean;
   readonly #least: number;
   readonly #logits: Probabilities['logits'];
   readonly #steepness: number;
 
   constructor(bound: number, isQuantized: boolean, least: number, { logits, steepness }: Probabilities) {
     this.#bound = bound;
-    this.#outlier = outlierShare(bound, isQuantized);
+    this.#isQuantized = isQuantized;
     this.#least = least;
     this.#logits = logits;
     this.#steepness = steepness;
   }
 
-  /** A probability below this is as good as one of 0. */
+  /** A probability below this is as good as one of 0: half the bound, and in codes what is no prediction. */
   get negligible(): number {
-    return this.#bound / 2;
+    return this.#isQuantized ? PREDICTED : this.#bound / 2;
   }
 
   p99(rms: number): number {
@@ -139,7 +142,7 @@ export class UsualLimits {
   max(peak: number): number {
     // A logit may be off by 8 * bound * the largest one (measured: 7.6 in FP16); around 0 the sigmoid turns an error of e into one of tanh(e / 4).
     const ofLogits = Math.tanh(2 * this.#bound * this.#logits.peak);
-    return Math.max(this.#outlier * peak, ofLogits, this.#least);
+    return Math.max(outlierShare(this.#bound, this.#isQuantized) * peak, ofLogits, this.#least);
   }
 }
 

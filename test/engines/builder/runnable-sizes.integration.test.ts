@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
@@ -8,10 +8,13 @@ import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
 import { attribute, buildModel, type Dimension, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
+import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { countingBuilder } from '../../fakes/builder.js';
+import { writeVariant } from '../../models/kind.js';
+import { kinds } from '../../models/kinds.js';
 import { describeWith } from '../../support/needs.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
@@ -279,6 +282,25 @@ describeWith('onnxruntime', 'sizes before a build', () => {
   });
 });
 
+test('sizes of a model that is made of one whose sizes ran are not run again', async () => {
+  const { passport } = await buildOrLoad(
+    {
+      model: models.concat,
+      target: 'tensorrt-rtx:sm_89',
+      toolchain: sampleToolchain,
+      store: false,
+      output: join(folder, 'known.engine'),
+      batch: '1/4/8',
+    },
+    {
+      build: countingBuilder().build,
+      areSizesKnown: true,
+      environment: { XDG_CACHE_HOME: join(folder, 'cache') },
+    },
+  );
+  expect(passport.built.sizes).toBeUndefined();
+});
+
 describeWith('onnxruntime', 'a known answer', () => {
   test('is none where an end of the profile does not run', async () => {
     const sizes = { opt: [8, 5, 4], max: [8, 5, 4], values: false };
@@ -377,6 +399,21 @@ describe('inspect names sizes that are stored beside open dimensions', () => {
     expect(await found(constant)).toEqual(['size-fixed graph output "y": batch 8 only']);
   });
 
+  test.each(kinds)('and nothing in a healthy $name', async (kind) => {
+    const path = join(folder, 'kind.onnx');
+    await writeVariant(path, kind, 0);
+    expect((await found(path)).filter((line) => line.startsWith('size-fixed'))).toEqual([]);
+  });
+
+  test('and ends over a graph with a cycle', async () => {
+    const cycle = await positions('cycle', 64, (graph) => {
+      graph.node('Identity', { inputs: ['ids'], outputs: ['same'] });
+      graph.node('Identity', { inputs: ['same'], outputs: ['ids'] });
+      graph.node('Gather', { inputs: ['table', 'ids'], outputs: ['rows'] });
+    });
+    expect(await found(cycle)).toEqual([]);
+  });
+
   test('and not what stretches, joins, or takes its size from the input', async () => {
     const healthy = await written('healthy', ['batch', 'seq', 4], ['batch', 'longer', 4], (graph) => {
       graph.initializer('bias', float([1, 1, 4]));
@@ -448,6 +485,21 @@ describeWith('toolchain', 'command lines over sizes that do not run', () => {
     });
     expect((await build('8/8/8')).exitCode).toBe(0);
   });
+
+  test.each(['16/16/16', '16/64/256'])(
+    'a bundle with time %s ends as one error, and no engine is left',
+    async (time) => {
+      const [meta, profilesFile] = [join(folder, 'model_meta.json'), join(folder, 'profiles.yaml')];
+      writeFileSync(meta, '{}');
+      writeFileSync(profilesFile, `components: { reshaped: { symbols: { batch: 1/1/1, time: ${time} } } }`);
+      const outdir = join(folder, time.replaceAll('/', '-'));
+      const target = 'tensorrt-rtx:sm_89';
+      const report = await forgeBundle({ meta, outdir, profilesFile, target, store: false });
+      expect(report.error).toMatch(/^TF_PROFILE_INVALID: .*Reshape "view"/);
+      expect(report.failure?.component).toBe('reshaped');
+      expect(existsSync(join(outdir, 'reshaped.engine'))).toBe(false);
+    },
+  );
 
   test('forge is no pass', async () => {
     const options = ['--precision', 'fp16', '--no-cache', '--dim', 'seq=8/32/256', '--batch', '1/2/4'];

@@ -40,6 +40,8 @@ interface FixedSize {
 /** The same numbers in another form. */
 const SAME_NUMBERS = /^(?:Cast|Identity|Unsqueeze|Squeeze|Reshape|Expand|Flatten)$/;
 const LARGEST_DIMENSION = 2 ** 31;
+/** Between positions and the table, also in a graph with a cycle. */
+const MOST_STEPS = 32;
 
 /**
  * Where sizes that the inputs leave open have to be what the exporter stored: operands that are not stretched, states, declared outputs, tables of positions. One for
@@ -58,12 +60,12 @@ export function fixedSizes(model: ModelLike, { inputs, nodes, openSizes }: Model
   };
   const constant = (name = '') => smallIntegers(constantTensor(view!, name));
   /** One more than the highest of indices that count up; undefined for others. */
-  const counted = (name = ''): MaybeSize => {
-    const { opType = '', input: [first, second] = [] } = producers.get(name) ?? {};
+  const counted = (name = '', steps = MOST_STEPS): MaybeSize => {
+    const { opType = '', input: [first, second] = [] } = (steps > 0 && producers.get(name)) || {};
     if (opType === 'Range') return add(shapeOf(name)?.[0], constant(first)?.[0] ?? 0);
-    if (SAME_NUMBERS.test(opType)) return counted(first);
+    if (SAME_NUMBERS.test(opType)) return counted(first, steps - 1);
     const offset = opType === 'Add' ? (constant(second) ?? constant(first)) : undefined;
-    return offset && add(counted(constant(second) ? first : second), Math.max(...offset));
+    return offset && add(counted(constant(second) ? first : second, steps - 1), Math.max(...offset));
   };
   const meetings = [
     ...graph.node.flatMap((node) =>

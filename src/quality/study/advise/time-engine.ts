@@ -44,7 +44,7 @@ export function engineTimer(
         device,
         toolchain,
       },
-      { emit, signal, environment },
+      { emit, signal, environment, areSizesKnown: true },
     );
     const { gpuMs, layers } = await benchEngine(
       // Without a CUDA graph the GPU of a small engine waits for launches, whatever the types of its layers.
