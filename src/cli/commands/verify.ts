@@ -116,14 +116,19 @@ function render(result: VerifyResult, output: TextOutput): void {
     if (line !== null) output.line(`${dim('Next:')} ${line}`);
 }
 
-/** What the verdict is not about. */
-const blindSpots = ({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] =>
-  [
-    ...leftOut,
+/** What the verdict is not about; of samples that do not run for one reason the first. */
+function blindSpots({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] {
+  const lines = [...new Set(leftOut.map(({ reason }) => reason))].map((reason) => {
+    const [first, ...more] = leftOut.filter((each) => each.reason === reason);
+    return `${first!.message}${more.length === 0 ? '' : ` ${more.length} more do not run either.`}`;
+  });
+  const others = [
     ...(unreached?.branches ?? []),
     ...(unreached?.tables ?? []),
     ...(headRoom ? [headRoom] : []),
-  ].map(({ message }) => message);
+  ];
+  return [...lines, ...others.map(({ message }) => message)];
+}
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {

@@ -58,7 +58,7 @@ export async function verifyModel(
     };
   };
   let sides = await both();
-  const headRoom = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
+  const tried = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
   const known = {
     reaching: reachingOutputs(request.reference),
@@ -96,6 +96,7 @@ export async function verifyModel(
   const next = isMiscomputed ? await afterFailure({ request, precision, ...sides, ms }, context) : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
+  const headRoom = verdicts.numeric === 'fail' ? undefined : tried;
   const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
   const from = samplesFrom(reference.plan, samples);
