@@ -10,7 +10,7 @@ import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { editModel } from '../../formats/onnx/model.js';
-import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
 import { positionsOf, slicedAxis } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
@@ -281,8 +281,7 @@ class Recorder {
     const whole = { rms: usual.rms(elements, rms, false, true), max: usual.max(max) };
     if (slices == null) return whole;
     const each = elements / tensor.shape[slices.axis]!;
-    const isScore =
-      quantizedFormatNamed(precision) !== undefined ? () => false : scoresOf(tensor, slices.axis);
+    const isScore = formatNamed(precision) === undefined ? scoresOf(tensor, slices.axis) : () => false;
     const bySlice = keptPositions(tensor.shape[slices.axis]!).map((position, at) => {
       const [own, limit] = [slices.rms[at]!, usual.rms(each, slices.rms[at]!, true)];
       return Number((isScore(position) ? Math.min(limit, SCORES_OFF * own) : limit).toPrecision(4));
@@ -326,7 +325,10 @@ class Recorder {
   }
 }
 
-/** By how much scores of a sigmoid may be off, however small they are: near 0 its error is a share of it. `verify` takes 0.001 for as good as 0.002; on drawn inputs all may be smaller. */
+/**
+ * By how much scores of a sigmoid in 32 bits may be off, however small they are: near 0 its error is a share of it. One that is half a `tanh` of 16 bits is off by 2^-12
+ * there. `verify` takes 0.001 for as good as 0.002; on drawn inputs all scores may be smaller.
+ */
 const SCORES_OFF = 0.5;
 
 /** Whether all elements at a position are above 0 and at most 1. */

@@ -154,7 +154,7 @@ export const detectorProfiles = [
 function detectorWeights() {
   const stream = randomStream(3, 'detector');
   const weights = Float32Array.from({ length: FEATURES * CHANNELS * PLACES }, () => 0.4 * stream.normal());
-  const biases = Float32Array.from({ length: CHANNELS }, (_, at) => (at < BOXES ? 0 : -2 - (at % 7)));
+  const biases = Float32Array.from({ length: CHANNELS }, (_, at) => (at < BOXES ? 0 : -2 - 1.5 * (at % 7)));
   return { weights, biases };
 }
 
