@@ -10,14 +10,14 @@ import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { editModel } from '../../formats/onnx/model.js';
-import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
-import { positionsOf, slicedAxis } from '../../formats/tensor/compare/slices.js';
+import { slicedAxis } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { float32Values, floatTensor, numbersOf } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor } from '../../formats/tensor/values.js';
 import { probabilitiesOf } from '../verify/probabilities.js';
 import { reachingOutputs } from '../verify/reached-by.js';
 import type { VerifyPrecision } from '../verify/result.js';
@@ -30,7 +30,6 @@ import {
   comparedAs,
   distanceOf,
   FEWEST_PLACES,
-  keptPositions,
   MOST_PLACES,
   type Sketch,
   sketchOf,
@@ -281,11 +280,7 @@ class Recorder {
     const whole = { rms: usual.rms(elements, rms, false, true), max: usual.max(max) };
     if (slices == null) return whole;
     const each = elements / tensor.shape[slices.axis]!;
-    const isScore = formatNamed(precision) === undefined ? scoresOf(tensor, slices.axis) : () => false;
-    const bySlice = keptPositions(tensor.shape[slices.axis]!).map((position, at) => {
-      const [own, limit] = [slices.rms[at]!, usual.rms(each, slices.rms[at]!, true)];
-      return Number((isScore(position) ? Math.min(limit, SCORES_OFF * own) : limit).toPrecision(4));
-    });
+    const bySlice = slices.rms.map((own) => Number(usual.rms(each, own, true).toPrecision(4)));
     return { ...whole, slices: bySlice };
   }
 
@@ -323,22 +318,6 @@ class Recorder {
       builtOn: null,
     };
   }
-}
-
-/**
- * By how much scores of a sigmoid in 32 bits may be off, however small they are: near 0 its error is a share of it. One that is half a `tanh` of 16 bits is off by 2^-12
- * there. `verify` takes 0.001 for as good as 0.002; on drawn inputs all scores may be smaller.
- */
-const SCORES_OFF = 0.5;
-
-/** Whether all elements at a position are above 0 and at most 1. */
-function scoresOf(tensor: Tensor, axis: number): (position: number) => boolean {
-  const { at } = positionsOf(tensor.shape, axis);
-  const others = new Set<number>();
-  numbersOf(tensor).forEach((value, element) => {
-    if (!(value > 0 && value <= 1)) others.add(at(element));
-  });
-  return (position) => !others.has(position);
 }
 
 /** Whether the distance of two tensors is at most a share of the first one's length. */

@@ -71,7 +71,7 @@ export const SLICE_SUMS = 4;
 const MOST_POSITIONS = 128;
 
 /** Positions of an axis of so many that are kept. */
-export const keptPositions = (size: number): readonly number[] => {
+const keptPositions = (size: number): readonly number[] => {
   const kept = Math.min(size, MOST_POSITIONS);
   return Array.from({ length: kept }, (_, index) => Math.floor((index * size) / kept));
 };
