@@ -29,9 +29,9 @@ import {
   coarser,
   comparedAs,
   distanceOf,
-  FEWEST_PLACES,
   MOST_PLACES,
   type Sketch,
+  sizesOnly,
   sketchOf,
   sliceErrors,
 } from './sketch.js';
@@ -379,13 +379,15 @@ export function withMeasured(
   return { ...answer, cases, left, builtOn };
 }
 
-/** Places, then cases, then outputs go until a passport can carry the answer. */
+/** Places, sums of slices, more places, cases, then outputs go until a passport can carry the answer. */
 function fitted(answer: KnownAnswer): KnownAnswer {
   const size = Buffer.byteLength(JSON.stringify(answer));
   const places = answer.cases[0]?.outputs[0]?.sums.length ?? 0;
   if (size <= MOST_BYTES) return answer;
-  if (places > FEWEST_PLACES) {
-    const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map(coarser) }));
+  const isSummed = answer.cases.some(({ outputs }) => outputs.some(({ slices }) => slices?.sums.length));
+  const less = places > 16 ? coarser : isSummed ? sizesOnly : places > 4 ? coarser : undefined;
+  if (less !== undefined) {
+    const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map((one) => less(one)) }));
     return fitted({ ...answer, cases });
   }
   const last = answer.cases.at(-1);
