@@ -384,10 +384,15 @@ function fitted(answer: KnownAnswer): KnownAnswer {
   const size = Buffer.byteLength(JSON.stringify(answer));
   const places = answer.cases[0]?.outputs[0]?.sums.length ?? 0;
   if (size <= MOST_BYTES) return answer;
-  const isSummed = answer.cases.some(({ outputs }) => outputs.some(({ slices }) => slices?.sums.length));
-  const less = places > 16 ? coarser : isSummed ? sizesOnly : places > 4 ? coarser : undefined;
+  // The last case that has sums of slices loses its own first: what is wrong at the optimum is often wrong at the ends.
+  const summed = answer.cases.findLastIndex(({ outputs }) =>
+    outputs.some(({ slices }) => slices?.sums.length),
+  );
+  const less = places > 16 ? coarser : summed >= 0 ? sizesOnly : places > 4 ? coarser : undefined;
   if (less !== undefined) {
-    const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map((one) => less(one)) }));
+    const cases = answer.cases.map((each, at) =>
+      less === sizesOnly && at !== summed ? each : { ...each, outputs: each.outputs.map((one) => less(one)) },
+    );
     return fitted({ ...answer, cases });
   }
   const last = answer.cases.at(-1);
