@@ -238,6 +238,3 @@ function samplesDiffer(runA: ForgeResult, runB: ForgeResult, differing: string |
   const line = [...own.options.filter(([name]) => !replaced.has(name!)), ...taken].flat();
   return `${differing} To compare, run ${isA ? 'A' : 'B'} on the samples of ${isA ? 'B' : 'A'}: ${shellLine(line)}`;
 }
-
-const samplesText = ({ seed, samples, inputs }: VerifyResult): string =>
-  `${samples} of seed ${seed}, ${inputs.map(({ name, shape, from }) => `${name} ${shape.join('×')} ${from}`).join(', ')}`;
