@@ -243,7 +243,7 @@ export const catalogue = {
   TF_PROFILE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input.',
+      'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input, a size that the model does not run with.',
     remedy:
       'Pass min, opt and max for every input with open dimensions (x:1x3/8x3/32x3), and values for every shape tensor (k=1/1/1); trtforge inspect lists the inputs.',
   },
@@ -619,6 +619,13 @@ export const catalogue = {
     exitCode: ExitCode.machineCannot,
     meaning: 'An engine was built by another product or version than the TensorRT that should load it.',
     remedy: 'Use the version that built it, or build it again with this one.',
+  },
+  TF_OUTPUT_SIZE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An output of a model has another size than the model declares of it by the name of an open dimension: an exporter stored the size that it had.',
+    remedy:
+      'Run trtforge inspect on the model, which names the size that is stored. Pass that size (--shapes), or export again with that axis dynamic.',
   },
   TF_VERIFY_MISMATCH: {
     exitCode: ExitCode.badInput,

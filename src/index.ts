@@ -143,7 +143,7 @@ export const openEngineSession = lazy(
 export const verifyModel = lazy(
   async () => (await import('./quality/verify/verify.js')).verifyModel,
   options<import('./quality/verify/request.js').VerifyRequest>()(
-    `reference! candidate! precision conversion errorMap ${judging} ${load} cudaGraph ${place}`,
+    `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
   ),
   `${context} backEnds`,
 );

@@ -42,35 +42,21 @@ export function figuresOf(values: Numbers): Figures {
   };
 }
 
-/** A straight line's slope per step, and the interval that holds it with 95 % confidence. */
+/** A straight line's slope per step, and an interval that holds it. */
 export interface Slope {
   readonly perStep: number;
   readonly low: number;
   readonly high: number;
 }
 
-const withoutBounds = (perStep: number): Slope => ({
-  perStep,
-  low: Number.NEGATIVE_INFINITY,
-  high: Number.POSITIVE_INFINITY,
-});
-
-/**
- * Least squares over (0, y0), (1, y1), …; the interval is that of the usual estimate of the slope's error, with Student's quantile.
- * Fewer than three values give an interval without bounds.
- */
-export function leastSquares(values: readonly number[]): Slope {
+/** The slope per step of least squares over (0, y0), (1, y1), …; 0 of fewer than two values. */
+export function leastSquares(values: readonly number[]): number {
   const n = values.length;
-  if (n < 2) return withoutBounds(0);
+  if (n < 2) return 0;
   const meanX = (n - 1) / 2;
   const meanY = meanOf(values);
   const sxx = (n * (n * n - 1)) / 12;
-  const sxy = values.reduce((sum, value, x) => sum + (x - meanX) * (value - meanY), 0);
-  const perStep = sxy / sxx;
-  if (n < 3) return withoutBounds(perStep);
-  const residual = values.reduce((sum, value, x) => sum + (value - meanY - perStep * (x - meanX)) ** 2, 0);
-  const half = studentT975(n - 2) * Math.sqrt(residual / (n - 2) / sxx);
-  return { perStep, low: perStep - half, high: perStep + half };
+  return values.reduce((sum, value, x) => sum + (x - meanX) * (value - meanY), 0) / sxx;
 }
 
 /** More values than this are thinned out evenly: all pairs of 1500 are a million slopes. */
@@ -79,24 +65,25 @@ const MOST_POINTS = 1500;
 /** 97.5 % point of the normal distribution. */
 const Z = 1.959963984540054;
 
-/** 99.95 % point: an interval that errs once in a thousand lists. */
-export const Z_CERTAIN = 3.290526731491926;
+/** Each bound of an interval of `theilSen` holds for so many lists; the two together err once in a thousand. */
+export const CERTAIN = '99.95 %';
+const Z_CERTAIN = 3.290526731491926;
 
 /**
  * Theil-Sen: the median of the slopes between all pairs, which up to 29 % of outliers do not move. The interval is Sen's, from the variance of
- * Kendall's statistic (P. K. Sen, 1968), for 95 % unless another point of the normal distribution is given.
+ * Kendall's statistic (P. K. Sen, 1968): each bound is 99.95 % certain.
  */
-export function theilSen(values: readonly number[], z = Z): Slope {
+export function theilSen(values: readonly number[]): Slope {
   const stride = Math.max(1, Math.ceil(values.length / MOST_POINTS));
   const kept = values.filter((_, at) => at % stride === 0);
   const n = kept.length;
-  if (n < 2) return withoutBounds(0);
+  if (n < 2) return { perStep: 0, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
   const slopes = new Float64Array((n * (n - 1)) / 2);
   let at = 0;
   for (let i = 0; i < n; i++)
     for (let j = i + 1; j < n; j++) slopes[at++] = (kept[j]! - kept[i]!) / ((j - i) * stride);
   slopes.sort();
-  const width = z * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
+  const width = Z_CERTAIN * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
   const lower = Math.floor((slopes.length - width) / 2) - 1;
   const upper = Math.ceil((slopes.length + width) / 2);
   return {

@@ -126,6 +126,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
     const engineVerification = await verifyModel(
       {
         shapes: builtShapes(prepared),
+        profiles: prepared?.identity.recipe.profiles,
         ...run.options.verify,
         data: data && { ...data, profiles: prepared?.identity.recipe.profiles },
         reference: run.options.model,

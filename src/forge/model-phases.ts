@@ -5,6 +5,7 @@ import type { ResolvedBuild } from '../engines/builder/build.js';
 import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
+import { profileEnds } from '../engines/profiles/profile.js';
 import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
@@ -73,7 +74,7 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
   },
 });
 
-/** Compares the typed model with the original, at the shapes that the engine is optimized for. An output outside tolerance ends no phase: it is a finding. */
+/** Compares the typed model with the original, at the shapes that the engine is optimized for and at the ends of its ranges. An output outside tolerance ends no phase: it is a finding. */
 export const verifyPhase = ({ options }: Run): ForgePhase => ({
   name: 'verify',
   skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
@@ -82,6 +83,7 @@ export const verifyPhase = ({ options }: Run): ForgePhase => ({
     const verification = await verifyModel(
       {
         shapes: builtShapes(prepared),
+        profiles: prepared?.identity.recipe.profiles,
         ...options.verify,
         data: judgingData(options),
         reference: options.model,
@@ -108,12 +110,8 @@ export const judgingData = ({ verify, conversion }: ForgeOptions): SampleData | 
 
 /** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
 export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {
-  const scalars = prepared?.content.inputs.filter(({ shape }) => shape === null) ?? [];
-  const ranges = Object.entries(prepared?.identity.recipe.profiles[0] ?? {});
-  return new Map<string, readonly number[]>([
-    ...scalars.map(({ name }) => [name, []] as const),
-    ...ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range.opt] as const])),
-  ]);
+  const [optimum] = profileEnds([prepared?.identity.recipe.profiles[0] ?? {}], prepared?.content.inputs);
+  return optimum?.shapes ?? new Map();
 }
 
 export function outcomeText({ outputs }: Forged['verification']): string {

@@ -52,8 +52,8 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
       else outcome = () => reject(errorFromChild(message));
     });
     child.on('error', (cause) => {
-      outcome ??= () => reject(notStarted(options.doing, cause));
-      if (child.pid === undefined) outcome();
+      // One that started and died cannot be sent to either: how it ended comes with its close.
+      if (child.pid === undefined) reject(notStarted(options.doing, cause));
     });
     child.on('close', (exitCode, signal) => {
       stopWhenAborted();
@@ -86,7 +86,7 @@ export function errorFromChild(message: ChildMessage & { readonly kind: 'error' 
 export const notStarted = (doing: string, cause: unknown): TrtforgeError =>
   new TrtforgeError('TF_INTERNAL', `A child process for ${doing} could not be started.`, { cause });
 
-/** TF_CHILD_DIED with the signal or exit code and the last lines; TF_CANCELLED where Ctrl-C reached the child before it could listen. */
+/** TF_CHILD_DIED with the signal or exit code (both null: it has neither) and the last lines; TF_CANCELLED where Ctrl-C reached the child before it could listen. */
 export function deathOf(
   doing: string,
   lastLines: readonly string[],
@@ -94,7 +94,8 @@ export function deathOf(
   signal: NodeJS.Signals | null,
 ): TrtforgeError {
   if (signal === 'SIGINT') return cancelled({ doing });
-  const how = signal === null ? `ended with exit code ${exitCode}` : `was killed by ${signal}`;
+  const ended = exitCode === null ? 'took no request and did not end' : `ended with exit code ${exitCode}`;
+  const how = signal === null ? ended : `was killed by ${signal}`;
   const tail = lastLines.length === 0 ? '' : ` Its last lines:\n${lastLines.join('\n')}`;
   return new TrtforgeError('TF_CHILD_DIED', `The process ${doing} ${how}.${tail}`, {
     remedy: remedyForDeath(signal, lastLines),

@@ -136,6 +136,8 @@ function resetPeak(pid: number | undefined): boolean {
 interface Ending {
   readonly promise: Promise<TrtforgeError>;
   readonly error: () => TrtforgeError | undefined;
+  /** The same before the end is reported. */
+  readonly soFar: () => TrtforgeError;
 }
 
 /** The child's end, whenever it comes, as the error that a request then gets. */
@@ -154,7 +156,8 @@ function ended(
       if (child.pid === undefined) end(notStarted(doing(), cause));
     });
   });
-  return { promise, error: () => error };
+  const soFar = () => deathOf(doing(), lines(), child.exitCode, child.signalCode);
+  return { promise, error: () => error, soFar };
 }
 
 function oneRequest(
@@ -194,8 +197,8 @@ function oneRequest(
     });
     child.send({ request: value }, (error) => {
       if (error === null) return;
-      // The channel of a dying child closes before its end is reported; any other would leave the request waiting.
-      const other = setTimeout(() => finish(() => reject(notStarted(options.doing, error))), GRACE_MS);
+      // The channel of a dying child closes before its end is reported, which a core dump holds up; one that hangs would leave the request waiting.
+      const other = setTimeout(() => finish(() => reject(ending.soFar())), options.graceMs ?? GRACE_MS);
       void ending.promise.then(() => clearTimeout(other));
     });
   });

@@ -108,7 +108,7 @@ export const command = defineCommand({
     const { output } = options;
     const { emit, signal, environment, commandLine } = context;
     const found = await inPhase('bisect', emit, () =>
-      bisectModel(requestOf(candidate, options), { emit, signal, environment }),
+      bisectModel(requestOf(candidate, options), { emit, signal, environment, commandLine }),
     );
     const result: BisectResult = { ...found, repeat: commandLine };
     for (const format of ['json', 'markdown', 'html'] as const) {

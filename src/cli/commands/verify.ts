@@ -6,17 +6,18 @@ import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
 import { checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import { type VerifiedOutput, type VerifyResult, verifyPrecisions } from '../../quality/verify/result.js';
+import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, type OptionValues, text } from '../option.js';
+import { type OptionValues, text } from '../option.js';
 import {
   comparisonOptions,
   errorReportOption,
   placeOptions,
+  precisionOption,
   verifyRequestOf,
 } from '../options/comparison.js';
 import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
@@ -28,11 +29,7 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx (a recorded stream: trtforge stream verify)',
   }),
-  precision: choice({
-    flags: '--precision <type>',
-    describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
-    choices: verifyPrecisions,
-  }),
+  precision: precisionOption,
   report: errorReportOption,
   shapes: openShapesOption,
   ...comparisonOptions,
@@ -103,6 +100,7 @@ function render(result: VerifyResult, output: TextOutput): void {
   }
   const guess = guessLine(result.inputs);
   if (guess !== null) output.line(`  ${dim(guess)}`);
+  for (const limit of blindSpots(result)) output.line(`  ${dim(limit)}`);
   for (const judged of worstFirst(result.outputs)) {
     output.line();
     output.line(
@@ -117,6 +115,15 @@ function render(result: VerifyResult, output: TextOutput): void {
   for (const line of [result.next.command, result.next.bisect])
     if (line !== null) output.line(`${dim('Next:')} ${line}`);
 }
+
+/** What the verdict is not about. */
+const blindSpots = ({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] =>
+  [
+    ...leftOut,
+    ...(unreached?.branches ?? []),
+    ...(unreached?.tables ?? []),
+    ...(headRoom ? [headRoom] : []),
+  ].map(({ message }) => message);
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {

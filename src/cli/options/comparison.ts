@@ -3,6 +3,7 @@ import { providers } from '../../engines/runtime/open-session.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
+import { verifyPrecisions } from '../../quality/verify/result.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
 import { numberNamed, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
 import { shapesOf } from './shapes.js';
@@ -27,7 +28,6 @@ export const toleranceOptions = {
   }),
 };
 
-/** Where a model or an engine runs. */
 /** The page of a comparison of outputs. */
 export const errorReportOption = text({
   flags: '--report <file>',
@@ -35,6 +35,14 @@ export const errorReportOption = text({
   writes: ['an HTML page'],
 });
 
+/** Whose usual limits decide. */
+export const precisionOption = choice({
+  flags: '--precision <type>',
+  describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
+  choices: verifyPrecisions,
+});
+
+/** Where a model or an engine runs. */
 export const placeOptions = {
   provider: choice({
     flags: '--provider <provider>',

@@ -16,6 +16,7 @@ import { readLayerPrecisions } from '../layers/precisions.js';
 import type { LayerPrecisions } from '../layers/precisions-schema.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
 import type { BuildContext, BuildFiles, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import { runSizes, withPossibleSizes } from './runnable-sizes.js';
 
 /** No plan is smaller than its header and one kernel. */
 const SMALLEST_PLAN = 512;
@@ -28,7 +29,7 @@ export const namedBuilder: PlanBuilder = async (build, files, context) =>
 
 /**
  * Builds into `places.planPath` (after converting the model into `places.modelPath`, where the recipe requires it), checks the plan's size and header, and
- * returns its passport. Publishes nothing. Errors: those of `convertModel` and of the builder, TF_PLAN_INVALID, TF_ENGINE_HEADER_MISMATCH, TF_BUILD_FAILED.
+ * returns its passport. Publishes nothing. Errors: those of `runSizes`, `convertModel` and of the builder, TF_PLAN_INVALID, TF_ENGINE_HEADER_MISMATCH, TF_BUILD_FAILED.
  */
 export async function buildEngine(
   build: ResolvedBuild,
@@ -37,14 +38,17 @@ export async function buildEngine(
 ): Promise<Passport> {
   const { emit, environment = process.env } = context;
   assertHere(build);
+  const sizes = await runSizes(build, context);
   const converted = await typedModel(build, places.modelPath, context);
   const files = { modelPath: converted?.output ?? build.modelPath, planPath: places.planPath };
   const started = new Date();
   const outcome = await inPhase('build', emit, () =>
-    (context.build ?? namedBuilder)({ ...build, conversion: null, converted: undefined }, files, {
-      ...context,
-      environment: build.device === undefined ? environment : onlyGpu(environment, build.device),
-    }),
+    withPossibleSizes(build, () =>
+      (context.build ?? namedBuilder)({ ...build, conversion: null, converted: undefined }, files, {
+        ...context,
+        environment: build.device === undefined ? environment : onlyGpu(environment, build.device),
+      }),
+    ),
   );
   const sha256 = await inPhase('check', emit, async () =>
     checkPlan(places.planPath, outcome, build.identity),
@@ -52,7 +56,7 @@ export async function buildEngine(
   const { ms: conversionMs = null, warnings: conversionWarnings = [], quantization } = converted ?? {};
   const { precisions, wrong } = readQuantized(files, quantization?.nodes);
   const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
-  const passport = passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions });
+  const passport = passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions, sizes });
   const knownAnswer = await context.answer?.(build, files, passport, context);
   return knownAnswer === undefined ? passport : { ...passport, knownAnswer };
 }
@@ -120,6 +124,7 @@ interface BuildRecord {
   readonly conversionMs: number | null;
   readonly warnings: readonly string[];
   readonly precisions: LayerPrecisions | null;
+  readonly sizes: Passport['built']['sizes'];
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
@@ -155,6 +160,7 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       node: process.version,
       gpu: machine.gpu,
       driver: machine.driver,
+      ...(record.sizes && { sizes: record.sizes }),
     },
     warnings: [...record.warnings],
   };

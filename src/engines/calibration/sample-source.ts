@@ -6,6 +6,8 @@ import type { Binding } from '../runtime/session.js';
 export interface CalibrationSample {
   readonly origin: string;
   readonly inputs: NamedTensors;
+  /** Of a batch how many samples it holds, each counted once; default one. */
+  readonly items?: number;
 }
 
 /** Samples of one kind, from files. Nothing is read before it is asked for, and memory is that of a few samples. */

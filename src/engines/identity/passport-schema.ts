@@ -58,6 +58,13 @@ export const passportSchema = z.object({
     /** Recorded, not keyed; null on a machine without. */
     gpu: z.string().nullable(),
     driver: z.string().nullable(),
+    /** Shapes that the model ran with on ONNX Runtime before the build, and those that it could not be run with, and why. Absent without profiles. */
+    sizes: z
+      .object({
+        ran: z.array(z.string()),
+        skipped: z.array(z.object({ sizes: z.string(), reason: z.string() })),
+      })
+      .optional(),
   }),
   /** Absent where no reference could be run, or none within its time. */
   knownAnswer: knownAnswerSchema.optional(),

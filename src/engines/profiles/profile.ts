@@ -41,6 +41,35 @@ export function parseProfile(text: string): ProfileRequest {
   return profile;
 }
 
+/** The sizes at one end of one profile. */
+export interface ProfileEnd {
+  readonly profile: number;
+  readonly end: (typeof ends)[number];
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Of shape tensors. */
+  readonly values: ReadonlyMap<string, readonly number[]>;
+}
+
+/** Every end of every profile, the optimum first; none twice. Inputs that declare no shape are scalars, as TensorRT takes them. */
+export const profileEnds = (
+  profiles: readonly Profile[],
+  inputs: readonly Pick<ValueFacts, 'name' | 'shape'>[] = [],
+): readonly ProfileEnd[] =>
+  profiles.flatMap((profile, index) => {
+    const ranges = Object.entries(profile);
+    const seen = new Set<string>();
+    return (['opt', 'min', 'max'] as const).flatMap((end): ProfileEnd[] => {
+      const key = JSON.stringify(ranges.map(([, range]) => range[end]));
+      if (seen.has(key)) return [];
+      seen.add(key);
+      const some = (values: boolean) =>
+        new Map(ranges.flatMap(([name, range]) => (range.values === values ? [[name, range[end]]] : [])));
+      const shapes = some(false);
+      for (const { name, shape } of inputs) if (shape === null) shapes.set(name, []);
+      return [{ profile: index, end, shapes, values: some(true) }];
+    });
+  });
+
 /** A profile as `parseProfile` reads it. */
 export const profileText = (profile: Profile): string =>
   Object.entries(profile)

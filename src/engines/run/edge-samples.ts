@@ -1,5 +1,7 @@
 import { channelAxis } from '../../formats/onnx/image-layout.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values, floatTensor } from '../../formats/tensor/values.js';
 import type { InputRange } from './input-range.js';
 
 const edges = ['zeros', 'one zero row', 'highest values', 'lowest values'] as const;
@@ -79,3 +81,58 @@ function blankAxes(shape: readonly number[]) {
 
 const isBetween = (place: number, from: number, to: number) => place >= from && place < to;
 const isFloat = ({ dtype }: Pick<Drawn, 'dtype'>) => dtypes[dtype].kind === 'float';
+
+/** Inputs that are made larger than they are drawn, as far as their use allows. */
+export interface HeadRoomLevel {
+  readonly inputs: readonly string[];
+  /** Their largest absolute value, and the largest that is drawn or an edge. */
+  readonly upTo: number;
+  readonly drawnUpTo: number;
+  /** Whether the graph takes inputs of any size. */
+  readonly isFree: boolean;
+  /** A drawn sample, with these inputs larger. */
+  readonly larger: (sample: NamedTensors) => NamedTensors;
+}
+
+/** What is tried beyond what is drawn, the smallest first: of inputs that may have any size, else of all that may be larger. */
+export function headRoomLevels(
+  plan: readonly (Drawn & { readonly name: string })[],
+): readonly HeadRoomLevel[] {
+  const all = plan.flatMap(({ name, range }) =>
+    range?.headRoom === undefined ? [] : [{ name, ...range.headRoom, peak: peakOf(range) }],
+  );
+  const free = all.filter(({ isFree }) => isFree);
+  const chosen = free.length > 0 ? free : all;
+  const count = Math.max(0, ...chosen.map(({ sizes }) => sizes.length));
+  return Array.from({ length: count }, (_, level) => {
+    const sizes = new Map(chosen.map(({ name, sizes }) => [name, sizes[Math.min(level, sizes.length - 1)]!]));
+    return {
+      inputs: [...sizes.keys()],
+      upTo: Math.max(...sizes.values()),
+      drawnUpTo: Math.max(...chosen.map(({ peak }) => peak)),
+      isFree: free.length > 0,
+      larger: (sample) =>
+        new Map(
+          [...sample].map(([name, tensor]) => [
+            name,
+            sizes.has(name) ? scaledTo(tensor, sizes.get(name)!) : tensor,
+          ]),
+        ),
+    };
+  });
+}
+
+const peakOf = ({ spread }: InputRange): number => {
+  if (spread.kind === 'normal') return Math.abs(spread.mean) + SATURATED * spread.deviation;
+  return spread.kind === 'uniform' ? Math.max(Math.abs(spread.low), Math.abs(spread.high)) : 1;
+};
+
+function scaledTo({ dtype, shape, bytes }: Tensor, size: number): Tensor {
+  const values = float32Values({ dtype, shape, bytes });
+  const peak = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  return floatTensor(
+    dtype as 'float32',
+    shape,
+    values.map((value) => (value / peak) * size),
+  );
+}

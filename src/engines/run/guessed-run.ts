@@ -8,47 +8,83 @@ interface GuessedInput {
   readonly name: string;
   readonly shape: readonly number[];
   readonly guessedAxes?: readonly number[];
+  /** Of inputs that are drawn: their type, and from what. */
+  readonly dtype?: string;
+  readonly from?: string;
+  readonly range?: unknown;
 }
 
 /** Elements of all inputs together; a guess beyond that is not tried. */
 const LARGEST_GUESS = 2 ** 25;
 
+/** Single numbers that are drawn and are no measurements: a rate or a switch may decide what runs. */
+export const drawnSwitches = <I extends GuessedInput>(inputs: readonly I[]): readonly I[] =>
+  inputs.filter(
+    ({ dtype = '', range, shape }) =>
+      range !== undefined && elementCount(shape) === 1 && /^u?int|bool/.test(dtype),
+  );
+
 /**
- * Runs a model; where it fails and sizes were guessed, again with the next guess, MOST_TRIES times at most. `plan` returns the inputs of an attempt, counted
- * from 0. Throws what the run throws, and TF_ONNXRUNTIME_FAILED with every shape that was tried when none runs.
+ * Runs a model; where it fails and sizes were guessed, again with the next guess, MOST_TRIES times at most, one more for another batch. `plan` returns the
+ * inputs of an attempt, counted from 0. Where `missing` finds something missing in a result, the attempt with the least is returned. Throws what the run throws,
+ * and TF_ONNXRUNTIME_FAILED with every shape that was tried when none runs.
  */
 export async function runGuessed<P, R>(
   path: string,
   plan: (attempt: number) => { readonly planned: P; readonly inputs: readonly GuessedInput[] },
   run: (planned: P) => Promise<R>,
+  missing: (result: R) => number = () => 0,
 ): Promise<{ readonly planned: P; readonly result: R }> {
   const tried = new Set<string>();
+  let best: { readonly planned: P; readonly result: R; readonly lacks: number } | undefined;
   let last: TrtforgeError | undefined;
-  for (let attempt = 0; attempt < MOST_TRIES; attempt++) {
+  let latest: readonly GuessedInput[] = [];
+  for (let attempt = 0; attempt <= MOST_TRIES; attempt++) {
     const { planned, inputs } = plan(attempt);
     const guessed = inputs.filter(({ guessedAxes }) => guessedAxes !== undefined);
     const shapes = shapesOption(guessed);
     const elements = inputs.reduce((sum, { shape }) => sum + elementCount(shape), 0);
     if (tried.has(shapes) || (attempt > 0 && elements > LARGEST_GUESS)) continue;
+    tried.add(shapes);
+    latest = inputs;
     try {
-      return { planned, result: await run(planned) };
+      const result = await run(planned);
+      const lacks = missing(result);
+      if (lacks < (best?.lacks ?? Number.POSITIVE_INFINITY)) best = { planned, result, lacks };
+      if (lacks === 0 || guessed.length === 0) break;
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_FAILED') throw error;
-      if (guessed.length === 0) throw error;
-      tried.add(shapes);
       last = error;
+      if (guessed.length === 0) throw withSwitches(error, inputs);
     }
   }
+  if (best !== undefined) return best;
   const [likeliest] = tried;
+  const pass = switchesText(latest) ?? 'tensors: --inputs NAME=@FILE.npy';
   throw new TrtforgeError(
     'TF_ONNXRUNTIME_FAILED',
     `${path} runs with none of the ${tried.size} sizes that were guessed for its open dimensions. ${last?.message ?? ''}`,
     {
       cause: last,
-      remedy: `Pass shapes that the model takes, written as ${likeliest}, or tensors: --inputs NAME=@FILE.npy. None of these runs: ${[...tried].join('; ')}.`,
+      remedy: `Pass shapes that the model takes, written as ${likeliest}, or ${pass}. None of these runs: ${[...tried].join('; ')}.`,
       details: { tried: [...tried] },
     },
   );
+}
+
+const switchesText = (inputs: readonly GuessedInput[]): string | null => {
+  const drawn = drawnSwitches(inputs).map(
+    ({ name, from }) => `${name} (drawn: ${from}): --inputs ${name}=@${name}.npy`,
+  );
+  return drawn.length === 0 ? null : `the value of ${drawn.join(', ')}`;
+};
+
+function withSwitches(error: TrtforgeError, inputs: readonly GuessedInput[]): TrtforgeError {
+  const text = switchesText(inputs);
+  const { code, message, details } = error;
+  return text === null
+    ? error
+    : new TrtforgeError(code, message, { cause: error, remedy: `Pass ${text}.`, details });
 }
 
 /** One line for people: what was guessed, and the option that replaces the guess. */

@@ -1,15 +1,27 @@
 import { nodeLabel } from '../../formats/onnx/graph.js';
 import { channelAxis } from '../../formats/onnx/image-layout.js';
+import { isAudio } from '../../formats/onnx/open-dimensions.js';
 import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/value-uses.js';
 import type { Spread } from '../../formats/tensor/random.js';
 import { firstBeyond, isIntegerDtype } from '../../formats/tensor/values.js';
 import type { Binding } from '../runtime/session.js';
+import { isStateLike } from './state-names.js';
 
 /** How the elements of one input are drawn, and why so. */
 export interface InputRange {
   readonly spread: Spread | { readonly kind: 'mask' };
   /** One phrase for reports: `0 to 30521, the rows of "word_embeddings"`. */
   readonly reason: string;
+  /** Absent where the graph or the user states the range. */
+  readonly headRoom?: HeadRoom;
+}
+
+/** How large inputs of this use get beyond what is drawn. */
+export interface HeadRoom {
+  /** Largest absolute values to try, the smallest first. */
+  readonly sizes: readonly number[];
+  /** Whether the graph takes inputs of any size: else those of a size may be another preparation than its own. */
+  readonly isFree: boolean;
 }
 
 /** Integers that nothing bounds: small, so that loops and shapes made of them stay small too. */
@@ -36,7 +48,7 @@ export interface RunSizes {
 export function chooseRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRange {
   const reached = uses.reached(input.name);
   if (input.dtype === 'bool') return boolRange(input, reached);
-  if (/float/.test(input.dtype)) return floatRange(input, reached);
+  if (/float/.test(input.dtype)) return floatRange(input, reached, uses);
   return integerRange(input, uses, sizes);
 }
 
@@ -58,7 +70,7 @@ const domains: ReadonlyMap<string, readonly [low: number, high: number]> = new M
   }),
 );
 
-function floatRange(input: Binding, reached: readonly Use[]): InputRange {
+function floatRange(input: Binding, reached: readonly Use[], uses: ValueUses): InputRange {
   if (/mask/i.test(input.name))
     return { spread: { kind: 'mask' }, reason: 'a mask by its name: ones first, then zeros' };
   for (const { node, index } of reached) {
@@ -72,8 +84,68 @@ function floatRange(input: Binding, reached: readonly Use[]): InputRange {
   const isImage =
     channels !== undefined &&
     reached.some(({ node }) => ['Conv', 'Resize', 'Sub', 'Div', 'Mul', 'Pad'].includes(node.opType));
-  if (isImage) return uniform(0, 1, `an image of ${input.shape?.[channels]} channels`);
-  return { spread: { kind: 'normal', mean: 0, deviation: 1 }, reason: 'normal, mean 0, deviation 1' };
+  if (isImage && reached.some((use) => readsPixels(use, uses)))
+    return uniform(0, PIXEL, `an image of ${input.shape?.[channels]} channels, as bytes have it`);
+  if (isImage)
+    return {
+      ...uniform(0, 1, `an image of ${input.shape?.[channels]} channels`),
+      headRoom: { sizes: [PIXEL], isFree: false },
+    };
+  const divisor = Math.max(1, ...reached.map((use) => 1 / factorOf(use, uses)));
+  const deviation = divisor < LARGE ? 1 : divisor;
+  const spread = { kind: 'normal', mean: 0, deviation } as const;
+  const reason = `normal, mean 0, deviation ${deviation}`;
+  if (deviation > 1 || isStateLike(input.name)) return { spread, reason };
+  const sizes = isAudio(input, uses) ? [LARGE, SOUND] : [LARGE];
+  return { spread, reason, headRoom: { sizes, isFree: hasFreeLevel(input.name, uses) } };
+}
+
+/** The largest byte, and the largest sample of 16 bits. */
+const [PIXEL, SOUND] = [255, 32_767];
+/** What features that nobody normalized reach. */
+const LARGE = 100;
+
+const constantsOf = (name: string | undefined, uses: ValueUses): readonly number[] =>
+  Array.from(uses.constants(name ?? '', MOST_COMPARED) ?? [], Math.abs);
+
+/** The constant that a use multiplies with; 1 where it does not. */
+function factorOf(use: Pick<Use, 'node' | 'index'>, uses: ValueUses): number {
+  const { opType } = use.node;
+  const by = constantsOf(operand(use), uses);
+  if (by.length === 0 || Math.min(...by) === 0) return 1;
+  if (opType === 'Mul') return Math.max(...by);
+  return opType === 'Div' && use.index === 0 ? 1 / Math.min(...by) : 1;
+}
+
+/** Whether a graph normalizes pixels of 0 to 255: it divides by what is far above 1, or subtracts a mean above it. */
+function readsPixels(use: Use, uses: ValueUses): boolean {
+  const { node, index, offset } = use;
+  const shifts = /^(Add|Sub)$/.test(node.opType) ? constantsOf(operand(use), uses) : [];
+  const means = node.opType === 'BatchNormalization' && index === 0 ? constantsOf(node.input[3], uses) : [];
+  return factorOf(use, uses) <= 1 / 16 || Math.max(Math.abs(offset), ...shifts, ...means) > 2;
+}
+
+/** Steps that make twice as much, or four times, of twice as much. */
+const scaling =
+  /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Transpose|Flatten|Slice|Split|Pad|Concat|Gather|Where|MatMul|Gemm|Einsum|Conv|STFT|DFT|Mul|Div|Add|Sub|Sum|Neg|Abs|Pow|Sqrt|Clip|Max|AveragePool|Reduce\w+)$/;
+
+/** Whether an input reaches a logarithm by steps that only scale: its level becomes an offset there, and models are trained for any. A bias of 1 at most is a floor. */
+function hasFreeLevel(name: string, uses: ValueUses): boolean {
+  const reached = new Set([name]);
+  for (const value of reached)
+    for (const use of uses.users(value)) {
+      const { opType, input, output } = use.node;
+      if (opType === 'Log' || opType === 'ReduceLogSum') return true;
+      const bias = /^(Add|Sub)$/.test(opType)
+        ? operand(use)
+        : /^(Conv|Gemm)$/.test(opType)
+          ? input[2]
+          : undefined;
+      const isBiased = Array.from(uses.constants(bias ?? '') ?? []).some((each) => Math.abs(each) > 1);
+      if (!scaling.test(opType) || isBiased || factorOf(use, uses) >= LARGE) continue;
+      for (const next of output) if (next !== '') reached.add(next);
+    }
+  return false;
 }
 
 function integerRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRange {
@@ -83,10 +155,15 @@ function integerRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRa
     (side) => !isIntegerDtype(input.dtype) || firstBeyond(input.dtype, [side]) < 0,
   );
   const within = (low: number, high: number, why: string) => uniform(low, high, why, sides);
+  // What masks multiply is often part of an index, positions above all.
+  const isMask =
+    /mask/i.test(input.name) || reached.some((use) => isMaskUse(use) && use.node.opType !== 'Mul');
   const bounds = reached.flatMap((use) => {
     const found = rowsOf(use, uses, sizes);
-    if (found === undefined) return [];
-    const { from, rows } = found;
+    if (found === undefined || (isMask && use.joined !== undefined)) return [];
+    const { from } = found;
+    // So that sums and products of two such indices are in the table.
+    const rows = use.joined === 'values' ? Math.floor(Math.sqrt(found.rows - 1)) + 1 : found.rows;
     const ends = [from, from + rows - 1].map((end) => (end - use.offset) / use.scale);
     const [low, high] = [Math.max(0, Math.ceil(Math.min(...ends))), Math.floor(Math.max(...ends))];
     // Below zero are the ends of a branch for negative indices.
@@ -121,7 +198,7 @@ function integerRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRa
 }
 
 const isOrdering = ({ node }: Use): boolean => /^(Less|Greater)(OrEqual)?$/.test(node.opType);
-const operand = ({ node, index }: Use): string => node.input[1 - index] ?? '';
+const operand = ({ node, index }: Pick<Use, 'node' | 'index'>): string => node.input[1 - index] ?? '';
 
 /** The single numbers that a use compares with, as they are before what was multiplied and added; not those of one-hot rows and positions. */
 function comparedNumbers(use: Use, uses: ValueUses): readonly number[] {

@@ -15,7 +15,7 @@ export interface ResolvedShapes {
 
 /**
  * Chooses a shape for every input: as requested, else as declared, with open dimensions set by the requested shapes and the rest guessed (`openDimensions`);
- * `attempt` counts from 0 and chooses among the likely sizes. Throws TF_SHAPE_INVALID when a requested shape does not fit, or an input has no rank and no
+ * `attempt` counts from 0 and chooses among the likely sizes, `batch` is that of an open one. Throws TF_SHAPE_INVALID when a requested shape does not fit, or an input has no rank and no
  * shape was requested.
  */
 export function resolveShapes(
@@ -23,14 +23,16 @@ export function resolveShapes(
   asked: ReadonlyMap<string, readonly number[]>,
   uses?: ValueUses,
   attempt = 0,
+  batch?: number,
 ): ResolvedShapes {
   const sizes = requestedSizes(inputs, asked);
   const guessedAxes = new Map<string, number[]>();
   const sizeAt = new Map<string, number>();
   const at = ({ input, axis }: AxisPlace) => `${axis} ${input}`;
-  for (const { places, symbol, tries } of openDimensions(inputs, uses)) {
+  for (const { places, symbol, tries, isBatch } of openDimensions(inputs, uses)) {
     const known = places.flatMap(({ input, axis }) => asked.get(input)?.[axis] ?? [])[0];
-    const size = known ?? tries[Math.min(attempt, tries.length - 1)] ?? 1;
+    const likely = tries[Math.min(attempt, tries.length - 1)] ?? 1;
+    const size = known ?? (isBatch ? batch : undefined) ?? likely;
     if (symbol !== null) sizes.set(symbol, size);
     for (const place of places) {
       sizeAt.set(at(place), size);

@@ -37,6 +37,8 @@ export interface InputOptions {
   readonly shapes?: ReadonlyMap<string, readonly number[]>;
   /** Ranges that overrule the graph's; `name` null is for every input. */
   readonly ranges?: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
+  /** The size of an open batch that no shape states; default 1. */
+  readonly batch?: number;
   /** npy files to take instead of random numbers. */
   readonly files?: readonly { readonly name: string; readonly path: string }[];
 }
@@ -72,7 +74,7 @@ export function planInputs(
   const asked = new Map(options.shapes);
   for (const [name, { tensor }] of files) asked.set(name, tensor.shape);
   const uses = usesOf(model);
-  const { shapes, sizes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt);
+  const { shapes, sizes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt, options.batch);
   const longest = longestAxis(inputs, shapes);
 
   return inputs.map((input): PlannedInput => {

@@ -65,7 +65,12 @@ function tables(model: ModelLike, samples: readonly NamedTensors[]): Unreached['
   const uses = usesOf(model);
   const found = new Map<
     string,
-    { readonly node: string; readonly rows: number; readonly reached: Set<number> }
+    {
+      readonly node: string;
+      readonly rows: number;
+      readonly reached: Set<number>;
+      readonly input: string | null;
+    }
   >();
   const [first = new Map<string, Tensor>()] = samples;
   for (const [name, tensor] of first) {
@@ -78,7 +83,8 @@ function tables(model: ModelLike, samples: readonly NamedTensors[]): Unreached['
       const bound = rowsOf(use, uses, { shapes: new Map(), sizes: new Map(), longest: 1 });
       if (bound === undefined) continue;
       const { from, rows } = bound;
-      const entry = found.get(table) ?? { node: nodeLabel(node), rows, reached: new Set() };
+      const input = use.joined === undefined ? null : name;
+      const entry = found.get(table) ?? { node: nodeLabel(node), rows, reached: new Set(), input };
       found.set(table, entry);
       for (const sample of samples)
         for (const value of numbersOf(sample.get(name) ?? tensor)) {
@@ -94,6 +100,7 @@ function tables(model: ModelLike, samples: readonly NamedTensors[]): Unreached['
         node,
         rows,
         reached: { size: reached },
+        input,
       },
     ]) =>
       reached >= rows
@@ -104,7 +111,10 @@ function tables(model: ModelLike, samples: readonly NamedTensors[]): Unreached['
               tensor,
               rows,
               reached,
-              message: `The samples reached ${reached} of the ${rows} rows of ${tensor} (${node}).`,
+              message:
+                input === null
+                  ? `The samples reached ${reached} of the ${rows} rows of ${tensor} (${node}).`
+                  : `The samples have ${reached} values of ${input} for the ${rows} rows of ${tensor} (${node}), whose index is computed from it and others.`,
             },
           ],
   );

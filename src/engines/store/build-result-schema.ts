@@ -92,6 +92,8 @@ export const buildResultSchema = z.object({
   library: z.string(),
   precision: z.string(),
   profiles: z.int().nonnegative(),
+  /** What of them ran on ONNX Runtime before the build; null for engines without profiles, or from before this was kept. */
+  sizes: passportSchema.shape.built.shape.sizes.unwrap().nullable(),
   /** What a quantized model's layers compute in; null for other models, and where the plan does not state it. */
   precisions: layerPrecisionsSchema.nullable(),
   /** Why earlier sources did not serve. */

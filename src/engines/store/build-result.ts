@@ -26,6 +26,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     library: `${target.product} ${target.version}`,
     precision: recipe.precision,
     profiles: recipe.profiles.length,
+    sizes: passport.built.sizes ?? null,
     precisions: passport.plan.precisions ?? null,
     why: obtained.why,
     timings,

@@ -15,6 +15,8 @@ export interface OpenDimension {
   readonly places: readonly AxisPlace[];
   /** The name that the model gives it; null where it has none. */
   readonly symbol: string | null;
+  /** Whether it counts independent items. */
+  readonly isBatch: boolean;
   /** Sizes to try, the likeliest first. */
   readonly tries: readonly number[];
   /** Minimum, optimum and maximum of an optimization profile. */
@@ -87,12 +89,14 @@ export function openDimensions(inputs: readonly OpenInput[], uses?: ValueUses): 
     (input) => (input.shape?.length ?? 0) > 1 && stateBatch(input, uses) === undefined,
   )?.shape?.[0];
   return [...found].map(([key, { places, kinds, symbol }]) => {
-    const sizes = sizesOf[kinds.find((kind) => kind !== 'other') ?? 'other'];
+    const kind = kinds.find((each) => each !== 'other') ?? 'other';
+    const dimension = { places, symbol, isBatch: kind === 'batch' };
     if (key !== 'batch' || typeof fixedBatch !== 'number') {
       const limits = places.flatMap((place) => (uses && axisLimit(place, uses)) ?? []);
-      return { places, symbol, ...atMost(Math.max(1, Math.min(...limits)), sizes) };
+      return { ...dimension, ...atMost(Math.max(1, Math.min(...limits)), sizesOf[kind]) };
     }
-    return { places, symbol, tries: [fixedBatch], range: [fixedBatch, fixedBatch, fixedBatch] };
+    const range = [fixedBatch, fixedBatch, fixedBatch] as const;
+    return { ...dimension, isBatch: false, tries: [fixedBatch], range };
   });
 }
 
@@ -164,7 +168,7 @@ function isImage({ shape, dtype }: OpenInput, axis: number): boolean {
 }
 
 /** A signal by its name, or because the graph filters it along its last axis as it comes. */
-function isAudio({ name, dtype, shape }: OpenInput, uses: ValueUses | undefined): boolean {
+export function isAudio({ name, dtype, shape }: OpenInput, uses: ValueUses | undefined): boolean {
   const rank = shape?.length ?? 0;
   if (!/float/.test(dtype ?? '') || rank < 1 || rank > 3) return false;
   if (AUDIO.test(name)) return true;

@@ -13,19 +13,24 @@ export interface Use {
   readonly offset: number;
   /** What the value was multiplied by, before `offset` was added; 1 unless scaled ones are asked for. */
   readonly scale: number;
+  /** Where an index also depends on other values: on constants that are added element by element, of which `offset` has the largest, or on what is computed. */
+  readonly joined?: Joined;
 }
+
+type Joined = 'constants' | 'values';
 
 /** The values that carry an input on: multiplied by `scale` (1 where it is absent), then shifted. */
 interface Onward {
   readonly names: readonly string[];
   readonly offset: number;
   readonly scale?: number;
+  readonly joined?: Joined;
 }
 
 /** Nodes that hand their first input on, perhaps in another type or shape. */
 const handOn: ReadonlySet<string> = new Set([
   ...rearrangers,
-  ...'Cast Split Dropout Abs Pad ReduceMax ReduceMin Clip GatherElements GatherND'.split(' '),
+  ...'Cast Split Dropout Abs Pad ReduceMax ReduceMin Clip GatherElements GatherND Mod Floor Round'.split(' '),
 ]);
 /** Whether a node hands an input on: of those that choose any but a condition. Indices and bounds are uses. */
 const isHandedOn = ({ opType }: NodeProto, index: number): boolean =>
@@ -34,7 +39,9 @@ const isHandedOn = ({ opType }: NodeProto, index: number): boolean =>
 /** Nodes that change no element of a constant, or only its type. */
 const keepsElements = /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Flatten|Expand|Tile)$/;
 /** Between a comparison with 0 and what it adds to a negative index. */
-const wrapSteps = /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Expand|Mul|Where)$/;
+const wrapSteps = /^(Identity|Cast|Reshape|Squeeze|Unsqueeze|Expand|Mul|Where|Not|Sub)$/;
+const isIndex = ({ opType }: NodeProto, index: number): boolean =>
+  index === 1 && /^(Gather|Scatter)(Elements|ND)?$/.test(opType);
 /** Constants with more elements are data. */
 const MOST_CONSTANTS = 2 ** 18;
 const MOST_STEPS = 8;
@@ -75,26 +82,36 @@ export class ValueUses {
 
   /**
    * Every place that a value reaches unchanged but for type, shape and a known offset. Bodies of Loop, Scan and If are entered, those of If left again.
-   * With `isScaled` also past constants that it is multiplied with, divided by or subtracted from; where that happens counts as a use too.
+   * With `isScaled` also past constants that it is multiplied with, divided by or subtracted from, and past computed values to where it is part of an index;
+   * where that happens counts as a use too.
    */
   reached(name: string, isScaled = false): readonly Use[] {
     const found: Use[] = [];
     const seen = new Set<string>();
-    const queue = [{ name, offset: 0, scale: 1 }];
+    const queue: (Omit<Use, 'node' | 'index'> & { readonly name: string })[] = [
+      { name, offset: 0, scale: 1 },
+    ];
     for (let at = queue.pop(); at !== undefined; at = queue.pop()) {
-      const { offset, scale } = at;
-      const key = `${offset}/${scale}/${at.name}`;
+      const { offset, scale, joined } = at;
+      const key = `${offset}/${scale}/${joined}/${at.name}`;
       if (seen.has(key) || seen.size > 10_000) continue;
       seen.add(key);
       const outside = this.#left.get(at.name);
       if (outside !== undefined) queue.push({ ...at, name: outside });
       for (const { node, index } of this.users(at.name)) {
         const onward = this.#onward(node, index);
-        const { names = [], offset: shift = 0, scale: factor = 1 } = onward ?? {};
-        if (onward === undefined || factor !== 1) found.push({ node, index, offset, scale });
-        if (factor !== 1 && !isScaled) continue;
+        const { names = [], offset: shift = 0, scale: factor = 1, joined: other } = onward ?? {};
+        const isPassed = onward !== undefined && factor === 1 && other === undefined;
+        if (!isPassed && (joined === undefined || isIndex(node, index)))
+          found.push({ node, index, offset, scale, joined });
+        if (!isPassed && !isScaled) continue;
         for (const next of names)
-          queue.push({ name: next, offset: offset * factor + shift, scale: scale * factor });
+          queue.push({
+            name: next,
+            offset: offset * factor + shift,
+            scale: scale * factor,
+            joined: other === 'values' ? other : (joined ?? other),
+          });
       }
     }
     return found;
@@ -142,10 +159,11 @@ export class ValueUses {
     return bytes === undefined || dtype === 'string' ? undefined : numbersOf({ dtype, shape, bytes });
   }
 
-  /** Whether a value is what negative indices are shifted by: a comparison with 0 makes it. */
+  /** Whether a value is what negative indices are shifted or multiplied by: a comparison with 0 makes it. */
   #wrapsIndices(name: string, steps = MOST_STEPS): boolean {
     const node = this.#graphs.producers.get(name);
-    if (node?.opType === 'Less') return this.constant(node.input[1] ?? '') === 0;
+    if (/^(Less|Greater)(OrEqual)?$/.test(node?.opType ?? ''))
+      return node!.input.some((input) => this.constant(input) === 0);
     if (node === undefined || steps === 0 || !wrapSteps.test(node.opType)) return false;
     return node.input.some((input) => this.#wrapsIndices(input, steps - 1));
   }
@@ -174,8 +192,18 @@ export class ValueUses {
     if (!/^(Add|Sub|Mul|Div)$/.test(node.opType)) return undefined;
     const [operand = ''] = node.input.toSpliced(index, 1);
     const other = this.constant(operand);
-    if (other === undefined)
-      return node.opType === 'Add' && this.#wrapsIndices(operand) ? { names, offset: 0 } : undefined;
+    if (other === undefined) {
+      if (/^(Add|Mul)$/.test(node.opType) && this.#wrapsIndices(operand)) return { names, offset: 0 };
+      if (node.opType === 'Div') return undefined;
+      const added = node.opType === 'Add' ? this.constants(operand) : undefined;
+      return added === undefined
+        ? { names, offset: 0, joined: 'values' }
+        : {
+            names,
+            offset: Array.from(added).reduce((most, each) => Math.max(most, each), 0),
+            joined: 'constants',
+          };
+    }
     if (node.opType === 'Add') return { names, offset: other };
     if (node.opType === 'Sub')
       return index === 0 ? { names, offset: -other } : { names, offset: other, scale: -1 };

@@ -1,36 +1,23 @@
-import type { BuildOutcome, PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
-import type { ProfileRequest } from '../../engines/profiles/profile.js';
+import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { Component } from './component.js';
-import { explainImpossibleProfile, impossibleLine } from './impossible-profile.js';
 
 /** What a plan is checked against. */
 interface CheckedPart {
   readonly component: Component;
-  readonly profile: ProfileRequest;
   /** The log of the build, for messages. */
   readonly log: string;
 }
 
-/** Builds a plan, and rejects one that the builder passed and nothing can use: TF_ENGINE_TOO_SMALL and TF_PROFILE_INVALID. */
+/** Builds a plan, and rejects one that the builder passed and nothing can use: TF_ENGINE_TOO_SMALL. */
 export async function buildChecked(
   build: PlanBuilder,
   [resolved, files, context]: Parameters<PlanBuilder>,
   part: CheckedPart,
 ): ReturnType<PlanBuilder> {
-  const impossible = (line: string) => explainImpossibleProfile(part.component, part.profile, line, context);
-  let outcome: BuildOutcome;
-  try {
-    outcome = await build(resolved, files, context);
-  } catch (error) {
-    const isFailedBuild = error instanceof TrtforgeError && error.code === 'TF_BUILD_FAILED';
-    const line = isFailedBuild ? impossibleLine([error.message]) : undefined;
-    throw line === undefined ? error : await impossible(line);
-  }
-  const line = impossibleLine(outcome.warnings);
-  if (line !== undefined) throw await impossible(line);
+  const outcome = await build(resolved, files, context);
   assertNotSmall(resolved, outcome.bytes, part);
   return outcome;
 }

@@ -13,6 +13,7 @@ import { type EngineStores, openStores } from '../../engines/store/open-stores.j
 import { TrtforgeError } from '../../errors.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
+import { worst } from '../../quality/verify/outcome.js';
 import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { storeOptions } from './fleet-store.js';
@@ -41,7 +42,7 @@ interface Part extends FleetRequest {
 
 /**
  * For each engine of one TensorRT the engine of another, on this machine's GPU: built and kept in the store, verified against the FP32 model and by what the old one
- * recorded, measured in turns where both load, judged together by one policy. What fails of one engine does not end the others. Throws TF_USAGE where no target of
+ * recorded, measured in turns where both load, judged together by one policy. What fails of one engine does not end the others; without one of the three it is undecided. Throws TF_USAGE where no target of
  * the file has the old version, TF_GPU_UNAVAILABLE, what reading the file and the policy throws, TF_CANCELLED.
  */
 export async function rehearse(
@@ -70,6 +71,7 @@ export async function rehearse(
         const path = policy ?? join(scratch, 'policy.yaml');
         if (policy === undefined) writeFileSync(path, `schema: trtforge.gate-policy/1\nextends: ${PRESET}\n`);
         const gate = runGate({ policy: path, results, day: new Date().toISOString().slice(0, 10) });
+        const undone = rehearsed.flatMap(undoneIn);
         return {
           schema: 'trtforge.fleet-rehearse/1',
           version: packageVersion(),
@@ -77,8 +79,11 @@ export async function rehearse(
           to: named(to),
           gpu: visibleGpus().gpus[0]?.name ?? null,
           at: new Date().toISOString(),
-          outcome: gate.outcome === 'warn' ? 'pass' : gate.outcome,
-          reasons: gate.reasons,
+          outcome: worst([
+            gate.outcome === 'warn' ? 'pass' : gate.outcome,
+            ...(undone.length > 0 ? ['inconclusive' as const] : []),
+          ]),
+          reasons: [...undone, ...gate.reasons],
           engines: rehearsed,
           gate,
         };
@@ -87,6 +92,19 @@ export async function rehearse(
   } finally {
     removeIfThere(scratch);
   }
+}
+
+/** What was not done of one engine: nobody knows then whether it may go. */
+function undoneIn({ name, verify, answer, ratio, notDone }: Rehearsed): readonly string[] {
+  const steps = [
+    [verify, 'verified against its model'],
+    [answer, 'compared with the answer of the old engine'],
+    [ratio, 'measured beside the old engine'],
+  ] as const;
+  const undone = steps.flatMap(([done, what]) => (done === null ? [what] : []));
+  if (undone.length === 0) return [];
+  const why = notDone.length === 0 ? 'The old engine recorded no answer.' : notDone.join(' ');
+  return [`${name} was not ${undone.join(', not ')}. ${why}`];
 }
 
 const named = (target: TargetRequest): string => `${target.product} ${target.named?.version ?? ''}`.trim();
@@ -150,7 +168,8 @@ async function rehearsePart(
   const keep = <T>(kind: string, result: T): T => {
     const file = join(folder, `${kind}.json`);
     writeFileSync(file, JSON.stringify(result));
-    results.push(`${row.name.replaceAll(/[^\w.-]/g, '-')}.${kind}=${file}`);
+    // A name begins with a letter or a digit; a path may not.
+    results.push(`${row.name.replaceAll(/[^\w.-]/g, '-').replace(/^\W+/, '')}.${kind}=${file}`);
     return result;
   };
   /** Undefined for what failed, which the row then states; what has to be done counts as an error for the policy. */

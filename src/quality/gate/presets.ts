@@ -150,7 +150,7 @@ const rehearsal: PolicyFile = {
       result: 'answer',
       field: 'outcome',
       ...mustPass,
-      missing: 'warn',
+      missing: 'inconclusive',
     },
     {
       id: 'gpu-time',
@@ -159,7 +159,7 @@ const rehearsal: PolicyFile = {
       field: 'ratios.gpuMs.low',
       fail: { above: 1.1 },
       warn: { above: 1.02 },
-      missing: 'warn',
+      missing: 'inconclusive',
     },
   ],
 };

@@ -36,7 +36,7 @@ export async function buildOrLoad(
 }
 
 /**
- * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A build does not fail because its reference does not run: what it
+ * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A build does not fail because its reference does not run, unless it is a size that does not: what it
  * could not do is said as an event, a warning where the answer was asked for.
  */
 export const answerMaker =
@@ -66,7 +66,8 @@ export const answerMaker =
         const isCoded = quantizedFormatNamed(precision) !== undefined;
         return isCoded && modelPath !== build.modelPath ? await simulated(answer, modelPath, stop) : answer;
       } catch (error) {
-        if (!(error instanceof TrtforgeError) || signal?.aborted === true) throw error;
+        const isFault = !(error instanceof TrtforgeError) || error.code === 'TF_PROFILE_INVALID';
+        if (isFault || signal?.aborted === true) throw error;
         const why =
           error.code === 'TF_CANCELLED'
             ? `the reference takes longer than ${formatMs(limitMs)}, a fifth of the build; --known-answer waits for it`

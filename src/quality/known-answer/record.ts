@@ -1,5 +1,5 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import type { Profile } from '../../engines/profiles/profile.js';
+import { type Profile, type ProfileEnd, profileEnds } from '../../engines/profiles/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';
@@ -54,14 +54,13 @@ const OTHER_ROWS = 'rounding alone chooses other rows';
 const SEED = 0;
 /** Runs one after the other of a model with states. */
 const STEPS = 3;
-const ENDS = ['opt', 'min', 'max'] as const;
 
 /** Rows of the reference that differ by no more than this share of an output's root mean square are the same. */
 const SAME_ROWS = 1e-4;
 
 /**
  * Runs the reference on inputs that are made by recipe, at every end of every profile, and keeps a sketch of what it gives. What cannot be kept, or only rounding
- * decides, is listed in `left`. Throws what opening and running the reference throw for the first case; TF_CANCELLED.
+ * decides, is listed in `left`. Throws what opening and running the reference throw for the first case; TF_PROFILE_INVALID for another size that does not run; TF_CANCELLED.
  */
 export async function recordAnswer(
   request: AnswerRequest,
@@ -93,29 +92,15 @@ export async function recordAnswer(
   });
 }
 
-interface WantedCase extends Pick<AnswerCase, 'name' | 'profile'> {
-  readonly shapes: ReadonlyMap<string, readonly number[]>;
-  /** Of shape tensors. */
-  readonly values: ReadonlyMap<string, readonly number[]>;
-}
+type WantedCase = Pick<AnswerCase, 'name' | 'profile'> & Pick<ProfileEnd, 'shapes' | 'values'>;
 
-/** Every end of every profile, the optimum first; none twice. */
-function casesOf(profiles: readonly Profile[]): readonly WantedCase[] {
-  if (profiles.length === 0)
-    return [{ name: 'fixed shapes', profile: null, shapes: new Map(), values: new Map() }];
-  return profiles.flatMap((profile, index) => {
-    const seen = new Set<string>();
-    return ENDS.flatMap((end): WantedCase[] => {
-      const ranges = Object.entries(profile);
-      const key = JSON.stringify(ranges.map(([, range]) => range[end]));
-      if (seen.has(key)) return [];
-      seen.add(key);
-      const some = (values: boolean) =>
-        new Map(ranges.flatMap(([name, range]) => (range.values === values ? [[name, range[end]]] : [])));
-      return [{ name: `profile ${index}, ${end}`, profile: index, shapes: some(false), values: some(true) }];
-    });
-  });
-}
+const casesOf = (profiles: readonly Profile[]): readonly WantedCase[] =>
+  profiles.length === 0
+    ? [{ name: 'fixed shapes', profile: null, shapes: new Map(), values: new Map() }]
+    : profileEnds(profiles).map(({ end, ...sizes }) => ({
+        ...sizes,
+        name: `profile ${sizes.profile}, ${end}`,
+      }));
 
 function madeBy({ name, dtype, shape, range }: PlannedInput, values: WantedCase['values']): MadeInput {
   const listed = values.get(name);
@@ -123,6 +108,10 @@ function madeBy({ name, dtype, shape, range }: PlannedInput, values: WantedCase[
   // As JSON has it, without what is undefined: a passport equals the one read from its file.
   return JSON.parse(JSON.stringify({ name, dtype, shape, spread }));
 }
+
+/** Shape tensors keep their values. */
+const zeroed = (input: MadeInput): MadeInput =>
+  input.spread.kind === 'values' ? input : { ...input, spread: { kind: 'uniform', low: 0, high: 0 } };
 
 class Recorder {
   readonly left: string[] = [];
@@ -149,14 +138,23 @@ class Recorder {
     this.#isOrdered = (output) => reaching(output).isOrdered || reaching(output).isCount;
   }
 
-  /** Work on a case. One that the reference cannot run, or not in time, is left out, but for the first: without that there is nothing to keep. */
-  async #trying(name: string, work: () => Promise<void>): Promise<void> {
+  /**
+   * Work on a case. One that the reference cannot run, or not in time, is left out, but for the first: without that there is nothing to keep. Where zeros do not run
+   * either it is the size, and TF_PROFILE_INVALID.
+   */
+  async #trying(name: string, work: () => Promise<void>, zeros?: () => Promise<unknown>): Promise<void> {
     try {
       await work();
     } catch (error) {
       const isLate = this.#limit?.aborted === true;
       const isOurs = error instanceof TrtforgeError && (error.code !== 'TF_CANCELLED' || isLate);
       if (this.#cases.length === 0 || !isOurs) throw error;
+      if (!isLate && (await zeros?.().catch(() => undefined)) === undefined && zeros !== undefined)
+        throw new TrtforgeError(
+          'TF_PROFILE_INVALID',
+          `${this.#request.reference} does not run at ${name}: ${error.message}`,
+          { cause: error },
+        );
       // No message of the library: it may name files, and passports travel.
       this.left.push(
         `${name}: ${isLate ? 'no time was left for the reference' : 'the reference does not run so'}`,
@@ -165,7 +163,8 @@ class Recorder {
   }
 
   async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
-    await this.#trying(name, async () => {
+    const zeros = () => this.#run(madeInputs({ seed: SEED }, inputs.map(zeroed)));
+    const record = async () => {
       const made = madeInputs({ seed: SEED }, inputs);
       const outputs = await this.#run(made);
       const kept = await this.#keep(name, outputs, () => this.#run(rounded(made)));
@@ -173,13 +172,12 @@ class Recorder {
       if (this.#cases.length > 1) return;
       this.#state = pairStates(inputs, outputs);
       if (Object.keys(this.#state).length > 0) await this.#addSteps({ name, profile }, inputs);
-    });
+    };
+    await this.#trying(name, record, zeros);
   }
 
   async #addSteps(from: Pick<AnswerCase, 'name' | 'profile'>, all: readonly MadeInput[]): Promise<void> {
-    const inputs = all.map((input) =>
-      input.name in this.#state ? { ...input, spread: { kind: 'uniform' as const, low: 0, high: 0 } } : input,
-    );
+    const inputs = all.map((input) => (input.name in this.#state ? zeroed(input) : input));
     const name = `${from.name}, ${STEPS} steps`;
     const last = (make: (tensors: NamedTensors) => NamedTensors) =>
       runSteps(

@@ -1,6 +1,6 @@
 import { shellLine } from '../../base/process/shell-quote.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { defaultFormat } from '../../formats/precision/formats/index.js';
+import { defaultFormat, type FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
 import { pluginTypesText } from '../../formats/precision/plugin-types.js';
 import { quotedName, shapeText } from '../../formats/tensor/shape-text.js';
@@ -60,6 +60,27 @@ export function bisectLine(
     ...['-o', 'bisect'],
   ]);
 }
+
+/** The command line that chooses what to quantize of a reference, by the samples that made the ranges or that judged; null where no file has any. */
+export function adviseLine(
+  { reference, data, conversion = {} }: Pick<VerifyRequest, 'reference' | 'data' | 'conversion'>,
+  precision: FormatId,
+): string | null {
+  const { calibration } = conversion;
+  const samples = calibration?.judging ?? data;
+  if (samples === undefined || samples.files.every((file) => file === 'random')) return null;
+  return shellLine([
+    ...['trtforge', 'convert', 'advise', reference, '--precision', precision],
+    ...words('--calibration', samples.files),
+    ...preparationWords(samples),
+    ...words('--calibration-method', calibration?.method === 'unknown' ? null : calibration?.method),
+    ...conversionWords(conversion),
+    ...['--budget', ADVISED_BUDGET, '-o', 'advice'],
+  ]);
+}
+
+/** Of `convert advise` without a task. */
+const ADVISED_BUDGET = '30dB';
 
 const conversionWords = (options: ConversionOptions): Words => [
   ...words('--keep-ops', options.keepOps),

@@ -11,6 +11,10 @@ export interface Decides {
   readonly areScores: boolean;
   /** The axis of which a Softmax or an ArgMax takes one position; null where none does. */
   readonly classAxis: number | null;
+  /** Whether an ArgMax makes it. */
+  readonly areLabels: boolean;
+  /** Whether its rows are ordered or chosen by values: then decisions are counted by sample, whatever their places. */
+  readonly isOrdered: boolean;
 }
 
 export type Decisions = NonNullable<VerifiedOutput['decisions']>[number];
@@ -22,7 +26,7 @@ interface DecidedSample extends FloatPairs {
 const THRESHOLDS = [0.5, 0.25] as const;
 
 /** With fewer decisions one that turns is a large share: they do not decide (measured on 34 models with real data). */
-const FEWEST = 20;
+export const FEWEST = 20;
 
 /** From here on shares hold as they are; of fewer, 2.5 times as many 8-bit decisions may turn (measured likewise: 1 of 58 in a healthy INT8 model). */
 const MANY = 300;
@@ -57,7 +61,7 @@ function tieOf(precision: VerifyPrecision): number {
  */
 export function countDecisions(
   samples: readonly DecidedSample[],
-  { areScores, classAxis }: Decides,
+  { areScores, classAxis, isOrdered }: Omit<Decides, 'areLabels'>,
   precision: VerifyPrecision,
   scores: { readonly axis: number | null; readonly at: (position: number) => boolean },
   size: number,
@@ -65,7 +69,7 @@ export function countDecisions(
   const thresholds = areScores ? THRESHOLDS : [];
   const counted = thresholds.map((threshold) => ({
     rule: `above ${threshold}` as const,
-    ...sumOf(samples, (sample) => aboveIn(sample, threshold, tieOf(precision), scores)),
+    ...sumOf(samples, (sample) => aboveIn(sample, threshold, tieOf(precision), scores, isOrdered)),
   }));
   const rank = samples[0]?.shape.length ?? 0;
   const axis = classAxis === null ? -1 : classAxis < 0 ? rank + classAxis : classAxis;
@@ -131,13 +135,17 @@ function aboveIn(
   threshold: number,
   tie: number,
   { axis, at }: Parameters<typeof countDecisions>[3],
+  isOrdered: boolean,
 ): Counts {
   const counts = { reference: 0, kept: 0, lost: 0, new: 0, ties: 0 };
   const place = positionsOf(sample.shape, axis);
+  let [found, near] = [0, 0];
   eachPiece(sample, (ours, theirs, start) => {
     for (let i = 0; i < theirs.length; i++) {
       const [own, reference] = [ours[i]! > threshold, theirs[i]! > threshold];
+      if (isOrdered && [ours[i]!, theirs[i]!].some((one) => Math.abs(one - threshold) <= tie)) near++;
       if ((!own && !reference) || !at(place.at(start + i))) continue;
+      if (own) found++;
       if (reference) counts.reference++;
       if (own && reference) counts.kept++;
       else if (Math.abs(theirs[i]! - threshold) <= tie) counts.ties++;
@@ -145,7 +153,12 @@ function aboveIn(
       else counts.new++;
     }
   });
-  return counts;
+  if (!isOrdered) return counts;
+  const { reference } = counts;
+  const turned = Math.abs(found - reference);
+  const ties = Math.min(near, turned);
+  const [lost, added] = found < reference ? [turned - ties, 0] : [0, turned - ties];
+  return { reference, kept: Math.min(found, reference), lost, new: added, ties };
 }
 
 function highestIn(sample: DecidedSample, axis: number, tie: number): Counts {

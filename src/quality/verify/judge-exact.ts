@@ -5,7 +5,8 @@ import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { eachPiece, floatReader, joinedFloats } from '../../formats/tensor/float-reader.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
-import { atMost, checkText } from './checks.js';
+import { atMost, type CheckResult, checkText } from './checks.js';
+import { type Decisions, FEWEST } from './decisions.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import {
   described,
@@ -19,7 +20,7 @@ import {
   WORST_ELEMENTS,
 } from './judged.js';
 import { measure, type VerifiedOutput } from './result.js';
-import { type ExactLimits, exactLimitsFor, toleranceText } from './tolerance.js';
+import { type ExactLimits, exactLimitsFor, toleranceOf, toleranceText } from './tolerance.js';
 
 /**
  * Compares integers or booleans of all typical samples with the reference, to the last bit; on edge samples all scores tie, so which of them wins means
@@ -41,24 +42,29 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
     off / Math.max(1, units),
     mostDiffering(limits, units) / Math.max(1, units),
   );
+  const labels = limits.asked === null && request.decides?.().areLabels ? labelsOf(request) : undefined;
+  const checks = [decides, ...(labels?.checks ?? [])];
+  const failed = checks.find(({ pass }) => !pass);
   const planted =
-    decides.pass && elements > 0 && all.plant !== false ? acceptedBy(request, limits, found) : [];
-  const doubt = !decides.pass
+    failed === undefined && elements > 0 && all.plant !== false ? acceptedBy(request, limits, found) : [];
+  const doubt = failed
     ? undefined
     : elements === 0
       ? 'the output is empty.'
       : planted.length > 0 && request.allowLoose !== true && !isUnreached(request)
         ? undecidedSentence(request, planted)
         : undefined;
-  const reasons = decides.pass
-    ? [doubt].flatMap((reason) => reason ?? [])
-    : [whyFailed(request, limits, found, checkText(decides))];
+  const reasons =
+    failed === undefined
+      ? [doubt].flatMap((reason) => reason ?? [])
+      : [whyFailed(request, limits, found, checkText(failed))];
   return {
     output: {
       ...described(request, elements),
-      outcome: decides.pass ? (doubt === undefined ? 'pass' : 'inconclusive') : 'fail',
-      pass: decides.pass,
-      checks: [decides],
+      outcome: failed ? 'fail' : doubt === undefined ? 'pass' : 'inconclusive',
+      pass: failed === undefined,
+      checks,
+      ...(labels !== undefined && { decisions: [labels.decisions] }),
       tolerance: limits.asked,
       statistics: [
         { name: 'max', amount: measure(largest) },
@@ -75,10 +81,8 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
       }),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    isClose: decides.pass && found.outside > 0,
-    failures: decides.pass
-      ? []
-      : found.failures.map((failure) => ({ ...failure, chunk: chunks[failure.chunk]! })),
+    isClose: failed === undefined && found.outside > 0,
+    failures: !failed ? [] : found.failures.map((failure) => ({ ...failure, chunk: chunks[failure.chunk]! })),
   };
 }
 
@@ -96,6 +100,61 @@ function countedIn({ reference, candidate, name }: JudgeRequest): {
     }
   });
   return counted;
+}
+
+/** Labels of fewer elements are not judged alone. */
+const FEWEST_OF_LABEL = 100;
+
+/** Of a label alone so many times the share of all may turn: those at its border. */
+const OF_LABEL = 2;
+
+/** The decisions of an ArgMax, and the label of which the largest share is lost or new: a rare one is nothing beside the background. */
+function labelsOf({ reference, candidate, name, precision }: JudgeRequest): {
+  readonly decisions: Decisions;
+  readonly checks: readonly CheckResult[];
+} {
+  const labels = new Map<number, { own: number; reference: number; kept: number }>();
+  const counted = (label: number) => {
+    const counts = labels.get(label) ?? { own: 0, reference: 0, kept: 0 };
+    labels.set(label, counts);
+    return counts;
+  };
+  const joined = (side: readonly TensorReader[]) => joinedFloats(side.map((one) => floatReader(one, name)));
+  eachPiece({ candidate: joined(candidate), reference: joined(reference) }, (ours, theirs) => {
+    for (let i = 0; i < theirs.length; i++) {
+      counted(ours[i]!).own++;
+      counted(theirs[i]!).reference++;
+      if (ours[i] === theirs[i]) counted(theirs[i]!).kept++;
+    }
+  });
+  const limit = OF_LABEL * toleranceOf(precision).differing;
+  const shares = [...labels].flatMap(([label, { own, reference: all, kept }]) =>
+    Math.max(all, own) < FEWEST_OF_LABEL
+      ? []
+      : [
+          atMost(
+            `share of label ${label} that differs`,
+            (Math.max(all, own) - kept) / Math.max(all, own),
+            limit,
+          ),
+        ],
+  );
+  const sum = (of: 'reference' | 'kept') => [...labels.values()].reduce((all, one) => all + one[of], 0);
+  const [all, kept] = [sum('reference'), sum('kept')];
+  const worst = shares.toSorted((a, b) => Number(b.measured) - Number(a.measured)).slice(0, 1);
+  return {
+    checks: worst,
+    decisions: {
+      rule: 'argmax',
+      reference: all,
+      kept,
+      lost: all - kept,
+      new: 0,
+      ties: 0,
+      limit: toleranceOf(precision).differing,
+      pass: all < FEWEST ? null : worst.every(({ pass }) => pass),
+    },
+  };
 }
 
 /** From this many elements on one may differ where any may: a near tie that falls the other way is no share of few. */

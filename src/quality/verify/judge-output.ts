@@ -49,8 +49,8 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   ]);
   const failed = checks.some(({ pass }) => !pass);
   const severity = Math.max(0, ...checks.map(severityOf));
-  const isNoise =
-    failed && (isUnstable(request) || (isQuantized(request) && areDrawn(request) && severity < FAR));
+  const isFinite = checks.every(({ statistic, pass }) => statistic !== NON_FINITE || pass);
+  const isNoise = failed && (isUnstable(request) || (hasRanges(request) && areDrawn(request) && isFinite));
   const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const reasons = [
@@ -61,7 +61,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
         ]
       : []),
     ...(isUnstable(request) ? [UNSTABLE] : []),
-    ...(failed && areDrawn(request) ? [isNoise && isQuantized(request) ? NOISE_OF_CODES : NOISE] : []),
+    ...(failed && areDrawn(request) ? [isNoise && hasRanges(request) ? NOISE_OF_CODES : NOISE] : []),
     ...(doubt === undefined ? [] : [doubt]),
   ];
   const { absolute, relative, why } = limits.tolerance;
@@ -103,10 +103,9 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   };
 }
 
-/** An error of this many limits is no matter of the samples. */
-const FAR = 4;
-
-const isQuantized = ({ precision }: JudgeRequest): boolean => quantizedFormatNamed(precision) !== undefined;
+/** Whether activations have codes, whose ranges are made for real samples: on noise a healthy model may be off by 24 limits (measured). */
+const hasRanges = ({ precision }: JudgeRequest): boolean =>
+  quantizedFormatNamed(precision)?.activations === true;
 
 /** Whether the user passed no sample; where nothing is known of the samples they count as the user's. */
 const areDrawn = ({ samples = [] }: JudgeRequest): boolean =>

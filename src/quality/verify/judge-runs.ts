@@ -146,14 +146,21 @@ function withMatchedRows(
   );
   if (matched.length === 0 || matched.some((one) => one === undefined)) return judged;
   const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
-  const [rows, clear, lost] = [sum((one) => one.rows), sum((one) => one.clear), sum((one) => one.lost)];
+  const [rows, clear] = [sum((one) => one.rows), sum((one) => one.clear)];
+  const lost = Math.max(
+    sum((one) => one.lost),
+    sum((one) => one.added),
+  );
   const hasData = infos.some(({ kind }) => kind === 'data');
   const most = Math.max(1, share * clear);
   const isSame = lost <= most;
   // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
   const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));
   if (!isSame && (hasData || isScored)) return unmoved;
-  const again = rejudged(matched.map((one) => one!.tensors));
+  // Rows in the reference's order say nothing of those that the candidate has more or less.
+  const again = rejudged(matched.map((one) => one!.tensors)).map((one, at) =>
+    unmoved[at]!.output.decisions?.some(({ pass }) => pass === false) ? unmoved[at]! : one,
+  );
   // More samples are drawn while the margin is below 2.
   if (isSame && clear >= FEWEST_CLEAR)
     return again.map((one) => ({ ...one, isClose: one.isClose || 2 * lost > most }));

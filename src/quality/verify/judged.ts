@@ -24,6 +24,8 @@ export interface JudgeRules {
 export interface SampleInfo {
   readonly origin: string;
   readonly kind: 'data' | 'drawn' | 'edge';
+  /** Of a batch how many samples it holds, each counted once; default one. */
+  readonly items?: number;
 }
 
 /** Throws TF_USAGE for tolerances and thresholds that no comparison can use. */

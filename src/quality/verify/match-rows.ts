@@ -1,11 +1,8 @@
-import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import { floatReader } from '../../formats/tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { floatTensor, integerTensor, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
 
-/** Rows that are further apart than this, in units of each output's root mean square, are not the same; integers are the same or not. */
+/** Rows of which a number is further apart than this, or than twice the bound, in units of the root mean square of its column, are not the same; integers are the same or not. */
 const SAME_ROW = 0.1;
 
 /** Each row is compared with each. */
@@ -19,6 +16,8 @@ export interface MatchedRows {
   readonly clear: number;
   /** Clear rows that the candidate has none for. */
   readonly lost: number;
+  /** Rows of the candidate, as clear, that the reference has none for. */
+  readonly added: number;
 }
 
 /**
@@ -41,14 +40,15 @@ export function matchRows(
   const columns = ordered
     .filter((_, at) => shapes[at]!.slice(0, axis + 1).join() === prefix.join())
     .map((name) => columnOf(reference.get(name)!, candidate.get(name)!, axis, name));
-  let [clear, lost] = [0, 0];
+  let [clear, lost, added] = [0, 0, 0];
+  const same = Math.max(SAME_ROW, 2 * bound);
   const all = elementCount(prefix);
   for (let first = 0; first < all; first += rows) {
     const free = new Set(Array.from({ length: rows }, (_, row) => first + row));
     for (let row = first; row < first + rows; row++) {
       // What a near tie chose says nothing about the values of its row.
-      const isClear = !columns.some((column) => isTie(column, row, first, first + rows - 1, bound));
-      const near = isClear ? nearest(columns, row, free) : undefined;
+      const isClear = !columns.some((one) => isTie(one, one.theirs, row, first, first + rows - 1, bound));
+      const near = isClear ? nearest(columns, row, free, same) : undefined;
       if (near !== undefined) free.delete(near);
       clear += Number(isClear);
       lost += Number(isClear && near === undefined);
@@ -56,6 +56,12 @@ export function matchRows(
         for (let at = 0; at < width; at++)
           matched[row * width + at] =
             near === undefined ? theirs[row * width + at]! : ours[near * width + at]!;
+    }
+    const swapped = columns.map((one) => ({ ...one, ours: one.theirs, theirs: one.ours }));
+    const all = new Set(Array.from({ length: rows }, (_, row) => first + row));
+    for (const row of free) {
+      const isClear = !columns.some((one) => isTie(one, one.ours, row, first, first + rows - 1, bound));
+      added += Number(isClear && nearest(swapped, row, all, same) === undefined);
     }
   }
   const tensors = new Map(candidate);
@@ -68,7 +74,7 @@ export function matchRows(
         : floatTensor(dtype as Parameters<typeof floatTensor>[0], shape, Float32Array.from(matched)),
     );
   }
-  return { tensors, rows: all, clear, lost };
+  return { tensors, rows: all, clear, lost, added };
 }
 
 function columnOf(reference: Tensor, candidate: Tensor, axis: number, name: string) {
@@ -94,36 +100,46 @@ function columnOf(reference: Tensor, candidate: Tensor, axis: number, name: stri
     ours: numbersOf(candidate),
     theirs,
     matched: new Float64Array(theirs.length),
-    scale: isFloat ? magnitudesOf(floatReader(tensorReader(reference))).rms : 0,
+    /** Root mean squares by position in a row; empty for integers. */
+    scales: isFloat ? columnSizes(theirs, width) : [],
   };
 }
 
-/** Whether a row is as good as the last one that is kept. */
+const columnSizes = (values: ArrayLike<number>, width: number): readonly number[] =>
+  Array.from({ length: width }, (_, position) => {
+    let squares = 0;
+    for (let at = position; at < values.length; at += width) squares += values[at]! ** 2;
+    return Math.sqrt((squares * width) / values.length);
+  });
+
+/** Whether a row of one side is as good as the last one that is kept. */
 function isTie(
-  { theirs, width, scores }: ReturnType<typeof columnOf>,
+  { width, scores }: ReturnType<typeof columnOf>,
+  values: ArrayLike<number>,
   row: number,
   first: number,
   last: number,
   bound: number,
 ): boolean {
-  const of = (position: number, at: number) => theirs[at * width + position]!;
+  const of = (position: number, at: number) => values[at * width + position]!;
   return scores.some((score) => of(score, row) - of(score, last) <= 2 * bound * Math.abs(of(score, first)));
 }
 
-/** The free row that is nearest to one of the reference, where it is the same. */
-function nearest(columns: readonly ReturnType<typeof columnOf>[], row: number, free: ReadonlySet<number>) {
-  let [best, found]: [number, number | undefined] = [SAME_ROW, undefined];
+/** The free row that is nearest to one of the reference, where none of its numbers is further away than `same`. */
+function nearest(
+  columns: readonly ReturnType<typeof columnOf>[],
+  row: number,
+  free: ReadonlySet<number>,
+  same: number,
+) {
+  let [best, found]: [number, number | undefined] = [same, undefined];
   for (const other of free) {
     let distance = 0;
-    for (const { width, ours, theirs, scale } of columns) {
-      let sum = 0;
-      for (let at = 0; at < width; at++) {
+    for (const { width, ours, theirs, scales } of columns)
+      for (let at = 0; at < width && distance <= best; at++) {
         const difference = Math.abs(ours[other * width + at]! - theirs[row * width + at]!);
-        sum += scale > 0 ? difference / scale : Number(difference > 0);
+        distance = Math.max(distance, scales[at]! > 0 ? difference / scales[at]! : Number(difference > 0));
       }
-      distance = Math.max(distance, sum / width);
-      if (distance > best) break;
-    }
     if (distance < best) [best, found] = [distance, other];
   }
   return found;

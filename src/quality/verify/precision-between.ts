@@ -38,6 +38,10 @@ function precisionsOfFile(path: string): readonly ('fp32' | FormatId)[] {
   return precisionsOfModelFile(path);
 }
 
+/** What computes, the widest tolerance first; FP32 of an engine of which that is not known. */
+export const precisionOf = (path: string): 'fp32' | FormatId =>
+  isBare(path) ? 'fp32' : (precisionsOfFile(path)[0] ?? 'fp32');
+
 /** The precision of the candidate; codes that a reference model has as well make no difference. */
 export function precisionBetween({
   reference,
@@ -67,7 +71,7 @@ const isBare = (path: string): boolean => isEngineFile(path) && !existsSync(pass
 export function inArithmetic(
   precision: VerifyPrecision,
   path: string,
-  { arithmetic }: SideRun,
+  { arithmetic }: Pick<SideRun, 'arithmetic'>,
 ): VerifyPrecision {
   const isEngine = isEngineFile(path);
   const isTf32 = isEngine

@@ -10,8 +10,6 @@ const nothing: ReadonlySet<string> = new Set();
 interface Reached extends Decides {
   /** The inputs whose values reach it: shapes alone carry no value. */
   readonly inputs: readonly string[];
-  /** Whether its rows are ordered or chosen by values. */
-  readonly isOrdered: boolean;
   /** Whether it states how many values compare as they should. */
   readonly isCount: boolean;
 }
@@ -38,6 +36,7 @@ export function reachingOutputs(path: string): (output: string) => Reached {
         isCount: false,
         areScores: false,
         classAxis: null,
+        areLabels: false,
       }
     );
   };
@@ -118,6 +117,7 @@ function read(path: string): ReadonlyMap<string, Reached> {
               isCount: isCount(value),
               areScores: all.includes(SCORES),
               classAxis: classAxisOf(value),
+              areLabels: originOf(value)?.producer?.node.opType === 'ArgMax',
             },
           ],
         ];

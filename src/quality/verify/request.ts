@@ -36,6 +36,8 @@ export interface VerifyRequest
   readonly precision?: VerifyPrecision;
   /** Samples of the user, which come before any that are drawn; inputs that they lack are drawn. Default: all are drawn. */
   readonly data?: SampleData;
+  /** What the candidate is built for: drawn samples are at the optimum of the first, and one at every other end. Shapes that state other sizes go first. */
+  readonly profiles?: readonly Profile[];
   /** Default 0. */
   readonly seed?: number;
   /** How many samples: of data the first so many, by default 32 at most; else so many are drawn, by default 3 and more until a verdict is clear. */

@@ -192,6 +192,33 @@ export const verifyResultSchema = z.object({
       ),
     })
     .optional(),
+  /** Samples that do not run, beside those that do: why, and the branches that no other sample takes. Absent in results of versions before. */
+  leftOut: z
+    .array(
+      z.object({
+        origin: z.string(),
+        kind: sampleKind,
+        reason: z.string(),
+        branches: z.array(z.object({ node: z.string(), branch: z.enum(['then', 'else']) })),
+        message: z.string(),
+      }),
+    )
+    .optional(),
+  /** Of 16-bit and quantized candidates on drawn samples: how large inputs may be before it makes NaN or infinity where the reference makes none; absent where not tried. */
+  headRoom: z
+    .object({
+      /** Which inputs were made larger. */
+      inputs: z.array(z.string()),
+      /** The largest absolute value of these inputs that was tried and makes none. */
+      finiteUpTo: z.number(),
+      /** The smallest that makes some, in `outputs`; null where none did. */
+      failsAt: z.number().nullable(),
+      outputs: z.array(z.string()),
+      /** Whether the graph takes inputs of any size: then NaN or infinity leaves a verdict on drawn samples inconclusive. */
+      isFree: z.boolean(),
+      message: z.string(),
+    })
+    .optional(),
   inputs: z.array(describedInputSchema),
   outputs: z.array(verifiedOutputSchema),
   /** Of the output that decided, or of which the largest share is error where all pass; absent where none was asked for, and where it is equal. */
@@ -226,7 +253,7 @@ export const verifyResultSchema = z.object({
       /** The command line that converts the model so; null where the caller passed how it was converted, and for nodes without names. */
       command: z.string().nullable(),
       message: z.string(),
-      /** The command line that searches until the cause is found; null where none states how the candidate was converted or run. */
+      /** The command line that goes on: `bisect`, of a quantized candidate `convert advise`; null where none states how the candidate was converted or run, or has samples. */
       bisect: z.string().nullable(),
     })
     .optional(),

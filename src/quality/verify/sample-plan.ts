@@ -5,14 +5,24 @@ import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import { edgeSamples } from '../../engines/run/edge-samples.js';
+import {
+  edgeSamples,
+  type HeadRoomLevel,
+  headRoomLevels,
+  type Sample,
+} from '../../engines/run/edge-samples.js';
+import { drawnSwitches } from '../../engines/run/guessed-run.js';
 import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
+import { findUnreached, type Unreached } from '../../engines/run/unreached.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
-import type { ModelLike } from '../../formats/onnx/model.js';
+import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { numbersOf } from '../../formats/tensor/values.js';
 import type { SampleInfo } from './judged.js';
 import type { SampleData, SamplesFrom, VerifyRequest } from './request.js';
+import type { VerifyResult } from './result.js';
 
 /** Of the first samples of a plan. */
 export const samplesFrom = ({ info, available }: SamplePlan, count: number): SamplesFrom => ({
@@ -24,12 +34,19 @@ const DRAWN_FIRST = 3;
 const MOST_DRAWN = 16;
 /** They are in memory, with the outputs of both sides. */
 const MOST_DATA = 32;
+/** Of the inputs of a drawn sample together. */
+const MOST_ELEMENTS = 2 ** 24;
+/** Few elements decide little: an open batch is guessed as this where that is cheap. */
+const GUESSED_BATCH = 8;
+const MOST_BATCHED = GUESSED_BATCH * 2 ** 16;
+/** Elements of inputs times weights: a large network takes seconds for each of a batch. */
+const MOST_PRODUCTS = 2 ** 42;
 
 /** The user's samples, in the types of the inputs. */
 export interface DataSamples {
   /** None where none fits. */
   readonly samples: readonly CalibrationSample[];
-  /** How many there are, of which `samples` are the first. */
+  /** How many there are, of which those in `samples` are the first. */
   readonly available: number;
   /** What a reader of the verdict has to know of them. */
   readonly warnings: readonly string[];
@@ -46,6 +63,56 @@ export interface SamplePlan {
   readonly available: number | null;
   readonly info: (sample: number) => SampleInfo;
   readonly tensors: (sample: number) => NamedTensors;
+  /** What was planned and does not run. */
+  readonly leftOut: readonly LeftOut[];
+  /** Drawn samples beyond the range of what is drawn; none beside data. */
+  readonly headRoom: readonly (HeadRoomLevel & Pick<LeftOut, 'tensors'>)[];
+}
+
+/** A sample that does not run. */
+export interface LeftOut extends SampleInfo {
+  readonly reason: string;
+  readonly tensors: () => NamedTensors;
+}
+
+/** A plan whose next samples take the place of one that does not run. */
+export const without = (plan: SamplePlan, sample: number, reason: string): SamplePlan => ({
+  ...plan,
+  firstRound: Math.min(plan.firstRound, plan.most - 1),
+  most: plan.most - 1,
+  info: (at) => plan.info(at < sample ? at : at + 1),
+  tensors: (at) => plan.tensors(at < sample ? at : at + 1),
+  leftOut: [...plan.leftOut, { ...plan.info(sample), reason, tensors: () => plan.tensors(sample) }],
+});
+
+/** What did not run, why, and the branches that it alone would have taken; `message` is for people. */
+export function leftOutOf(
+  path: string,
+  { leftOut, inputs }: SamplePlan,
+  unreached: Unreached | undefined,
+): NonNullable<VerifyResult['leftOut']> {
+  const switches = drawnSwitches(inputs).map(({ name }) => name);
+  return leftOut.map(({ origin, kind, reason, tensors }) => {
+    const missed = unreached?.branches ?? [];
+    const taken = () => viewModel(path, (model) => findUnreached(model, [tensors()]).branches);
+    const own = new Set(missed.length === 0 ? [] : taken().map(({ message }) => message));
+    const branches = missed.filter(({ message }) => !own.has(message));
+    const set =
+      switches.length === 0 || kind === 'data'
+        ? []
+        : [...tensors()].filter(([name]) => switches.includes(name));
+    const values = set.map(([name, tensor]) => `${name} ${numbersOf(tensor)[0]}`);
+    const only = branches.map(({ node, branch }) => ` It alone takes the ${branch} branch of ${node}.`);
+    const choose = set.map(([name]) => ` To choose ${name}: --inputs ${name}=@${name}.npy.`);
+    const message = `${[origin, ...values].join(', ')}: left out, as it does not run: ${reason}${[...only, ...choose].join('')}`;
+    return {
+      origin,
+      kind,
+      reason,
+      branches: branches.map(({ node, branch }) => ({ node, branch })),
+      message,
+    };
+  });
 }
 
 /** Samples that are known, of `origin`. */
@@ -56,6 +123,8 @@ export const knownSamples = (samples: readonly NamedTensors[], origin: string): 
   available: samples.length,
   info: () => ({ origin, kind: 'data' }),
   tensors: (sample) => samples[sample]!,
+  leftOut: [],
+  headRoom: [],
 });
 
 const sourcesOf = (
@@ -100,22 +169,38 @@ export async function readData(
     throw new TrtforgeError('TF_CALIBRATION_INVALID', `${from} has no sample.`, {
       remedy: 'Pass files with at least one sample.',
     });
-  const sized = batched(samples, shapes);
   const { profiles } = data;
-  const fitting = sized.filter((each) => profiles === undefined || fitsAny(profiles, each.inputs));
-  const left = sized.length - fitting.length;
+  const fitsProfile = (each: CalibrationSample) => profiles === undefined || fitsAny(profiles, each.inputs);
+  const sized = batched(samples, inputs, shapes, fitsProfile);
+  const fitting = sized.filter(fitsProfile);
+  const [given, left] = [itemsIn(sized), itemsIn(sized) - itemsIn(fitting)];
+  const drawn = inputs.filter(({ name }) => !samples[0]!.inputs.has(name)).map(({ name }) => name);
   const fewSentence = `${from} has ${plural(total, 'sample')}, too few to hold some out: the samples that the ranges are made from judge the result.`;
-  const leftSentence = `${left} of ${plural(sized.length, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;
+  const leftSentence = `${left} of ${plural(given, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;
+  const batchSentence = `${from} has ${plural(samples.length, 'sample')}: ${samples.length - given} do not fill a batch and are left out.`;
   return {
     samples: fitting,
-    available: Math.ceil((available * sized.length) / samples.length),
+    available,
     warnings: [
       ...(total < FEWEST_SAMPLES ? [fewSentence] : []),
-      ...(available === 1 ? [`${from} has one sample: the verdict is about that one only.`] : []),
+      ...(drawn.length > 0 ? [`${from} has no ${drawn.join(', ')}: drawn.`] : []),
+      ...(available === 1 && drawn.length === 0
+        ? [`${from} has one sample: the verdict is about that one only.`]
+        : []),
+      ...(given < samples.length ? [batchSentence] : []),
+      ...(isFilled(sized[0]!)
+        ? [`${from} has ${plural(given, 'sample')}, which fill the batch more than once.`]
+        : []),
       ...(left > 0 ? [leftSentence] : []),
     ],
   };
 }
+
+const isFilled = ({ inputs, items = Number.POSITIVE_INFINITY }: CalibrationSample) =>
+  [...inputs.values()].some(({ shape }) => shape[0]! > items);
+
+const itemsIn = (samples: readonly CalibrationSample[]) =>
+  samples.reduce((sum, { items = 1 }) => sum + items, 0);
 
 /** Whether the shapes of inputs lie in one of some profiles; there is none for an engine of fixed shapes. */
 const fitsAny = (profiles: readonly Profile[], inputs: NamedTensors): boolean =>
@@ -130,10 +215,15 @@ export const fits = (profile: Profile, inputs: NamedTensors): boolean =>
     );
   });
 
-/** Samples of one row together where a batch is requested; the last one begins again with the first sample. */
+/**
+ * Samples of one row together where a batch is requested. What is left over is a smaller batch where the model and `fits` allow that; else it is left out, and
+ * where it is all there is, it begins again with the first sample until the batch is full.
+ */
 function batched(
   samples: readonly CalibrationSample[],
+  inputs: readonly Binding[],
   shapes: VerifyRequest['shapes'] = new Map(),
+  fits: (sample: CalibrationSample) => boolean,
 ): readonly CalibrationSample[] {
   const [first] = samples;
   const names = [...first!.inputs.keys()];
@@ -145,27 +235,40 @@ function batched(
       return rows === 1 && batch === size && dims.join() === sizes.join();
     });
   if (size === 1 || !samples.every(isRow)) return samples;
-  return Array.from({ length: Math.ceil(samples.length / size) }, (_, batch) => {
-    const rows = Array.from({ length: size }, (_, row) => samples[(batch * size + row) % samples.length]!);
-    const stacked = (name: string): Tensor => {
-      const tensors = rows.map(({ inputs }) => inputs.get(name)!);
-      const { dtype, shape } = tensors[0]!;
-      return {
-        dtype,
-        shape: [size, ...shape.slice(1)],
-        bytes: Buffer.concat(tensors.map(({ bytes }) => bytes)),
-      };
-    };
-    return {
-      origin: `${rows[0]!.origin} to ${rows.at(-1)!.origin}`,
-      inputs: new Map(names.map((name) => [name, stacked(name)])),
-    };
-  });
+  const isFixed = inputs.some(({ name, shape }) => names.includes(name) && typeof shape?.[0] === 'number');
+  const batches = Array.from({ length: Math.ceil(samples.length / size) }, (_, batch) =>
+    stacked(samples.slice(batch * size, (batch + 1) * size)),
+  );
+  const last = batches.at(-1)!;
+  if (last.items === size || (!isFixed && fits(last))) return batches;
+  const full = Array.from({ length: size }, (_, row) => samples[row % samples.length]!);
+  return batches.length > 1 ? batches.slice(0, -1) : [{ ...stacked(full), items: samples.length }];
+}
+
+function stacked(rows: readonly CalibrationSample[]): CalibrationSample & { readonly items: number } {
+  const [first, last] = [rows[0]!, rows.at(-1)!];
+  const together = (name: string): Tensor => {
+    const tensors = rows.map(({ inputs }) => inputs.get(name)!);
+    const { dtype, shape } = tensors[0]!;
+    const bytes = Buffer.concat(tensors.map((tensor) => tensor.bytes));
+    return { dtype, shape: [rows.length, ...shape.slice(1)], bytes };
+  };
+  return {
+    origin: rows.length === 1 ? first.origin : `${first.origin} to ${last.origin}`,
+    inputs: new Map([...first.inputs.keys()].map((name) => [name, together(name)])),
+    items: rows.length,
+  };
+}
+
+/** Inputs that are known, and how the others are drawn. */
+interface Mixed extends CalibrationSample {
+  readonly plan: readonly PlannedInput[];
 }
 
 /**
  * Plans the samples of a model, at the sizes of an attempt where sizes are guessed (see `planInputs`, which throws what this throws). `model` is changed, so
- * pass one opened for this; edge samples come before those that are drawn.
+ * pass one opened for this. Edge samples and those at the ends of the profiles come first. Inputs that the data lack are drawn: then there may be more samples
+ * than the data have, from their beginning again.
  */
 export function planSamples(
   model: ModelLike,
@@ -175,59 +278,137 @@ export function planSamples(
   attempt: number,
 ): SamplePlan {
   const { seed = 0, samples: asked } = request;
-  if (data !== null && data.samples.length > 0) return planData(model, inputs, request, data, attempt);
-  const planned = planInputs(model, inputs, request, attempt);
-  const edges = edgeSamples(planned);
-  const edge = (sample: number) => edges[sample] ?? sample - edges.length;
-  return {
-    inputs: planned,
-    firstRound: edges.length + (asked ?? DRAWN_FIRST),
-    most: edges.length + (asked ?? MOST_DRAWN),
-    available: null,
-    info: (sample) =>
-      sample < edges.length
-        ? { origin: edges[sample]!, kind: 'edge' }
-        : { origin: `drawn with seed ${seed}, sample ${edge(sample)}`, kind: 'drawn' },
-    tensors: (sample) => sampleOf(planned, seed, edge(sample)),
+  const known = data?.samples ?? [];
+  const sizes = known.length > 0 ? [] : sizesOf(model, inputs, request, attempt);
+  const cycle = known.length > 0 ? mixedOf(model, inputs, request, known, attempt) : sizes.slice(0, 1);
+  const first = cycle[0]!;
+  const isWhole = cycle.every(({ plan }) => plan.length === 0);
+  const isData = known.length > 0 && elementsOf([...first.inputs.values()]) >= elementsOf(first.plan);
+  const of = (one: Mixed, sample: Sample): NamedTensors =>
+    new Map([...sampleOf(one.plan, seed, sample), ...one.inputs]);
+  const numbered = (one: Mixed, sample: number, kind: SampleInfo['kind']) => {
+    const drawn = `drawn with seed ${seed}, sample ${sample}`;
+    const origin = kind === 'data' ? one.origin : one.origin === '' ? drawn : `${one.origin}, else ${drawn}`;
+    const info: SampleInfo = { origin, kind, ...(one.items !== undefined && { items: one.items }) };
+    return { info, tensors: () => of(one, sample) };
   };
+  const edges = isData ? [] : edgeSamples(first.plan);
+  const special: readonly ReturnType<typeof numbered>[] = [
+    ...edges.map((edge) => ({
+      info: { origin: edge, kind: 'edge' } as const,
+      tensors: () => of(first, edge),
+    })),
+    ...sizes.slice(1).map((end, at) => numbered(end, at, 'drawn')),
+  ];
+  const at = (sample: number) => {
+    const number = sample - special.length;
+    return special[sample] ?? numbered(cycle[number % cycle.length]!, number, isData ? 'data' : 'drawn');
+  };
+  const most = isWhole ? cycle.length : (asked ?? Math.max(known.length, MOST_DRAWN));
+  const source = sourceText(request, data);
+  const plan: SamplePlan = {
+    inputs: inputs.map(({ name, dtype }) => {
+      const shape = first.inputs.get(name)?.shape;
+      return shape === undefined
+        ? first.plan.find((input) => input.name === name)!
+        : { name, dtype, shape, from: source };
+    }),
+    firstRound:
+      special.length + Math.min(most, isWhole ? most : (asked ?? Math.max(known.length, DRAWN_FIRST))),
+    most: special.length + most,
+    available: data?.available ?? null,
+    info: (sample) => at(sample).info,
+    tensors: (sample) => at(sample).tensors(),
+    leftOut: [],
+    headRoom: (isData ? [] : headRoomLevels(first.plan)).map((level) => ({
+      ...level,
+      tensors: () => level.larger(of(first, 0)),
+    })),
+  };
+  return sizes.slice(1).reduceRight((left, end, index) => {
+    const elements = elementsOf(end.plan);
+    const reason = `its inputs have ${plural(elements, 'element')}, more than are run on the CPU.`;
+    return elements > MOST_ELEMENTS ? without(left, edges.length + index, reason) : left;
+  }, plan);
 }
 
-/** Inputs that the data lack are drawn, at sizes that go with those of each sample: then there may be more samples than the data have, from their beginning again. */
-function planData(
+/** The user's samples, with how what they lack is drawn. */
+function mixedOf(
   model: ModelLike,
   inputs: readonly Binding[],
-  { seed = 0, samples: asked, data: from, ...options }: VerifyRequest,
-  { samples, available }: DataSamples,
+  request: VerifyRequest,
+  samples: readonly CalibrationSample[],
   attempt: number,
-): SamplePlan {
+): readonly Mixed[] {
   const plans = new Map<string, readonly PlannedInput[]>();
-  const planned = samples.map((sample) => {
+  return samples.map((sample) => {
     const given = [...sample.inputs].map(([name, { shape }]) => [name, shape] as const);
     const key = JSON.stringify(given);
-    const shapes = new Map([...(options.shapes ?? []), ...given]);
+    const shapes = new Map([...(request.shapes ?? []), ...given]);
+    const lacks = ({ name }: { readonly name: string }) => !sample.inputs.has(name);
+    const planned = () => planInputs(model, inputs, { ...request, shapes }, attempt).filter(lacks);
     // Where nothing is drawn, nothing has to be planned.
-    const isWhole = inputs.every(({ name }) => sample.inputs.has(name));
-    const plan =
-      plans.get(key) ?? (isWhole ? [] : planInputs(model, inputs, { ...options, shapes }, attempt));
+    const plan = plans.get(key) ?? (inputs.some(lacks) ? planned() : []);
     plans.set(key, plan);
-    return { ...sample, isWhole, plan };
+    return { ...sample, plan };
   });
-  const at = (sample: number) => planned[sample % planned.length]!;
-  const areWhole = planned.every(({ isWhole }) => isWhole);
-  const most = areWhole ? samples.length : (asked ?? Math.max(samples.length, MOST_DRAWN));
-  const files = namedOf(from?.files ?? []).join(', ');
-  const source = available === 1 ? `${files}` : `${samples.length} of the ${available} samples of ${files}`;
-  const first = at(0);
-  return {
-    inputs: inputs.map(({ name, dtype }) => {
-      const tensor = first.inputs.get(name);
-      if (tensor === undefined) return first.plan.find((input) => input.name === name)!;
-      return { name, dtype, shape: tensor.shape, from: source };
-    }),
-    firstRound: areWhole ? most : Math.min(most, Math.max(samples.length, DRAWN_FIRST)),
-    most,
-    available,
-    info: (sample) => ({ origin: at(sample).origin, kind: 'data' }),
-    tensors: (sample) => new Map([...sampleOf(at(sample).plan, seed, sample), ...at(sample).inputs]),
+}
+
+const ends = ['opt', 'min', 'max'] as const;
+const endNames = { opt: 'optimum', min: 'minimum', max: 'maximum' } as const;
+
+/** The sizes to draw at: as requested or guessed, then every other end of the profiles. Shapes that are requested as they are tuned for state nothing more. */
+function sizesOf(
+  model: ModelLike,
+  inputs: readonly Binding[],
+  request: VerifyRequest,
+  attempt: number,
+): readonly Mixed[] {
+  const { profiles = [] } = request;
+  const opt = profiles[0] ?? {};
+  const isOptimum = ([name, shape]: readonly [string, readonly number[]]) =>
+    opt[name]?.values === false && opt[name].opt.join() === shape.join();
+  const stated = [...(request.shapes ?? [])].filter((each) => !isOptimum(each));
+  const planned = (origin: string, profile: Profile, end: (typeof ends)[number]): Mixed => {
+    const ranges = Object.entries(profile);
+    const shapes = ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range[end]] as const]));
+    const options = { ...request, shapes: new Map([...shapes, ...stated]) };
+    // The first attempt is that with a batch, where the others are without.
+    const batched = attempt === 0 ? planInputs(model, inputs, { ...options, batch: GUESSED_BATCH }) : [];
+    const isBatched = attempt === 0 && isCheap(model, batched);
+    const plan = isBatched ? batched : planInputs(model, inputs, options, Math.max(0, attempt - 1));
+    return { origin, inputs: new Map(), plan };
   };
+  const seen = new Set<string>();
+  return [
+    planned('', opt, 'opt'),
+    ...profiles.flatMap((profile, index) =>
+      ends.map((end) => planned(`${endNames[end]} of profile ${index}`, profile, end)),
+    ),
+  ].filter(({ plan }) => {
+    const key = JSON.stringify(plan.map(({ shape }) => shape));
+    return !seen.has(key) && seen.add(key);
+  });
+}
+
+/** Whether a batch is run in little time, by its inputs and what they meet. */
+function isCheap({ proto }: ModelLike, plan: readonly PlannedInput[]): boolean {
+  const weights = (proto.graph?.initializer ?? []).reduce(
+    (sum, { dims }) => sum + elementCount(dims.map(Number)),
+    0,
+  );
+  const elements = elementsOf(plan);
+  return elements <= MOST_BATCHED && elements * weights <= MOST_PRODUCTS;
+}
+
+const elementsOf = (tensors: readonly { readonly shape: readonly number[] }[]) =>
+  tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0);
+
+/** `8 of the 40 samples of pictures, in 2 batches`. */
+function sourceText({ data: from }: VerifyRequest, data: DataSamples | null): string {
+  const files = namedOf(from?.files ?? []).join(', ');
+  if (data === null || data.available === 1) return files;
+  const { samples, available } = data;
+  const isBatched = samples.some(({ items }) => items !== undefined);
+  return `${itemsIn(samples)} of the ${available} samples of ${files}${isBatched ? `, in batches: ${samples.length}` : ''}`;
 }

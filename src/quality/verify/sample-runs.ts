@@ -1,5 +1,6 @@
 import { closing } from '../../base/files/byte-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { assertAsDeclared } from '../../engines/run/declared-sizes.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
@@ -8,15 +9,20 @@ import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
+import { dtypes } from '../../formats/tensor/dtype.js';
 import { readNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { numbersOf } from '../../formats/tensor/values.js';
 import type { Outputs } from './judge-runs.js';
 import type { SampleInfo } from './judged.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
-import { knownSamples, planSamples, readData, type SamplePlan } from './sample-plan.js';
+import type { VerifyResult } from './result.js';
+import { knownSamples, planSamples, readData, type SamplePlan, without } from './sample-plan.js';
 
 /** One side after its run. */
 export interface SideRun extends Outputs {
+  /** The outputs that are finite at each level of the plan's head-room, where that was tried. */
+  readonly finite?: readonly ReadonlySet<string>[];
   readonly inputs: readonly Binding[];
   readonly backend: string;
   /** Values that were computed in float32 and rounded to 16 bits. */
@@ -80,23 +86,57 @@ export class SampleRuns {
     throw new TrtforgeError('TF_INTERNAL', 'No samples are planned before the reference runs.');
   }
 
-  reference(onSample: OnSample, range?: SampleRange): Promise<ReferenceRun> {
+  /** `isProbed`: the head-room of the plan is tried too. */
+  reference(onSample: OnSample, range?: SampleRange, isProbed = false): Promise<ReferenceRun> {
     const { reference, threads } = this.#request;
-    return this.#opened(reference, { threads }, async (session, run) => {
+    return this.#opened(reference, { threads }, async (session, runModel) => {
+      const run: Run = async (inputs) => {
+        const outputs = await runModel(inputs);
+        assertAsDeclared(reference, session, inputs, outputs);
+        return outputs;
+      };
       const known = this.#plan;
-      if (known !== undefined) return described(known, await this.#run(known, run, onSample, range), range);
-      const { planned: plan, result: outputs } = await this.#planning(session, (planned) =>
-        runGuessed(
-          reference,
-          (attempt) => {
-            this.#plan = planned(attempt);
-            return { planned: this.#plan, inputs: this.#plan.inputs };
-          },
-          (attempted) => this.#run(attempted, run, onSample, range),
-        ),
-      );
-      return described(plan, outputs, range);
+      const ran =
+        known === undefined
+          ? await this.#planning(session, (planned) =>
+              runGuessed(
+                reference,
+                (attempt) => {
+                  this.#plan = planned(attempt);
+                  return { planned: this.#plan, inputs: this.#plan.inputs };
+                },
+                (attempted) => this.#runThose(attempted, run, onSample, range),
+                ({ plan }) => plan.leftOut.filter(({ kind }) => kind !== 'edge').length,
+              ),
+            )
+          : { result: await this.#runThose(known, run, onSample, range) };
+      const { plan, outputs } = ran.result;
+      this.#plan = plan;
+      return { ...described(plan, outputs, range), finite: isProbed ? await finiteAt(plan, run) : undefined };
     });
+  }
+
+  /** The outputs of the samples that run; others take the place of those that do not. Throws what running throws where none of a first round does. */
+  async #runThose(
+    planned: SamplePlan,
+    run: Run,
+    onSample: OnSample,
+    { from, to }: SampleRange = { from: 0, to: planned.firstRound },
+  ) {
+    let plan = planned;
+    const outputs: NamedTensors[] = [];
+    while (from + outputs.length < Math.min(to, plan.most)) {
+      const sample = from + outputs.length;
+      onSample(sample);
+      try {
+        outputs.push(await run(plan.tensors(sample)));
+      } catch (error) {
+        const isHopeless = sample === 0 && plan.leftOut.length >= planned.firstRound - 1;
+        if (!isRunFailure(error) || isHopeless) throw error;
+        plan = without(plan, sample, error.message);
+      }
+    }
+    return { plan, outputs };
   }
 
   /** The inputs and outputs that an npz file has, in the types of the reference, which is opened and does not run. Throws TF_BISECT_REFERENCE where one is not there. */
@@ -176,11 +216,13 @@ export class SampleRuns {
     { plan, inputs }: Pick<ReferenceRun, 'plan' | 'inputs'>,
     onSample: OnSample,
     range?: SampleRange,
+    isProbed = false,
   ): Promise<SideRun> {
     return this.#opened(path, this.#candidateOptions, async (session, run) => {
       this.#checkSameInputs(inputs, session.inputs);
       const own: Run = (sample) => run(inTypesOf(session.inputs, sample));
-      return { outputs: await this.#run(plan, own, onSample, range) };
+      const outputs = await this.#run(plan, own, onSample, range);
+      return { outputs, finite: isProbed ? await finiteAt(plan, own) : undefined };
     });
   }
 
@@ -220,6 +262,72 @@ export class SampleRuns {
       `${this.#request.candidate} has the inputs ${names(candidate).join(', ')}; ${this.#request.reference} has ${names(reference).join(', ')}.`,
     );
   }
+}
+
+/** A level that does not run has no finite output. */
+async function finiteAt({ headRoom }: SamplePlan, run: Run): Promise<ReadonlySet<string>[]> {
+  const finite: ReadonlySet<string>[] = [];
+  for (const { tensors } of headRoom) {
+    const outputs = await run(tensors()).catch((error: unknown): NamedTensors => {
+      if (isRunFailure(error)) return new Map();
+      throw error;
+    });
+    const isWhole = ([, tensor]: readonly [string, Tensor]) =>
+      dtypes[tensor.dtype].kind === 'float' && Array.prototype.every.call(numbersOf(tensor), Number.isFinite);
+    finite.push(new Set([...outputs].filter(isWhole).map(([name]) => name)));
+  }
+  return finite;
+}
+
+const isRunFailure = (error: unknown): error is TrtforgeError =>
+  error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED';
+
+/** How large inputs may be before the candidate makes NaN or infinity of what the reference has finite; undefined where that was not tried, or the reference itself has no finite output. */
+export function headRoomOf(
+  { headRoom }: SamplePlan,
+  reference: SideRun,
+  candidate: SideRun,
+): VerifyResult['headRoom'] {
+  const held = headRoom.map((_, at) => [...(reference.finite?.[at] ?? [])]);
+  const lost = held.map((names, at) =>
+    names.filter((name) => has(candidate, name) && !candidate.finite?.[at]?.has(name)),
+  );
+  const known = held.findIndex((names) => names.length === 0);
+  const tried = headRoom.slice(0, known < 0 ? headRoom.length : known);
+  const failing = tried.findIndex((_, at) => lost[at]!.length > 0);
+  const [level] = tried;
+  if (level === undefined) return undefined;
+  const fails = tried[failing];
+  const last = failing < 0 ? tried.at(-1) : tried[failing - 1];
+  const { inputs, isFree } = level;
+  const finiteUpTo = last?.upTo ?? level.drawnUpTo;
+  const all = inputs.join(', ');
+  const finite = `The candidate is finite up to inputs of about ${finiteUpTo} (${all}).`;
+  const found = { inputs: [...inputs], finiteUpTo, isFree };
+  if (fails === undefined) return { ...found, failsAt: null, outputs: [], message: finite };
+  const outputs = lost[failing]!;
+  const range = (most: number) => inputs.map((name) => `--val-range '${name}:[-${most},${most}]'`).join(' ');
+  const cure = isFree
+    ? ` The graph takes inputs of any size. If they get as large, keep the nodes that overflow in FP32 (bisect with ${range(fails.upTo)} finds them) or convert to BF16; if not, pass ${range(finiteUpTo)}, or real samples: --inputs.`
+    : '';
+  const message = `${outputs.join(', ')}: NaN or infinity where ${all} reaches ${fails.upTo}, of which the reference has none. ${finite}${cure}`;
+  return { ...found, failsAt: fails.upTo, outputs, message };
+}
+
+const has = ({ bindings }: SideRun, name: string) => bindings.some((binding) => binding.name === name);
+
+/** Outputs of both sides stay in memory until they are judged. */
+const MOST_BYTES = 2 ** 30;
+
+/** How many samples a comparison may go on to, after some ran. */
+export function mostSamples(
+  { reference, candidate }: { readonly reference: Outputs; readonly candidate: Outputs },
+  { most }: SamplePlan,
+): number {
+  const bytes = [...reference.outputs, ...candidate.outputs]
+    .flatMap((tensors) => [...tensors.values()])
+    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
+  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
 }
 
 const described = (plan: SamplePlan, outputs: readonly NamedTensors[], { from }: SampleRange = START) => ({

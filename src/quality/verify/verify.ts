@@ -1,6 +1,7 @@
 import { describedInput } from '../../engines/run/inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
 import { viewModel } from '../../formats/onnx/model.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { afterFailure } from '../study/bisect/after-failure.js';
 import { unrepeatable } from '../study/repeatable.js';
@@ -14,8 +15,15 @@ import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyResult } from './result.js';
-import { type SamplePlan, samplesFrom } from './sample-plan.js';
-import { type ReferenceRun, type SampleRange, SampleRuns, type SideRun } from './sample-runs.js';
+import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
+import {
+  headRoomOf,
+  mostSamples,
+  type ReferenceRun,
+  type SampleRange,
+  SampleRuns,
+  type SideRun,
+} from './sample-runs.js';
 import { weightsCost } from './weights-cost.js';
 
 /**
@@ -41,13 +49,16 @@ export async function verifyModel(
       const before = (side === 'candidate' ? to - from : 0) - from;
       progress(before + sample, 2 * (to - from), `${side}, sample ${sample + 1} of ${to}`);
     };
-    const reference = await runs.reference(report('reference'), range);
+    // Once, and where types of less range than FP32 compute.
+    const isProbed = range === undefined && formatNamed(lowest) !== undefined;
+    const reference = await runs.reference(report('reference'), range, isProbed);
     return {
       reference,
-      candidate: await runs.candidate(request.candidate, reference, report('candidate'), range),
+      candidate: await runs.candidate(request.candidate, reference, report('candidate'), range, isProbed),
     };
   };
   let sides = await both();
+  const headRoom = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
   const known = {
     reaching: reachingOutputs(request.reference),
@@ -85,6 +96,7 @@ export async function verifyModel(
   const next = isMiscomputed ? await afterFailure({ request, precision, ...sides, ms }, context) : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
+  const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
   const from = samplesFrom(reference.plan, samples);
   return {
@@ -99,6 +111,8 @@ export async function verifyModel(
     samples,
     samplesFrom: from,
     unreached,
+    leftOut: leftOutOf(request.reference, reference.plan, unreached),
+    ...(headRoom && { headRoom }),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
     ...(request.errorMap === true && {
@@ -108,11 +122,12 @@ export async function verifyModel(
     chunks: samples,
     failures: failuresOf(judged),
     drift: null,
-    outcome: worst([verdicts.contract, verdicts.numeric]),
+    outcome: worst([verdicts.contract, verdicts.numeric, ...(isBlown ? (['inconclusive'] as const) : [])]),
     headline: verifyHeadline({ outputs, samples, samplesFrom: from }),
     reasons: [
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),
+      ...(isBlown ? [headRoom.message] : []),
     ],
     next,
     repeat: null,
@@ -143,16 +158,6 @@ const followed = (before: Sides, after: Sides): Sides => ({
   },
   candidate: { ...after.candidate, outputs: [...before.candidate.outputs, ...after.candidate.outputs] },
 });
-
-/** Outputs of both sides stay in memory until they are judged. */
-const MOST_BYTES = 2 ** 30;
-
-function mostSamples({ reference, candidate }: Sides, { most }: SamplePlan): number {
-  const bytes = [...reference.outputs, ...candidate.outputs]
-    .flatMap((tensors) => [...tensors.values()])
-    .reduce((sum, tensor) => sum + tensor.bytes.byteLength, 0);
-  return Math.min(most, Math.floor((MOST_BYTES / Math.max(1, bytes)) * reference.outputs.length));
-}
 
 /** An output that failed by what is no fault of the candidate. It has not passed either. */
 const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput =>

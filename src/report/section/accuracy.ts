@@ -1,5 +1,5 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
-import { checkText, sliceText, worstFirst } from '../../quality/verify/checks.js';
+import { sliceText, worstFirst } from '../../quality/verify/checks.js';
 import { checkedLines, decidedBy, verifyHeadline } from '../../quality/verify/headline.js';
 import { plantedText } from '../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';

@@ -64,6 +64,25 @@ describe('a supervised child', () => {
     });
   });
 
+  test.each([
+    ['exit', { exitCode: 3, signal: null }],
+    ['kill', { exitCode: null, signal: 'SIGKILL' }],
+  ])(
+    'that dies before it takes its request ends with its last lines, however large the request is: %s',
+    async (how, details) => {
+      const doing = runSupervised(
+        new URL('./children/early.mjs', import.meta.url),
+        { values: new Float32Array(8_000_000) },
+        { emit: () => {}, doing: 'trying early', env: { ...process.env, EARLY: how } },
+      );
+      await expect(doing).rejects.toMatchObject({
+        code: 'TF_CHILD_DIED',
+        message: expect.stringContaining('the library cannot be mapped'),
+        details: { ...details, lastLines: ['the library cannot be mapped'] },
+      });
+    },
+  );
+
   test('that is killed names what kills processes so', async () => {
     expect((await run('kill')).outcome).toMatchObject({
       code: 'TF_CHILD_DIED',

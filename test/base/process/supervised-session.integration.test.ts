@@ -56,6 +56,20 @@ describe('a child process that answers many requests', () => {
     await session.close();
   });
 
+  it('gives the last lines of a child that took no request and did not end', async () => {
+    const session = start();
+    const pid = Number(await session.request('pid'));
+    expect(await session.request('deafen')).toBe('deaf');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await expect(session.request([1])).rejects.toMatchObject({
+      code: 'TF_CHILD_DIED',
+      message: expect.stringContaining('the driver hangs'),
+      details: { lastLines: ['the driver hangs'] },
+    });
+    process.kill(pid, 'SIGKILL');
+    await session.close();
+  });
+
   it('goes on after a request that failed', async () => {
     const session = start();
     await expect(session.request('fail')).rejects.toThrow(/not today/);

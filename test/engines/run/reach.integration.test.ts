@@ -164,6 +164,39 @@ const kinds: readonly [string, number, (graph: GraphBuilder) => void][] = [
       graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
     },
   ],
+  ...(['GreaterOrEqual', 'Not', 'Sub'] as const).map((positive): (typeof kinds)[number] => [
+    `a table behind Keras's wrap, by ${positive}`,
+    49,
+    (graph) => {
+      graph.initializer('table', rows(49));
+      graph.initializer('zero', ids([], [0]));
+      graph.initializer('one', ids([], [1]));
+      graph.initializer('count', ids([], [49]));
+      graph.node('Less', { inputs: ['i', 'zero'], outputs: ['negative'] });
+      graph.node('Cast', { inputs: ['negative'], outputs: ['i2'], attributes: castTo('int64') });
+      if (positive === 'Sub') graph.node('Sub', { inputs: ['one', 'i2'], outputs: ['i1'] });
+      else {
+        const inputs = positive === 'Not' ? ['negative'] : ['i', 'zero'];
+        graph.node(positive, { inputs, outputs: ['positive'] });
+        graph.node('Cast', { inputs: ['positive'], outputs: ['i1'], attributes: castTo('int64') });
+      }
+      graph.node('Mul', { inputs: ['i', 'i1'], outputs: ['kept'] });
+      graph.node('Add', { inputs: ['i', 'count'], outputs: ['shifted'] });
+      graph.node('Mul', { inputs: ['i2', 'shifted'], outputs: ['wrapped'] });
+      graph.node('Add', { inputs: ['kept', 'wrapped'], outputs: ['index'] });
+      graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
+    },
+  ]),
+  [
+    'a table behind Mod',
+    33,
+    (graph) => {
+      graph.initializer('table', rows(33));
+      graph.initializer('count', ids([], [33]));
+      graph.node('Mod', { inputs: ['i', 'count'], outputs: ['index'] });
+      graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
+    },
+  ],
   [
     'a table behind a wrap with Where, shifted',
     40,
@@ -201,6 +234,52 @@ describe('k samples of n elements reach k times n rows, none twice and none outs
     expect(edges.map((edge) => values('i', 0, edge)[5])).toEqual([0, count - 1]);
     expect(unreached(2).tables).toMatchObject([{ reached: 32 }]);
     expect(unreached(20).tables).toMatchObject(_case.includes('shifted') ? [{ rows: 42, reached: 40 }] : []);
+  });
+
+  it('an index that is computed of two inputs stays inside, and its table is listed', async () => {
+    for (const operator of ['Add', 'Mul'] as const) {
+      const { plan, values, unreached } = await open((graph) => {
+        graph.input('i', 'int64', [1, 16]);
+        graph.input('j', 'int64', [1, 16]);
+        graph.initializer('table', rows(50));
+        graph.node(operator, { inputs: ['i', 'j'], outputs: ['index'] });
+        graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
+        graph.output('y', 'float32', null);
+      });
+      expect(plan.map(({ from }) => from)).toEqual(Array(2).fill(expect.stringContaining('Gather')));
+      const most = Math.max(...values('i', 0, 0));
+      expect(most).toBe(7);
+      expect(operator === 'Add' ? most + most : most * most).toBeLessThan(50);
+      expect(unreached(3).tables).toMatchObject([{ rows: 50, reached: 8 }]);
+    }
+  });
+
+  it('an index to which the start of each field is added stays in the last field', async () => {
+    const { values } = await open((graph) => {
+      graph.input('i', 'int64', [2, 3]);
+      graph.initializer('table', rows(40));
+      graph.initializer('starts', ids([3], [0, 10, 30]));
+      graph.node('Add', { inputs: ['i', 'starts'], outputs: ['index'] });
+      graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    });
+    expect(values('i', 0, 'highest values')[0]).toBe(9);
+  });
+
+  it('what masks, and is part of positions, stays a mask', async () => {
+    const { plan } = await open((graph) => {
+      graph.input('on', 'int64', [1, 16]);
+      graph.initializer('table', rows(50));
+      graph.initializer('one', ids([], [1]));
+      graph.initializer('axis', ids([], [1]));
+      graph.node('CumSum', { inputs: ['on', 'axis'], outputs: ['counted'] });
+      graph.node('Mul', { inputs: ['counted', 'on'], outputs: ['index'] });
+      graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
+      graph.node('Sub', { inputs: ['one', 'on'], outputs: ['off'] });
+      graph.output('y', 'float32', null);
+      graph.output('off', 'int64', null);
+    });
+    expect(plan[0]?.range?.spread.kind).toBe('mask');
   });
 
   it('a marker that is compared comes first', async () => {

@@ -272,13 +272,13 @@ describe('a bundle', () => {
   test('gives a builder the models where they are, and staged ones only on request', async () => {
     const inPlace = recordingBuilder();
     await run(inPlace);
-    expect(inPlace.models).toEqual(
-      ['encoder', 'predictor', 'joint'].map((name) => join(folder, `${name}.onnx`)),
+    expect(inPlace.models.toSorted()).toEqual(
+      ['encoder', 'joint', 'predictor'].map((name) => join(folder, `${name}.onnx`)),
     );
     scatterWeights(join(folder, 'encoder.onnx'), 'blobs');
     const staging = recordingBuilder();
     const report = await run(staging, { stage: true, keepTemp: true, forceRebuild: true });
-    expect(staging.models[0]).toBe(join(report.staging_dir!, 'encoder', 'encoder.onnx'));
+    expect(staging.models).toContain(join(report.staging_dir!, 'encoder', 'encoder.onnx'));
     expect(existsSync(join(report.staging_dir!, 'encoder', 'blobs', 'Constant_2337_attr__value'))).toBe(true);
     expect(report.components[0]?.staging).toEqual({ method: 'hard link', files: expect.any(Number) });
     expect(report.components[0]?.external_data).toMatchObject({
@@ -323,21 +323,23 @@ describe('a bundle', () => {
 
   test('is built side by side for tensorrt-rtx, as far as the memory budget lets it', async () => {
     let running = 0;
-    const atOnce = async (budget: number, toolchain = sampleToolchain) => {
+    const atOnce = async (budget: number, foreseen: number) => {
       let most = 0;
       const build: PlanBuilder = async (_, { planPath }) => {
         most = Math.max(most, ++running);
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        // The sizes of the others may still be running.
+        for (let turn = 0; turn === 0 || (most < foreseen && turn < 200); turn++)
+          await new Promise((resolve) => setTimeout(resolve, 50));
         running--;
         const plan = samplePlan(0, 600_000);
         writeFileSync(planPath, plan);
         return sampleOutcome(plan.length);
       };
-      await run({ build }, { memoryBudget: budget, forceRebuild: true, toolchain });
+      await run({ build }, { memoryBudget: budget, forceRebuild: true, toolchain: sampleToolchain });
       return most;
     };
-    expect(await atOnce(64 * 2 ** 30)).toBe(3);
-    expect(await atOnce(1)).toBe(1);
+    expect(await atOnce(64 * 2 ** 30, 3)).toBe(3);
+    expect(await atOnce(1, 1)).toBe(1);
   });
 });
 

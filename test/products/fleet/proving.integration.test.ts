@@ -4,34 +4,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
-import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { writeModel } from '../../../src/formats/onnx/write.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { FleetPlan, FleetWork } from '../../../src/products/fleet/plan-schema.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { samplePassport } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
+import { writeAffine } from './affine.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-fleet-proving-'));
 const at = (name: string) => join(root, name);
 let environment: NodeJS.ProcessEnv;
 let writePlan: (path: string) => string;
 afterAll(() => rmSync(root, { recursive: true, force: true }));
-
-/** y = 2x + 1, as the fake GPU computes it, or something else. */
-async function writeAffine(path: string, slope = 2): Promise<void> {
-  const graph = new GraphBuilder('affine');
-  const scalar = (name: string, value: number) =>
-    graph.initializer(name, tensorFrom('float32', [1], Float32Array.of(value)));
-  const x = graph.input('x', 'float32', ['batch', 64]);
-  const product = graph.value('product', 'float32', ['batch', 64]);
-  graph.node('Mul', { inputs: [x, scalar('slope', slope)], outputs: [product] });
-  graph.node('Add', {
-    inputs: [product, scalar('one', 1)],
-    outputs: [graph.output('y', 'float32', ['batch', 64])],
-  });
-  await writeModel(buildModel(graph), path);
-}
 
 beforeAll(async () => {
   await buildAddon({ say: () => {} });

@@ -8,6 +8,7 @@ export const parityOf = (more: Partial<TensorParity> = {}): TensorParity => ({
   kind: 'float',
   region: null,
   compared: 10,
+  tolerance: { absolute: 1e-3, relative: 1e-3, why: '' },
   maxAbs: 0,
   meanAbs: 0,
   maxRel: 0,

@@ -17,7 +17,14 @@ function outcome(
     { outputs: reference, bindings },
     { outputs: candidate, bindings },
     {
-      reaching: () => ({ inputs: ['images'], isOrdered: false, isCount, areScores: false, classAxis: null }),
+      reaching: () => ({
+        inputs: ['images'],
+        isOrdered: false,
+        isCount,
+        areScores: false,
+        classAxis: null,
+        areLabels: false,
+      }),
     },
   );
   return judged[0]!.output.outcome;

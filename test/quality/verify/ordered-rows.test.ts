@@ -81,6 +81,7 @@ function outcome(
         isCount: false,
         areScores: false,
         classAxis: null,
+        areLabels: false,
       }),
     },
   );

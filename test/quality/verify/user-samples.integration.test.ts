@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
@@ -52,12 +52,37 @@ it('takes samples of the user in their order, all of them up to 32', async () =>
   expect((await verified({ data: whole(1) })).warnings).toHaveLength(1);
 });
 
-it('stacks them to the batch that is requested', async () => {
-  const data = { files: [`x=@${rows(6)}`, `z=@${rows(6)}`] };
+describe('samples are stacked to the batch that is requested', () => {
   const shapes = new Map(['x', 'z'].map((name) => [name, [4, 2]] as const));
-  expect(await verified({ data, shapes })).toMatchObject({
-    available: 2,
-    result: { samples: 2, inputs: [{ shape: [4, 2] }, { shape: [4, 2] }] },
+  const of = (count: number) => ({ files: [`x=@${rows(count)}`, `z=@${rows(count)}`] });
+  const range = { min: [4, 2], opt: [4, 2], max: [8, 2], values: false };
+  const profiles = [{ x: range, z: range }];
+
+  it.each<[string, number, Partial<VerifyRequest>, number[], number]>([
+    ['the last batch has what is left', 6, { data: of(6), shapes }, [4, 2], 0],
+    [
+      'or is left out where the engine takes no smaller one',
+      6,
+      { data: { ...of(6), profiles }, shapes },
+      [4],
+      1,
+    ],
+    [
+      'where it is all there is, its samples are in it again',
+      3,
+      { data: { ...of(3), profiles }, shapes },
+      [3],
+      1,
+    ],
+  ])('%s', async (_, available, request, sizes, warnings) => {
+    const found = await verified(request);
+    expect(found).toMatchObject({ available, result: { outcome: 'pass', samples: sizes.length } });
+    expect(found.result.samplesFrom?.samples.map((each) => each.items)).toEqual(sizes);
+    expect(found.warnings).toHaveLength(warnings);
+    for (const { from, shape } of found.result.inputs) {
+      expect(shape).toEqual([4, 2]);
+      expect(from).toContain(`${sizes.reduce((sum, size) => sum + size)} of the ${available} samples`);
+    }
   });
 });
 
@@ -78,6 +103,39 @@ it('leaves out what no profile of the engine takes, and draws where none is left
   const { kinds, warnings } = await verified({ data: { ...data, profiles: [{ x: range, z: range }] } });
   expect(kinds).not.toContain('data');
   expect(warnings).toHaveLength(1);
+});
+
+describe('with the profiles of an engine drawn samples are at every end', () => {
+  const range = (min: number, opt: number, max: number) => {
+    const of = (rows: number) => [rows, 2];
+    return { min: of(min), opt: of(opt), max: of(max), values: false };
+  };
+  const both = (...ends: [number, number, number]) => ({ x: range(...ends), z: range(...ends) });
+  const shapes = new Map(['x', 'z'].map((name) => [name, [4, 2]] as const));
+
+  it.each<[string, Partial<VerifyRequest>, number[], number]>([
+    ['the optimum, then the others', { profiles: [both(1, 4, 8)] }, [4, 1, 8], 9],
+    ['shapes of the optimum state nothing else', { profiles: [both(1, 4, 8)], shapes }, [4, 1, 8], 9],
+    ['other shapes go first', { profiles: [both(1, 2, 8)], shapes }, [4], 7],
+    ['no size twice', { profiles: [both(2, 2, 2), both(2, 2, 3)] }, [2, 3], 8],
+  ])('%s', async (_, more, sizes, count) => {
+    const path = await model();
+    const runs = new SampleRuns({ reference: path, candidate: path, threads: 1, ...more }, {});
+    const { outputs, samples, plan } = await runs.reference(() => {});
+    expect(outputs).toHaveLength(count);
+    expect([...new Set(outputs.map((each) => each.get('y')?.shape[0]))]).toEqual(sizes);
+    expect(samples.filter(({ kind }) => kind === 'drawn')).toHaveLength(count - 4);
+    expect(plan.inputs[0]).toMatchObject({ shape: [sizes[0], 2] });
+    expect(await verified({ samples: 1, ...more })).toMatchObject({
+      result: { outcome: 'pass', leftOut: [] },
+    });
+  });
+
+  it('an end that is too large for the CPU is left out by name', async () => {
+    const { result } = await verified({ profiles: [both(1, 4, 2 ** 23)] });
+    expect(result).toMatchObject({ outcome: 'pass', leftOut: [{ kind: 'drawn' }] });
+    expect(result.leftOut?.[0]?.origin).toMatch(/^maximum of profile 0/);
+  });
 });
 
 it.each([

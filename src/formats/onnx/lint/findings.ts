@@ -26,6 +26,8 @@ const findingKinds = {
   'dim-without-symbol': 'warning',
   'dim-zero': 'warning',
   'dim-negative': 'warning',
+  'size-fixed': 'warning',
+  'size-limited': 'info',
   'int64-clamped': 'warning',
   'int64-sentinel': 'info',
   'initializer-is-input': 'info',

@@ -9,6 +9,7 @@ import type { ModelShapes } from '../shapes/infer.js';
 import { factsAsWritten, feedInputs } from '../value-facts.js';
 import { MOST_AXES } from './checked-node.js';
 import { Findings, wrongResults } from './findings.js';
+import { lintFixedSizes } from './fixed-sizes.js';
 import { lintGraphs } from './graphs.js';
 import { lintOperators } from './operators.js';
 import { lintParserChecks } from './parser-checks.js';
@@ -35,6 +36,7 @@ export function lintModel(
   const quantized = new QuantizedGraph(views, graph);
   lintQuantization(model, quantized, findings);
   lintParserChecks(quantized, inferred, findings);
+  lintFixedSizes(model, inferred, findings);
   lintInterface(model.proto, findings);
   return findings.list();
 }

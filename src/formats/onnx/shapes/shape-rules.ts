@@ -120,6 +120,13 @@ const fromElements: ShapeRule = (call) => [call.elements(0)];
 const many = (names: string, rule: ShapeRule): readonly (readonly [string, ShapeRule])[] =>
   names.split(/\s+/).map((name) => [name, rule]);
 
+/** Operators whose operands are stretched to one shape. */
+export const elementwise: ReadonlySet<string> = new Set(
+  'Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor'.split(
+    ' ',
+  ),
+);
+
 /** How operators of the ONNX domain determine the shapes of their outputs. */
 export const shapeRules: ReadonlyMap<string, ShapeRule> = new Map<string, ShapeRule>([
   ...many(
@@ -130,10 +137,7 @@ export const shapeRules: ReadonlyMap<string, ShapeRule> = new Map<string, ShapeR
     TensorScatter ThresholdedRelu Trilu`,
     same,
   ),
-  ...many(
-    `Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow Sub Sum Where Xor`,
-    broadcasts,
-  ),
+  ...[...elementwise].map((name) => [name, broadcasts] as const),
   ...many(
     'ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare',
     reduced,

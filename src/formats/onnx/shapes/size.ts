@@ -313,3 +313,16 @@ export function symbolsOf(size: Size): readonly string[] {
   );
   return [...new Set(names.flat())];
 }
+
+/** What a size is where its open dimension `name` is `value`; NaN where it depends on others. */
+export function evaluated(size: Size, name: string, value: number): number {
+  const atom = ({ kind, text, of }: Atom): number => {
+    if (kind === 'symbol') return text === name ? value : Number.NaN;
+    const [a = 0, b = 0] = of.map((part) => evaluated(part, name, value));
+    return kind === 'quotient' ? Math.floor(a / b) : Math[kind](a, b);
+  };
+  const terms = Array.from(termsOf(size), ({ factor, atoms }) =>
+    atoms.reduce((product, each) => product * atom(each), factor),
+  );
+  return terms.reduce((sum, term) => sum + term, 0);
+}

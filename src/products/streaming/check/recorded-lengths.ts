@@ -136,9 +136,10 @@ export class LengthsReader {
       reference,
       // What stands where nothing counts may be cleared on the way.
       region: pair.validLength === null ? null : validRegion(pair, reference, this.#outputsBefore),
-      tolerance: {
+      limits: {
         absolute: stated?.absolute ?? 0,
         relative: Math.max(stated?.relative ?? 0, isSameType ? 0 : 2 ** -8),
+        why: 'from the contract',
       },
       rule: 'allclose',
     });

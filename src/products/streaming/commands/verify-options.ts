@@ -4,12 +4,13 @@ import {
   minAgreementOption,
   placeOf,
   placeOptions,
+  precisionOption,
   toleranceOptions,
 } from '../../../cli/options/comparison.js';
 import { integer, splitAtCommas } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { type DriftPolicy, defaultPolicy } from '../compare/drift.js';
+import type { DriftPolicy } from '../compare/drift.js';
 import { passRules } from '../compare/tensor-parity.js';
 import { parityModes } from '../verify/plan.js';
 
@@ -41,7 +42,7 @@ export const referenceOptions = {
   drift: option({
     flags: '--drift <limits>',
     describe:
-      'limits of the main output over the stream: p95=5e-4,max=1e-3,mean=2e-4,slope=1e-6,latency=21 (ms); off for none',
+      'limits of the main output over the stream: p95=5e-4,max=1e-3,mean=2e-4,slope=1e-6,latency=21 (ms), as many times wider as its tolerance; off for none',
     parse: parsePolicy,
   }),
   decoder: text({
@@ -110,6 +111,7 @@ export const referenceOptions = {
     parse: (list: string) => splitAtCommas(list).map(integer(1, 65_536)),
     repeat: true,
   }),
+  precision: precisionOption,
   ...toleranceOptions,
   threads: comparisonOptions.threads,
   ...placeOptions,
@@ -135,9 +137,9 @@ export function assertApplicable(candidate: string, options: ReferenceOptions): 
 const LIMITS = { p95: 'p95', max: 'max', mean: 'mean', slope: 'slope', latency: 'latencyMs' } as const;
 
 /** Reads `p95=5e-4,slope=off`, or `off`; limits that are not named stay the usual ones. Wrapped, since null means off. */
-function parsePolicy(limits: string): { readonly policy: DriftPolicy | null } {
+function parsePolicy(limits: string): { readonly policy: Partial<DriftPolicy> | null } {
   if (limits === 'off') return { policy: null };
-  const policy: { -readonly [K in keyof DriftPolicy]: DriftPolicy[K] } = { ...defaultPolicy };
+  const policy: { -readonly [K in keyof DriftPolicy]?: DriftPolicy[K] } = {};
   for (const part of splitAtCommas(limits)) {
     const [name = '', value = ''] = part.split('=');
     const key = LIMITS[name as keyof typeof LIMITS];

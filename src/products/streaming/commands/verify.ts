@@ -46,7 +46,7 @@ const NOTHING_FOLLOWS =
 /** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
 function requested(candidate: string, options: ReferenceOptions & EngineOptionValues) {
   assertApplicable(candidate, options);
-  const { mode, threads, rule, decoder, swap, taskOutput, minAgreement } = options;
+  const { mode, threads, precision, rule, decoder, swap, taskOutput, minAgreement } = options;
   const { dump, dumpLimit, sensitivity } = options;
   const request = {
     candidate,
@@ -57,7 +57,7 @@ function requested(candidate: string, options: ReferenceOptions & EngineOptionVa
     rtol: options.rtol.flat(),
     batches: options.batches.flat(),
     ...placeOf(options),
-    ...{ threads, rule, decoder, swap, taskOutput, minAgreement, dump, dumpLimit, sensitivity },
+    ...{ threads, precision, rule, decoder, swap, taskOutput, minAgreement, dump, dumpLimit, sensitivity },
     ...engineOptionsOf(options),
     policy: options.drift?.policy,
     limit: options.chunks,

@@ -1,12 +1,11 @@
 import {
+  CERTAIN,
   type Figures,
   figuresOf,
   leastSquares,
   meanOf,
   medianOf,
-  type Slope,
   theilSen,
-  Z_CERTAIN,
 } from '../../../base/statistics.js';
 
 /** One output's error over a stream: a number for each chunk, its largest absolute error. The figures are over these; `max` is the bound: no chunk is worse. */
@@ -18,9 +17,7 @@ export interface Drift extends Figures {
   readonly unmeasured: number;
   /** The chunk with the largest error. */
   readonly worstChunk: number;
-  readonly slope: { readonly robust: DriftSlope; readonly leastSquares: DriftSlope };
-  /** Whether the robust slope is above zero with 99.95 % confidence: the check runs for every build, and chance must not fail one in forty. */
-  readonly isGrowthCertain: boolean;
+  readonly slope: { readonly robust: DriftSlope; readonly leastSquares: Pick<DriftSlope, 'perChunk'> };
   /** Means of the first and the last third of the stream, and how the last compares to the first. */
   readonly thirds: { readonly first: number; readonly last: number; readonly ratio: number };
   /** Chunks far above all others (see `outliers`). */
@@ -28,14 +25,12 @@ export interface Drift extends Figures {
   readonly shape: DriftShape;
 }
 
-/** A slope per chunk, and the interval that holds it with 95 % confidence. */
+/** A slope per chunk with bounds, each 99.95 % certain: the check runs for every build, and chance must not fail one in forty. */
 interface DriftSlope {
   readonly perChunk: number;
   readonly low: number;
   readonly high: number;
 }
-
-const perChunk = ({ perStep, low, high }: Slope): DriftSlope => ({ perChunk: perStep, low, high });
 
 /**
  * What the errors do over time. `growing`: the robust slope is above zero for certain, and what it adds over the stream is not small beside the
@@ -58,8 +53,8 @@ export function driftOf(tensor: string, errors: readonly number[], chunks?: read
   const figures = figuresOf(values);
   const third = Math.max(1, Math.floor(values.length / 3));
   const [first, last] = [meanOf(values.slice(0, third)), meanOf(values.slice(-third))];
-  const slope = { robust: perChunk(theilSen(values)), leastSquares: perChunk(leastSquares(values)) };
-  const isGrowthCertain = theilSen(values, Z_CERTAIN).low > 0;
+  const { perStep, ...bounds } = theilSen(values);
+  const robust: DriftSlope = { perChunk: perStep, ...bounds };
   const outlying = outliers(values);
   const unmeasured = errors.length - values.length;
   return {
@@ -68,11 +63,10 @@ export function driftOf(tensor: string, errors: readonly number[], chunks?: read
     unmeasured,
     ...(unmeasured === 0 ? figures : figuresOf([])),
     worstChunk: worstOf(errors, chunks),
-    slope,
-    isGrowthCertain,
+    slope: { robust, leastSquares: { perChunk: leastSquares(values) } },
     thirds: { first, last, ratio: first === 0 ? (last === 0 ? 1 : Number.POSITIVE_INFINITY) : last / first },
     outliers: outlying.map((at) => known[at]!.chunk),
-    shape: shapeOf(values.length, figures.p50, isGrowthCertain ? slope.robust.perChunk : 0, outlying),
+    shape: shapeOf(values.length, figures.p50, robust.low > 0 ? robust.perChunk : 0, outlying),
   };
 }
 
@@ -120,7 +114,20 @@ export interface DriftPolicy {
 }
 
 /** The criteria of the streaming encoder's own checklist: p95 below 5e-4, no chunk above 1e-3, mean below 2e-4, and a slope below 1e-6, which its plot calls "no accumulation". */
-export const defaultPolicy: DriftPolicy = { p95: 5e-4, max: 1e-3, mean: 2e-4, slope: 1e-6, latencyMs: null };
+export const defaultPolicy = {
+  p95: 5e-4,
+  max: 1e-3,
+  mean: 2e-4,
+  slope: 1e-6,
+  latencyMs: null as number | null,
+};
+
+/** That checklist for a main output whose elements may be off by so much: a wider tolerance widens its limits alike. */
+export function policyFor(absolute: number): DriftPolicy {
+  const times = Math.max(1, absolute / defaultPolicy.p95);
+  const { p95, max, mean, slope } = defaultPolicy;
+  return { ...defaultPolicy, p95: p95 * times, max: max * times, mean: mean * times, slope: slope * times };
+}
 
 export interface DriftCheck {
   /** `p95`, `max`, `mean`, `slope`, `latency`. */
@@ -144,8 +151,8 @@ const sentences = {
 } as const;
 
 /**
- * Each criterion with its number. A slope above its limit fails where it is above zero for certain; where it may as well be chance it passes, and
- * over a few chunks it is inconclusive.
+ * Each criterion with its number. A slope above its limit fails where its lower bound is above it too; else it is not certain and passes, and over a few
+ * chunks it is inconclusive.
  */
 export function judgeDrift(
   drift: Drift,
@@ -173,17 +180,27 @@ export function judgeDrift(
     const words = isOdd
       ? `the error is NaN or infinite in ${unmeasured} of ${unmeasured + chunks} chunks; ${short(limit)} is allowed`
       : sentences[name](short(measured), short(limit));
-    // A number above its limit that does not fail needs the reason beside it.
-    const chance = measured > limit && outcome !== 'fail' ? ', and this may as well be chance' : '';
-    checks.push({ name, measured, limit, outcome, sentence: `${words}${chance}.` });
+    const doubt = isUncertain({ measured, limit, outcome })
+      ? `: above the limit, not certain (${CERTAIN})`
+      : '';
+    checks.push({ name, measured, limit, outcome, sentence: `${words}${doubt}.` });
   };
   add('p95', drift.p95, policy.p95);
   add('max', drift.max, policy.max);
   add('mean', drift.mean, policy.mean);
-  const growth = drift.isGrowthCertain ? 'fail' : drift.chunks < FEWEST_CHUNKS ? 'inconclusive' : 'pass';
+  const isCertain = robust.low > (policy.slope ?? 0);
+  const growth = isCertain ? 'fail' : drift.chunks < FEWEST_CHUNKS ? 'inconclusive' : 'pass';
   if (drift.chunks > 0) add('slope', robust.perChunk, policy.slope, growth);
   add('latency', latencyP95Ms, policy.latencyMs);
   return checks;
 }
+
+/** A number above its limit that does not fail. */
+export const isUncertain = ({
+  measured,
+  limit,
+  outcome,
+}: Pick<DriftCheck, 'limit'> & { readonly measured: number | string; readonly outcome: string }): boolean =>
+  Number(measured) > limit && outcome !== 'fail';
 
 const short = (value: number): string => String(Number(value.toPrecision(3)));

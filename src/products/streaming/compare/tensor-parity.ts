@@ -6,6 +6,7 @@ import type { FloatPairs, FloatReader } from '../../../formats/tensor/float-read
 import { eachPiece } from '../../../formats/tensor/float-reader.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { tensorReader } from '../../../formats/tensor/tensor-reader.js';
+import type { JustifiedTolerance } from '../../../quality/verify/tolerance.js';
 import { placeInTensor, type Region, regionElements, regionFloats } from './region.js';
 
 /**
@@ -31,6 +32,8 @@ export interface TensorParity {
   /** The part that was compared; null: all of it. */
   readonly region: Region | null;
   readonly compared: number;
+  /** What the rule was applied with. */
+  readonly tolerance: JustifiedTolerance;
   readonly maxAbs: number;
   readonly meanAbs: number;
   /** Largest |difference| / max(|reference|, 1e-12). */
@@ -58,9 +61,21 @@ export interface TensorRequest {
   readonly candidate: Tensor | undefined;
   readonly reference: Tensor;
   readonly region: Region | null;
-  readonly tolerance: Tolerance;
+  readonly limits: OutputLimits;
   readonly rule: PassRule;
 }
+
+/** What an output of a chunk may be off. */
+export interface ChunkLimits {
+  readonly tolerance: JustifiedTolerance;
+  /** Judges the root mean square of its errors besides; null: whatever the rule allows. */
+  readonly rms: ((error: number) => { readonly measured: number; readonly limit: number }) | null;
+}
+
+/** The same for every chunk, or by the size of its reference. */
+export type OutputLimits =
+  | JustifiedTolerance
+  | ((reference: FloatReader, candidate: Pick<Tensor, 'dtype' | 'shape'>) => ChunkLimits);
 
 /** What a reference of zero counts as in relative errors. */
 const RELATIVE_FLOOR = 1e-12;
@@ -81,10 +96,12 @@ export function compareTensor(request: TensorRequest): TensorParity {
 }
 
 function compareFloating(request: TensorRequest, candidate: Tensor): TensorParity {
-  const { reference, region, tolerance, tensor, rule } = request;
+  const { reference, region, limits, tensor, rule } = request;
   const compared = regionElements(reference.shape, region);
   if (compared === 0) return nothingToCompare(request);
   const pairs = { candidate: regionFloats(candidate, region), reference: regionFloats(reference, region) };
+  const { tolerance, rms } =
+    typeof limits === 'function' ? limits(pairs.reference, candidate) : { tolerance: limits, rms: null };
   const comparison = comparePairs(pairs, tolerance, 'none');
   const { absolute, nonFinite } = comparison;
   const maxRel = largestRelative(comparison, pairs);
@@ -93,23 +110,27 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
   const anyOdd = nonFinite.mismatching + nonFinite.matching > 0;
   const tensorRule = !anyOdd && (absolute.max <= tolerance.absolute || maxRel <= tolerance.relative);
   const allclose = !anyNaN && comparison.outside === 0;
-  const pass = rule === 'tensor' ? tensorRule : allclose;
+  const errorRms = comparison.l2 / Math.sqrt(comparison.finite);
+  const typical = anyOdd ? null : (rms?.(errorRms) ?? null);
+  const isTypical = typical === null || typical.measured <= typical.limit;
+  const pass = (rule === 'tensor' ? tensorRule : allclose) && isTypical;
   const failure = pass ? null : unequal || anyNaN || anyOdd ? 'non-finite' : 'outside-tolerance';
   // As in numpy: one NaN makes every figure over all elements NaN.
   const figure = (value: number): number =>
     anyNaN ? Number.NaN : unequal ? Number.POSITIVE_INFINITY : value;
-  const { candidate: ours, reference: theirs, finite } = comparison;
+  const { candidate: ours } = comparison;
   const worstAt = absolute.maxIndex < 0 ? null : placeInTensor(reference.shape, region, absolute.maxIndex);
   return {
     tensor,
     kind: 'float',
     region,
     compared,
+    tolerance,
     maxAbs: figure(absolute.max),
     meanAbs: figure(absolute.mean),
     maxRel: figure(maxRel),
     cosine: unequal || anyNaN ? Number.NaN : comparison.cosineSimilarity,
-    relativeRms: figure(comparison.l2 / Math.sqrt(finite * (theirs.deviation ** 2 + theirs.mean ** 2))),
+    relativeRms: figure(errorRms / rmsOf(comparison)),
     tensorRule,
     allclose,
     outside: comparison.outside,
@@ -117,7 +138,8 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
       candidate: nonFinite.nanInCandidate + nonFinite.infiniteInCandidate,
       reference: nonFinite.nanInReference + nonFinite.infiniteInReference,
     },
-    zerosPass: zerosWouldPass(comparison, tolerance, rule),
+    zerosPass:
+      zerosWouldPass(comparison, tolerance, rule) && (typical === null || rmsOf(comparison) <= typical.limit),
     pass,
     failure,
     worstAt,
@@ -126,9 +148,12 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
         ? null
         : failure === 'non-finite'
           ? `the candidate has ${nonFinite.nanInCandidate} NaN and ${nonFinite.infiniteInCandidate} infinite elements, the reference ${nonFinite.nanInReference} and ${nonFinite.infiniteInReference}`
-          : `max_abs=${python(absolute.max)} mean_abs=${python(absolute.mean)} max_rel=${python(maxRel)}, worst at [${worstAt?.join(', ')}]${ours.max === ours.min ? `; the candidate is ${python(ours.max)} everywhere` : ''}`,
+          : `max_abs=${python(absolute.max)} mean_abs=${python(absolute.mean)} max_rel=${python(maxRel)}, worst at [${worstAt?.join(', ')}]${isTypical ? '' : `, rms=${python(typical.measured)} where ${python(typical.limit)} is allowed`}${ours.max === ours.min ? `; the candidate is ${python(ours.max)} everywhere` : ''}`,
   };
 }
+
+const rmsOf = ({ reference: { deviation, mean } }: Comparison): number =>
+  Math.sqrt(deviation ** 2 + mean ** 2);
 
 /** The kernel divides by the reference itself; only where its maximum stands over a reference below the floor is there something to look at again. */
 function largestRelative(comparison: Comparison, pairs: FloatPairs): number {
@@ -207,14 +232,18 @@ const nothingToCompare = (request: TensorRequest): TensorParity => ({
   reason: null,
 });
 
+/** Of what has no size yet, as nothing of it was compared. */
+const NO_SIZE: JustifiedTolerance = { absolute: 0, relative: 0, why: 'nothing was compared' };
+
 function notCompared(request: TensorRequest, failure: ChunkFailureKind, reason: string): TensorParity {
-  const { reference, tensor, region } = request;
+  const { reference, tensor, region, limits } = request;
   const unknown = Number.NaN;
   return {
     tensor,
     kind: dtypes[reference.dtype].kind === 'float' ? 'float' : 'exact',
     region,
     compared: 0,
+    tolerance: typeof limits === 'function' ? NO_SIZE : limits,
     maxAbs: unknown,
     meanAbs: unknown,
     maxRel: unknown,

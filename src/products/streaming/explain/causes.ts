@@ -1,3 +1,4 @@
+import { CERTAIN } from '../../../base/statistics.js';
 import { formatStatistic as short } from '../../../base/text/quantity.js';
 import type { Drift } from '../compare/drift.js';
 import type { Explanation } from '../verify/result.js';
@@ -119,7 +120,7 @@ const causes = [
     sentence: ({ tensor, chunk, slices }) =>
       `In chunk ${chunk} the error of ${tensor} is about the same at every position of axis ${slices.axis} (${short(slices.ratio)} times between best and worst): precision or other weights, not padding.`,
     remedy:
-      'FP32 engine: build it with no-tf32 and run again; if the error falls a hundredfold it was TF32. FP16 or BF16: this is the error of the precision; choose limits for it.',
+      'FP32 engine: build it with no-tf32 and run again; if the error falls a hundredfold it was TF32. FP16 or BF16: without --atol, --rtol and tolerances of the contract the limits are those of the precision; beyond them trtforge bisect finds the nodes.',
     evidence: ({ tensor, chunk, slices: { axis, ratio } }) => ({ tensor, chunk, axis, ratio }),
   }),
   cause({
@@ -234,7 +235,7 @@ export const explain = (evidence: Evidence): readonly Explanation[] =>
     .toSorted((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 
 const growth = ({ slope: { robust }, thirds }: Drift): string =>
-  `it grows by ${short(robust.perChunk)} a chunk (95 % sure: ${short(robust.low)} to ${short(robust.high)}), from ${short(thirds.first)} in the first third to ${short(thirds.last)} in the last`;
+  `it grows by ${short(robust.perChunk)} a chunk (${CERTAIN} sure: ${short(robust.low)} to ${short(robust.high)}), from ${short(thirds.first)} in the first third to ${short(thirds.last)} in the last`;
 
 const growthNumbers = ({ tensor, slope, thirds }: Drift) => ({
   ...{ tensor, robustSlope: slope.robust.perChunk },

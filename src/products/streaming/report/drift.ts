@@ -1,9 +1,11 @@
+import { CERTAIN } from '../../../base/statistics.js';
 import { formatCount, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { Chart, Tone } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
 import { linearScale, logScale } from '../../../report/chart/scale.js';
 import { badge, charts, numbers, type Section, table } from '../../../report/section.js';
 import { formatMeasure, outcomeTone } from '../../../report/sentences.js';
+import { isUncertain } from '../compare/drift.js';
 import type { ParityDrift, ParityResult } from '../verify/result.js';
 
 const shapes = {
@@ -42,14 +44,12 @@ export function driftSection(result: Pick<ParityResult, 'drift' | 'series'>): Se
     odd > 0
       ? `The error of ${drift.tensor} is not finite in ${odd} of ${plural(errors.length, 'chunk')}, first in chunk ${drift.worstChunk}`
       : `The largest error of ${drift.tensor} over ${plural(drift.chunks, 'chunk')} is ${formatMeasure(drift.max)} (chunk ${drift.worstChunk}), the mean ${formatMeasure(drift.mean)}`;
-  const slope = (fit: string, { perChunk, low, high }: ParityDrift['slope']['robust']) => [
-    fit,
-    ...[perChunk, low, high].map(formatMeasure),
-  ];
+  const { robust, leastSquares } = drift.slope;
+  const above = drift.checks.find((check) => check.name === 'slope' && isUncertain(check));
   return {
     id: 'drift',
     title: 'Drift',
-    lead: `${extent}. ${shapes[drift.shape]}.`,
+    lead: above === undefined ? `${extent}. ${shapes[drift.shape]}.` : `${extent}; ${above.sentence}`,
     blocks: [
       charts({
         chart,
@@ -58,17 +58,22 @@ export function driftSection(result: Pick<ParityResult, 'drift' | 'series'>): Se
       table(
         'The criteria of the drift',
         ['criterion', 'verdict', ...numbers('measured', 'limit')],
-        drift.checks.map(({ name, outcome, measured, limit }) => [
-          name,
-          badge(outcome, outcomeTone[outcome]),
-          formatMeasure(measured),
-          formatStatistic(limit),
+        drift.checks.map((check) => [
+          check.name,
+          isUncertain(check)
+            ? badge('not certain', 'warn')
+            : badge(check.outcome, outcomeTone[check.outcome]),
+          formatMeasure(check.measured),
+          formatStatistic(check.limit),
         ]),
       ),
       table(
-        'Growth of the error by chunk',
+        `Growth of the error by chunk, with bounds that are each ${CERTAIN} certain`,
         ['fit', ...numbers('slope', 'from', 'to')],
-        [slope('robust (Theil–Sen)', drift.slope.robust), slope('least squares', drift.slope.leastSquares)],
+        [
+          ['robust (Theil–Sen)', ...[robust.perChunk, robust.low, robust.high].map(formatMeasure)],
+          ['least squares', formatMeasure(leastSquares.perChunk), '–', '–'],
+        ],
       ),
     ],
   };

@@ -1,7 +1,7 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
-import { type Drift, type DriftCheck, defaultPolicy, driftOf, judgeDrift } from '../compare/drift.js';
+import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { CacheLengthRule, Immutable } from '../contract/contract.js';
 import { explain } from '../explain/causes.js';
@@ -46,9 +46,13 @@ export function parityResult(run: ParityRun): ParityResult {
   const mainName = mainOutput(plan);
   const main = drifts.find(({ tensor }) => tensor === mainName);
   const times = timesOf(chunks);
-  const policy = request.policy === undefined ? defaultPolicy : request.policy;
+  const outputs = outputsOf(chunks, plan, drifts);
+  const { absolute = 0 } = outputs.find(({ tensor }) => tensor === mainName)?.tolerance ?? {};
+  const { policy } = request;
   const checks =
-    main === undefined || policy === null ? [] : judgeDrift(main, policy, times.rest?.total.p95 ?? null);
+    main === undefined || policy === null
+      ? []
+      : judgeDrift(main, { ...policyFor(absolute), ...policy }, times.rest?.total.p95 ?? null);
   const { cacheLengthRule, sensitivity } = run;
   const { isFullFloat32 } = candidate;
   const explanations = [
@@ -86,7 +90,7 @@ export function parityResult(run: ParityRun): ParityResult {
     passed,
     failed: chunks.length - passed,
     passRate: chunks.length === 0 ? 0 : passed / chunks.length,
-    outputs: outputsOf(chunks, plan, drifts),
+    outputs,
     verdicts,
     task: run.task,
     violations: stream.violations,
@@ -184,7 +188,7 @@ function outputOf(
     tensor,
     kind,
     role: plan.contract.state.some(({ output }) => output === tensor) ? 'state' : 'result',
-    tolerance: kind === 'exact' ? null : plan.toleranceOf(tensor),
+    tolerance: kind === 'exact' ? null : ((compared.at(-1) ?? found.at(-1))?.tolerance ?? null),
     chunks: found.length,
     passed: count(({ pass }) => pass),
     tensorRulePassed: count(({ tensorRule }) => tensorRule),

@@ -1,10 +1,13 @@
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
+import { magnitudesOf } from '../../../formats/tensor/compare/magnitudes.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { AskedTolerance, JustifiedTolerance } from '../../../quality/verify/tolerance.js';
+import { probabilitiesOf } from '../../../quality/verify/probabilities.js';
+import type { VerifyPrecision } from '../../../quality/verify/result.js';
+import { type AskedTolerance, limitsFor } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift.js';
-import type { PassRule } from '../compare/tensor-parity.js';
+import type { OutputLimits, PassRule } from '../compare/tensor-parity.js';
 import type { Contract, StatePair } from '../contract/contract.js';
 
 export const parityModes = ['functional', 'closed-loop'] as const;
@@ -20,12 +23,14 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly mode: ParityMode;
   /** null: one is drafted from the candidate's inputs and outputs. */
   readonly contract: Contract | null;
+  /** Whose limits apply where none were requested; default: that of the candidate's file. */
+  readonly precision?: VerifyPrecision;
   /** Default `tensor`. */
   readonly rule?: PassRule;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];
-  /** null: drift is reported but decides nothing. Default: `defaultPolicy`. */
-  readonly policy?: DriftPolicy | null;
+  /** null: drift is reported but decides nothing. What is not in it is as the tolerance of the main output has it. */
+  readonly policy?: Partial<DriftPolicy> | null;
   /** Chunks to run; default all. */
   readonly limit?: number;
   /** Folder for failing chunks, and how many at most; default 5. */
@@ -57,12 +62,12 @@ export interface StreamPlan {
   readonly outputs: readonly Binding[];
   /** For messages. */
   readonly reference: string;
-  readonly toleranceOf: (tensor: string) => JustifiedTolerance;
+  readonly limitsOf: (tensor: string) => OutputLimits;
   readonly dump: { readonly folder: string; readonly limit: number } | null;
 }
 
-/** The usual tolerance of engines. State gets no more by default: a wide tolerance hides what is wrong. */
-const USUAL = { absolute: 5e-4, relative: 1e-3 };
+/** The usual tolerance of streams in FP32, over which the order of sums adds up. State gets no more by default: a wide tolerance hides what is wrong. */
+export const usualTolerance = { absolute: 5e-4, relative: 1e-3 };
 
 const DUMP_LIMIT = 5;
 
@@ -74,7 +79,7 @@ export function streamPlan(
 ): StreamPlan {
   const { mode, reference, rule = 'tensor', dump, dumpLimit = DUMP_LIMIT } = request;
   checkTolerances(request, [...session.outputs, ...contract.outputs]);
-  const tolerances = new Map<string, JustifiedTolerance>();
+  const known = new Map<string, OutputLimits>();
   return {
     mode,
     rule,
@@ -82,10 +87,10 @@ export function streamPlan(
     inputs: session.inputs,
     outputs: session.outputs,
     reference,
-    toleranceOf: (tensor) => {
-      const known = tolerances.get(tensor) ?? toleranceFor(tensor, contract, request);
-      tolerances.set(tensor, known);
-      return known;
+    limitsOf: (tensor) => {
+      const limits = known.get(tensor) ?? outputLimits(tensor, contract, request);
+      known.set(tensor, limits);
+      return limits;
     },
     dump: dump === undefined ? null : { folder: dump, limit: dumpLimit },
   };
@@ -104,8 +109,12 @@ function checkTolerances(
   });
 }
 
-/** The request goes before the contract, and the tensor's own before that for all. */
-function toleranceFor(tensor: string, contract: Contract, { atol, rtol }: ParityRequest): JustifiedTolerance {
+/** The request goes before the contract, the tensor's own before that for all, and both before the precision. */
+function outputLimits(
+  tensor: string,
+  contract: Contract,
+  { atol, rtol, precision = 'fp32' }: ParityRequest,
+): OutputLimits {
   const ofContract =
     contract.tolerances.findLast((each) => each.tensor === tensor) ??
     contract.tolerances.findLast((each) => each.tensor === null);
@@ -113,13 +122,43 @@ function toleranceFor(tensor: string, contract: Contract, { atol, rtol }: Parity
   const requestedRelative = requested(tensor, rtol);
   const absolute = requestedAbsolute ?? ofContract?.absolute ?? null;
   const relative = requestedRelative ?? ofContract?.relative ?? null;
+  if (absolute === null && relative === null && precision !== 'fp32') return limitsBySize(tensor, precision);
   const why =
     requestedAbsolute !== undefined || requestedRelative !== undefined
       ? 'as requested'
       : absolute !== null || relative !== null
         ? 'from the contract'
         : 'the usual tolerance of streaming engines';
-  return { absolute: absolute ?? USUAL.absolute, relative: relative ?? USUAL.relative, why };
+  return {
+    absolute: absolute ?? usualTolerance.absolute,
+    relative: relative ?? usualTolerance.relative,
+    why,
+  };
+}
+
+/** What `verify` allows one sample, relative to the size of the chunk or of all so far, and all so far together. */
+function limitsBySize(tensor: string, precision: VerifyPrecision): OutputLimits {
+  let [squares, errors, count, most] = [0, 0, 0, 0];
+  return (reference, { dtype, shape }) => {
+    const own = magnitudesOf(reference);
+    const elements = reference.length;
+    [squares, count, most] = [squares + own.rms ** 2 * elements, count + elements, Math.max(most, own.peak)];
+    const soFar = Math.sqrt(squares / count);
+    const rms = Math.max(own.rms, soFar);
+    const shares = probabilitiesOf(reference, shape.at(-1) ?? 1, own);
+    const { tolerance, usual } = limitsFor(tensor, { precision, dtype, shares }, rms, { atol: [], rtol: [] });
+    if (usual === null) return { tolerance, rms: null };
+    const together = usual.rms(count, soFar, 'whole');
+    const alone = usual.rms(elements, rms, 'whole', true);
+    return {
+      tolerance: { ...tolerance, absolute: usual.max(most) },
+      rms: (error) => {
+        errors += error ** 2 * elements;
+        const all = Math.sqrt(errors / count);
+        return all > together ? { measured: all, limit: together } : { measured: error, limit: alone };
+      },
+    };
+  };
 }
 
 const requested = (tensor: string, all: readonly AskedTolerance[] = []): number | undefined =>

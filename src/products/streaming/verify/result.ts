@@ -5,6 +5,7 @@ import { measureSchema, outcomeSchema } from '../../../quality/verify/result.js'
 import { passRules } from '../compare/tensor-parity.js';
 import { violationSchema } from '../contract/contract.js';
 
+/** A robust slope; each bound is 99.95 % certain. */
 const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
 
 const spreadSchema = z.object({
@@ -31,7 +32,7 @@ const driftSchema = spreadSchema.extend({
   /** Share of one: chunks in which this output was within its tolerance. */
   passRate: z.number(),
   worstChunk: z.number(),
-  slope: z.object({ robust: slopeSchema, leastSquares: slopeSchema }),
+  slope: z.object({ robust: slopeSchema, leastSquares: slopeSchema.pick({ perChunk: true }) }),
   thirds: z.object({ first: measureSchema, last: measureSchema, ratio: measureSchema }),
   outliers: z.array(z.number()),
   shape: z.enum(['steady', 'growing', 'outliers', 'too-short']),

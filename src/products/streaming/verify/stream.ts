@@ -182,7 +182,7 @@ class Stream {
         candidate,
         reference,
         region,
-        tolerance: this.#plan.toleranceOf(tensor),
+        limits: this.#plan.limitsOf(tensor),
         rule: this.#plan.rule,
       });
       // The first failure of each tensor is looked at more closely; later ones mostly repeat it.

@@ -12,7 +12,7 @@ import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
 import { explainSwap } from '../explain/runs.js';
-import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
+import { mainOutput, type ParityRequest, type StreamPlan, usualTolerance } from './plan.js';
 import type { Explanation, JudgedTask, StreamTask } from './result.js';
 
 /**
@@ -58,7 +58,9 @@ export function judgedTask(
 ): { readonly task: JudgedTask; readonly outcome: VerifyOutcome } {
   const { details, outcome, ...identity } = task.result();
   const { swap, ...decisions } = decisionDetailsSchema.parse(details);
-  const limited = swap === null ? null : { ...swap, limit: plan.toleranceOf(swap.logits).absolute };
+  const limits = swap === null ? null : plan.limitsOf(swap.logits);
+  const { absolute } = limits === null || typeof limits === 'function' ? usualTolerance : limits;
+  const limited = swap === null ? null : { ...swap, limit: absolute };
   return { task: { ...decisions, swap: limited, ...identity }, outcome };
 }
 

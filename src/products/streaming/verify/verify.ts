@@ -1,10 +1,12 @@
 import { runSupervised } from '../../../base/process/supervise.js';
 import { assertWithin } from '../../../base/text/number-range.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
+import type { Arithmetic } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
 import { openReference } from '../../../formats/reference/open.js';
+import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
 import { sessionRunner } from './candidate.js';
 import type { ParityRequest } from './plan.js';
 import type { ParityResult } from './result.js';
@@ -39,7 +41,7 @@ export async function verifyAgainstReference(
 async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
   const { emit = ignoreEvents, signal, environment = process.env, taskKinds = [] } = context;
   const taskModules = taskKinds.flatMap(({ module }) => module?.href ?? []);
-  const message: ParityChildRequest = { request, taskModules };
+  const message: ParityChildRequest = { request: withPrecision(request, 'fp32'), taskModules };
   const result = await runSupervised(CHILD, message, {
     emit,
     doing: `running ${request.candidate} on ${request.reference}`,
@@ -48,6 +50,13 @@ async function onEngine(request: ParityRequest, context: ParityFileContext): Pro
   });
   return result as ParityResult;
 }
+
+/** With the limits that `verify` would take; an engine without passport has those of FP32. */
+const withPrecision = (request: ParityRequest, arithmetic: Arithmetic): ParityRequest => ({
+  ...request,
+  precision:
+    request.precision ?? inArithmetic(precisionOf(request.candidate), request.candidate, { arithmetic }),
+});
 
 async function onModel(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
   using reference = openReference(request.reference);
@@ -68,7 +77,7 @@ async function onModel(request: ParityRequest, context: ParityFileContext): Prom
         return { warnings, memory: { planBytes: null, peakHostBytes, gpuBytes } };
       },
     };
-    return await runParity(request, candidate, reference, context);
+    return await runParity(withPrecision(request, session.arithmetic), candidate, reference, context);
   } finally {
     await session.close();
   }

@@ -4,7 +4,7 @@ import { makeScratch } from '../../../base/files/scratch.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { FormatId } from '../../../formats/precision/formats/index.js';
+import { type FormatId, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
 import { resolveConversion } from '../../../formats/precision/options.js';
 import { exactly } from '../../../formats/precision/requested.js';
 import { computesInFp32, precisionBetween } from '../../verify/precision-between.js';
@@ -12,7 +12,7 @@ import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision, VerifyResult } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
 import type { Conversion } from '../conversion.js';
-import { bisectLine, convertLine } from '../lines.js';
+import { adviseLine, bisectLine, convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
 import { conversionOf, decideBisect, typedAs } from './bisect.js';
 import { Candidates, candidateTrials } from './candidates.js';
@@ -48,15 +48,29 @@ const noRepair: Next = {
   bisect: null,
 };
 
+const ADVISE = 'convert advise chooses the nodes to quantize within a budget.';
+const DRAWN = 'The samples were drawn: --inputs SAMPLES judges by real ones.';
+
 /**
- * The command line of `bisect` for a failed comparison, and, of a model that is converted and compared within seconds, what its search finds until the limit.
- * Undefined where `bisect` could search nothing. Throws TF_CANCELLED.
+ * The command line that goes on after a failed comparison: `convert advise` of a quantized candidate and the samples it was judged by, else `bisect`; and, of a
+ * model that is converted and compared within seconds, what a search finds until the limit. Undefined where nothing goes on. Throws TF_CANCELLED.
  */
 export async function afterFailure(
   failed: FailedComparison,
   context: VerifyContext,
 ): Promise<Next | undefined> {
+  const isDrawn = !failed.reference.samples.some(({ kind }) => kind === 'data');
+  const next = await nextStep(failed, context);
+  return next && isDrawn ? { ...next, message: `${next.message} ${DRAWN}`.trim() } : next;
+}
+
+async function nextStep(failed: FailedComparison, context: VerifyContext): Promise<Next | undefined> {
   const { request, reference, candidate, ms } = failed;
+  const codes = quantizedFormatNamed(failed.precision)?.id;
+  if (codes !== undefined && computesInFp32(request)) {
+    const line = adviseLine(request, codes);
+    return { ...noRepair, message: line === null ? '' : ADVISE, bisect: line };
+  }
   const { plan, outputs, samples } = reference;
   const conversion = await decided(failed, context);
   if (conversion === null) return undefined;

@@ -88,22 +88,26 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   removeResults(output);
   const pending = createPending(output);
   const work = pending.folder;
+  let kept: Candidates['searched']['trials'] | undefined;
   try {
     await engines?.obtain();
     const tolerance = precision ?? 'fp32';
     const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
-    const judge = await openJudge(request, tolerance, context);
+    let judge = await openJudge(request, tolerance, context);
     const typed = join(work, 'typed.onnx');
     const passed: Conversion = { model: named, precision, options };
     if (engines !== null) await writeChange(passed, {}, typed, context.signal);
-    const first = await judge.judge({
-      model: isEngineFile(candidate) ? typed : candidate,
-      engine: engines?.engine ?? null,
-    });
+    const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
+    let first = await judge.judge(failing);
+    // As `verify` does before it passes anything.
+    const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
+    judge = wider ?? judge;
+    if (wider) first = await judge.judge(failing);
     // Of an engine the passport states it.
     const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
     if (engines === null) await writeChange(conversion, {}, typed, context.signal);
     const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
+    kept = trials;
     const earlier = trials.all.length;
     const candidates = new Candidates(
       { conversion, judge, trials, engines, failing: first, work, budget },
@@ -169,9 +173,29 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       reduced,
       repeat: null,
     };
+  } catch (error) {
+    throw kept === undefined ? error : goesOn(error, kept, context.commandLine);
   } finally {
     pending.remove();
   }
+}
+
+/** A cancellation with what is kept, and what goes on from there. */
+function goesOn(
+  error: unknown,
+  { all: { length }, path }: Pick<Candidates['searched']['trials'], 'all' | 'path'>,
+  commandLine = 'Search again with the same output folder',
+): unknown {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_CANCELLED' || length === 0) return error;
+  const { message, cause } = error;
+  return new TrtforgeError(
+    error.code,
+    `${message} ${plural(length, 'trial')} of the search ${length === 1 ? 'is' : 'are'} kept in ${path}.`,
+    {
+      cause,
+      remedy: `To go on: ${commandLine}`,
+    },
+  );
 }
 
 /** Of an earlier search: this one may write none of them. */

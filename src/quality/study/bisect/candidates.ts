@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
-import { plural } from '../../../base/text/quantity.js';
+import { meanOf } from '../../../base/statistics.js';
+import { formatMs, plural } from '../../../base/text/quantity.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../../errors.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
 import { type Change, type Conversion, writeChange } from '../conversion.js';
 import { type CandidateEngines, type Freedom, programKey, programOf } from '../engines.js';
 import type { Outcome } from '../search.js';
@@ -79,8 +81,23 @@ export class Candidates {
     if (this.isSpent) return null;
     return trials.once(key, signal, async () => {
       emit?.({ type: 'progress', phase: 'bisect', done: this.#spent(), total: budget, detail: what });
-      return { ...(await this.#try(change)), what, kept: change.keep?.length ?? 0 };
+      const made = await inPhase(
+        `trial ${trials.all.length + 1}`,
+        emit ?? ignoreEvents,
+        () => this.#try(change),
+        `${what}; ${this.#foreseen()}; Ctrl-C keeps what was tried`,
+        ({ outcome }) => `${outcome === 'fail' ? 'FAIL' : outcome}: ${what}; ${this.#foreseen()}`,
+      );
+      return { ...made, what, kept: change.keep?.length ?? 0 };
     });
+  }
+
+  /** How many trials may follow the one that runs, and how long they take if they are like those before. */
+  #foreseen(): string {
+    const { trials, budget } = this.searched;
+    const left = Math.max(0, budget - this.#spent() - 1);
+    const spent = trials.all.map(({ ms }) => (ms.convert ?? 0) + (ms.build ?? 0) + (ms.run ?? 0));
+    return `at most ${left} more${spent.length === 0 ? '' : `, ${formatMs(left * meanOf(spent))}`}`;
   }
 
   /** The compiled program of a change that was tried; null where it cannot be read. Where an earlier run tried it, it is built once more. */

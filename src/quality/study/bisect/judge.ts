@@ -6,7 +6,7 @@ import { codesOfBoth } from '../../verify/precision-between.js';
 import { reachingOutputs } from '../../verify/reached-by.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision } from '../../verify/result.js';
-import { type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
+import { mostSamples, type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
 import { weightsCost } from '../../verify/weights-cost.js';
 import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../repeatable.js';
 import type { Outcome } from '../search.js';
@@ -35,6 +35,8 @@ export interface Judge {
   readonly reference: ReferenceRun | null;
   readonly seed: number;
   readonly samples: number;
+  /** The judge by all samples that `verify` may draw; null where these are all. */
+  wider?(): Promise<Judge | null>;
   /** Throws what running throws, and TF_CANCELLED; a comparison without result is `unresolved`. */
   judge(files: JudgedFiles): Promise<Judgement>;
 }
@@ -52,18 +54,23 @@ export async function openJudge(
   const runs = new SampleRuns(request, context);
   const { seed } = runs;
   const { recording } = request;
-  const reference =
-    recording === undefined ? await runs.reference(() => {}) : await runs.recordedReference(recording);
-  const samples = reference.outputs.length;
-  if (recording === undefined) await assertRepeats(request, precision, runs, reference, samples);
-  else await assertReproduces(request, recording, precision, runs, reference);
-  return {
+  const by = async (reference: ReferenceRun): Promise<Judge> => ({
     kind: recording === undefined ? 'model' : 'recording',
     reference,
     seed,
-    samples,
+    samples: reference.outputs.length,
+    wider: async () => {
+      const to = mostSamples({ reference, candidate: reference }, reference.plan);
+      return to <= reference.outputs.length ? null : by(await runs.reference(() => {}, { from: 0, to }));
+    },
     judge: await comparing(request, precision, runs, reference, context),
-  };
+  });
+  const reference =
+    recording === undefined ? await runs.reference(() => {}) : await runs.recordedReference(recording);
+  if (recording === undefined)
+    await assertRepeats(request, precision, runs, reference, reference.outputs.length);
+  else await assertReproduces(request, recording, precision, runs, reference);
+  return by(reference);
 }
 
 /** Judges by what the reference gave on its samples. `doubts` is why a failure of an output shows nothing, where that is known. Throws TF_BISECT_REFERENCE. */

@@ -18,4 +18,7 @@ export interface BisectRequest extends VerifyRequest {
   readonly build?: CandidateBuild;
 }
 
-export type BisectContext = VerifyContext;
+export interface BisectContext extends VerifyContext {
+  /** What repeats the search, for the error of one that is cancelled. */
+  readonly commandLine?: string;
+}

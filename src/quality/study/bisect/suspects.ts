@@ -2,13 +2,7 @@ import { createHash } from 'node:crypto';
 import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
 import { observeRanges } from '../../../formats/precision/calibrate/observe-ranges.js';
 import type { ObservedFile } from '../../../formats/precision/calibrate/observed-model.js';
-import {
-  type Flow,
-  isFloat32,
-  isStored,
-  type Operation,
-  operatorName,
-} from '../../../formats/precision/flow.js';
+import { isFloat32, isStored, type Operation, operatorName } from '../../../formats/precision/flow.js';
 import { type FormatId, floatFormatNamed } from '../../../formats/precision/formats/index.js';
 import { movers, sources } from '../../../formats/precision/operator-traits.js';
 import {
@@ -17,6 +11,7 @@ import {
   type ValueRange,
 } from '../../../formats/precision/options.js';
 import { planConversion } from '../../../formats/precision/plan.js';
+import { changedOptions } from '../conversion.js';
 import { asConverted } from '../model-nodes.js';
 import type { Judge } from './judge.js';
 import type { BisectContext, BisectRequest } from './request.js';
@@ -50,7 +45,7 @@ function innocence(op: string): number {
 
 /**
  * The nodes of a model that a conversion computes in 16 bits, likeliest culprits first: those at a value beyond the format's range, then by what their
- * operator does, then in the order of the graph. Operators that only move values are none: they stay FP32 with their neighbours.
+ * operator does, then in the order of the graph, bodies included. Operators that only move values stay FP32 with their neighbours; those that do not come last.
  * The reference shows the values, where it has run.
  * Throws what opening, planning a conversion and running throw.
  */
@@ -70,23 +65,40 @@ export async function suspectsOf(
   const ranges: ReadonlyMap<string, ValueRange> =
     inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
   const limit = floatFormatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
-  const { flow, decisions } = await asConverted(model, (opened) =>
-    planConversion(opened, resolveConversion(precision, options), {}),
-  );
-  const roles = rolesOf(flow);
-  const suspects = flow.operations.flatMap((operation) => {
+  const convertedWith = (keep: readonly string[]) =>
+    asConverted(model, async (opened) => {
+      const kept = changedOptions(options, { keep });
+      const { flow, decisions } = await planConversion(opened, resolveConversion(precision, kept), {
+        signal,
+      });
+      return flow.operations.filter((operation) => decisions.of(operation).kind === 'convert');
+    });
+  const all = await convertedWith([]);
+  const roles = rolesOf(all);
+  const names = new Set(all.filter((each) => !isMover(each)).map(({ node }) => node.name));
+  // What moves weights rounds them, whoever reads them.
+  for (let before = -1; names.size > before; ) {
+    before = names.size;
+    for (const { node } of await convertedWith([...names])) names.add(node.name);
+  }
+  const suspects = all.flatMap((operation) => {
     const op = operatorName(operation);
-    const isConverted = decisions.of(operation).kind === 'convert';
-    if (!isConverted || movers.has(op) || sources.has(op)) return [];
+    if (!names.has(operation.node.name)) return [];
     const peak = peakAt(operation, ranges);
     // NaN is beyond every range.
     const overflows = peak !== null && !(peak <= limit);
     return [{ name: operation.node.name, op, role: roles.get(operation) ?? op, peak, overflows }];
   });
   return suspects.sort(
-    (a, b) => Number(b.overflows) - Number(a.overflows) || innocence(a.op) - innocence(b.op),
+    (a, b) =>
+      Number(b.overflows) - Number(a.overflows) ||
+      Number(movers.has(a.op)) - Number(movers.has(b.op)) ||
+      innocence(a.op) - innocence(b.op),
   );
 }
+
+const isMover = (operation: Operation): boolean =>
+  movers.has(operatorName(operation)) || sources.has(operatorName(operation));
 
 function peakAt({ inputs, outputs }: Operation, ranges: ReadonlyMap<string, ValueRange>): number | null {
   const peaks = [...inputs, ...outputs].flatMap((value) => {
@@ -97,7 +109,7 @@ function peakAt({ inputs, outputs }: Operation, ranges: ReadonlyMap<string, Valu
 }
 
 /** Digests of what an operation is and of what stands around it, refined step by step as in the Weisfeiler-Lehman test of isomorphism. */
-function rolesOf({ operations }: Flow): ReadonlyMap<Operation, string> {
+function rolesOf(operations: readonly Operation[]): ReadonlyMap<Operation, string> {
   let roles = new Map(operations.map((operation) => [operation, digest(nature(operation))]));
   for (let step = 0; step < ROLE_RADIUS; step++) {
     const before = roles;

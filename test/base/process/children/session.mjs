@@ -3,6 +3,13 @@ import { serveSession } from '../../../../dist/base/process/supervised-child.js'
 let sum = 0;
 serveSession(async (request, emit) => {
   if (request === 'crash') process.abort();
+  if (request === 'deafen') {
+    process.removeAllListeners('disconnect');
+    process.stderr.write('the driver hangs\n');
+    setTimeout(() => process.disconnect(), 100);
+    setInterval(() => {}, 1000);
+    return 'deaf';
+  }
   if (request === 'pid') return process.pid;
   if (request === 'fail') throw new Error('not today');
   if (request === 'wait') return new Promise((resolve) => setTimeout(resolve, 300, 'waited'));

@@ -92,6 +92,36 @@ describe('a model against a recorded stream', () => {
     expect(html).toMatch(/class="limit"/);
   });
 
+  it.each(['fp16', 'bf16'])('judges one in %s by its own limits', async (precision) => {
+    const converted = async (from: string, name: string) => {
+      const { exitCode } = await trtforge(
+        ['convert', from, '--precision', precision, '-o', at(name)],
+        environment,
+      );
+      expect(exitCode).toBe(0);
+      return at(name);
+    };
+    const words = ['--reference', at('r.jsonl'), '--threads', '1', '--json'];
+    const healthy = await converted(model, `healthy.${precision}.onnx`);
+    const { status, answer } = await verify(healthy, ...words);
+    expect(answer().drift).not.toMatchObject({ max: 0 });
+    expect(answer().outputs[0]?.tolerance?.why).toMatch(new RegExp(precision, 'i'));
+    expect(answer().drift?.checks.find(({ name }) => name === 'slope')?.limit).toBeGreaterThan(1e-5);
+    expect(status).toBe(0);
+    // By those of FP32 it fails, and passes again by a tolerance that the drift follows.
+    expect((await verify(healthy, ...words, '--precision', 'fp32')).status).toBe(1);
+    expect((await verify(healthy, ...words, '--atol', '0.5', '--rtol', '0.5')).status).toBe(0);
+    const biased = await converted(await tinyModel({ bias: 0.1 }), `biased.${precision}.onnx`);
+    const found = await verify(biased, ...words);
+    expect(found.status).toBe(1);
+    expect(found.answer().failures[0]?.reason).toMatch(/rms=\S+ where \S+ is allowed/);
+    // Of an FP32 model those of FP16 are wider, and a large error fails all the same.
+    expect((await verify(await tinyModel({ bias: 4e-3 }), ...words)).status).toBe(1);
+    expect((await verify(await tinyModel({ bias: 4e-3 }), ...words, '--precision', precision)).status).toBe(
+      0,
+    );
+  });
+
   it('on CUDA names it in the result and in the summary, and tells the nodes on the CPU', async () => {
     await compileFakeOnnxRuntime();
     const { status, answer } = await verify(
@@ -156,7 +186,7 @@ describe('a model against a recorded stream', () => {
     [['--against', 'other.onnx'], /--against/],
     [['--batches', '1'], /--batches has no effect on/],
     [['--device', '0'], /--device has no effect on/],
-    [['--precision', 'fp16'], /--precision/],
+    [['--precision', 'fp17'], /--precision/],
     [['--seed', '1'], /--seed/],
     [['--samples', '2'], /--samples/],
     [['--task-output', 'logits'], /has no output logits to decide by/],

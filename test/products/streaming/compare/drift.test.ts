@@ -6,6 +6,7 @@ import {
   defaultPolicy,
   driftOf,
   judgeDrift,
+  policyFor,
 } from '../../../../src/products/streaming/compare/drift.js';
 import { explain } from '../../../../src/products/streaming/explain/causes.js';
 import type { ParityMode } from '../../../../src/products/streaming/verify/plan.js';
@@ -150,7 +151,23 @@ describe('the criteria', () => {
     expect(slope?.measured).toBeGreaterThan(1e-6);
     expect(slope).toMatchObject({
       outcome,
-      sentence: expect.stringMatching(/0\.000001 is allowed, and this may as well be chance\.$/),
+      sentence: expect.stringMatching(/0\.000001 is allowed: above the limit, not certain \(99\.95 %\)\.$/),
     });
+  });
+
+  it('a slope is certain where its own lower bound is above the limit', () => {
+    const errors = growing(40, 1e-5);
+    const drift = driftOf('y', errors);
+    const { low, perChunk } = drift.slope.robust;
+    expect(low).toBeGreaterThan(0);
+    const outcomeAt = (slope: number) =>
+      judgeDrift(drift, { ...defaultPolicy, slope }, null).find(({ name }) => name === 'slope')?.outcome;
+    expect(outcomeAt(low * 0.99)).toBe('fail');
+    expect(outcomeAt((low + perChunk) / 2)).toBe('pass');
+  });
+
+  it('are as many times wider as the tolerance of the main output, and never narrower', () => {
+    expect(policyFor(1e-2)).toMatchObject({ p95: 1e-2, max: 2e-2, mean: 4e-3, latencyMs: null });
+    expect(policyFor(1e-6)).toEqual(defaultPolicy);
   });
 });

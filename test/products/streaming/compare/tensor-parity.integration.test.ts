@@ -23,7 +23,7 @@ const request = (
   candidate: floats('float32', [candidate.length], candidate),
   reference: floats('float32', [reference.length], reference),
   region: null,
-  tolerance: { absolute: 1e-3, relative: 1e-3 },
+  limits: { absolute: 1e-3, relative: 1e-3, why: '' },
   rule: 'tensor',
   ...more,
 });
@@ -65,7 +65,7 @@ describe('one output of one chunk', () => {
           const candidate = pairs.map(([r, d]) => Math.fround(r + d));
           const atol = 2e-3;
           const found = compareTensor(
-            request(candidate, reference, { tolerance: { absolute: atol, relative: rtol } }),
+            request(candidate, reference, { limits: { absolute: atol, relative: rtol, why: '' } }),
           );
           expect(found.tensorRule).toBe(seedRule(candidate, reference, atol, rtol));
           // Right at the bound float32 and float64 may differ.
@@ -82,7 +82,7 @@ describe('one output of one chunk', () => {
   it('an output of zeros has a largest relative error of exactly 1, so a relative tolerance of 1 cannot fail', () => {
     const reference = [3, -0.2, 1e-20, 7];
     const zeros = compareTensor(
-      request([0, 0, 0, 0], reference, { tolerance: { absolute: 1e-3, relative: 1 } }),
+      request([0, 0, 0, 0], reference, { limits: { absolute: 1e-3, relative: 1, why: '' } }),
     );
     expect(zeros).toMatchObject({ maxRel: 1, pass: true, zerosPass: true });
     expect(compareTensor(request([0, 0, 0, 0], reference)).pass).toBe(false);
@@ -146,7 +146,7 @@ describe('one output of one chunk', () => {
       candidate: float64(1, 2, 3 + 1e-12, 4, 5, 1e-14, 7, 8),
       reference: float64(1, 2, 3, 4, 5, 0, 7, 8),
       region,
-      tolerance: { absolute: 1e-13, relative: 0.001 },
+      limits: { absolute: 1e-13, relative: 0.001, why: '' },
       rule: 'tensor',
     });
     expect(found.maxAbs).toBeCloseTo(1e-12, 15);
@@ -164,7 +164,7 @@ describe('one output of one chunk', () => {
         candidate: zeros(shape),
         reference: zeros([1, 3, 4, 2]),
         region: null,
-        tolerance: { absolute: 0, relative: 0 },
+        limits: { absolute: 0, relative: 0, why: '' },
         rule: 'tensor',
       });
     expect(reasonOf([3, 1, 4, 2])).toMatchObject({

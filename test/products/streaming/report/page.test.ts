@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
+import { defaultPolicy, driftOf, judgeDrift } from '../../../../src/products/streaming/compare/drift.js';
 import { driftSection } from '../../../../src/products/streaming/report/drift.js';
 import { parityReport } from '../../../../src/products/streaming/report/page.js';
 import type { ParityResult } from '../../../../src/products/streaming/verify/result.js';
 import { drawChart } from '../../../../src/report/chart/frame.js';
 import { readReport, renderReport } from '../../../../src/report/read.js';
+import { formatMeasure } from '../../../../src/report/sentences.js';
 import { sampleParity, streamOf } from './sample.js';
 
 const html = (result: ParityResult) => renderReport({ kind: parityReport, result }, 'html').content;
@@ -25,6 +27,20 @@ describe('the drift of a stream', () => {
     const section = driftSection(streamOf([1e-4, Number.NaN, 2e-4, Number.NaN]));
     expect(section?.lead).toMatch(/^The error of output is not finite in 2 of 4 chunks, first in chunk 1\./);
     expect(section?.lead).not.toMatch(/NaN/);
+  });
+
+  it('names a slope above its limit that is not certain, in its lead and its table', () => {
+    const errors = Array.from({ length: 20 }, (_, at) => 1e-3 * ((at * 7) % 5) + 1e-5 * at);
+    const checks = [...judgeDrift(driftOf('output', errors), defaultPolicy, null)];
+    const { drift, series } = streamOf(errors);
+    const section = driftSection({ drift: { ...drift!, checks }, series });
+    const { low, high } = drift!.slope.robust;
+    expect(section?.lead).toContain(checks.find(({ name }) => name === 'slope')?.sentence);
+    const tables = section?.blocks.flatMap((block) => (block?.kind === 'table' ? [block.rows] : []));
+    expect(JSON.stringify(tables?.[0]?.find(([name]) => name === 'slope'))).toContain('not certain');
+    // The bounds that are printed are those that decided.
+    expect(tables?.[1]?.[0]?.slice(-2)).toEqual([low, high].map(formatMeasure));
+    expect(Number(low)).toBeLessThan(1e-6);
   });
 
   it('colours every chunk by the limits it is above', () => {

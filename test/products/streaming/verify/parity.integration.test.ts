@@ -188,7 +188,7 @@ describe('a model held against a recording of itself', () => {
 describe('faults of a candidate are found and named', () => {
   it('a drift: only in closed loop, growing, with its slope', async () => {
     const faults = { drift: 1e-5 };
-    const closed = await parity(faults, { atol: [{ name: null, value: 1 }] });
+    const closed = await parity(faults, { atol: [{ name: null, value: 1 }], policy: { slope: 1e-6 } });
     expect(closed.drift?.shape).toBe('growing');
     expect(ids_(closed)[0]).toBe('error-accumulates');
     const slope = closed.drift!.checks.find(({ name }) => name === 'slope');
@@ -598,9 +598,10 @@ describe('rules and tolerances', () => {
     expect(result.outputs[0]?.zerosPass).toBe(40);
   });
 
-  it('the policy is the seed’s by default, another where one is given, none where it is null', async () => {
+  it('the policy is the checklist’s by default, wider with the tolerance, another where one is passed, none where it is null', async () => {
     const nine = { mode: 'functional', atol: [{ name: null, value: 1e-2 }] } as const;
-    const usual = await parity({ bias: 9e-4 }, nine);
+    const usual = await parity({ bias: 9e-4 }, { mode: 'functional' });
+    expect((await parity({ bias: 9e-4 }, nine)).outcome).toBe('pass');
     expect(usual.drift?.checks.filter(({ outcome }) => outcome === 'fail').map(({ name }) => name)).toEqual([
       'p95',
       'mean',

@@ -12,6 +12,7 @@ import { numbersOf } from '../../../../src/formats/tensor/values.js';
 import { advise } from '../../../../src/quality/study/advise/advise.js';
 import type { AdviseContext, AdviseRequest, Scorer } from '../../../../src/quality/study/advise/request.js';
 import { type Advice, adviceSchema } from '../../../../src/quality/study/advise/result.js';
+import type { VerifyResult } from '../../../../src/quality/verify/result.js';
 import { adviseReport } from '../../../../src/report/advise-page.js';
 import { renderReport } from '../../../../src/report/read.js';
 import { floats, freshPath, noise, written } from '../../../formats/precision/judge.js';
@@ -375,4 +376,59 @@ it('is a verb that writes the result, a page and the model', async () => {
       .exitCode,
   ).toBe(2);
   expect((await trtforge(['report', output, '--json'])).exitCode).toBe(0);
+});
+
+/** Two convolutions; the first has small weights beside one of 300 in each channel, which meets zeros: in 8 bits the small ones are gone. */
+function steep(): GraphBuilder {
+  const g = new GraphBuilder('steep');
+  g.input('x', 'float32', ['n', 16, 8, 8]);
+  g.initializer('mask', floats([1, 16, 1, 1], [0, ...Array(15).fill(1)]));
+  g.node('Mul', { name: 'masked', inputs: ['x', 'mask'], outputs: ['m'] });
+  const weight = noise([16, 16, 1, 1], 0.15, 3);
+  const values = Float32Array.from(numbersOf(weight));
+  for (let channel = 0; channel < 16; channel++) values[16 * channel] = 300;
+  g.initializer('w', { ...weight, bytes: new Uint8Array(values.buffer) });
+  g.node('Conv', { name: 'coarse', inputs: ['m', 'w'], outputs: ['c'] });
+  g.initializer('v', noise([16, 16, 1, 1], 0.15, 4));
+  g.node('Conv', { name: 'fine', inputs: ['c', 'v'], outputs: ['y'] });
+  g.output('y', 'float32', ['n', 16, 8, 8]);
+  return g;
+}
+
+describe('after a quantized model failed', () => {
+  it('is the next step, with the samples that judged or made the ranges, and it runs', async () => {
+    const reference = await written(steep());
+    const candidate = freshPath();
+    await trtforge([
+      ...['convert', reference, '--precision', 'int8', '--calibration', data],
+      '-o',
+      candidate,
+    ]);
+    const found = await trtforge([
+      ...['verify', candidate, '--against', reference, '--inputs', data, '--threads', '1'],
+    ]);
+    expect(found.exitCode).toBe(1);
+    const line = /^Next: (trtforge convert advise .*)$/m.exec(found.out)?.[1] ?? '';
+    expect(line).toBe(
+      `trtforge convert advise ${reference} --precision int8 --calibration ${data} --budget 30dB -o advice`,
+    );
+    const words = line.split(' ').slice(1, -1);
+    const advised = await trtforge([...words, freshPath('/advice'), '--json']);
+    expect(advised.exitCode).toBe(0);
+    expect(quantized(advised.json<Advice>())).not.toContain('coarse');
+    const drawn = await trtforge(['verify', candidate, '--against', reference, '--threads', '1', '--json']);
+    expect(drawn.json<VerifyResult>()).toMatchObject({
+      outcome: 'fail',
+      next: { bisect: null, message: expect.stringContaining('--inputs') },
+    });
+    const run = freshPath('/run');
+    const forged = await trtforge([
+      ...['forge', reference, '--precision', 'int8', '--calibration', data, '--calibration-method', 'max'],
+      ...['--skip', 'build,bench', '--run-root', run],
+    ]);
+    expect(forged.exitCode).toBe(1);
+    const next = `${line.replace(' --budget', ' --calibration-method max --budget')}`;
+    expect(forged.out).toContain(next);
+    expect(readFileSync(join(run, 'report.html'), 'utf8')).toContain(next);
+  });
 });

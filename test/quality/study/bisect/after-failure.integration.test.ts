@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { forge } from '../../../../src/forge/forge.js';
 import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
+import { attribute, GraphBuilder } from '../../../../src/formats/onnx/index.js';
 import { afterFailure, type FailedComparison } from '../../../../src/quality/study/bisect/after-failure.js';
 import { verifyResultSchema } from '../../../../src/quality/verify/result.js';
 import { SampleRuns } from '../../../../src/quality/verify/sample-runs.js';
@@ -53,6 +54,48 @@ const overflowing = (
     graph.output('y', 'float32', [4, 8]);
   });
 
+/**
+ * An If whose body alone fails in FP16. `product`: it multiplies beyond FP16. `weight`: what it computes with are digits that FP16 has not, put together by a
+ * Concat, which only moves them.
+ */
+const inBody = (fault: 'product' | 'weight') =>
+  modelFile((graph) => {
+    graph.input('x', 'float32', [4, 8]);
+    graph.initializer('yes', { dtype: 'bool', shape: [], bytes: Uint8Array.of(1) });
+    graph.initializer('w', noise([8, 8], 0.5, 3));
+    graph.node('MatMul', { name: 'before', inputs: ['x', 'w'], outputs: ['h'] });
+    const then = new GraphBuilder('then');
+    then.initializer('k', floats('float32', [], [600]));
+    if (fault === 'product') {
+      then.node('Mul', { name: 'up', inputs: ['h', 'k'], outputs: ['large'] });
+      then.node('Mul', { name: 'overflows', inputs: ['large', 'k'], outputs: ['then.y'] });
+    } else {
+      const half = Array.from({ length: 32 }, (_, at) => 1024 + (at % 7) / 16);
+      then.initializer('half', floats('float32', [4, 8], half));
+      then.initializer('even', floats('float32', [8, 8], Array(64).fill(1024)));
+      then.node('Concat', {
+        name: 'whole',
+        inputs: ['half', 'half'],
+        outputs: ['digits'],
+        attributes: { axis: attribute.int(0) },
+      });
+      then.node('MatMul', { name: 'fine', inputs: ['h', 'digits'], outputs: ['f'] });
+      then.node('MatMul', { name: 'coarse', inputs: ['h', 'even'], outputs: ['c'] });
+      then.node('Sub', { name: 'left', inputs: ['f', 'c'], outputs: ['then.y'] });
+    }
+    then.output('then.y', 'float32', [4, 8]);
+    const otherwise = new GraphBuilder('otherwise');
+    otherwise.node('Tanh', { name: 'bend', inputs: ['h'], outputs: ['else.y'] });
+    otherwise.output('else.y', 'float32', [4, 8]);
+    graph.node('If', {
+      name: 'if',
+      inputs: ['yes'],
+      outputs: ['y'],
+      attributes: { then_branch: attribute.body(then), else_branch: attribute.body(otherwise) },
+    });
+    graph.output('y', 'float32', [4, 8]);
+  });
+
 const failing = async (reference: string, externalData: 'never' | 'always' = 'never') => {
   const { output } = await converted(reference, { externalData });
   return verifyModel({ reference, candidate: output, samples: 1, threads: 1 });
@@ -84,6 +127,19 @@ describe('the repair of a failed conversion', () => {
     const { next } = await failing(reference);
     expect(next).toMatchObject({ passes: true, keepNodes: [expect.stringContaining('planted'), '^third$'] });
     expect(await repaired(reference, next!)).toBe('pass');
+  });
+
+  it.each([
+    ['product', ['overflows']],
+    ['weight', ['whole', 'fine', 'left']],
+  ] as const)('is in the body of an If where that is the cause: a %s', async (fault, needed) => {
+    const reference = await inBody(fault);
+    const { outcome, next } = await failing(reference);
+    expect([outcome, next?.passes]).toEqual(['fail', true]);
+    for (const name of needed) expect(next?.keepNodes).toContain(`^${name}$`);
+    expect(await repaired(reference, next!)).toBe('pass');
+    const without = next!.keepNodes.filter((source) => source !== `^${needed[0]}$`);
+    expect(await repaired(reference, { keepNodes: without })).toBe('fail');
   });
 
   it('has no command for nodes without names, which only bisect writes', async () => {

@@ -9,6 +9,7 @@ import { onnxRuntimeCpu } from '../../../../src/engines/runtime/onnxruntime/back
 import { openSession } from '../../../../src/engines/runtime/open-session.js';
 import { createPending } from '../../../../src/engines/store/pending.js';
 import { TrtforgeError } from '../../../../src/errors.js';
+import type { WorkEvent } from '../../../../src/events.js';
 import { attribute, GraphBuilder, openModel } from '../../../../src/formats/onnx/index.js';
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
@@ -170,6 +171,70 @@ describe('a search', () => {
     expect(result.reasons.at(-1)).toContain('No reduced model');
     const noPlace = bisected(reference, candidate, { check: 'true' });
     await expect(noPlace).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  it('fails what `verify` fails by samples that it goes on to draw', async () => {
+    const withRow = (row: number) =>
+      modelFile((graph) => {
+        const table = Array.from({ length: 12 * 8 }, (_, at) => (Math.floor(at / 8) === row ? 2 : 1));
+        graph.input('ids', 'int64', [1, 1]);
+        graph.initializer(
+          'table',
+          floats(
+            'float32',
+            [12, 8],
+            table.map((one, at) => one - (at % 8) / 20),
+          ),
+        );
+        graph.initializer('k', floats('float32', [], [200]));
+        graph.node('Gather', { name: 'row', inputs: ['table', 'ids'], outputs: ['r'] });
+        graph.node('Mul', { name: 'up', inputs: ['r', 'k'], outputs: ['large'] });
+        graph.node('Mul', { name: 'overflows', inputs: ['large', 'k'], outputs: ['y'] });
+        graph.output('y', 'float32', [1, 1, 8]);
+      });
+    // One of the rows is drawn, though not at first.
+    for (let row = 0; row < 12; row++) {
+      const reference = await withRow(row);
+      const { output: candidate } = await converted(reference);
+      const request = { reference, candidate, threads: 1 };
+      const first = await verifyModel({ ...request, samples: 3 });
+      const verified = await verifyModel(request);
+      if (first.outcome === 'fail' || verified.outcome !== 'fail') continue;
+      const result = await bisectModel({ ...request, output: freshPath('/out') });
+      expect(result).toMatchObject({ cause: 'nodes', outcome: 'pass', samples: verified.samples });
+      expect(names(result)).toEqual(['overflows']);
+      return;
+    }
+    throw new Error('No row was drawn late.');
+  });
+
+  it('shows each trial as it ends with what may follow, and states what a cancelled one kept', async () => {
+    const { reference, candidate } = await faulty([0], 'rounding', {}, await writeEncoder(1));
+    const [output, stopping] = [freshPath('/out'), new AbortController()];
+    const ended: string[] = [];
+    const emit = (event: WorkEvent) => {
+      if (event.type === 'phase-start' && event.phase === 'trial 4') stopping.abort();
+      if (event.type === 'phase-end') ended.push(`${event.phase} ${event.detail}`);
+    };
+    const run = bisectModel(
+      { reference, candidate, output, ...settings },
+      { emit, signal: stopping.signal, commandLine: 'trtforge bisect again' },
+    );
+    await expect(run).rejects.toMatchObject({
+      code: 'TF_CANCELLED',
+      message: expect.stringContaining(
+        `3 trials of the search are kept in ${join(output, 'candidates.json')}`,
+      ),
+      remedy: 'To go on: trtforge bisect again',
+    });
+    expect(ended.map((line) => line.split(';')[0])).toEqual([
+      'trial 1 FAIL: the conversion as it is',
+      expect.stringMatching(/^trial 2 pass: all \d+ nodes in FP32$/),
+      expect.stringMatching(/^trial 3 /),
+    ]);
+    expect(ended[1]).toMatch(/at most 38 more, \d/);
+    const { tried, candidates } = await bisectModel({ reference, candidate, output, ...settings });
+    expect(candidates.length).toBe(tried + 3);
   });
 
   it('ends with its check where it is cancelled, and keeps nothing of it', async () => {
