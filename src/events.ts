@@ -4,6 +4,7 @@ export type WorkEvent =
   | { readonly type: 'phase-end'; readonly phase: string; readonly ms: number; readonly detail?: string }
   /** An error ended it; the work around it may go on. */
   | { readonly type: 'phase-failed'; readonly phase: string; readonly ms: number }
+  /** It was left out, or ends without having done what it is for. */
   | { readonly type: 'phase-skipped'; readonly phase: string; readonly reason: string }
   /** `done` of `total` steps or bytes (the phase says which); `total` undefined while unknown. */
   | {
@@ -42,13 +43,14 @@ export interface WorkContext {
 
 export const ignoreEvents: EventListener = () => {};
 
-/** Runs `work` as a named phase: its start, and with the time its end or failure, become events; `found` is the detail of the end. */
+/** Runs `work` as a named phase: its start, and with the time its end or failure, become events; `found` is the detail of the end, `skipped` why it was none. */
 export async function inPhase<T>(
   phase: string,
   emit: EventListener,
   work: () => Promise<T>,
   detail?: string,
   found?: (result: T) => string,
+  skipped: (result: T) => string | undefined = () => undefined,
 ): Promise<T> {
   emit({ type: 'phase-start', phase, ...(detail === undefined ? {} : { detail }) });
   const started = performance.now();
@@ -60,6 +62,9 @@ export async function inPhase<T>(
     emit({ type: 'phase-failed', phase, ms: ms() });
     throw error;
   }
-  emit({ type: 'phase-end', phase, ms: ms(), ...(found === undefined ? {} : { detail: found(result) }) });
+  const reason = skipped(result);
+  if (reason !== undefined) emit({ type: 'phase-skipped', phase, reason });
+  else
+    emit({ type: 'phase-end', phase, ms: ms(), ...(found === undefined ? {} : { detail: found(result) }) });
   return result;
 }

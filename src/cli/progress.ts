@@ -66,11 +66,12 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
   };
   const end = (name: string, text: (phase: OpenPhase) => string) => {
     const phase = tree.end(name);
-    if (phase === undefined) return;
+    if (phase === undefined) return false;
     clearTimeout(slow.get(phase));
     slow.delete(phase);
     over(phase.parent, phase.depth, text(phase), phase.lines);
     if (tree.isEmpty) live?.stop();
+    return true;
   };
   const failed = ({ name }: OpenPhase) => `${colors.red('✗')} ${name}`;
   const warned = new SimilarLines();
@@ -95,9 +96,10 @@ export function createProgress(console: Console, style: ProgressStyle): Progress
         end(event.phase, failed);
         return;
       case 'phase-skipped': {
+        const text = `${colors.yellow('–')} ${event.phase} skipped: ${event.reason}`;
+        if (end(event.phase, () => text)) return;
         const parent = tree.innermost(event.phase);
-        const depth = parent === undefined ? 0 : parent.depth + 1;
-        over(parent, depth, `${colors.yellow('–')} ${event.phase} skipped: ${event.reason}`);
+        over(parent, parent === undefined ? 0 : parent.depth + 1, text);
         return;
       }
       case 'progress': {

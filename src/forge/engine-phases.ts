@@ -56,7 +56,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
           build: run.build,
           // The reference runs anyway where the engine is compared with it.
           answer: answerMaker(
-            run.options.knownAnswer === true || run.options.skip?.includes('verify') !== true,
+            run.options.knownAnswer ?? (run.options.skip?.includes('verify') === true ? undefined : true),
           ),
           exporter: run.engine === undefined ? flatExporter : undefined,
         },
@@ -79,10 +79,13 @@ export async function keptEngine(
   try {
     if (readPassport(engine).identity.digest !== identity) return undefined;
     const { passport } = await verifyTrusted(trust, engine);
+    const isAnswered = passport.knownAnswer !== undefined;
+    if (options.knownAnswer === true && !isAnswered) return undefined;
     return {
       engine,
       passportPath: passportPath(engine),
       passport,
+      unanswered: isAnswered ? null : 'it was there without one',
       identity,
       readablePath: null,
       source: 'kept',

@@ -89,6 +89,18 @@ describe('progress on stderr', () => {
     expect(linesOf(nested, false)).toEqual([lookup, upload, '✓ build 3.00 s']);
   });
 
+  test.each([true, false])('a phase that began and ends as skipped is over (terminal: %s)', (terminal) => {
+    const [start] = nested;
+    const events: readonly WorkEvent[] = [
+      start!,
+      { type: 'phase-start', phase: 'known answer' },
+      { type: 'phase-skipped', phase: 'known answer', reason: 'it takes too long' },
+      { type: 'phase-end', phase: 'build', ms: 3000 },
+    ];
+    const lines = linesOf(events, terminal);
+    expect(lines.toSorted()).toEqual(['  – known answer skipped: it takes too long', '✓ build 3.00 s']);
+  });
+
   test('components side by side keep their own parts', () => {
     const of = (component: string) =>
       nested.map((event) =>

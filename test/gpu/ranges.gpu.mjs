@@ -9,9 +9,9 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
-import { buildOrLoad } from '../../dist/engines/store/build-or-load.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
 import { numbersOf } from '../../dist/formats/tensor/values.js';
+import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
 import { openChecks } from './harness.mjs';
 
 /** Of the error, in units of the RMS of FP32's results; the suite's bound on the CPU, where FP32 distinguishes what 16 bits cannot. */

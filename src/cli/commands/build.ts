@@ -38,7 +38,7 @@ const commandOptions = {
   knownAnswer: flag({
     flags: '--known-answer',
     describe:
-      'put a known answer into the passport however long the FP32 model runs (default: in a fifth of the time of the build)',
+      'put a known answer into the passport however long the FP32 model runs, also of an engine that is found (default: in a fifth of the time of the build)',
     advanced: true,
   }),
   ...timeoutOption,
@@ -99,7 +99,7 @@ function requestOf(
     ...storeOptionsOf(options),
     output,
     builder,
-    knownAnswer: options.knownAnswer,
+    knownAnswer: options.knownAnswer || undefined,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);
@@ -129,6 +129,7 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  passport  ${result.passport}`);
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
+  if (result.unanswered !== null) output.line(`  answer    none: ${result.unanswered}`);
   for (const origin of result.profileFrom) output.line(`  profile   ${originText(origin)}`);
   const computes = result.precisions === null ? [] : precisionLines(result.precisions, output.colors);
   for (const [index, line] of computes.entries())

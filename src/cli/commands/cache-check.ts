@@ -1,5 +1,6 @@
 import { formatMs, plural } from '../../base/text/quantity.js';
 import { openLocalStore } from '../../engines/store/open-stores.js';
+import { openTrust } from '../../engines/store/trust.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { type CacheCheck, checkStore } from '../../quality/known-answer/check-store.js';
 import { defineCommand } from '../command.js';
@@ -25,7 +26,7 @@ export const command = defineCommand({
     options,
     { environment, emit, signal },
   ): Promise<CacheCheck & { exitCode: ExitCode }> => {
-    const store = openLocalStore(options.cacheDir, environment);
+    const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
     const { device } = options;
     const result = await checkStore(store, { names, device, environment, emit, signal });
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
@@ -44,5 +45,10 @@ export const command = defineCommand({
     line(
       `${ran} of ${plural(result.engines.length, 'engine')} with a known answer checked, in ${result.store}`,
     );
+    if (ran === 0) for (const reason of result.reasons) line(reason);
+    const { unanswered = [] } = result;
+    if (unanswered.length === 0) return;
+    line(`${plural(unanswered.length, 'engine')} without a known answer. To record it from the model:`);
+    for (const { record } of unanswered) line(`  ${record}`);
   },
 });

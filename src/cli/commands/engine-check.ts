@@ -73,6 +73,7 @@ function render(result: EngineCheck, output: TextOutput): void {
     output.line(`  ${what}  ${dim(`${of ?? ''}${bits}, ${formatMs(ms)}`)}`);
     for (const reason of reasons) output.line(`    ${reason}`);
   }
+  for (const each of result.left ?? []) output.line(dim(`  not covered: ${each}`));
   if (result.recorded !== null) output.line(`The known answer is in ${result.recorded}`);
   const shown = new Set(result.checks.flatMap(({ reasons }) => reasons));
   for (const reason of result.reasons) if (!shown.has(reason)) output.line(reason);

@@ -56,9 +56,7 @@ export async function buildEngine(
   const { ms: conversionMs = null, warnings: conversionWarnings = [], quantization } = converted ?? {};
   const { precisions, wrong } = readQuantized(files, quantization?.nodes);
   const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
-  const passport = passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions, sizes });
-  const knownAnswer = await context.answer?.(build, files, passport, context);
-  return knownAnswer === undefined ? passport : { ...passport, knownAnswer };
+  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions, sizes });
 }
 
 /** Throws TF_TOOLCHAIN_NOT_FOUND for a toolchain that was named for another machine. */

@@ -69,7 +69,7 @@ export interface BuildOptions extends StoreOptions {
   readonly forceRebuild?: boolean;
   /** Where to put the engine; default: it stays in the store. */
   readonly output?: string;
-  /** Put a known answer into the passport however long the reference runs; default: in a fifth of the build's time. */
+  /** Put a known answer into the passport however long the reference runs, also of an engine that is found; false: none. Default: in a fifth of the build's time. */
   readonly knownAnswer?: boolean;
 }
 
@@ -130,16 +130,18 @@ export type PlanBuilder = (
   context: BuildContext,
 ) => Promise<BuildOutcome>;
 
-/**
- * Runs the reference of an engine that was just built, and the engine itself where it can; undefined where that is not to be had. The engine is not kept yet: what
- * this throws ends the build.
- */
+/** An engine that was just built and is not kept yet, or that was found. */
+export interface UnansweredEngine extends BuildFiles {
+  readonly passport: Passport;
+  readonly isFound: boolean;
+}
+
+/** Runs the reference of an engine, and the engine itself where it can; a text is why it has no answer. What this throws ends the build. */
 export type AnswerMaker = (
   build: ResolvedBuild,
-  files: BuildFiles,
-  passport: Passport,
+  engine: UnansweredEngine,
   context: BuildContext,
-) => Promise<Passport['knownAnswer']>;
+) => Promise<NonNullable<Passport['knownAnswer']> | string>;
 
 /** What a builder reports of the plan it wrote. */
 export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' | 'inputs' | 'outputs'> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import { isIntegerDtype } from '../../formats/tensor/values.js';
 
 /** How the elements of an input are made: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (the values of a shape tensor). */
@@ -15,8 +15,15 @@ const spreadSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('values'), values: z.array(z.int()) }),
 ]);
 
-/** More elements no input has that runs in a moment. */
-const MOST_ELEMENTS = 2 ** 31;
+/** Of the inputs of a case together: what is drawn is in memory whole, at every check. */
+const MOST_INPUT_BYTES = 2 ** 30;
+
+/** Whether the inputs of a case may be drawn. */
+export const areDrawable = (
+  inputs: readonly { readonly dtype: string; readonly shape: readonly number[] }[],
+) =>
+  inputs.reduce((sum, { dtype, shape }) => sum + packedBytes(dtype as Dtype, elementCount(shape)), 0) <=
+  MOST_INPUT_BYTES;
 
 export const madeInputSchema = z
   .object({
@@ -25,7 +32,6 @@ export const madeInputSchema = z
     shape: z.array(z.int().nonnegative()),
     spread: spreadSchema,
   })
-  .refine(({ shape }) => elementCount(shape) <= MOST_ELEMENTS, 'its shape is too large')
   .refine(
     ({ dtype, shape, spread }) =>
       spread.kind !== 'values' ||
@@ -35,6 +41,8 @@ export const madeInputSchema = z
 
 /** Non-finite numbers have no place in JSON: null stands for them. */
 const number = z.number().nullable();
+
+const positions = z.array(z.number().nonnegative()).max(128);
 
 /** What is kept of a tensor instead of its elements (`quality/known-answer/sketch.ts`). */
 export const sketchSchema = z.object({
@@ -51,6 +59,18 @@ export const sketchSchema = z.object({
   values: z.array(number).max(64),
   /** Sums of all finite elements with random signs, in as many groups. */
   sums: z.array(z.number()).refine(({ length }) => [4, 16, 64].includes(length), '4, 16 or 64 numbers'),
+  /**
+   * By position of an axis whose positions differ in size (boxes in pixels beside scores), of 128 at most that are spread over it: root mean square, and sums with
+   * random signs, four of each, or none where rows are ordered or there was no room. null: the output has one size. Absent: the answer is older.
+   */
+  slices: z
+    .object({
+      axis: z.int().nonnegative(),
+      rms: positions,
+      sums: z.array(z.number()).max(512),
+    })
+    .refine(({ rms, sums }) => [0, 4 * rms.length].includes(sums.length), 'four sums a position, or none')
+    .nullish(),
   /** Of the elements' bytes. */
   sha256: z.string(),
 });
@@ -62,7 +82,8 @@ const limitSchema = z.object({
 });
 
 const answeredOutputSchema = sketchSchema.extend({
-  limit: limitSchema,
+  /** `slices`: what the root mean square of the errors may be at each position of `slices.rms`. */
+  limit: limitSchema.extend({ slices: positions.optional() }),
   /** What the engine was off where it was built; null where it did not run there. */
   measured: limitSchema.nullable(),
 });
@@ -77,18 +98,20 @@ export const knownAnswerSchema = z.object({
   seed: z.int(),
   /** How inputs are made from seed and recipe. */
   generator: z.literal(1),
-  cases: z.array(
-    z.object({
-      /** `profile 0, opt` */
-      name: z.string(),
-      /** null for an engine of fixed shapes. */
-      profile: z.int().nonnegative().nullable(),
-      /** Runs one after the other, states fed back; 1 for a model without. */
-      steps: z.int().positive(),
-      inputs: z.array(madeInputSchema),
-      outputs: z.array(answeredOutputSchema),
-    }),
-  ),
+  cases: z
+    .array(
+      z.object({
+        /** `profile 0, opt` */
+        name: z.string(),
+        /** null for an engine of fixed shapes. */
+        profile: z.int().nonnegative().nullable(),
+        /** Runs one after the other, states fed back; 1 for a model without. */
+        steps: z.int().positive().max(16),
+        inputs: z.array(madeInputSchema).refine(areDrawable, 'they have more than 1 GiB'),
+        outputs: z.array(answeredOutputSchema),
+      }),
+    )
+    .max(256),
   /** The case whose first axis is a batch: the reference gives rows that are the same the same outputs. null: none is known to be one. */
   rows: z.int().nonnegative().nullable(),
   /** States, input to output, of cases of several steps. */

@@ -43,6 +43,8 @@ export const obtainedEngineSchema = z.object({
   engine: z.string(),
   passportPath: z.string(),
   passport: passportSchema,
+  /** Why it has no known answer; null where it has one. Absent in results of versions before. */
+  unanswered: z.string().nullish(),
   identity: z.string(),
   /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
   readablePath: z.string().nullable(),
@@ -73,6 +75,8 @@ export const buildResultSchema = z.object({
   engine: z.string(),
   /** Path of its passport. */
   passport: z.string(),
+  /** Why it has no known answer to prove itself by; null where it has one. */
+  unanswered: z.string().nullable(),
   identity: z.string(),
   source: z.enum(['built', 'local', 'remote']),
   /** `exact`, or the rule by which an engine of another identity serves: `version-compatible`, `hardware-compatible`, `several-gpus`, … */

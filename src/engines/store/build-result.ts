@@ -13,6 +13,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     schema: 'trtforge.build/1',
     engine: obtained.engine,
     passport: obtained.passportPath,
+    unanswered: obtained.unanswered ?? null,
     identity: obtained.identity,
     source: obtained.source,
     rule: obtained.rule,

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.js';
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
+import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
@@ -12,7 +13,7 @@ import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
 import { sweepPartials } from './partial.js';
 import { createPending, type PendingFolder, sweepPending } from './pending.js';
-import { publishEngine } from './publish-engine.js';
+import { passportText, publishEngine } from './publish-engine.js';
 import { ReadableLinks } from './readable-links.js';
 import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
@@ -108,6 +109,24 @@ export class LocalStore implements EngineSource<StoredEngine> {
     this.#links.add(passport, planPath);
     markInUse(planPath);
     return this.sign(passport, signature);
+  }
+
+  /** Puts a passport that states more of the same plan in the place of an engine's own; false where others build it just now, or built another. Throws TF_WRITE_FAILED. */
+  async restate(passport: Passport, signature: EngineSignature | null): Promise<boolean> {
+    const { digest: identity } = passport.identity;
+    const { lease } = this.leases.tryAcquire(identity);
+    try {
+      if (lease === null || (await this.passport(identity))?.plan.sha256 !== passport.plan.sha256)
+        return false;
+      const planPath = this.#ownPlanPath(identity);
+      // At every moment there is either none or the one that fits.
+      writeSignature(planPath, null);
+      publishFile(passportPath(planPath), passportText(passport));
+      this.sign(passport, signature);
+      return true;
+    } finally {
+      lease?.release();
+    }
   }
 
   /** Puts a signature beside an engine, or takes it away. */

@@ -3,10 +3,11 @@ import type { z } from 'zod';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import type { BuildContext, ResolvedBuild } from '../builder/build.js';
+import type { BuildContext, ResolvedBuild, UnansweredEngine } from '../builder/build.js';
 import { type Exporter, writeExport } from '../exports/exporter.js';
 import { flatExporter } from '../exports/layouts.js';
 import { identityDigest } from '../identity/identity.js';
+import type { Passport } from '../identity/passport-file.js';
 import { passportPath } from '../identity/passport-file.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
 import { type Lease, waitForTurn } from './claims/lease.js';
@@ -60,6 +61,7 @@ class ObtainRun {
   readonly #why: Miss[] = [];
   readonly #warnings: string[] = [];
   #rule = 'exact';
+  #unanswered = 'none was requested';
   readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
   constructor(build: ResolvedBuild, stores: EngineStores, context: BuildContext) {
@@ -82,7 +84,7 @@ class ObtainRun {
     for (const path of [output, output && passportPath(output), timingCache])
       if (path !== null) assertNotInput(path);
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
-    if (hit !== undefined) return this.#finish(hit, 'local');
+    if (hit !== undefined) return this.#finish(await this.#kept(hit), 'local');
     if (store === null) return this.#buildWithout(this.#place ?? { folder: '.', exporter: flatExporter });
     const problem = store.whyUnwritable(this.#identity);
     if (problem === undefined) return this.#buildIn(store);
@@ -106,7 +108,7 @@ class ObtainRun {
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {
     const take = () => this.#takeTurn(store);
     const turn = await this.#timed('waitMs', () => waitForTurn(take, POLL_MS, this.#context));
-    if ('engine' in turn) return this.#finish(turn.engine, 'local');
+    if ('engine' in turn) return this.#finish(await this.#kept(turn.engine), 'local');
     try {
       const pending = store.pending();
       try {
@@ -183,7 +185,7 @@ class ObtainRun {
       );
       if (fetched !== undefined) {
         this.#rule = fetched.rule;
-        return await keep(this.#pendingEngine(pending, fetched.engine), 'remote');
+        return await keep(await this.#found(this.#pendingEngine(pending, fetched.engine)), 'remote');
       }
       this.#why.push(...source.misses);
       const made = await this.#buildNow(pending);
@@ -200,7 +202,14 @@ class ObtainRun {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     // Loaded only now: a hit needs neither the converter nor the builder.
     const { buildEngine } = await import('../builder/build-engine.js');
-    const passport = await this.#timed('buildMs', () => buildEngine(this.#build, pending, this.#context));
+    const passport = await this.#timed('buildMs', async () => {
+      const { modelPath, conversion, converted } = this.#build;
+      const typed = conversion === null ? modelPath : pending.modelPath;
+      const built = await buildEngine(this.#build, pending, this.#context);
+      const { planPath } = pending;
+      const engine = { modelPath: converted?.output ?? typed, planPath, passport: built, isFound: false };
+      return this.#answered(engine);
+    });
     const { trust } = this.#stores;
     const signature = signatureFor(trust, passport);
     if (trust.required && signature === null) {
@@ -209,6 +218,48 @@ class ObtainRun {
       );
     }
     return this.#pendingEngine(pending, { passport, signature });
+  }
+
+  /** The passport with what the engine proves itself by, where it has none and that can be made. */
+  async #answered(engine: UnansweredEngine): Promise<Passport> {
+    const { answer } = this.#context;
+    const { passport } = engine;
+    if (passport.knownAnswer !== undefined || answer === undefined) return passport;
+    const knownAnswer = await answer(this.#build, engine, this.#context);
+    if (typeof knownAnswer !== 'string') return { ...passport, knownAnswer };
+    this.#unanswered = knownAnswer;
+    return passport;
+  }
+
+  /** The same of an engine that was found; what is signed needs a key to be signed again. */
+  async #found(engine: StoredEngine): Promise<StoredEngine> {
+    const { trust } = this.#stores;
+    const { planPath, signature } = engine;
+    const isSealed = signature !== null && trust.signingKey === null;
+    if (isSealed) this.#unanswered = 'it is signed, and no key is here that signs it with one';
+    if (isSealed) return engine;
+    const { modelPath } = this.#build;
+    const passport = await this.#answered({ ...engine, modelPath, planPath, isFound: true });
+    return passport === engine.passport
+      ? engine
+      : { ...engine, passport, signature: signature && signatureFor(trust, passport) };
+  }
+
+  /** The same of one of this machine's stores, which keeps the passport where it may. */
+  async #kept(engine: StoredEngine): Promise<StoredEngine> {
+    const found = await this.#found(engine);
+    const { store } = this.#stores;
+    if (found === engine) return engine;
+    try {
+      const isOwn = store?.planPath(found.passport.identity.digest) === engine.planPath;
+      if (isOwn && (await store.restate(found.passport, found.signature))) return found;
+      this.#unanswered = `${engine.planPath} is not this store's own to change`;
+    } catch (error) {
+      if (!(error instanceof TrtforgeError)) throw error;
+      this.#unanswered = error.message;
+    }
+    // A copy has it all the same.
+    return this.#place === undefined ? engine : found;
   }
 
   #pendingEngine(
@@ -246,6 +297,7 @@ class ObtainRun {
       engine: planPath,
       passportPath: passportPath(planPath),
       passport,
+      unanswered: passport.knownAnswer === undefined ? this.#unanswered : null,
       identity: passport.identity.digest,
       readablePath,
       source,

@@ -68,7 +68,7 @@ export async function copyEngine(
 }
 
 /** The known answer in one line: it is a thousand numbers. */
-function passportText({ knownAnswer, ...rest }: Passport): string {
+export function passportText({ knownAnswer, ...rest }: Passport): string {
   const text = JSON.stringify(rest, null, 2);
   return knownAnswer === undefined
     ? `${text}\n`

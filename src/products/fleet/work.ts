@@ -140,9 +140,14 @@ async function make(
     return await closing(
       await openStores(storeOptions(store.place, scratch), context.environment),
       async (stores) => {
-        const answer: AnswerMaker = async (made, files, passport, within) => {
-          const knownAnswer = await answerMaker(true)(made, files, passport, within);
-          await prove({ planPath: files.planPath, passport: { ...passport, knownAnswer } });
+        const whole = answerMaker(true)!;
+        const answer: AnswerMaker = async (made, engine, within) => {
+          const knownAnswer = await whole(made, engine, within);
+          const { planPath, passport, isFound } = engine;
+          // What was found is proven when it is obtained.
+          if (isFound) return knownAnswer;
+          const answered = typeof knownAnswer === 'string' ? passport : { ...passport, knownAnswer };
+          await prove({ planPath, passport: answered });
           return knownAnswer;
         };
         const obtained = await obtainEngine(build, stores, { ...context, answer });

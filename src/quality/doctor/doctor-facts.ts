@@ -33,6 +33,8 @@ export interface StoreFacts {
   readonly freeBytes: number;
   /** Names of engines that run here, have a known answer, and did not give it yet on this GPU with this driver and library. */
   readonly unchecked: readonly string[];
+  /** Engines that have no known answer, and the line that records one. */
+  readonly unanswered: readonly { readonly name: string; readonly record: string }[];
 }
 
 /** The store of the environment that machines share. */

@@ -41,11 +41,9 @@ export function machineProbes(
     onnxRuntime: () => lookForOnnxRuntimes(host),
     store: async (gpus) => {
       const facts = lookAtStore(storeFolder(store || undefined, environment));
-      // Without a GPU none runs, and nothing of it is loaded.
-      if (gpus.gpus.length === 0) return { ...facts, unchecked: [] };
-      const { uncheckedEngines } = await import('../known-answer/check-store.js');
-      const unchecked = await uncheckedEngines(openLocalStore(facts.folder, environment), environment, gpus);
-      return { ...facts, unchecked };
+      const { unprovenEngines } = await import('../known-answer/check-store.js');
+      const own = openLocalStore(facts.folder, environment);
+      return { ...facts, ...(await unprovenEngines(own, environment, gpus)) };
     },
     remote: (signal) => lookAtRemote(environment, signal, remote),
   };
@@ -90,7 +88,7 @@ async function lookAtTools({ run, environment }: Host): Promise<ToolFacts> {
 }
 
 /** The store as it lies on the disk: what it contains, whether it may be written, how much space is left. */
-export function lookAtStore(folder: string): Omit<StoreFacts, 'unchecked'> {
+export function lookAtStore(folder: string): Omit<StoreFacts, 'unchecked' | 'unanswered'> {
   const nearest = nearestExisting(folder);
   const { bavail, bsize } = statfsSync(nearest);
   const stored = measured(folder);

@@ -40,6 +40,8 @@ export const doctorSchema = z.object({
       freeBytes: z.number(),
       /** Absent in results of versions before. */
       unchecked: z.array(z.string()).optional(),
+      /** Engines without a known answer, and the line that records one of their model. Absent as well. */
+      unanswered: z.array(z.object({ name: z.string(), record: z.string() })).optional(),
     })
     .nullable(),
   /** The remote store that the environment names, and why it cannot be used; null where it names none. */
@@ -63,6 +65,7 @@ export async function examine(
   const facts = await collectFacts(probes, timeoutMs, signal);
   const findings = judge(facts);
   const gpus = facts.gpus?.gpus ?? [];
+  const { unchecked = [], unanswered = [] } = facts.store ?? {};
   const isUnusable = findings.some(({ severity }) => severity === 'problem');
   return {
     schema: 'trtforge.doctor/1',
@@ -74,7 +77,10 @@ export async function examine(
     toolchains: facts.toolchains?.toolchains ?? [],
     trtexecs: (facts.trtexecs ?? []).map((each) => ({ ...each })),
     onnxRuntime: [...(facts.onnxRuntime ?? [])],
-    store: facts.store === undefined ? null : { ...facts.store, unchecked: [...facts.store.unchecked] },
+    store:
+      facts.store === undefined
+        ? null
+        : { ...facts.store, unchecked: [...unchecked], unanswered: [...unanswered] },
     remote: facts.remote == null ? null : { ...facts.remote },
     support: [...supportTable(gpus.map(({ computeCapability }) => computeCapability))],
   };

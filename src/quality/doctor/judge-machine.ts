@@ -82,7 +82,7 @@ const store = findingsOf('store');
 
 export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
   if (facts === undefined) return [];
-  const { folder, exists, isWritable, engines, bytes, freeBytes, unchecked } = facts;
+  const { folder, exists, isWritable, engines, bytes, freeBytes, unchecked, unanswered } = facts;
   if (!isWritable) {
     return [
       store.problem(
@@ -106,6 +106,15 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
             'trtforge cache check',
           ),
         ];
+  const [first] = unanswered;
+  if (first !== undefined)
+    unproven.push(
+      store.info(
+        'unanswered',
+        `${plural(unanswered.length, 'engine')} cannot prove themselves, as they have no known answer: ${listedNames(unanswered.map(({ name }) => name))}.`,
+        `Record it from the model, of each that \`trtforge cache check\` lists: ${first.record}`,
+      ),
+    );
   if (freeBytes >= DISK_FOR_ENGINES_BYTES) return [store.ok('folder', what), ...unproven];
   return [
     ...unproven,

@@ -22,7 +22,18 @@ const answerFileSchema = z.object({
 export const hasOutputs = ({ cases }: KnownAnswer): boolean =>
   cases.some(({ outputs }) => outputs.length > 0);
 
+/** What it does not cover. */
+export const uncovered = ({ left, cases }: KnownAnswer): readonly string[] => {
+  const isOlder = cases.some(({ outputs }) => outputs.some(({ slices }) => slices === undefined));
+  return isOlder ? [...left, OLDER] : left;
+};
+
+const OLDER =
+  'an older trtforge recorded it: each output is judged as a whole, and scores that are all 0 beside boxes in pixels pass. To record it anew: trtforge build MODEL --force-rebuild --known-answer, with the options of its build';
+
 const answerPath = (planPath: string): string => `${planPath}.known-answer.json`;
+
+export const hasAnswerBeside = (planPath: string): boolean => existsSync(answerPath(planPath));
 
 /** Answers have 20 KB. */
 const LARGEST_FILE = 1 << 20;
@@ -38,7 +49,7 @@ export function readAnswer(
 ): KnownAnswer | undefined {
   if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
   const path = answerPath(planPath);
-  if (!existsSync(path)) return undefined;
+  if (!hasAnswerBeside(planPath)) return undefined;
   const parsed = answerFileSchema.safeParse(json(path, readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;

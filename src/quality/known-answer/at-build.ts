@@ -1,12 +1,15 @@
 import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
+import { closing } from '../../base/files/byte-source.js';
+import { protectingInputs } from '../../base/files/user-files.js';
 import { formatMs } from '../../base/text/quantity.js';
 import type { AnswerMaker, BuildContext, BuildOptions } from '../../engines/builder/build.js';
+import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { buildOrLoad as buildWithout } from '../../engines/store/build-or-load.js';
-import type { ObtainedEngine } from '../../engines/store/obtain-engine.js';
+import { type ObtainedEngine, obtainEngine } from '../../engines/store/obtain-engine.js';
+import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
+import { ignoreEvents, inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
@@ -21,61 +24,76 @@ import { sessionRunner } from './runner.js';
 /** Of the build's time, which the reference may take where nobody asked for it. */
 const SHARE = 0.2;
 
-/** `buildOrLoad` of `engines/store`, with a known answer in the passport of what is built. */
+/**
+ * An engine for a model: from the stores when the same was built before, else built, checked and kept, with a known answer in its passport. While this process lives,
+ * eviction leaves the engine in the store alone.
+ *
+ * ```ts
+ * const { engine, source, passport } = await buildOrLoad({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
+ * ```
+ * Errors: those of `openStores`, `resolveBuild` and `obtainEngine`.
+ */
 export async function buildOrLoad(
-  request: BuildOptions,
+  requested: BuildOptions,
   context: Partial<BuildContext> = {},
 ): Promise<ObtainedEngine> {
-  const isWhole = request.knownAnswer === true;
-  const obtained = await buildWithout(request, { answer: answerMaker(isWhole), ...context });
-  if (isWhole && obtained.source !== 'built' && obtained.passport.knownAnswer === undefined) {
-    const message = `${obtained.engine} was in the store and has no known answer: --force-rebuild builds it with one.`;
-    context.emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
-  }
-  return obtained;
+  const { model, plugins = [], trustKeys = [], signKey, knownAnswer } = requested;
+  const full = { answer: answerMaker(knownAnswer), ...context, emit: context.emit ?? ignoreEvents };
+  return protectingInputs([model, ...plugins, ...trustKeys, signKey], async () => {
+    return closing(await openStores(requested, context.environment), async (stores) => {
+      return await obtainEngine(await resolveBuild(requested, full), stores, full);
+    });
+  });
 }
 
 /**
- * Makes known answers: `isWhole` however long that takes, else in a fifth of the build's time. A build does not fail because its reference does not run, unless it is a size that does not: what it
- * could not do is said as an event, a warning where the answer was asked for.
+ * Makes known answers: with true however long that takes, by default of what is built, in a fifth of its build's time. A build does not fail because its reference does
+ * not run, unless it is a size of a profile that does not.
  */
-export const answerMaker =
-  (isWhole: boolean): AnswerMaker =>
-  async (build, { modelPath, planPath }, { built, identity, model }, { emit, signal, environment }) =>
-    inPhase('known answer', emit, async () => {
-      const limitMs = SHARE * built.ms;
-      const limit = isWhole ? undefined : AbortSignal.timeout(Math.ceil(limitMs));
-      const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
-      const say = (severity: 'warning' | 'info', message: string) =>
-        emit({ type: 'log', source: 'trtforge', severity, message });
-      const { recipe, target } = identity.document;
-      const precision = precisionOf(recipe, model.precisions);
-      try {
-        const request = { reference: build.modelPath, precision, profiles: recipe.profiles };
-        const answer = await recordAnswer(request, { signal, limit });
-        const gpus = onDevice(visibleGpus(), build.device ?? 0);
-        if (whyNotRun(gpus, target.computeCapabilities) === null) {
-          const { device, toolchain, pluginPaths: plugins } = build;
-          const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal: stop };
-          const { answer: own, observed } = await measured(answer, planPath, loading);
-          const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
-          const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
-          if (wrong) say('warning', `The engine does not give its known answer: ${wrong.reason}`);
-          return own;
-        }
-        const isCoded = quantizedFormatNamed(precision) !== undefined;
-        return isCoded && modelPath !== build.modelPath ? await simulated(answer, modelPath, stop) : answer;
-      } catch (error) {
-        const isFault = !(error instanceof TrtforgeError) || error.code === 'TF_PROFILE_INVALID';
-        if (isFault || signal?.aborted === true) throw error;
-        const why =
-          error.code === 'TF_CANCELLED'
-            ? `the reference takes longer than ${formatMs(limitMs)}, a fifth of the build; --known-answer waits for it`
-            : error.message;
-        say(isWhole ? 'warning' : 'info', `The engine has no known answer: ${why}`);
-        return undefined;
-      }
-    });
+export function answerMaker(knownAnswer: boolean | undefined): AnswerMaker | undefined {
+  if (knownAnswer === false) return undefined;
+  return async (build, engine, context) => {
+    if (engine.isFound && knownAnswer !== true) return 'it was found without one; --known-answer records it';
+    const isText = (made: Awaited<ReturnType<AnswerMaker>>) => (typeof made === 'string' ? made : undefined);
+    const work = () => madeAnswer(knownAnswer === true, build, engine, context);
+    return inPhase('known answer', context.emit, work, undefined, undefined, isText);
+  };
+}
+
+async function madeAnswer(
+  isWhole: boolean,
+  ...[build, { modelPath, planPath, passport }, { emit, signal, environment }]: Parameters<AnswerMaker>
+): ReturnType<AnswerMaker> {
+  const { built, identity, model } = passport;
+  const limitMs = SHARE * built.ms;
+  const limit = isWhole ? undefined : AbortSignal.timeout(Math.ceil(limitMs));
+  const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
+  const { recipe, target } = identity.document;
+  const precision = precisionOf(recipe, model.precisions);
+  try {
+    const request = { reference: build.modelPath, precision, profiles: recipe.profiles };
+    const answer = await recordAnswer(request, { signal, limit });
+    const gpus = onDevice(visibleGpus(), build.device ?? 0);
+    if (whyNotRun(gpus, target.computeCapabilities) === null) {
+      const { device, toolchain, pluginPaths: plugins } = build;
+      const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal: stop };
+      const { answer: own, observed } = await measured(answer, planPath, loading);
+      const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
+      const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
+      const message = `The engine does not give its known answer: ${wrong?.reason}`;
+      if (wrong) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      return own;
+    }
+    const isCoded = quantizedFormatNamed(precision) !== undefined;
+    return isCoded && modelPath !== build.modelPath ? await simulated(answer, modelPath, stop) : answer;
+  } catch (error) {
+    const isFault = !(error instanceof TrtforgeError) || error.code === 'TF_PROFILE_INVALID';
+    if (isFault || signal?.aborted === true) throw error;
+    return error.code === 'TF_CANCELLED'
+      ? `the reference takes longer than ${formatMs(limitMs)}, a fifth of the build; --known-answer waits for it`
+      : error.message;
+  }
+}
 
 /** What an engine computes in by its recipe: what it was converted to, or what is in its model; products of FP32 are TF32 unless the recipe says otherwise. */
 export function precisionOf(

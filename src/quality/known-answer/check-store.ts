@@ -7,9 +7,14 @@ import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
 import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
+import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
 import { type CheckOptions, checkEngine } from './check-engine.js';
 import { type CheckedPlace, recallCheck } from './checked.js';
+import { recordLine } from './proof.js';
+
+export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
+type Unanswered = z.infer<typeof unansweredSchema>;
 
 export const cacheCheckSchema = z.object({
   schema: z.literal('trtforge.cache-check/1'),
@@ -18,7 +23,7 @@ export const cacheCheckSchema = z.object({
     z.object({
       name: z.string(),
       identity: z.string(),
-      /** null: the engine is not for this machine, or has no known answer. */
+      /** null: the engine is not for this machine. */
       outcome: outcomeSchema.nullable(),
       /** Whether that was found by an earlier check on this GPU with this driver and library. */
       isKnown: z.boolean(),
@@ -26,6 +31,8 @@ export const cacheCheckSchema = z.object({
       ms: z.number(),
     }),
   ),
+  /** Engines that have no known answer, and the line that records one of their model. Absent in results of versions before. */
+  unanswered: z.array(unansweredSchema).optional(),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
 });
@@ -37,24 +44,34 @@ export interface StoreCheckOptions extends Pick<CheckOptions, 'device' | keyof O
   readonly names?: readonly string[];
 }
 
-/** Checks every engine of a store that runs here and has a known answer, and that was not checked on this GPU with this driver and library. */
+/**
+ * Checks every engine of a store that runs here and has a known answer, and that was not checked on this GPU with this driver and library. One whose files are damaged,
+ * replaced or not signed as the store's trust requires fails before anything of it is recalled or run. Inconclusive where nothing was proven.
+ */
 export async function checkStore(store: LocalStore, options: StoreCheckOptions = {}): Promise<CacheCheck> {
   const { emit, signal } = options;
   const engines: Row[] = [];
-  const candidates = await enginesOf(store, options.names, signal);
+  const { candidates, unanswered } = await enginesOf(store, options.names, signal);
   const find = placeFinder(options);
-  for (const [done, { name, identity, planPath }] of candidates.entries()) {
+  for (const [done, { name, identity }] of candidates.entries()) {
     throwIfCancelled(signal, `checking the engines of ${store.place}`);
     emit?.({ type: 'progress', phase: 'check', done, total: candidates.length, detail: name });
-    engines.push({ name, identity, ...(await checkOne(planPath, await find(planPath), options)) });
+    const held = await store.get(identity);
+    const found = held.found
+      ? await checkOne(held.engine.planPath, await find(held.engine.planPath), options)
+      : { outcome: 'fail' as const, isKnown: false, reason: held.reason, ms: 0 };
+    engines.push({ name, identity, ...found });
   }
+  const outcomes = engines.flatMap(({ outcome }) => outcome ?? []);
+  const none = outcomes.length === 0 ? [`Nothing of ${store.place} was proven on this machine.`] : [];
   const bad = engines.filter(({ outcome }) => outcome !== null && outcome !== 'pass');
   return {
     schema: 'trtforge.cache-check/1',
     store: store.place,
     engines,
-    outcome: worst(['pass', ...engines.flatMap(({ outcome }) => outcome ?? [])]),
-    reasons: bad.map(({ name, reason }) => `${name}: ${reason}`),
+    unanswered,
+    outcome: outcomes.length === 0 ? 'inconclusive' : worst(outcomes),
+    reasons: [...bad.map(({ name, reason }) => `${name}: ${reason}`), ...none],
   };
 }
 
@@ -78,31 +95,41 @@ async function checkOne(
   }
 }
 
-/** The engines of a store that have a known answer. */
-async function enginesOf(store: LocalStore, names: readonly string[] = [], signal?: AbortSignal) {
-  const { engines } = await listCache(store, names, signal);
-  const passports = await Promise.all(
-    engines.map(async ({ identity, name, problem }) => {
-      if (name === null || problem !== null) return [];
-      const passport = await store.passport(identity);
-      const isAnswered = passport?.knownAnswer !== undefined;
-      return isAnswered ? [{ name, identity, planPath: store.planPath(identity) }] : [];
-    }),
-  );
-  return passports.flat();
+interface Candidate {
+  readonly name: string;
+  readonly identity: string;
+  readonly planPath: string;
 }
 
-/** Names of the engines of a store that run here, have a known answer, and were not checked on this GPU with this driver and library. */
-export async function uncheckedEngines(
+/** The engines of a store, with a known answer and without. */
+async function enginesOf(store: LocalStore, names: readonly string[] = [], signal?: AbortSignal) {
+  const { engines } = await listCache(store, names, signal);
+  const candidates: Candidate[] = [];
+  const unanswered: Unanswered[] = [];
+  for (const { identity, name: known } of engines) {
+    const passport = await store.passport(identity);
+    const planPath = store.planPath(identity);
+    const name = known ?? identity;
+    // What cannot be read fails where it is checked.
+    if (passport === undefined || passport.knownAnswer !== undefined || hasAnswerBeside(planPath))
+      candidates.push({ name, identity, planPath });
+    else unanswered.push({ name, identity, record: recordLine(planPath, passport.model.name) });
+  }
+  return { candidates, unanswered };
+}
+
+/** Of the engines of a store that run here and have a known answer, the names of those that were not checked on this GPU with this driver and library; and those that have none. */
+export async function unprovenEngines(
   store: LocalStore,
   environment: NodeJS.ProcessEnv,
   gpus: Pick<GpuList, 'gpus' | 'driverVersion'>,
-): Promise<readonly string[]> {
+) {
   const find = placeFinder({ environment }, gpus);
   const unchecked: string[] = [];
-  for (const { name, planPath } of await enginesOf(store)) {
+  const { candidates, unanswered } = await enginesOf(store);
+  for (const { name, planPath } of gpus.gpus.length === 0 ? [] : candidates) {
     const place = await find(planPath);
     if (place !== undefined && recallCheck(place, environment) === undefined) unchecked.push(name);
   }
-  return unchecked;
+  return { unchecked, unanswered };
 }

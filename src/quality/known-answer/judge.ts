@@ -1,7 +1,7 @@
 import type { VerifyOutcome } from '../verify/outcome.js';
 import type { AnswerCase, AnsweredOutput } from './answer.js';
 import type { WrongElement } from './result.js';
-import { type Sketch, sketchError } from './sketch.js';
+import { type Sketch, SLICE_SUMS, sketchError, sliceErrors } from './sketch.js';
 
 /** What one output of a case is, compared with its answer. */
 export interface JudgedAnswer {
@@ -20,8 +20,32 @@ const FEWEST = 8;
 /** Three standard deviations of what so few sums say of all errors. */
 const slack = (sums: number): number => 1 + 3 / Math.sqrt(2 * sums);
 
-/** Compares an output's sketch with its answer. Both have the same number of places. */
+/** Compares an output's sketch with its answer, as a whole and each position of an axis by its own limit. Both have the same number of places. */
 export function judgeAnswer(answer: AnsweredOutput, found: Sketch | undefined): JudgedAnswer {
+  const { name, as, limit, slices } = answer;
+  const whole = judgeWhole(answer, found);
+  if (found === undefined || slices == null || whole.outcome === 'fail') return whole;
+  const [worst] = sliceErrors(answer, found)
+    .map(({ least, estimated, ...slice }, at) => {
+      const most = limit.slices?.[at] ?? 0;
+      const error = Math.max(least, estimated / slack(SLICE_SUMS));
+      return { ...slice, error, most, share: error === 0 ? 0 : error / most };
+    })
+    .toSorted((a, b) => b.share - a.share);
+  if (worst === undefined || worst.share <= 1) return whole;
+  const { position, error, most, expected, actual } = worst;
+  // Near ties may have chosen other rows.
+  const outcome = as === 'set' && answer.measured === null ? 'inconclusive' : 'fail';
+  const reason = `${name} is wrong at position ${position} of axis ${slices.axis}: errors of ${short(error)} there, of ${short(most)}; the root mean square is ${actual}, and ${expected} in the reference.`;
+  return {
+    ...whole,
+    outcome,
+    reason,
+    wrong: { output: name, place: position, axis: slices.axis, expected, actual },
+  };
+}
+
+function judgeWhole(answer: AnsweredOutput, found: Sketch | undefined): JudgedAnswer {
   const { name, as, limit } = answer;
   const fail = (
     reason: string,

@@ -6,7 +6,7 @@ import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { worst } from '../verify/outcome.js';
-import { hasOutputs, type KnownAnswer, readAnswer } from './answer.js';
+import { hasOutputs, type KnownAnswer, readAnswer, uncovered } from './answer.js';
 import type { Observed } from './check-loaded.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
@@ -31,6 +31,10 @@ export function proofOfPlan(plan: PlanFacts, passed?: KnownAnswer): Proof {
   return { plan, planSha256, answer, answerSha256 };
 }
 
+/** The line that records an answer of an engine beside it; without a model it names the one in the passport, as it would lie in the working folder. */
+export const recordLine = (path: string, model: string | undefined): string =>
+  shellLine(['trtforge', 'engine', 'check', path, '--record', '--against', `${model ?? 'model'}.onnx`]);
+
 /** What follows from the checks: without a known answer nothing says that what an engine gives is right. */
 export function resultOf(
   { plan: { path, passport }, planSha256, answer, answerSha256 }: Proof,
@@ -47,7 +51,6 @@ export function resultOf(
     isProof ? 'pass' : 'inconclusive',
     ...checks.flatMap((check) => check.outcome ?? []),
   ]);
-  const record = shellLine(['trtforge', 'engine', 'check', path, '--record', '--against', 'model.onnx']);
   const model = `${passport?.model.name ?? 'model'}.onnx`;
   return {
     schema: 'trtforge.engine-check/1',
@@ -63,10 +66,15 @@ export function resultOf(
     outcome,
     reasons: [
       ...checks.flatMap((check) => (check.outcome === 'pass' || check.outcome === null ? [] : check.reasons)),
-      ...(answer === undefined ? [`${path} has no known answer. Record one from its model: ${record}`] : []),
+      ...(answer === undefined
+        ? [
+            `${path} has no known answer. Record one from its model: ${recordLine(path, passport?.model.name)}`,
+          ]
+        : []),
       ...(answer !== undefined && !hasOutputs(answer) ? [`The known answer of ${path} has no outputs.`] : []),
       ...(observed === null ? [`${path} was not checked: it does not run on this machine.`] : []),
     ],
+    left: answer === undefined ? [] : [...uncovered(answer)],
     recorded,
     builtOn: answer?.builtOn ?? null,
     ms,

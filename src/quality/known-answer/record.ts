@@ -1,4 +1,5 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { areDrawable } from '../../engines/identity/known-answer-schema.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../../engines/profiles/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
@@ -11,11 +12,12 @@ import type { EventListener } from '../../events.js';
 import { editModel } from '../../formats/onnx/model.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import { positionsOf, slicedAxis } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor, numbersOf } from '../../formats/tensor/values.js';
 import { probabilitiesOf } from '../verify/probabilities.js';
 import { reachingOutputs } from '../verify/reached-by.js';
 import type { VerifyPrecision } from '../verify/result.js';
@@ -23,7 +25,17 @@ import { limitsFor, toleranceOf } from '../verify/tolerance.js';
 import { type AnswerCase, type AnsweredOutput, hasOutputs, type KnownAnswer } from './answer.js';
 import { judgeAnswer } from './judge.js';
 import { inTypesOf, type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
-import { coarser, comparedAs, distanceOf, type Sketch, sketchOf } from './sketch.js';
+import {
+  coarser,
+  comparedAs,
+  distanceOf,
+  FEWEST_PLACES,
+  keptPositions,
+  MOST_PLACES,
+  type Sketch,
+  sketchOf,
+  sliceErrors,
+} from './sketch.js';
 import { pairStates, runSteps } from './states.js';
 
 /** What is recorded of. */
@@ -121,6 +133,8 @@ class Recorder {
   readonly #isOrdered: (output: string) => boolean;
   readonly #limit: AbortSignal | undefined;
   readonly #cases: AnswerCase[] = [];
+  /** By output, whose positions are judged each by its own size. */
+  readonly #axes = new Map<string, number>();
   #rows: number | null = null;
   #state: Readonly<Record<string, string>> = {};
 
@@ -139,16 +153,21 @@ class Recorder {
   }
 
   /**
-   * Work on a case. One that the reference cannot run, or not in time, is left out, but for the first: without that there is nothing to keep. Where zeros do not run
-   * either it is the size, and TF_PROFILE_INVALID.
+   * Work on a case. One that the reference cannot run, or not in time, is left out unless it is needed. Where zeros do not run either it is the size, and
+   * TF_PROFILE_INVALID.
    */
-  async #trying(name: string, work: () => Promise<void>, zeros?: () => Promise<unknown>): Promise<void> {
+  async #trying(
+    name: string,
+    work: () => Promise<void>,
+    isNeeded = this.#cases.length === 0,
+    zeros?: () => Promise<unknown>,
+  ): Promise<void> {
     try {
       await work();
     } catch (error) {
       const isLate = this.#limit?.aborted === true;
       const isOurs = error instanceof TrtforgeError && (error.code !== 'TF_CANCELLED' || isLate);
-      if (this.#cases.length === 0 || !isOurs) throw error;
+      if (isNeeded || !isOurs) throw error;
       if (!isLate && (await zeros?.().catch(() => undefined)) === undefined && zeros !== undefined)
         throw new TrtforgeError(
           'TF_PROFILE_INVALID',
@@ -165,15 +184,21 @@ class Recorder {
   async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
     const zeros = () => this.#run(madeInputs({ seed: SEED }, inputs.map(zeroed)));
     const record = async () => {
+      if (!areDrawable(inputs))
+        throw new TrtforgeError(
+          'TF_USAGE',
+          `The inputs of ${name} have more than 1 GiB: no answer is kept of it.`,
+        );
       const made = madeInputs({ seed: SEED }, inputs);
       const outputs = await this.#run(made);
+      if (this.#cases.length === 0) await this.#findAxes(name, outputs, inputs);
       const kept = await this.#keep(name, outputs, () => this.#run(rounded(made)));
       this.#cases.push({ name, profile, steps: 1, inputs: [...inputs], outputs: [...kept] });
       if (this.#cases.length > 1) return;
       this.#state = pairStates(inputs, outputs);
       if (Object.keys(this.#state).length > 0) await this.#addSteps({ name, profile }, inputs);
     };
-    await this.#trying(name, record, zeros);
+    await this.#trying(name, record, undefined, zeros);
   }
 
   async #addSteps(from: Pick<AnswerCase, 'name' | 'profile'>, all: readonly MadeInput[]): Promise<void> {
@@ -189,6 +214,24 @@ class Recorder {
     this.#cases.push({ ...from, name, steps: STEPS, inputs, outputs: [...kept] });
   }
 
+  /** As `verify` finds it, by other inputs as well: what is small by chance is another position then. */
+  async #findAxes(name: string, outputs: NamedTensors, inputs: readonly MadeInput[]): Promise<void> {
+    const sampleOf = (tensor: Tensor) => ({ shape: tensor.shape, values: floatReader(tensorReader(tensor)) });
+    // The same twice: as many elements as both runs have.
+    const maySlice = ([, tensor]: readonly [string, Tensor]) =>
+      dtypes[tensor.dtype].kind === 'float' && slicedAxis([tensor, tensor].map(sampleOf)) !== null;
+    const sliced = [...outputs].filter(maySlice);
+    if (sliced.length === 0) return;
+    const find = async () => {
+      const others = await this.#run(madeInputs({ seed: SEED }, inputs, 1));
+      for (const [output, tensor] of sliced) {
+        const axis = slicedAxis([tensor, others.get(output) ?? tensor].map(sampleOf));
+        if (axis !== null) this.#axes.set(output, axis);
+      }
+    };
+    await this.#trying(`${name}, sizes by position`, find, false);
+  }
+
   /** Sketches of outputs with their limits; of those that are sets, only what is the same with inputs that are rounded to BF16. */
   async #keep(
     name: string,
@@ -200,16 +243,23 @@ class Recorder {
     for (const { name: output } of this.#session.outputs) {
       const tensor = outputs.get(output);
       if (tensor === undefined) continue;
-      const sketch = sketchOf(output, tensor, comparedAs(tensor, this.#isOrdered(output)));
+      const as = comparedAs(tensor, this.#isOrdered(output));
+      const sketch = sketchOf(output, tensor, as, MOST_PLACES, this.#axes.get(output));
       const elements = elementCount(tensor.shape);
       if (elements === 0 || sketch.nan + sketch.infinite === elements) {
         this.left.push(`${name}, ${output}: the reference gives nothing that is finite`);
         continue;
       }
-      const answered = { ...sketch, limit: this.#limitOf(sketch, tensor), measured: null };
+      const limit = this.#limitOf(sketch, tensor);
+      const answered = { ...sketch, limit, measured: null };
+      const blind = limit.slices?.filter((most, at) => most >= sketch.slices!.rms[at]!).length ?? 0;
+      if (blind > 0)
+        this.left.push(
+          `${name}, ${output}: zeros pass at ${blind} positions of an axis, near 0 on drawn inputs`,
+        );
       if (sketch.as === 'set') {
         other ??= await again();
-        const found = sketchOf(output, other.get(output)!, 'set');
+        const found = sketchOf(output, other.get(output)!, 'set', MOST_PLACES, sketch.slices?.axis);
         if (judgeAnswer(answered, found).outcome !== 'pass') {
           this.left.push(`${name}, ${output}: ${OTHER_ROWS}`);
           continue;
@@ -221,7 +271,7 @@ class Recorder {
   }
 
   /** As `verify` has it for one sample. */
-  #limitOf({ name, as, l2, max }: Sketch, tensor: Tensor): AnsweredOutput['limit'] {
+  #limitOf({ name, as, l2, max, slices }: Sketch, tensor: Tensor): AnsweredOutput['limit'] {
     const { precision } = this.#request;
     if (as === 'exact') return { rms: toleranceOf(precision).differing, max: 0 };
     if (!['float', 'complex'].includes(dtypes[tensor.dtype].kind)) return { rms: 0, max: 0 };
@@ -231,7 +281,16 @@ class Recorder {
     const shares = probabilitiesOf(reader, tensor.shape.at(-1) ?? 1, magnitudesOf(reader));
     const types = { precision, dtype: tensor.dtype, shares };
     const usual = limitsFor(name, types, rms, { atol: [], rtol: [] }).usual!;
-    return { rms: usual.rms(elements, rms, 'whole', true), max: usual.max(max) };
+    const whole = { rms: usual.rms(elements, rms, 'whole', true), max: usual.max(max) };
+    if (slices == null) return whole;
+    const each = elements / tensor.shape[slices.axis]!;
+    const isScore =
+      quantizedFormatNamed(precision) !== undefined ? () => false : scoresOf(tensor, slices.axis);
+    const bySlice = keptPositions(tensor.shape[slices.axis]!).map((position, at) => {
+      const [own, limit] = [slices.rms[at]!, usual.rms(each, slices.rms[at]!, 'slice')];
+      return Number((isScore(position) ? Math.min(limit, SCORES_OFF * own) : limit).toPrecision(4));
+    });
+    return { ...whole, slices: bySlice };
   }
 
   /** Looks for the smallest case whose rows do not depend on each other, by running the reference on rows that are all the same. */
@@ -268,6 +327,19 @@ class Recorder {
       builtOn: null,
     };
   }
+}
+
+/** By how much scores of a sigmoid may be off, however small they are: near 0 its error is a share of it. `verify` takes 0.001 for as good as 0.002; on drawn inputs all may be smaller. */
+const SCORES_OFF = 0.5;
+
+/** Whether all elements at a position are above 0 and at most 1. */
+function scoresOf(tensor: Tensor, axis: number): (position: number) => boolean {
+  const { at } = positionsOf(tensor.shape, axis);
+  const others = new Set<number>();
+  numbersOf(tensor).forEach((value, element) => {
+    if (!(value > 0 && value <= 1)) others.add(at(element));
+  });
+  return (position) => !others.has(position);
 }
 
 /** Whether the distance of two tensors is at most a share of the first one's length. */
@@ -317,7 +389,12 @@ export function withMeasured(
         return [];
       }
       const { limit } = output;
-      const wide = { rms: widened(limit.rms, measured.rms), max: widened(limit.max, measured.max) };
+      const bySlice = sliceErrors(output, own).map(({ least, estimated }) => Math.max(least, estimated));
+      const wide = {
+        rms: widened(limit.rms, measured.rms),
+        max: widened(limit.max, measured.max),
+        ...(limit.slices && { slices: limit.slices.map((one, at) => widened(one, bySlice[at] ?? 0)) }),
+      };
       return { ...output, limit: output.as === 'values' ? wide : limit, measured };
     }),
   }));
@@ -329,7 +406,7 @@ function fitted(answer: KnownAnswer): KnownAnswer {
   const size = Buffer.byteLength(JSON.stringify(answer));
   const places = answer.cases[0]?.outputs[0]?.sums.length ?? 0;
   if (size <= MOST_BYTES) return answer;
-  if (places > 4) {
+  if (places > FEWEST_PLACES) {
     const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map(coarser) }));
     return fitted({ ...answer, cases });
   }

@@ -8,6 +8,8 @@ const wrongElementSchema = z.object({
   output: z.string(),
   /** Index of the element, of a set among the sorted ones. */
   place: z.int().nonnegative(),
+  /** Where there is one, `place` is a position on it, and both values are the root mean squares there. */
+  axis: z.int().nonnegative().optional(),
   /** null: not finite, or not there. */
   expected: z.number().nullable(),
   actual: z.number().nullable(),
@@ -44,6 +46,8 @@ export const engineCheckSchema = z.object({
   checks: z.array(answerCheckSchema),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
+  /** What the answer does not cover, and why. Absent in results of versions before. */
+  left: z.array(z.string()).optional(),
   /** The file that was written beside the plan; null where none was asked for. */
   recorded: z.string().nullable(),
   /** Where the errors were measured that the answer states. */

@@ -97,9 +97,9 @@ const runCase = (runner: Runner, answer: KnownAnswer, each: AnswerCase): Promise
 };
 
 const sketchesOf = ({ outputs }: AnswerCase, found: NamedTensors): readonly Sketch[] =>
-  outputs.flatMap(({ name, as, sums }) => {
+  outputs.flatMap(({ name, as, sums, slices }) => {
     const tensor = found.get(name);
-    return tensor === undefined ? [] : [sketchOf(name, tensor, as, sums.length)];
+    return tensor === undefined ? [] : [sketchOf(name, tensor, as, sums.length, slices?.axis)];
   });
 
 /** Runs the rows of a case that are all its first one: each has to give what the first one gives. */
@@ -128,9 +128,12 @@ function compared(
     if (own !== undefined && Buffer.compare(own.bytes, tensor.bytes) === 0) return SAME;
     const known = outputs.find((output) => output.name === name);
     const as = known?.as ?? comparedAs(tensor, false);
-    const sketch = sketchOf(`${name}${of}`, tensor, as, MOST_PLACES);
+    // A row has an axis less than the output.
+    const axis = known?.slices ? known.slices.axis - known.shape.length + tensor.shape.length : -1;
+    const sketch = sketchOf(`${name}${of}`, tensor, as, MOST_PLACES, axis);
     const limit = known?.limit ?? ownLimit(sketch);
-    return judgeAnswer({ ...sketch, limit, measured: null }, own && sketchOf(name, own, as, MOST_PLACES));
+    const other = own && sketchOf(name, own, as, MOST_PLACES, axis);
+    return judgeAnswer({ ...sketch, limit, measured: null }, other);
   });
 }
 

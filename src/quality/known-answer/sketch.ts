@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
 import type { sketchSchema } from '../../engines/identity/known-answer-schema.js';
+import { positionsOf } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
@@ -13,9 +14,16 @@ export const MOST_PLACES = 64;
 
 /**
  * What is kept of a tensor: its elements at `places` of it, and sums with random signs in as many groups, a count sketch. The square of the distance of two
- * tensors is that of their sums, give or take `sqrt(2 / places)` (Charikar, Chen and Farach-Colton, 2002): no element is left out of it.
+ * tensors is that of their sums, give or take `sqrt(2 / places)` (Charikar, Chen and Farach-Colton, 2002): no element is left out of it. `axis`: whose positions are
+ * kept each by its own size; negative where none are.
  */
-export function sketchOf(name: string, tensor: Tensor, as: Sketch['as'], places = MOST_PLACES): Sketch {
+export function sketchOf(
+  name: string,
+  tensor: Tensor,
+  as: Sketch['as'],
+  places = MOST_PLACES,
+  axis = -1,
+): Sketch {
   const numbers = numbersOf(tensor, name);
   const values = as === 'set' ? Float64Array.from(numbers).sort() : numbers;
   const sums = new Float64Array(places);
@@ -26,9 +34,7 @@ export function sketchOf(name: string, tensor: Tensor, as: Sketch['as'], places 
       squares += value * value;
       if (value > max) max = value;
       else if (-value > max) max = -value;
-      // Two rounds of a multiplicative hash: the upper bits are the sign, the lower ones the group.
-      let hash = Math.imul(at + 1, 0x9e3779b1);
-      hash = Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+      const hash = hashOf(at);
       const group = (hash >>> 16) & (places - 1);
       sums[group]! += hash < 0 ? -value : value;
     } else if (Number.isNaN(value)) nan++;
@@ -47,12 +53,56 @@ export function sketchOf(name: string, tensor: Tensor, as: Sketch['as'], places 
       return Number.isFinite(value) ? kept(value) : null;
     }),
     sums: Array.from(sums, kept),
+    slices: axis < 0 ? null : slicesOf(numbers, tensor.shape, axis, as),
     sha256: sha256(tensor.bytes),
   };
 }
 
+/** Two rounds of a multiplicative hash: the upper bits are the sign, the lower ones the group. */
+function hashOf(at: number): number {
+  const hash = Math.imul(at + 1, 0x9e3779b1);
+  return Math.imul(hash ^ (hash >>> 15), 0x85ebca6b);
+}
+
+/** Of each position. */
+export const SLICE_SUMS = 4;
+
+/** Of an axis at most. */
+const MOST_POSITIONS = 128;
+
+/** Positions of an axis of so many that are kept. */
+export const keptPositions = (size: number): readonly number[] => {
+  const kept = Math.min(size, MOST_POSITIONS);
+  return Array.from({ length: kept }, (_, index) => Math.floor((index * size) / kept));
+};
+
+/** Root mean square and sums by position. Elements of a set are ordered by value over the whole tensor: sums of a position mean nothing. */
+function slicesOf(values: ArrayLike<number>, shape: readonly number[], axis: number, as: Sketch['as']) {
+  const { size, stride } = positionsOf(shape, axis);
+  const slices = { axis, rms: [] as number[], sums: [] as number[] };
+  for (const position of keptPositions(size)) {
+    const sums = new Float64Array(SLICE_SUMS);
+    let [count, squares] = [0, 0];
+    for (let start = position * stride; start < values.length; start += size * stride)
+      for (let at = start; at < start + stride; at++) {
+        const value = values[at]!;
+        if (value - value !== 0) continue;
+        const hash = hashOf(at);
+        count++;
+        squares += value * value;
+        sums[(hash >>> 16) & (SLICE_SUMS - 1)]! += hash < 0 ? -value : value;
+      }
+    slices.rms.push(short(Math.sqrt(squares / Math.max(1, count))));
+    if (as !== 'set') slices.sums.push(...Array.from(sums, short));
+  }
+  return slices;
+}
+
 /** Digits enough for FP32; integers are kept whole. */
 const kept = (value: number): number => (Number.isInteger(value) ? value : Number(value.toPrecision(8)));
+
+/** Digits enough for the limits of slices, of which there are many. */
+const short = (value: number): number => Number(value.toPrecision(6));
 
 /** Places spread over a tensor of so many elements, each anywhere in its part; all of a small one. Those of fewer places are among those of more. */
 function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
@@ -66,7 +116,9 @@ function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
   });
 }
 
-/** A sketch with a quarter of the places. */
+export const FEWEST_PLACES = 4;
+
+/** A sketch with a quarter of the places; one of the fewest has no sums of slices. */
 export const coarser = <S extends Sketch>(sketch: S): S => {
   const places = sketch.sums.length / 4;
   const sums = new Array<number>(places).fill(0);
@@ -74,6 +126,7 @@ export const coarser = <S extends Sketch>(sketch: S): S => {
   return {
     ...sketch,
     sums: sums.map(kept),
+    slices: sketch.slices && places === FEWEST_PLACES ? { ...sketch.slices, sums: [] } : sketch.slices,
     values: sketch.values.length <= places ? sketch.values : sketch.values.filter((_, at) => at % 4 === 0),
   };
 };
@@ -130,4 +183,18 @@ export function sketchError(answer: AnsweredOutput, found: Sketch): SketchError 
     actual: found.values[worst] ?? null,
     differing: differing / Math.max(1, answer.values.length),
   };
+}
+
+/** How far each position that is kept is from its answer, by root mean square: at least, as the sizes have it; about, as the sums have it. Empty where none are compared. */
+export function sliceErrors({ slices, shape }: AnsweredOutput, { slices: found }: Sketch) {
+  if (slices == null || found == null || slices.rms.length !== found.rms.length) return [];
+  const size = shape[slices.axis] ?? 1;
+  const elements = elementCount(shape) / size;
+  return keptPositions(size).map((position, at) => {
+    const [expected, actual] = [slices.rms[at]!, found.rms[at]!];
+    const sums = slices.sums.slice(SLICE_SUMS * at, SLICE_SUMS * (at + 1));
+    const squares = sums.reduce((all, sum, i) => all + (sum - found.sums[SLICE_SUMS * at + i]!) ** 2, 0);
+    const estimated = Math.sqrt(squares / elements);
+    return { position, expected, actual, least: Math.abs(actual - expected), estimated };
+  });
 }

@@ -13,12 +13,12 @@ import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import { type PlanProgram, readPlanProgram } from '../../engines/plan/program.js';
 import { verifyEngineInPieces } from '../../engines/plan/verify-engine.js';
 import { type Profile, profileText } from '../../engines/profiles/profile.js';
-import { buildOrLoad } from '../../engines/store/build-or-load.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
+import { buildOrLoad } from '../known-answer/at-build.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 
 /** An engine of a candidate. */
@@ -227,6 +227,8 @@ export class CandidateEngines {
         settings: this.#settings(freedom),
         model,
         output,
+        // Nobody loads a candidate but the search.
+        knownAnswer: false,
       },
       buildContext(this.#context, freedom.fuel),
     );

@@ -164,6 +164,24 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     await buildAddon({ say: () => {} });
   });
 
+  test('has a known answer, or says in text, events and JSON why it has none', async () => {
+    const folder = join(root, 'answers');
+    const words = ['build', model, ...ask, '--cache-dir', folder];
+    const built = await run(...words, '--force-rebuild', '--json', '--events');
+    const { unanswered } = built.json<{ unanswered: string | null }>();
+    const ends = built.err
+      .split('\n')
+      .filter((line) => line.includes('"known answer"') && !line.includes('phase-start'))
+      .map((line) => JSON.parse(line));
+    const end = unanswered === null ? { type: 'phase-end' } : { type: 'phase-skipped', reason: unanswered };
+    expect(ends).toMatchObject([end]);
+    const text = (await run(...words)).out;
+    expect(text.includes('answer    none: ')).toBe(unanswered !== null);
+    const whole = await run(...words, '--known-answer', '--json');
+    expect(whole.json()).toMatchObject({ source: 'local', unanswered: null });
+    expect(readPassport(join(whole.json<{ engine: string }>().engine)).knownAnswer).toBeDefined();
+  });
+
   test('a tensorrt-rtx that is named is the one here, whatever CUDA its library names', async () => {
     const [{ version = '' } = {}] = (await run('toolchain', 'list', '--json')).json<{
       toolchains: { version: string }[];

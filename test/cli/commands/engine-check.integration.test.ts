@@ -1,11 +1,21 @@
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
+import type { AnswerCase } from '../../../src/quality/known-answer/answer.js';
 import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
@@ -126,6 +136,7 @@ describe('engine check', () => {
 
   it.each<[string, (input: MadeInput) => object]>([
     ['a shape of 1e15 elements', (input) => ({ ...input, shape: [1e9, 1e6] })],
+    ['inputs of 8 GB', (input) => ({ ...input, shape: [2 ** 25, 64] })],
     ['listed values for floats', (input) => ({ ...input, spread: { kind: 'values', values: [1] } })],
     ['another name', (input) => ({ ...input, name: 'other' })],
     ['no type that there is', (input) => ({ ...input, dtype: '__proto__' })],
@@ -136,6 +147,26 @@ describe('engine check', () => {
     const knownAnswer = { ...passport.knownAnswer, cases };
     writeFileSync(passportPath(at('damaged.engine')), JSON.stringify({ ...passport, knownAnswer }));
     expect([2, 4]).toContain((await trtforge(['engine', 'check', 'damaged.engine'])).exitCode);
+  });
+
+  it.each<[string, (each: AnswerCase) => object]>([
+    [
+      '2,000 inputs of 16 MB',
+      ({ inputs: [input], ...rest }) => ({
+        ...rest,
+        inputs: Array.from({ length: 2000 }, (_, at) => ({ ...input, name: `x${at}`, shape: [2 ** 22] })),
+      }),
+    ],
+    ['a billion steps', (each) => ({ ...each, steps: 1e9 })],
+  ])('is rejected with %s before anything is drawn', async (_, damage) => {
+    const passport = readPassport(at('affine.engine'));
+    copyFileSync('affine.engine', 'greedy.engine');
+    const knownAnswer = { ...passport.knownAnswer, cases: passport.knownAnswer!.cases.map(damage) };
+    writeFileSync(passportPath(at('greedy.engine')), JSON.stringify({ ...passport, knownAnswer }));
+    expect(await trtforge(['engine', 'check', 'greedy.engine'])).toMatchObject({
+      exitCode: 2,
+      answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+    });
   });
 
   it('takes no model', async () => {
@@ -165,6 +196,7 @@ describe('run with a check', () => {
 
 describe('a store', () => {
   it('is checked once; doctor names what was not', async () => {
+    const keys = makeKeys(at('key.pem'));
     const store = new LocalStore(at('cache/trtforge/engines'), at('cache/trtforge/memo'));
     const passport = readPassport(at('affine.engine'));
     const pending = store.pending();
@@ -182,5 +214,19 @@ describe('a store', () => {
     });
     expect((await trtforge(['cache', 'check'])).answer.engines).toMatchObject([{ isKnown: true, ms: 0 }]);
     expect(await unchecked()).toEqual([]);
+    const signed = { ...environment, TRTFORGE_REQUIRE_SIGNATURE: '1', TRTFORGE_TRUSTED_KEYS: keys.publicKey };
+    const unsigned = await runLine(['cache', 'check', '--json'], signed);
+    expect(unsigned).toMatchObject({ exitCode: 1 });
+    expect(unsigned.json().engines).toMatchObject([{ outcome: 'fail', isKnown: false }]);
+    appendFileSync(store.planPath(passport.identity.digest), 'damaged');
+    expect(await trtforge(['cache', 'check'])).toMatchObject({
+      exitCode: 1,
+      answer: { outcome: 'fail', engines: [{ outcome: 'fail', isKnown: false }] },
+    });
+  });
+
+  it('of which nothing was proven passes for nothing', async () => {
+    const empty = await trtforge(['cache', 'check', '--cache-dir', at('empty-store')]);
+    expect(empty).toMatchObject({ exitCode: 4, answer: { outcome: 'inconclusive', engines: [] } });
   });
 });

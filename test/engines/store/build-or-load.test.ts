@@ -6,7 +6,6 @@ import type { BuildFiles, BuildOptions, ResolvedBuild } from '../../../src/engin
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { buildResult } from '../../../src/engines/store/build-result.js';
 import { buildResultSchema } from '../../../src/engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../../src/errors.js';
@@ -16,6 +15,7 @@ import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { missLines } from '../../../src/report/sentences.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { sampleOutcome, samplePlan, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
@@ -37,7 +37,14 @@ const obtain = (
   emit = (_: WorkEvent) => {},
 ) =>
   buildOrLoad(
-    { model, target: 'tensorrt-rtx:sm_89', toolchain: sampleToolchain, profiles: [profile], ...wishes },
+    {
+      model,
+      target: 'tensorrt-rtx:sm_89',
+      toolchain: sampleToolchain,
+      knownAnswer: false,
+      profiles: [profile],
+      ...wishes,
+    },
     { build, emit, environment: { XDG_CACHE_HOME: join(folder, 'xdg') } },
   );
 
@@ -388,7 +395,7 @@ describe('requests that cannot be met stop before any build', () => {
     const { build, count } = countingBuilder();
     const signal = AbortSignal.abort();
     const attempt = buildOrLoad(
-      { model, target: 'tensorrt-rtx', toolchain: sampleToolchain, profiles: [profile] },
+      { model, target: 'tensorrt-rtx', toolchain: sampleToolchain, knownAnswer: false, profiles: [profile] },
       { build, signal, environment: { XDG_CACHE_HOME: join(folder, 'xdg') } },
     );
     expect((await refusal(attempt)).code).toBe('TF_CANCELLED');

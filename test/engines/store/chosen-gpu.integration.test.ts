@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { visibleGpus } from '../../../src/addon/chosen-gpu.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/build.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
-import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { ignoreEvents } from '../../../src/events.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { noDevices, noGpus, twoGpus } from '../../fakes/gpus.js';
@@ -50,7 +50,15 @@ const tensorrt: FoundToolchain = {
 
 const build = (wishes: Partial<BuildOptions>, builder?: PlanBuilder) =>
   buildOrLoad(
-    { model, profiles: ['x:1x64/8x64/32x64'], builder: 'trtexec', store: false, remote: false, ...wishes },
+    {
+      model,
+      profiles: ['x:1x64/8x64/32x64'],
+      builder: 'trtexec',
+      store: false,
+      remote: false,
+      knownAnswer: false,
+      ...wishes,
+    },
     { environment, ...(builder === undefined ? {} : { build: builder }) },
   );
 const output = (name: string) => join(folder, `${name}.engine`);

@@ -11,12 +11,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { publishFile } from '../../../src/base/files/publish.js';
-import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import {
   sampleIdentity,
@@ -125,6 +125,7 @@ const obtain = async (more: { store: string; layers?: string[] }, build = counti
       model,
       target: 'tensorrt-rtx:sm_89',
       toolchain: sampleToolchain,
+      knownAnswer: false,
       profiles: ['x:1x64/8x64/32x64'],
       ...more,
     },

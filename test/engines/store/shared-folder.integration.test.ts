@@ -18,12 +18,12 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { passportPath } from '../../../src/engines/identity/passport-file.js';
-import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { ledgerPath, takeUp } from '../../../src/engines/store/partial.js';
 import { signaturePath } from '../../../src/engines/store/signature.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import {
   sampleIdentity,
@@ -59,6 +59,7 @@ const obtain = (store: string, output?: string, build = countingBuilder().build)
       model,
       target: 'tensorrt-rtx:sm_89',
       toolchain: sampleToolchain,
+      knownAnswer: false,
       profiles: ['x:1x64/8x64/32x64'],
       store,
       ...(output === undefined ? {} : { output }),

@@ -17,7 +17,6 @@ import { sha256 } from '../../../src/base/files/digest.js';
 import type { BuildOptions } from '../../../src/engines/builder/build.js';
 import { passportPath } from '../../../src/engines/identity/passport-file.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { buildOrLoad } from '../../../src/engines/store/build-or-load.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { makeKeys, signEngines } from '../../../src/engines/store/sign-engines.js';
@@ -25,6 +24,7 @@ import { readTrustedKeys, signaturePath } from '../../../src/engines/store/signa
 import { parseSignature } from '../../../src/engines/store/signature-file.js';
 import { openTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { mutations } from '../../support/mutations.js';
 import { sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';
@@ -44,6 +44,7 @@ const obtain = (store: string, wishes: Partial<BuildOptions>, build = countingBu
       model,
       target: 'tensorrt-rtx:sm_89',
       toolchain: sampleToolchain,
+      knownAnswer: false,
       profiles: ['x:1x64/8x64/32x64'],
       store,
       ...wishes,
@@ -109,6 +110,7 @@ describe('a store whose engines must be signed', () => {
             model,
             target: 'tensorrt-rtx:sm_120',
             toolchain: sampleToolchain,
+            knownAnswer: false,
             profiles: ['x:1x64/8x64/32x64'],
             store: place(),
             signKey: ours.privateKey,

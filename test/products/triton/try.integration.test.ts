@@ -7,8 +7,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { passportPath } from '../../../src/engines/identity/passport.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
+import type { KnownAnswer } from '../../../src/quality/known-answer/answer.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity } from '../../fakes/tensorrt/affine.js';
+import {
+  detections,
+  detectorFaults,
+  detectorProfiles,
+  detectorShape,
+  writeDetector,
+} from '../../quality/known-answer/faulty-engine.js';
 import { samplePassport, samplePlan } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 
@@ -21,8 +29,21 @@ const config: ModelConfig = {
   output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [4] }],
 };
 
+const detectorConfig: ModelConfig = {
+  name: 'detector',
+  backend: 'tensorrt',
+  input: [{ name: 'features', data_type: 'TYPE_FP32', dims: [1, 8] }],
+  output: [{ name: 'output0', data_type: 'TYPE_FP32', dims: detectorShape }],
+};
+
 /** What the server makes of an element, and what it says where it refuses. */
-let model: { readonly of: (x: number) => number; readonly refusal?: string; readonly ready?: boolean };
+let model: {
+  readonly of: (x: number) => number;
+  readonly refusal?: string;
+  readonly ready?: boolean;
+  /** Of what the detector gives. */
+  readonly change?: (output: Float32Array) => void;
+};
 let server: Server;
 let url: string;
 
@@ -32,28 +53,31 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(parts);
 }
 
-/** y = 2x + 1 behind the V2 protocol, as a server with a real engine would answer. */
+/** y = 2x + 1, and the detector, behind the V2 protocol, as a server with real engines would answer. */
 beforeAll(async () => {
   server = createServer(async (request, response) => {
     const body = await bodyOf(request);
     const json = (content: unknown, status = 200) => response.writeHead(status).end(JSON.stringify(content));
+    const isDetector = request.url?.startsWith('/v2/models/detector/') === true;
+    const served = isDetector ? detectorConfig : config;
     if (request.url === '/v2') return json({ name: 'triton', version: '2.99.0' });
-    if (request.url === '/v2/models/affine/ready')
-      return response.writeHead(model.ready === false ? 400 : 200).end();
+    if (request.url?.endsWith('/ready')) return response.writeHead(model.ready === false ? 400 : 200).end();
     if (request.url === '/v2/repository/index')
       return json([{ name: 'affine', state: 'UNAVAILABLE', reason: 'no plan' }]);
-    if (request.url === '/v2/models/affine/config') return json(config);
+    if (request.url?.endsWith('/config')) return json(served);
     if (model.refusal !== undefined) return json({ error: model.refusal }, 400);
     const headerBytes = Number(request.headers['inference-header-content-length']);
     const { inputs } = JSON.parse(body.toString('utf8', 0, headerBytes));
     const x = new Float32Array(
       body.buffer.slice(body.byteOffset + headerBytes, body.byteOffset + body.length),
     );
-    const y = Buffer.from(floatTensor('float32', inputs[0].shape, x.map(model.of)).bytes);
+    const shape = isDetector ? detectorShape : inputs[0].shape;
+    const values = isDetector ? detections(x) : x.map(model.of);
+    if (isDetector) model.change?.(values);
+    const y = Buffer.from(floatTensor('float32', shape, values).bytes);
     const parameters = { binary_data_size: y.length };
-    const header = JSON.stringify({
-      outputs: [{ name: 'y', datatype: 'FP32', shape: inputs[0].shape, parameters }],
-    });
+    const { name } = served.output![0]!;
+    const header = JSON.stringify({ outputs: [{ name, datatype: 'FP32', shape, parameters }] });
     response.setHeader('Inference-Header-Content-Length', Buffer.byteLength(header));
     return response.end(Buffer.concat([Buffer.from(header), y]));
   });
@@ -64,25 +88,37 @@ beforeAll(async () => {
     precision: 'tf32',
     profiles: [{ x: { min: [1, 4], opt: [8, 4], max: [64, 4], values: false } }],
   });
-  const own = join(folder, 'repo', 'affine');
+  writeRepository('repo', config, knownAnswer);
+  const detector = await recordAnswer({
+    reference: await writeDetector(join(folder, 'detector.onnx')),
+    precision: 'tf32',
+    profiles: detectorProfiles,
+  });
+  writeRepository('detectors', detectorConfig, detector);
+}, 300_000);
+
+/** A repository of one model. */
+function writeRepository(name: string, of: ModelConfig, knownAnswer: KnownAnswer): void {
+  const own = join(folder, name, of.name!);
   mkdirSync(join(own, '1'), { recursive: true });
-  writeFileSync(join(own, 'config.pbtxt'), printModelConfig(config));
+  writeFileSync(join(own, 'config.pbtxt'), printModelConfig(of));
   const plan = samplePlan();
   writeFileSync(join(own, '1', 'model.plan'), plan);
   const passport = { ...samplePassport(plan, fakeIdentity()), knownAnswer };
   writeFileSync(passportPath(join(own, '1', 'model.plan')), JSON.stringify(passport));
-}, 300_000);
+}
+
 afterAll(() => {
   server.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function attempt(behaviour: typeof model, address = url) {
+async function attempt(behaviour: typeof model, address = url, repository = 'repo') {
   model = behaviour;
   const { exitCode, json } = await trtforge([
     'triton',
     'try',
-    join(folder, 'repo'),
+    join(folder, repository),
     '--url',
     address,
     '--json',
@@ -106,6 +142,19 @@ describe('a live server', () => {
     expect(await attempt({ of: (x) => 2 * x - 1 })).toMatchObject({
       exitCode: 1,
       answer: { outcome: 'fail', models: [{ knownAnswer: { outcome: 'fail' } }] },
+    });
+  });
+
+  it('passes with a detector, and fails where its scores are 0 beside boxes in pixels', async () => {
+    const attempted = (change?: (output: Float32Array) => void) =>
+      attempt({ of: (x) => x, change }, url, 'detectors');
+    expect(await attempted()).toMatchObject({
+      exitCode: 0,
+      answer: { models: [{ name: 'detector', knownAnswer: { outcome: 'pass', reasons: [] } }] },
+    });
+    expect(await attempted(detectorFaults['scores that are 0'])).toMatchObject({
+      exitCode: 1,
+      answer: { outcome: 'fail', models: [{ name: 'detector', knownAnswer: { outcome: 'fail' } }] },
     });
   });
 

@@ -111,6 +111,7 @@ export function facts(changes: Partial<DoctorFacts> = {}): DoctorFacts {
       bytes: 5 * 2 ** 30,
       freeBytes: 100 * 2 ** 30,
       unchecked: [],
+      unanswered: [],
     },
     remote: null,
     failures: [],

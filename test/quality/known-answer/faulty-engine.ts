@@ -140,3 +140,95 @@ export const lendingOnce = (addon: EngineAddon): EngineAddon => ({
     return { ...job, done };
   },
 });
+
+const [FEATURES, PLACES, SIZE] = [8, 2100, 640];
+const CHANNELS = 22;
+const BOXES = 4;
+
+export const detectorShape = [1, CHANNELS, PLACES];
+export const detectorProfiles = [
+  { features: { min: [1, FEATURES], opt: [1, FEATURES], max: [1, FEATURES], values: false } },
+];
+
+/** Weights of the 22 channels; every class has a bias of its own, so that some are rare. */
+function detectorWeights() {
+  const stream = randomStream(3, 'detector');
+  const weights = Float32Array.from({ length: FEATURES * CHANNELS * PLACES }, () => 0.4 * stream.normal());
+  const biases = Float32Array.from({ length: CHANNELS }, (_, at) => (at < BOXES ? 0 : -2 - (at % 7)));
+  return { weights, biases };
+}
+
+/** Four boxes' channels in pixels of 0 to 640 beside the scores of 18 classes, in one output [1, 22, 2100]. */
+export async function writeDetector(path: string): Promise<string> {
+  const { weights, biases } = detectorWeights();
+  const graph = new GraphBuilder('detector');
+  const x = graph.input('features', 'float32', ['batch', FEATURES]);
+  const constant = (name: string, shape: readonly number[], values: Float32Array) =>
+    graph.initializer(name, tensorFrom('float32', shape, values));
+  const flat = graph.value('flat', 'float32', ['batch', CHANNELS * PLACES]);
+  const logits = graph.value('logits', 'float32', detectorShape);
+  const moved = graph.value('moved', 'float32', detectorShape);
+  const shares = graph.value('shares', 'float32', detectorShape);
+  const y = graph.output('output0', 'float32', detectorShape);
+  const w = constant('w', [FEATURES, CHANNELS * PLACES], weights);
+  graph.node('MatMul', { inputs: [x, w], outputs: [flat] });
+  const shape = tensorFrom('int64', [3], BigInt64Array.from(detectorShape, BigInt));
+  graph.node('Reshape', { inputs: [flat, graph.initializer('shape', shape)], outputs: [logits] });
+  graph.node('Add', { inputs: [logits, constant('bias', [1, CHANNELS, 1], biases)], outputs: [moved] });
+  graph.node('Sigmoid', { inputs: [moved], outputs: [shares] });
+  const scales = Float32Array.from({ length: CHANNELS }, (_, at) => (at < BOXES ? SIZE : 1));
+  graph.node('Mul', { inputs: [shares, constant('scales', [1, CHANNELS, 1], scales)], outputs: [y] });
+  await writeModel(buildModel(graph), path);
+  return path;
+}
+
+/** What the detector gives to these features, off as FP16 is. */
+export function detections(features: Float32Array): Float32Array {
+  const { weights, biases } = detectorWeights();
+  const output = new Float32Array(CHANNELS * PLACES);
+  for (let at = 0; at < output.length; at++) {
+    let logit = biases[Math.floor(at / PLACES)]!;
+    for (let feature = 0; feature < FEATURES; feature++)
+      logit += features[feature]! * weights[feature * output.length + at]!;
+    logit *= 1 + 5e-4 * Math.sin(37 * at);
+    output[at] = (at < BOXES * PLACES ? SIZE : 1) / (1 + Math.exp(-logit));
+  }
+  return output;
+}
+
+const channel = (output: Float32Array, at: number) => output.subarray(at * PLACES, (at + 1) * PLACES);
+
+/** What goes wrong with scores alone; all of it is less than one pixel of a box. */
+export const detectorFaults: Readonly<Record<string, (output: Float32Array) => void>> = {
+  'scores that are 0': (output) => void output.fill(0, BOXES * PLACES),
+  'scores x 0.7': (output) => {
+    for (let at = BOXES * PLACES; at < output.length; at++) output[at]! *= 0.7;
+  },
+  'one class that is 0': (output) => void channel(output, 15).fill(0),
+  'a rare class that is 0': (output) => void channel(output, 6).fill(0),
+  'two classes of one size that are swapped': (output) => {
+    const first = channel(output, 8).slice();
+    channel(output, 8).set(channel(output, 15));
+    channel(output, 15).set(first);
+  },
+  'classes that are turned by one': (output) =>
+    void output.copyWithin((BOXES + 1) * PLACES, BOXES * PLACES, (CHANNELS - 1) * PLACES),
+};
+
+/** The detector as an engine, with or without a fault. */
+export function detectorEngine(change: (output: Float32Array) => void = () => {}): FakeAddon {
+  return new FakeAddon({
+    tensors: [
+      tensor('features', 'input', [-1, FEATURES], {
+        profiles: [range([1, FEATURES], [1, FEATURES], [1, FEATURES])],
+      }),
+      tensor('output0', 'output', detectorShape),
+    ],
+    outputShape: () => detectorShape,
+    kernel: ({ features, output0 }) => {
+      const output = detections(floats(features!));
+      change(output);
+      floats(output0!).set(output);
+    },
+  });
+}

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { knownAnswerSchema } from '../../../src/engines/identity/known-answer-schema.js';
 import { loadEngine } from '../../../src/engines/runtime/tensorrt/load-engine.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { type KnownAnswer, readAnswer, writeAnswer } from '../../../src/quality/known-answer/answer.js';
@@ -10,7 +11,19 @@ import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
 import { proofOfPlan, resultOf } from '../../../src/quality/known-answer/proof.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
-import { type EngineFault, faults, layerEngine, lendingOnce, profiles, writeLayer } from './faulty-engine.js';
+import {
+  detectorEngine,
+  detectorFaults,
+  detectorProfiles,
+  detectorShape,
+  type EngineFault,
+  faults,
+  layerEngine,
+  lendingOnce,
+  profiles,
+  writeDetector,
+  writeLayer,
+} from './faulty-engine.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-known-answer-'));
 const planPath = writeSample(folder);
@@ -129,6 +142,72 @@ describe('an engine that proves itself', () => {
         wrong: { output: 'y', actual: 0.25, expected: expect.any(Number) },
       },
     ]);
+  });
+});
+
+describe('an output of boxes in pixels beside scores', () => {
+  let detector: KnownAnswer;
+  beforeAll(async () => {
+    const reference = await writeDetector(join(folder, 'detector.onnx'));
+    detector = await recordAnswer({ reference, precision: 'fp16', profiles: detectorProfiles });
+  }, 120_000);
+
+  async function checkedDetector(answer: KnownAnswer, change?: (output: Float32Array) => void) {
+    const engine = await loadEngine(planPath, { addon: detectorEngine(change), toolchain: sampleToolchain });
+    try {
+      const proof = proofOfPlan(engine.plan, answer);
+      return resultOf(proof, await checkLoaded(engine, proof));
+    } finally {
+      await engine.close();
+    }
+  }
+
+  it('has a limit for every channel, and its answer fits into a passport', () => {
+    const [output] = detector.cases[0]!.outputs;
+    expect(output).toMatchObject({ shape: detectorShape, slices: { axis: 1 } });
+    expect(output?.slices?.rms).toHaveLength(22);
+    expect(output?.limit.slices).toHaveLength(22);
+    expect(knownAnswerSchema.parse(JSON.parse(JSON.stringify(detector)))).toEqual(detector);
+    expect(JSON.stringify(detector).length).toBeLessThan(20_000);
+    expect(detector.left).toEqual([]);
+  });
+
+  it('passes where it is right', async () => {
+    expect(await checkedDetector(detector)).toMatchObject({ outcome: 'pass', reasons: [], left: [] });
+  });
+
+  it.each(Object.entries(detectorFaults))('fails for %s, by position', async (_, fault) => {
+    const { outcome, checks } = await checkedDetector(detector, fault);
+    expect(outcome).toBe('fail');
+    const wrong = checks.flatMap((check) => check.wrong ?? []);
+    expect(wrong[0]).toMatchObject({ output: 'output0', axis: 1 });
+    expect(wrong[0]!.place).toBeGreaterThanOrEqual(4);
+  });
+
+  it('is refused by a session, with the position', async () => {
+    writePassport(detector);
+    rmSync(join(folder, 'cache'), { recursive: true, force: true });
+    const addon = detectorEngine(detectorFaults['scores that are 0']);
+    const options = { addon, toolchain: sampleToolchain, environment, check: 'refuse' } as const;
+    await expect(openCheckedSession(planPath, options)).rejects.toMatchObject({
+      code: 'TF_ENGINE_WRONG_ANSWER',
+      details: { output: 'output0', axis: 1 },
+    });
+    writePassport(answer);
+  });
+
+  it('is judged as before by an older answer, which the result states', async () => {
+    const cases = detector.cases.map((each) => ({
+      ...each,
+      outputs: each.outputs.map(({ slices: _, limit: { slices: __, ...limit }, ...output }) => ({
+        ...output,
+        limit,
+      })),
+    }));
+    const older = knownAnswerSchema.parse(JSON.parse(JSON.stringify({ ...detector, cases })));
+    const { outcome, left } = await checkedDetector(older, detectorFaults['scores that are 0']);
+    expect({ outcome, left: left?.length }).toEqual({ outcome: 'pass', left: 1 });
+    expect((await checkedDetector(older, (output) => void output.fill(0))).outcome).toBe('fail');
   });
 });
 

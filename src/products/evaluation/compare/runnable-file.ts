@@ -3,11 +3,11 @@ import { basename, join } from 'node:path';
 import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { publishFile } from '../../../base/files/publish.js';
 import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
-import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
+import { buildOrLoad } from '../../../quality/known-answer/at-build.js';
 import { bundleFiles, type ComparedModel } from './compared-models.js';
 
 /** A toolchain that also builds is known by its name or folder. */

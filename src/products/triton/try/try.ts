@@ -6,6 +6,7 @@ import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
+import { uncovered } from '../../../quality/known-answer/answer.js';
 import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { worst } from '../../../quality/verify/outcome.js';
@@ -301,6 +302,9 @@ async function givenAnswer(
   );
   return {
     outcome: worst(checks.flatMap(({ outcome }) => outcome ?? [])),
-    reasons: checks.flatMap(({ reasons }) => reasons),
+    reasons: [
+      ...checks.flatMap(({ reasons }) => reasons),
+      ...uncovered(answer).map((each) => `Not covered: ${each}`),
+    ],
   };
 }

@@ -1,11 +1,11 @@
 import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
-import { buildOrLoad } from '../../../engines/store/build-or-load.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { benchEngine } from '../../bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../../bench/request.js';
+import { buildOrLoad } from '../../known-answer/at-build.js';
 import type { AdviseContext, EngineTimes } from './request.js';
 
 interface TimedOn {
@@ -39,6 +39,7 @@ export function engineTimer(
         precision: 'as-is',
         profiles: shapes.length === 0 ? [] : [new Map(shapes)],
         settings: { profilingVerbosity: 'detailed' },
+        knownAnswer: false,
         store,
         device,
         toolchain,

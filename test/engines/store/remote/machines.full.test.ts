@@ -5,10 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BuildOptions } from '../../../../src/engines/builder/build.js';
-import { buildOrLoad } from '../../../../src/engines/store/build-or-load.js';
 import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
+import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../../fakes/builder.js';
 import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';
@@ -52,6 +52,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
         model,
         target: 'tensorrt-rtx:sm_89',
         toolchain: sampleToolchain,
+        knownAnswer: false,
         profiles: ['x:1x64/8x64/32x64'],
         store: join(folder, bucket, machine),
         remote: `${endpoint}/${bucket}`,
@@ -144,6 +145,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
       model,
       target: 'tensorrt-rtx:sm_89',
       toolchain: sampleToolchain,
+      knownAnswer: false,
       profiles: ['x:1x64/8x64/32x64'],
     };
     const { build } = countingBuilder();

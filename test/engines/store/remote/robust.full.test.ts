@@ -14,7 +14,6 @@ import { inspect } from 'node:util';
 import { CreateBucketCommand, ListMultipartUploadsCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Passport } from '../../../../src/engines/identity/passport-file.js';
-import { buildOrLoad } from '../../../../src/engines/store/build-or-load.js';
 import { listCache } from '../../../../src/engines/store/cache-listing.js';
 import { importEngines } from '../../../../src/engines/store/import-engines.js';
 import { LocalStore } from '../../../../src/engines/store/local.js';
@@ -28,6 +27,7 @@ import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { noTrust, openTrust } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { ignoreEvents } from '../../../../src/events.js';
+import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../../fakes/builder.js';
 import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';
@@ -95,6 +95,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
         model: join(root, 'sample.onnx'),
         target: 'tensorrt-rtx:sm_89',
         toolchain: sampleToolchain,
+        knownAnswer: false,
         profiles: ['x:1x64/8x64/32x64'],
         store: join(folder, name),
         remote: `${proxy.endpoint}/${bucket}`,
@@ -292,6 +293,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
             model: join(root, 'sample.onnx'),
             target: 'tensorrt-rtx:sm_89',
             toolchain: sampleToolchain,
+            knownAnswer: false,
             profiles: ['x:1x64/8x64/32x64'],
             store: join(folder, `secret-${index}`),
             remote: `${proxy.endpoint}/${bucket}`,
