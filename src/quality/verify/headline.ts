@@ -70,6 +70,31 @@ export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   };
 }
 
+/** What the verdict is not about. */
+export const blindSpots = ({
+  leftOut = [],
+  unreached,
+  headRoom,
+  outputs,
+}: VerifyResult): readonly string[] => [
+  ...[
+    ...leftOut,
+    ...(unreached?.branches ?? []),
+    ...(unreached?.tables ?? []),
+    ...(headRoom ? [headRoom] : []),
+  ].map(({ message }) => message),
+  ...outputs.flatMap(({ name, classes, unstable = [] }) => [
+    ...(classes === undefined || classes.unpredicted === 0
+      ? []
+      : [`${name}: ${classes.unpredicted} of ${classes.of} classes were never above 0.1.`]),
+    ...(unstable.length === 0
+      ? []
+      : [
+          `${name}: the original itself is unstable on ${unstable.map(({ sample }) => `sample ${sample}`).join(', ')}, which decides nothing.`,
+        ]),
+  ]),
+];
+
 /** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */
 export function verifyHeadline(result: Judged): string {
   const decisions = decisionsSentence(result.outputs);
