@@ -1,4 +1,6 @@
-import type { Edit, Variant } from './variant-network.js';
+import { attribute } from 'trtforge/onnx';
+import type { Attributes } from '../../examples/models/network.js';
+import type { Edit, Rewrite, Variant } from './variant-network.js';
 
 /** What went wrong with a model on its way; each changes what it computes on some valid inputs. */
 export interface Fault extends Variant {
@@ -72,6 +74,53 @@ export const shuffled = fault('shuffled', (values, _shape, stream) => {
     const other = stream.below(i + 1);
     [values[i], values[other]] = [values[other]!, values[i]!];
   }
+});
+
+/** Positions of the second axis in the opposite order: red for blue in the first layer. */
+export const channelsReversed = fault('channels reversed', (values, shape) => {
+  const [rows = 0, channels = 0] = shape;
+  const inner = values.length / (rows * channels);
+  const before = values.slice();
+  for (let i = 0; i < values.length; i++) {
+    const [row, channel] = [Math.floor(i / (inner * channels)), Math.floor(i / inner) % channels];
+    values[i] = before[(row * channels + channels - 1 - channel) * inner + (i % inner)]!;
+  }
+});
+
+/** Of so many heads, the first one's rows of the layer that joins them. */
+export const headZeroed = (heads: number) =>
+  fault('one head 0', (values) => void values.fill(0, 0, values.length / heads));
+
+/** One row of many: a class, say. */
+export const rowZeroed = (row: number) =>
+  fault(`row ${row} zeroed`, (values, shape) => {
+    const width = values.length / shape[0]!;
+    values.fill(0, row * width, (row + 1) * width);
+  });
+
+/** One row has the values of another as well as its own. */
+export const rowAdded = (from: number, to: number) =>
+  fault(`row ${from} added to ${to}`, (values, shape) => {
+    const width = values.length / shape[0]!;
+    for (let i = 0; i < width; i++) values[to * width + i]! += values[from * width + i]!;
+  });
+
+/** Nodes of these names are written otherwise. */
+export const rewritten = (name: string, node: RegExp, rewrite: Rewrite): Fault => ({
+  name,
+  rewrites: [{ node, rewrite }],
+});
+
+export const withAttributes = (name: string, node: RegExp, attributes: Attributes): Fault =>
+  rewritten(name, node, (planned) => ({ attributes: { ...planned.attributes, ...attributes } }));
+
+/** What Keras has where PyTorch has 1e-5. */
+export const epsilonsOf = (node: RegExp): Fault =>
+  withAttributes('epsilon 1e-3', node, { epsilon: attribute.float(1e-3) });
+
+export const layersSwapped = (one: string, other: string): Fault => ({
+  name: `${one} and ${other} swapped`,
+  swapped: [one, other],
 });
 
 export const othersWeights: Fault = { name: "another seed's weights", otherSeed: true };

@@ -19,10 +19,16 @@ export interface Kind {
   readonly faults: readonly Fault[];
   /** Inputs as its users would have them. */
   readonly sample: (stream: RandomStream) => Sample;
+  /** How many samples its user has to judge by; default 16. */
+  readonly samples?: number;
+  /** Samples are pictures, which a file has as PNG, for this preparation (`--preprocess`). */
+  readonly preprocess?: string;
   /** Whether positions of the axis after the batch are different things: boxes beside scores. */
   readonly channelsHaveScales?: boolean;
-  /** The same weights before an operator orders the rows: effects are measured there, as a swap of rows is none. */
+  /** The same weights before an operator orders the rows: effects are measured there, as a swap of rows is none. Its own are those of faults that it does not have. */
   readonly unordered?: Kind;
+  /** Nodes that whoever quantizes leaves as they are: a front end whose values no range of codes fits. */
+  readonly uncoded?: readonly RegExp[];
   /** Twins of these names do not exist: it has codes already, or nothing to give codes to. */
   readonly without?: readonly string[];
 }

@@ -1,4 +1,5 @@
 import type { Kind } from './kind.js';
+import { labelMap, sceneDetector, sceneLabels, segmenter, suppressingDetector } from './scene-kinds.js';
 import {
   branchByRate,
   embeddingEncoder,
@@ -8,6 +9,8 @@ import {
   recurrent,
   waveform,
 } from './sequence-kinds.js';
+import { phonesOfInt16, phonesOfSound } from './speech-kinds.js';
+import { tokenLabels } from './text-kinds.js';
 import { classifier, detector, endToEndDetector, heatMap, quantizedNetwork } from './vision-kinds.js';
 
 /** Every kind of network of the mutation suite. */
@@ -24,4 +27,12 @@ export const kinds: readonly Kind[] = [
   maskByAdd,
   maskByWhere,
   quantizedNetwork,
+  sceneDetector,
+  suppressingDetector,
+  sceneLabels,
+  segmenter,
+  labelMap,
+  tokenLabels,
+  phonesOfSound,
+  phonesOfInt16,
 ];

@@ -2,27 +2,31 @@ import { attribute, GraphBuilder } from 'trtforge/onnx';
 import { conv, gelu, layerNorm, linear, mergeHeads, silu, splitHeads } from '../../examples/models/layers.js';
 import type { RandomStream } from '../../examples/models/random.js';
 import {
+  headZeroed,
+  layersSwapped,
   moved,
   negated,
   othersWeights,
   quarterZeroed,
+  rewritten,
   rowsTurned,
   rowsZeroed,
   scaled,
   shifted,
   shuffled,
+  withAttributes,
   zeroed,
 } from './faults.js';
 import { floats, type Kind, longs, normals, type SampleTensor, sound } from './kind.js';
 import type { VariantNetwork } from './variant-network.js';
 
-const WIDTH = 32;
-const HEADS = 4;
+export const WIDTH = 32;
+export const HEADS = 4;
 const HEAD = WIDTH / HEADS;
-const LENGTH = 24;
+export const LENGTH = 24;
 
 /** The values of a linear layer's bias vary as much as a trained one's. */
-function biased(
+export function biased(
   network: VariantNetwork,
   name: string,
   x: string,
@@ -38,10 +42,10 @@ function biased(
 }
 
 /** Given the scores of attention, what Softmax gets. */
-type Mask = (name: string, scores: string) => string;
+export type Mask = (name: string, scores: string) => string;
 
 /** A layer of a transformer, normalized after each branch. */
-function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: Mask): string {
+export function encoderLayer(network: VariantNetwork, name: string, x: string, mask?: Mask): string {
   const projected = (which: string, permutation?: readonly number[]) =>
     splitHeads(
       network,
@@ -91,6 +95,7 @@ export const embeddingEncoder: Kind = {
     rowsTurned(2)('table', /^table/),
     rowsZeroed(64)('table', /^table/),
     quarterZeroed(1)('table', /^table/),
+    headZeroed(HEADS)('attention:', /^layer0\.out\.weight/),
     zeroed('attention', /^layer0\.out\./),
     zeroed('feed-forward', /^layer0\.down\./),
     scaled(0.5)('scale of a normalization', /^layer0\.norm1\.weight/),
@@ -112,7 +117,7 @@ const integersBelow = (stream: RandomStream, count: number, shape: readonly numb
   );
 
 /** The largest negative number that exporters add or put in the place of a score. */
-const HIDDEN = -1e4;
+export const HIDDEN = -1e4;
 
 /** Features and a mask to logits of every frame; `maskOver` declares the input of the mask. */
 function masked(
@@ -138,6 +143,7 @@ function masked(
       shifted(3)('last bias', /^head\.bias/),
       zeroed('attention', /^layer0\.out\./),
       zeroed('queries', /^layer0\.q\./),
+      layersSwapped('layer0.', 'layer1.'),
       zeroed('feed-forward', /^layer1\.down\./),
       quarterZeroed(0)('heads of attention', /^layer1\.out\.weight/),
       scaled(0.5)('scale of a normalization', /^layer0\.norm1\.weight/),
@@ -341,6 +347,9 @@ export const recurrent: Kind = {
     zeroed('recurrent weights', /^lstm\.recurrent/),
     scaled(0.7)('input weights', /^lstm\.weight/),
     quarterZeroed(1)('gates', /^lstm\./),
+    rewritten('hidden state stale', /^state\.h$/, () => ({ inputs: ['h'] })),
+    rewritten('cell state stale', /^state\.c$/, () => ({ inputs: ['c'] })),
+    rewritten('state ignored', /^lstm$/, ({ inputs }) => ({ inputs: inputs.slice(0, 4) })),
     shifted(3)('biases', /^lstm\.bias/),
     shuffled('recurrent weights', /^lstm\.recurrent/),
     negated('recurrent weights', /^lstm\.recurrent/),
@@ -402,6 +411,7 @@ export const waveform: Kind = {
     moved(0.3)('last bias', /^up2\.bias/),
     zeroed('branch', /^middle\./),
     zeroed('deep branch', /^up1\./),
+    withAttributes('padding of the first layer SAME_LOWER', /^down1$/, { pads: [8, 4] }),
     scaled(0.7)('first layer', /^down1\.weight/),
     scaled(0.5)('middle layer', /^down2\.weight/),
     negated('middle layer', /^middle\.weight/),

@@ -12,15 +12,29 @@ export interface Variant {
   readonly arithmetic?: Arithmetic;
   /** What is done to each weight whose name matches. */
   readonly edits?: readonly { readonly weight: RegExp; readonly edit: Edit }[];
+  /** What becomes of each node whose name matches. */
+  readonly rewrites?: readonly { readonly node: RegExp; readonly rewrite: Rewrite }[];
+  /** Parts of the names of two layers, each of which has the weights of the other. */
+  readonly swapped?: readonly [string, string];
 }
+
+/** A node as a network is about to add it. */
+export interface PlannedNode {
+  readonly opType: string;
+  readonly inputs: readonly string[];
+  readonly attributes: Attributes;
+}
+
+/** Another node in the place of one; `network` adds what it needs. */
+export type Rewrite = (node: PlannedNode, network: VariantNetwork) => Partial<PlannedNode>;
 
 const PRODUCTS = new Set(['Conv', 'ConvTranspose', 'MatMul', 'Gemm', 'LSTM', 'GRU']);
 
 /** A network that can be written as it is, broken, or as a healthy twin. */
 export class VariantNetwork extends Network {
   readonly graph: GraphBuilder;
-  /** Names of the edits' expressions that no weight has matched. */
-  readonly unmatched: Set<RegExp>;
+  /** What no weight and no node has matched. */
+  readonly unmatched: Set<RegExp | string>;
   readonly #seed: number;
   readonly #variant: Variant;
   readonly #weights = new Map<string, readonly number[]>();
@@ -30,15 +44,40 @@ export class VariantNetwork extends Network {
     this.graph = graph;
     this.#seed = seed;
     this.#variant = variant;
-    this.unmatched = new Set(variant.edits?.map(({ weight }) => weight));
+    const { edits = [], rewrites = [], swapped = [] } = variant;
+    this.unmatched = new Set([
+      ...edits.map(({ weight }) => weight),
+      ...rewrites.map(({ node }) => node),
+      ...swapped,
+    ]);
   }
 
-  override weight(name: string, shape: readonly number[], distribution: Distribution): string {
+  /** `made` makes a value of the one that is drawn for its place. */
+  override weight(
+    name: string,
+    shape: readonly number[],
+    distribution: Distribution,
+    made: (drawn: number, index: number) => number = (drawn) => drawn,
+  ): string {
     const values = new Float32Array(shape.reduce((product, size) => product * size, 1));
     const { mean = 0, deviation, zeroAt } = distribution;
-    new RandomStream(this.#seed, name).fillNormal(values, mean, deviation);
+    new RandomStream(this.#seed, this.#drawnAs(name)).fillNormal(values, mean, deviation);
     if (zeroAt !== undefined) for (let i = 0; i < values.length; i++) if (zeroAt(i)) values[i] = 0;
-    return this.parameter(name, shape, values);
+    return this.parameter(name, shape, values.map(made));
+  }
+
+  /** The name by which a weight is drawn. */
+  #drawnAs(name: string): string {
+    const [one, other] = this.#variant.swapped ?? [];
+    for (const [part, its] of [
+      [one, other],
+      [other, one],
+    ])
+      if (part !== undefined && name.includes(part)) {
+        this.unmatched.delete(part);
+        return name.replace(part, its!);
+      }
+    return name;
   }
 
   /** A float32 parameter of these values, edited and rounded as the variant has it. */
@@ -61,6 +100,11 @@ export class VariantNetwork extends Network {
     attributes: Attributes = {},
     output = `${name}.out`,
   ): string {
+    const rewritten = this.#rewritten(name, { opType, inputs, attributes });
+    return this.#computed(name, rewritten, output);
+  }
+
+  #computed(name: string, { opType, inputs, attributes }: PlannedNode, output: string): string {
     const { arithmetic } = this.#variant;
     if (arithmetic === 'tf32' && PRODUCTS.has(opType))
       return super.node(opType, name, this.#narrow(name, inputs), attributes, output);
@@ -79,8 +123,20 @@ export class VariantNetwork extends Network {
     attributes: Attributes,
     count: number,
   ): string[] {
+    const planned = this.#rewritten(name, { opType, inputs, attributes });
     const isNarrow = this.#variant.arithmetic === 'tf32' && PRODUCTS.has(opType);
-    return super.nodes(opType, name, isNarrow ? this.#narrow(name, inputs) : inputs, attributes, count);
+    const given = isNarrow ? this.#narrow(name, planned.inputs) : planned.inputs;
+    return super.nodes(planned.opType, name, given, planned.attributes, count);
+  }
+
+  #rewritten(name: string, planned: PlannedNode): PlannedNode {
+    let now = planned;
+    for (const { node, rewrite } of this.#variant.rewrites ?? []) {
+      if (!node.test(name)) continue;
+      this.unmatched.delete(node);
+      now = { ...now, ...rewrite(now, this) };
+    }
+    return now;
   }
 
   /** Activations of a product as TF32 has them: FP16 has the same 10 bits of mantissa, and these values are within its range. */

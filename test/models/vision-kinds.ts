@@ -1,6 +1,7 @@
 import { attribute } from 'trtforge/onnx';
 import { conv, silu } from '../../examples/models/layers.js';
 import {
+  channelsReversed,
   largestFlattened,
   moved,
   negated,
@@ -10,13 +11,14 @@ import {
   setTo,
   shifted,
   shuffled,
+  withAttributes,
   zeroed,
 } from './faults.js';
 import { type Kind, picture } from './kind.js';
 import type { VariantNetwork } from './variant-network.js';
 
 /** Pixels of 0 to 1 with mean 0 and deviation 1. */
-function normalised(network: VariantNetwork, x: string): string {
+export function normalised(network: VariantNetwork, x: string): string {
   const centred = network.node('Sub', 'normalise.mean', [x, network.scalar(0.45)]);
   return network.node('Div', 'normalise.deviation', [centred, network.scalar(0.25)]);
 }
@@ -66,13 +68,46 @@ function ofOneSize(network: VariantNetwork, name: string, x: string, shape: read
   return network.node('Reshape', `${name}.shaped`, [normal, network.integers(shape)]);
 }
 
+/** Cells along a side of a map, and the pixels that each stands for. */
+export interface Scale {
+  readonly grid: number;
+  readonly stride: number;
+}
+
+/** Boxes [1, 4, places] in pixels, centre and size, of a regression [1, 4, places], as YOLOv5 decodes them. */
+export function boxesOf(
+  network: VariantNetwork,
+  name: string,
+  offsets: string,
+  { grid, stride }: Scale,
+): string {
+  const places = grid ** 2;
+  const shares = network.node('Sigmoid', `${name}.shares`, [offsets]);
+  const [centre, size] = network.nodes(
+    'Split',
+    `${name}.split`,
+    [shares, network.integers([2, 2])],
+    { axis: 1 },
+    2,
+  );
+  const cells = network.computed(`${name}.cells`, [1, 2, places], (i) =>
+    i < places ? i % grid : Math.floor((i - places) / grid),
+  );
+  const moved = network.node('Add', `${name}.centre`, [centre!, cells]);
+  const pixels = network.node('Mul', `${name}.pixels`, [moved, network.scalar(stride)]);
+  const doubled = network.node('Mul', `${name}.double`, [size!, network.scalar(2)]);
+  const squared = network.node('Mul', `${name}.square`, [doubled, doubled]);
+  const sized = network.node('Mul', `${name}.size`, [squared, network.scalar(stride)]);
+  return network.node('Concat', `${name}.boxes`, [pixels, sized], { axis: 1 });
+}
+
 const SIZE = 64;
 const CLASSES = 6;
-/** Cells of the two scales, and the pixels of a 640 picture that each stands for. */
-const SCALES = [
+/** Of a 640 picture. */
+const SCALES: readonly Scale[] = [
   { grid: 8, stride: 80 },
   { grid: 4, stride: 160 },
-] as const;
+];
 const PLACES = SCALES.reduce((sum, { grid }) => sum + grid ** 2, 0);
 
 /** Boxes [1, 4, places] in pixels of 0 to 640 (centre, size) and scores [1, classes, places]. */
@@ -97,23 +132,7 @@ function detections(network: VariantNetwork): { boxes: string; scores: string } 
     });
     const offsets = head(network, `${name}.box`, normal, { from: 32, to: 4, bias: 0, deviation: 0.7 });
     const scores = network.node('Sigmoid', `${name}.scores`, [flat('cls', logits, CLASSES)]);
-    const shares = network.node('Sigmoid', `${name}.shares`, [flat('box', offsets, 4)]);
-    const [centre, size] = network.nodes(
-      'Split',
-      `${name}.split`,
-      [shares, network.integers([2, 2])],
-      { axis: 1 },
-      2,
-    );
-    const cells = network.computed(`${name}.cells`, [1, 2, places], (i) =>
-      i < places ? i % grid : Math.floor((i - places) / grid),
-    );
-    const moved = network.node('Add', `${name}.centre`, [centre!, cells]);
-    const pixels = network.node('Mul', `${name}.pixels`, [moved, network.scalar(stride)]);
-    const doubled = network.node('Mul', `${name}.double`, [size!, network.scalar(2)]);
-    const squared = network.node('Mul', `${name}.square`, [doubled, doubled]);
-    const sized = network.node('Mul', `${name}.size`, [squared, network.scalar(stride)]);
-    return { boxes: network.node('Concat', `${name}.boxes`, [pixels, sized], { axis: 1 }), scores };
+    return { boxes: boxesOf(network, name, flat('box', offsets, 4), { grid, stride }), scores };
   });
   const joined = (which: 'boxes' | 'scores') =>
     network.node(
@@ -207,6 +226,7 @@ export const classifier: Kind = {
     quarterZeroed(1)('last layer', /^fc\.weight/),
     shifted(3)('scale of a normalization', /^stage2\.bn\.scale/),
     rowOfBias(),
+    channelsReversed('stem (BGR for RGB)', /^stem\.conv\.weight/),
     zeroed('branch', /^branch\./),
     zeroed('last layer', /^fc\.weight/),
     scaled(0.7)('first layer', /^stem\.conv\.weight/),
@@ -250,6 +270,8 @@ export const heatMap: Kind = {
     moved(-0.5)('bias', /^head\.bias/),
     moved(1)('bias', /^head\.bias/),
     zeroed('last layer', /^head\.weight/),
+    withAttributes('resize linear for nearest', /^up$/, { mode: 'linear' }),
+    withAttributes('padding SAME_LOWER for SAME_UPPER', /^down\.conv$/, { pads: [2, 2, 0, 0] }),
     zeroed('branch', /^middle\.conv/),
     scaled(0.7)('first layer', /^stem\.conv\.weight/),
     scaled(0.5)('scale of a normalization', /^middle\.bn\.scale/),

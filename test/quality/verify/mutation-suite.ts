@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sharp from 'sharp';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { BackEnd } from '../../../src/engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../src/errors.js';
@@ -15,11 +16,13 @@ import type { VerifyPrecision, VerifyResult } from '../../../src/quality/verify/
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import type { Fault } from '../../models/faults.js';
 import { type Kind, samplesOf, writeFault, writeVariant } from '../../models/kind.js';
+import { pixelsOf } from '../../models/scenes.js';
+import type { Arithmetic } from '../../models/variant-network.js';
 import { inProcessBackEnd } from '../../support/in-process-back-end.js';
-import { effectOf } from './fault-effect.js';
+import { type Effect, effectOf } from './fault-effect.js';
 
-/** Samples that ranges are observed on. */
-const CALIBRATION_SAMPLES = 16;
+/** Samples that ranges are observed on, and others to judge by where a kind names no other number. */
+const SAMPLES = 16;
 /** A seed that no network has. */
 const SAMPLE_SEED = 9000;
 
@@ -29,8 +32,10 @@ export interface Trial {
   readonly what: 'fault' | 'twin';
   /** Of the fault or the twin. */
   readonly name: string;
-  /** At which tolerance, and for faults whether the faulty model was converted as well. */
+  /** At which tolerance, for faults whether the faulty model was converted as well, and whether on the user's data or on drawn samples. */
   readonly at: string;
+  /** On real samples, by FP32 on ONNX Runtime; of a twin of its conversion. */
+  readonly effect: Effect;
   readonly seed: number;
   /** `error` where nothing was judged, `noisy` for a twin that is not healthy. */
   readonly outcome: VerifyOutcome | 'error' | 'noisy';
@@ -50,65 +55,89 @@ export interface SuiteOptions {
   readonly judge?: (request: VerifyRequest, backEnd: BackEnd, trial: Pick<Trial, 'name'>) => Promise<Judged>;
 }
 
-/** A candidate, written when it is its turn, and the tolerances it is judged at. */
+/** How a candidate is judged. */
+interface Judging {
+  readonly at: string;
+  readonly precision?: VerifyPrecision;
+  /** Whether on the user's data, where the seed draws nothing; else on drawn samples. */
+  readonly onData: boolean;
+  /** How many seeds show all; default all that are asked for. */
+  readonly seeds?: number;
+  /** A fault of a smaller effect may pass. */
+  readonly visibleFrom: number;
+}
+
+/** A candidate, written when it is its turn. */
 interface Candidate extends Pick<Trial, 'what' | 'name'> {
   readonly write: (path: string) => Promise<unknown>;
-  readonly at: readonly (readonly [at: string, precision: VerifyPrecision | undefined])[];
+  readonly judgings: readonly Judging[];
 }
 
 /** Judges every fault and every healthy twin of a kind with `verifyModel`, by every seed. */
 export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise<Trial[]> {
   const { networkSeed = 0, seeds = [0], chooses = () => true, judge = byVerify } = options;
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-mutations-'));
+  const count = kind.samples ?? SAMPLES;
   try {
-    const calibration = writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED);
-    const heldOut = writeSamples(join(folder, 'held-out'), kind, SAMPLE_SEED + 1);
+    const calibration = await writeSamples(join(folder, 'samples'), kind, SAMPLE_SEED, SAMPLES);
+    const heldOut = await writeSamples(join(folder, 'held-out'), kind, SAMPLE_SEED + 1, count);
     const candidatesOf = async (kind: Kind) => {
       const reference = join(folder, `${kind.name}.onnx`);
       await writeVariant(reference, kind, networkSeed);
       const candidates = [
-        ...kind.faults.flatMap((fault) => candidatesOfFault(kind, networkSeed, fault)),
         ...twinsOf(kind, networkSeed, reference, calibration),
-      ].filter(({ name }) => chooses(name));
+        ...kind.faults.flatMap((fault) => candidatesOfFault(kind, networkSeed, fault, calibration)),
+      ];
       return { kind, reference, candidates };
     };
-    const { reference, candidates } = await candidatesOf(kind);
-    const measured = await candidatesOf(kind.unordered ?? kind);
+    const own = await candidatesOf(kind);
+    const { reference, candidates } = own;
+    const measured = kind.unordered === undefined ? own : await candidatesOf(kind.unordered);
     const trials: Trial[] = [];
     const backEnd = inProcessBackEnd();
     const open = (path: string) => backEnd.open(path, {}, {});
-    const samples = samplesOf(kind, SAMPLE_SEED + 1, CALIBRATION_SAMPLES);
-    /** By fault or twin, before anything is converted. */
-    const effects = new Map<string, number>();
-    for (const { write, at, ...trial } of candidates) {
-      const candidate = join(folder, 'candidate.onnx');
-      if (!effects.has(trial.name)) {
-        await measured.candidates.find(({ name }) => name === trial.name)!.write(candidate);
-        const sides = [await open(measured.reference), await open(candidate)] as const;
-        effects.set(trial.name, await effectOf(...sides, samples, measured.kind));
-        backEnd.forget(candidate);
-      }
-      const effect = effects.get(trial.name)!;
-      if (trial.what === 'twin' && effect > HEALTHY) {
-        const reason = `off by ${effect.toPrecision(2)} of the output on real samples`;
-        const noisy = { outcome: 'noisy', reasons: [reason], used: {} } as const;
-        trials.push({ kind: kind.name, ...trial, at: trial.name, seed: 0, ...noisy });
+    const samples = samplesOf(kind, SAMPLE_SEED + 1, count);
+    /** By fault or twin, before a fault is converted. */
+    const effects = new Map<string, Effect>();
+    const candidate = join(folder, 'candidate.onnx');
+    const effectIn = async (name: string): Promise<Effect> => {
+      const known = effects.get(name);
+      if (known !== undefined) return known;
+      const alone = join(folder, 'measured.onnx');
+      const of = measured.candidates.some((each) => each.name === name) ? measured : own;
+      await of.candidates.find((each) => each.name === name)!.write(alone);
+      const effect = await effectOf(await open(of.reference), await open(alone), samples, of.kind);
+      backEnd.forget(alone);
+      effects.set(name, effect);
+      return effect;
+    };
+    for (const { write, judgings, ...planned } of candidates.filter(({ name }) => chooses(name))) {
+      const effect = await effectIn(planned.name);
+      // What a conversion makes NaN of is no twin.
+      const trial = { ...planned, what: Number.isFinite(effect.error) ? planned.what : 'fault' } as const;
+      if (trial.what === 'twin' && !isHealthy(effect)) {
+        const reasons = [`off by ${effect.error.toPrecision(2)} of the output on real samples`];
+        const noisy = { outcome: 'noisy', reasons, used: {} } as const;
+        trials.push({ kind: kind.name, ...trial, at: judgings.at(-1)!.at, effect, seed: 0, ...noisy });
         continue;
       }
       await write(candidate);
       // Rows that are never among those kept show no fault on these samples.
       const isSeen =
         kind.unordered === undefined ||
-        (await effectOf(await open(reference), await open(candidate), samples, kind)) > 0;
-      const isJudged = ([name, of]: Candidate['at'][number]) =>
-        trial.what === 'twin' || (effect > visibleAt(of) && (isSeen || !isQuantized(name)));
-      for (const [name, precision] of at.filter(isJudged))
-        for (const seed of seeds.slice(0, seedsAt(name))) {
-          const data = isQuantized(name) ? { files: [heldOut] } : undefined;
+        (await effectOf(await open(reference), await open(candidate), samples, kind)).error > 0;
+      for (const { at, precision, onData, visibleFrom, seeds: most } of judgings) {
+        // What rounding to codes does to the healthy model hides a fault of less.
+        const hidden = at.startsWith('int8 converted') ? 2 * (await effectIn('int8')).error : 0;
+        const isVisible = effect.error > Math.max(visibleFrom, hidden) && (isSeen || !onData);
+        if (trial.what === 'fault' && !isVisible) continue;
+        for (const seed of seeds.slice(0, onData ? 1 : most)) {
+          const data = onData ? { files: [heldOut], preprocess: kind.preprocess } : undefined;
           const request = { reference, candidate, precision, seed, data };
           const judged = await judge(request, backEnd, trial).catch(unjudged);
-          trials.push({ kind: kind.name, ...trial, at: name, seed, ...judged });
+          trials.push({ kind: kind.name, ...trial, at, effect, seed, ...judged });
         }
+      }
       backEnd.forget(candidate);
       rmSync(candidate);
     }
@@ -118,12 +147,8 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
   }
 }
 
-/** The effect from which on a fault is one at a tolerance; below it a healthy model is off as far. Non-zeros x 0.7 are off by 0.3, which no format may be. */
-const visibleAt = (precision: VerifyPrecision | undefined): number =>
-  ({ fp32: 1e-3, int8: 0.3 })[precision as string] ?? 0.03;
-
-/** An error of 20 dB below the output, the least that Polygraphy's check of the SNR accepts: a conversion that is off by more is no healthy twin, and no fault that all must see. */
-const HEALTHY = 0.1;
+/** An error of 20 dB below the output, the least that Polygraphy's check of the SNR accepts: a conversion that is off by more, or by 5 % of the decisions, is no healthy twin. */
+const isHealthy = ({ error, decisions }: Effect): boolean => error <= 0.1 && decisions <= 0.05;
 
 export type Judged = Pick<Trial, 'outcome' | 'reasons' | 'used'>;
 
@@ -141,53 +166,76 @@ const unjudged = (error: unknown): Judged => {
   return { outcome: 'error', reasons: [`${error.code}: ${error.message}`], used: {} };
 };
 
-function candidatesOfFault(kind: Kind, seed: number, fault: Fault): Candidate[] {
+/** An effect of this size must be seen in 16 bits. */
+const SEEN = 0.05;
+
+function candidatesOfFault(kind: Kind, seed: number, fault: Fault, samples: string): Candidate[] {
   const write = (path: string) => writeFault(path, kind, seed, fault);
-  const converted = async (path: string) => {
+  const converted = (precision: FormatId) => async (path: string) => {
     await write(`${path}.fp32.onnx`);
-    await convertModel(`${path}.fp32.onnx`, path, { precision: 'fp16' });
+    await convertedTo(precision, `${path}.fp32.onnx`, path, samples, kind);
   };
   const as = { what: 'fault', name: fault.name } as const;
-  const plain = (['fp32', 'fp16', 'int8'] as const).map((precision) => [precision, precision] as const);
+  const plain: readonly Judging[] = [
+    { at: 'fp32', precision: 'fp32', onData: false, seeds: 3, visibleFrom: 1e-3 },
+    { at: 'fp16', precision: 'fp16', onData: false, visibleFrom: SEEN },
+    // Non-zeros x 0.7 are off by 0.3, which no format may be.
+    { at: 'int8 on data', precision: 'int8', onData: true, visibleFrom: 0.3 },
+  ];
+  /** A fault is converted last, and its own error hides that of the conversion: few seeds say all. */
+  const both = (precision: FormatId): readonly Judging[] => [
+    { at: `${precision} converted`, onData: false, seeds: 2, visibleFrom: SEEN },
+    { at: `${precision} converted on data`, onData: true, visibleFrom: SEEN },
+  ];
   return [
-    { ...as, at: plain, write },
-    { ...as, at: [['fp16 converted', undefined]], write: converted },
+    { ...as, judgings: plain, write },
+    { ...as, judgings: both('fp16'), write: converted('fp16') },
+    ...(kind.without?.includes('int8') ? [] : [{ ...as, judgings: both('int8'), write: converted('int8') }]),
   ];
 }
 
-function twinsOf(kind: Kind, seed: number, reference: string, samples: string): Candidate[] {
-  const converted = (precision: FormatId) => ({
-    name: precision,
-    precision: undefined,
-    write: (path: string) =>
-      convertModel(reference, path, {
-        precision,
-        allowUnconverted: true,
-        ...(['int8', 'fp8'].includes(precision) && { calibration: calibrationOf({ data: [samples] }) }),
-      }),
+const convertedTo = (
+  precision: FormatId,
+  model: string,
+  path: string,
+  samples: string,
+  { preprocess, uncoded }: Kind,
+) =>
+  convertModel(model, path, {
+    precision,
+    allowUnconverted: true,
+    ...(isQuantized(precision) && {
+      keepNodes: uncoded,
+      calibration: calibrationOf({ data: [samples], preprocess }),
+    }),
   });
-  const twins: (Pick<Candidate, 'name' | 'write'> & { readonly precision: VerifyPrecision | undefined })[] = [
-    ...(['fp16', 'bf16', 'int8', 'fp8'] as const).map(converted),
-    {
-      name: 'sums reordered',
-      precision: 'fp32',
-      write: (path) => writeVariant(path, kind, seed, { arithmetic: 'reordered' }),
-    },
-    { name: 'optimized by ONNX Runtime', precision: 'fp32', write: (path) => optimized(reference, path) },
-    {
-      name: 'tf32',
-      precision: 'tf32',
-      write: (path) => writeVariant(path, kind, seed, { arithmetic: 'tf32' }),
-    },
-    {
-      name: 'fp16 weights',
-      precision: 'fp16',
-      write: (path) => writeVariant(path, kind, seed, { arithmetic: 'fp16-weights' }),
-    },
+
+function twinsOf(kind: Kind, seed: number, reference: string, samples: string): Candidate[] {
+  const twin = (name: string, write: Candidate['write'], more: Partial<Judging> = {}): Candidate[] => {
+    const judging = { at: name, onData: false, visibleFrom: 0, ...more };
+    const onData = { ...judging, at: `${name} on data`, onData: true };
+    return kind.without?.includes(name) === true
+      ? []
+      : [
+          {
+            what: 'twin',
+            name,
+            write,
+            judgings: [judging, ...(more.precision === undefined ? [onData] : [])],
+          },
+        ];
+  };
+  const variant = (arithmetic: Arithmetic) => (path: string) =>
+    writeVariant(path, kind, seed, { arithmetic });
+  return [
+    ...(['fp16', 'bf16', 'int8', 'fp8'] as const).flatMap((precision) =>
+      twin(precision, (path) => convertedTo(precision, reference, path, samples, kind)),
+    ),
+    ...twin('sums reordered', variant('reordered'), { precision: 'fp32' }),
+    ...twin('optimized by ONNX Runtime', (path) => optimized(reference, path), { precision: 'fp32' }),
+    ...twin('tf32', variant('tf32'), { precision: 'tf32' }),
+    ...twin('fp16 weights', variant('fp16-weights'), { precision: 'fp16' }),
   ];
-  return twins
-    .filter(({ name }) => kind.without?.includes(name) !== true)
-    .map(({ precision, ...twin }) => ({ ...twin, what: 'twin', at: [[twin.name, precision]] }));
 }
 
 /** The model as ONNX Runtime rewrites it: normalizations in the convolutions before them, constants folded. Its own names get others: it would make them again. */
@@ -219,19 +267,21 @@ const usedOf = (outputs: VerifyResult['outputs']): Trial['used'] =>
     ),
   );
 
-/** Whoever quantizes has samples, and then the seed draws nothing. */
-const isQuantized = (at: string): boolean => at.startsWith('int8') || at.startsWith('fp8');
+const isQuantized = (precision: string): boolean => ['int8', 'fp8'].includes(precision);
 
-/** How many seeds say all: a fault is converted last, and its own error hides that of the conversion. */
-const seedsAt = (at: string): number =>
-  isQuantized(at) ? 1 : at === 'fp16 converted' ? 2 : Number.POSITIVE_INFINITY;
-
-/** A folder of one npz a sample. */
-function writeSamples(folder: string, kind: Kind, seed: number): string {
+/** A folder as users have it: pictures of a model that takes some, else one npz a sample. */
+async function writeSamples(folder: string, kind: Kind, seed: number, count: number): Promise<string> {
   mkdirSync(folder);
-  samplesOf(kind, seed, CALIBRATION_SAMPLES).forEach((sample, index) => {
-    writeNpz(join(folder, `${index}.npz`), sample);
-  });
+  for (const [index, sample] of samplesOf(kind, seed, count).entries())
+    if (kind.preprocess === undefined) writeNpz(join(folder, `${index}.npz`), sample);
+    else {
+      const [picture] = sample.values();
+      const [, , height, width] = picture!.shape;
+      const raw = { width: width!, height: height!, channels: 3 } as const;
+      await sharp(pixelsOf(picture!), { raw })
+        .png()
+        .toFile(join(folder, `${index}.png`));
+    }
   return folder;
 }
 
@@ -257,6 +307,8 @@ function groupedBy(trials: readonly Trial[], keyOf: (trial: Trial) => string): R
 const describe = ({ kind, what, name, at }: Trial): string =>
   `${kind}: ${what} "${name}"${name === at ? '' : ` at ${at}`}`;
 
+export const isOnData = ({ at }: Pick<Trial, 'at'>): boolean => at.endsWith('on data');
+
 /** The share of twins that are inconclusive or not healthy. */
 export const undecidedTwins = (trials: readonly Trial[]): number => {
   const twins = trials.filter(({ what }) => what === 'twin');
@@ -271,7 +323,10 @@ const countsOf = (trials: readonly Trial[]): string =>
     .join('/')
     .replace(/(\/0){1,2}$/, '');
 
-/** A line a kind, in each cell how many failed, were inconclusive, passed, were not judged for an error, and were not healthy. */
+/** Faults by the size of their effect, from which on they are large. */
+const LARGE = 0.14;
+
+/** A line a kind, and one for faults of small and of large effects; in each cell how many failed, were inconclusive, passed, were not judged for an error, and were not healthy. */
 export function suiteTable(trials: readonly Trial[]): string {
   const columns = (what: Trial['what']) => [
     ...new Set(trials.filter((trial) => trial.what === what).map(({ at }) => at)),
@@ -282,11 +337,15 @@ export function suiteTable(trials: readonly Trial[]): string {
     name,
     ...heads.map(({ what, at }) => countsOf(of.filter((one) => one.what === what && one.at === at))),
   ];
+  const sized = (isLarge: boolean) =>
+    trials.filter(({ what, effect }) => what === 'fault' && effect.error >= LARGE === isLarge);
   const rows = [
     ['kind', ...heads.map(({ what, at }) => `${what}s ${at}`)],
     heads.map(() => '---').concat('---'),
     ...kinds.map(([name, of]) => row(name, of)),
     ...(kinds.length > 1 ? [row('all', trials)] : []),
+    row(`effects below ${LARGE}`, sized(false)),
+    row(`effects from ${LARGE}`, sized(true)),
   ];
   return rows.map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
