@@ -91,6 +91,11 @@ export class Criterion {
     };
   }
 
+  /** The largest reference of the typical samples. */
+  get peak(): number {
+    return this.#sums.peak;
+  }
+
   requested(comparison: Comparison): readonly CheckResult[] {
     return this.limits.checks.map((check) => evaluate(check, comparison, this.limits.tolerance));
   }

@@ -1,7 +1,8 @@
 import { dirname } from 'node:path';
 import { plural } from '../../base/text/quantity.js';
-import { checkText, severityOf, worstFirst } from './checks.js';
+import { checkText, severityOf, shortNumber, worstFirst } from './checks.js';
 import { type Decisions, decisionText, isOfDecisions } from './decisions.js';
+import { BLOWN_UP } from './judged.js';
 import type { VerifiedOutput, VerifyResult } from './result.js';
 
 /** What a verdict is about, and what decided: the same words in every text, page and gate. */
@@ -39,10 +40,30 @@ const decisionsText = (decisions: Decisions): string =>
     ...(decisions.pass === null ? ['too few to decide'] : []),
   ].join(', ');
 
-/** What was checked of an output, line by line. */
-export const checkedLines = ({ checks, decisions = [] }: VerifiedOutput): readonly string[] => [
+/** What was checked of an output, line by line, then what the samples show nothing about. */
+export const checkedLines = ({
+  checks,
+  decisions = [],
+  classes,
+  unstable = [],
+  blownUp,
+}: VerifiedOutput): readonly string[] => [
   ...checks.filter(({ statistic }) => !isOfDecisions(statistic)).map(checkText),
   ...decisions.map(decisionsText),
+  ...(classes !== undefined && classes.unpredicted > 0
+    ? [
+        `${classes.unpredicted} of ${classes.of} classes (axis ${classes.axis}) never predicted: no sample has one above 0.1`,
+      ]
+    : []),
+  ...unstable.map(
+    ({ sample, moved }) =>
+      `sample ${sample} does not decide: one step of FP32 in its inputs moves the original by ${shortNumber(Number(moved))}`,
+  ),
+  ...(blownUp === undefined
+    ? []
+    : [
+        `drawn samples make it reach ${shortNumber(blownUp.peak)}, ${BLOWN_UP} times the weights behind it and more, and its limits follow from that. Pass real samples: --inputs`,
+      ]),
 ];
 
 /** Of each output that decides the rule of which most turned, the worst outputs first; null without a decision. What failed is the first reason of its output. */
@@ -70,30 +91,14 @@ export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   };
 }
 
-/** What the verdict is not about. */
-export const blindSpots = ({
-  leftOut = [],
-  unreached,
-  headRoom,
-  outputs,
-}: VerifyResult): readonly string[] => [
-  ...[
+/** What no sample reached or ran, and how large inputs may be: the verdict is not about more. */
+export const blindSpots = ({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] =>
+  [
     ...leftOut,
     ...(unreached?.branches ?? []),
     ...(unreached?.tables ?? []),
     ...(headRoom ? [headRoom] : []),
-  ].map(({ message }) => message),
-  ...outputs.flatMap(({ name, classes, unstable = [] }) => [
-    ...(classes === undefined || classes.unpredicted === 0
-      ? []
-      : [`${name}: ${classes.unpredicted} of ${classes.of} classes were never above 0.1.`]),
-    ...(unstable.length === 0
-      ? []
-      : [
-          `${name}: the original itself is unstable on ${unstable.map(({ sample }) => `sample ${sample}`).join(', ')}, which decides nothing.`,
-        ]),
-  ]),
-];
+  ].map(({ message }) => message);
 
 /** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */
 export function verifyHeadline(result: Judged): string {

@@ -10,6 +10,7 @@ import { type Decisions, decisionChecks, decisionText, isOfDecisions } from './d
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {
+  BLOWN_UP,
   described,
   isUnreached,
   isUnstable,
@@ -67,6 +68,9 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   const { absolute, relative, why } = limits.tolerance;
   const references = typical.map((at) => request.reference[at]!);
   const classes = criterion.classes();
+  const largestWeight = areDrawn(request) ? request.largestWeight?.() : undefined;
+  const { peak } = criterion;
+  const isBlownUp = largestWeight !== undefined && peak > BLOWN_UP * Math.max(1, largestWeight);
   return {
     output: {
       ...described(request, comparison.elements),
@@ -75,6 +79,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       checks,
       ...(decisions.length > 0 && { decisions: [...decisions] }),
       ...(classes !== undefined && { classes }),
+      ...(isBlownUp && { blownUp: { peak, largestWeight } }),
       ...(request.unstable !== undefined && {
         unstable: [...request.unstable].map(([sample, moved]) => ({ sample, moved: measure(moved) })),
       }),

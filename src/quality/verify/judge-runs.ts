@@ -70,6 +70,7 @@ export function judgeRuns(
       weightsCost: weightsCost?.get(name),
       reachedBy: () => reaching?.(name).inputs ?? [],
       isCount: () => reaching?.(name).isCount === true,
+      largestWeight: reaching && (() => reaching(name).largestWeight),
       decides: reaching && (() => reaching(name)),
       ...(samples === reference.samples && {
         unstable: noise?.unstable.get(name),

@@ -49,6 +49,8 @@ export interface JudgeRequest extends JudgeRules {
   readonly reachedBy?: () => readonly string[];
   /** Whether an integer states how many of something there are: then each of them counts, not the integer. */
   readonly isCount?: () => boolean;
+  /** The largest small weight of the model: an output of noise that is far beyond it is no measure for real ones. */
+  readonly largestWeight?: () => number;
   /** What it decides, where a model tells. */
   readonly decides?: () => Decides;
   /** Samples on which the original itself moves by more than the limits, and how far: they decide nothing. */
@@ -82,6 +84,9 @@ export interface JudgedOutput {
 
 /** A candidate that is this much nearer to the reference than a planted error is told apart from it, however wide the limits are. */
 export const TELLS_APART = 4;
+
+/** How many times the largest weight an output of drawn samples may reach. */
+export const BLOWN_UP = 1000;
 
 /** How many of the worst elements are listed. */
 export const WORST_ELEMENTS = 5;

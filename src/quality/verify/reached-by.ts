@@ -1,7 +1,10 @@
-import { viewModel } from '../../formats/onnx/model.js';
+import { visitTensors } from '../../formats/onnx/graph.js';
+import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import { operatorName, readFlow, type Value } from '../../formats/precision/flow.js';
 import { inlined } from '../../formats/precision/inline-functions.js';
+import { weightFacts } from '../../formats/precision/weight-facts.js';
+import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
 import type { Decides } from './decisions.js';
 
 const nothing: ReadonlySet<string> = new Set();
@@ -12,6 +15,8 @@ interface Reached extends Decides {
   readonly inputs: readonly string[];
   /** Whether it states how many values compare as they should. */
   readonly isCount: boolean;
+  /** The largest magnitude of all weights of the model that have few elements, biases and scales above all. */
+  readonly largestWeight: number;
 }
 
 /** Stand among the inputs for an operator that orders rows, and for one that makes probabilities. */
@@ -37,6 +42,7 @@ export function reachingOutputs(path: string): (output: string) => Reached {
         areScores: false,
         classAxis: null,
         areLabels: false,
+        largestWeight: Number.POSITIVE_INFINITY,
       }
     );
   };
@@ -62,6 +68,19 @@ function isCount(value: Value): boolean {
     return [summed, summed?.producer?.inputs[0]].some((one) => one?.type === 'bool');
   }
   return /::.*NMS/.test(name) && made === made!.producer!.outputs[0] && made!.producer!.outputs.length > 3;
+}
+
+/** Larger weights are products' operands, of no size of their own. */
+const MOST_ELEMENTS = 2 ** 16;
+
+function largestOf(model: ModelLike): number {
+  let largest = 0;
+  for (const { tensor } of visitTensors(model.proto)) {
+    if (dtypeFromOnnx(tensor.dataType) !== 'float32') continue;
+    const weight = model.weight(tensor);
+    if (weight.byteLength <= 4 * MOST_ELEMENTS) largest = Math.max(largest, weightFacts(weight).maxAbs);
+  }
+  return largest;
 }
 
 const withoutScores = (set: ReadonlySet<string>): ReadonlySet<string> =>
@@ -104,6 +123,7 @@ function read(path: string): ReadonlyMap<string, Reached> {
       const union = isWhole ? all : new Set(sets.flatMap((one) => [...one]));
       if (union.size > 0) for (const output of operation.outputs) if (output) reached.set(output, union);
     }
+    const largestWeight = largestOf(model);
     return new Map(
       root.outputs.flatMap((value) => {
         if (!value) return [];
@@ -117,6 +137,7 @@ function read(path: string): ReadonlyMap<string, Reached> {
               isCount: isCount(value),
               areScores: all.includes(SCORES),
               classAxis: classAxisOf(value),
+              largestWeight,
               areLabels: originOf(value)?.producer?.node.opType === 'ArgMax',
             },
           ],

@@ -79,6 +79,8 @@ export const verifiedOutputSchema = z.object({
     .optional(),
   /** How many classes an axis has, and how many no sample gave a probability above 0.1: the verdict is not about those. */
   classes: z.object({ axis: z.number(), of: z.number(), unpredicted: z.number() }).optional(),
+  /** Where drawn samples make an output far larger than the weights behind it: how large. */
+  blownUp: z.object({ peak: z.number(), largestWeight: z.number() }).optional(),
   /** Samples that do not decide, as the original itself is unstable there. */
   unstable: z.array(z.object({ sample: z.number(), moved: measureSchema })).optional(),
   /** null for integers and booleans that are compared exactly: all for which none was asked by name. */

@@ -24,6 +24,7 @@ function outcome(
         areScores: false,
         classAxis: null,
         areLabels: false,
+        largestWeight: 1,
       }),
     },
   );

@@ -82,6 +82,7 @@ function outcome(
         areScores: false,
         classAxis: null,
         areLabels: false,
+        largestWeight: 1,
       }),
     },
   );

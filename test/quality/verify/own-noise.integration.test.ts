@@ -98,3 +98,20 @@ it('a failure by rounding the inputs alone is named', async () => {
   expect(result.outcome).toBe('fail');
   expect(result.reasons.join()).toContain('Rounding the inputs to 16 bits alone');
 });
+
+it('drawn samples that blow an output up are named, real ones are not', async () => {
+  const cubed = await modelFile((graph) => {
+    graph.input('distance', 'float32', [1, 64]);
+    graph.initializer('near', floats('float32', [], [1e-6]));
+    graph.node('Abs', { inputs: ['distance'], outputs: ['positive'] });
+    graph.node('Mul', { inputs: ['positive', 'positive'], outputs: ['square'] });
+    graph.node('Mul', { inputs: ['square', 'square'], outputs: ['fourth'] });
+    graph.node('Add', { inputs: ['fourth', 'near'], outputs: ['floored'] });
+    graph.node('Reciprocal', { inputs: ['floored'], outputs: ['y'] });
+    graph.output('y', 'float32', [1, 64]);
+  });
+  const drawn = await verify(cubed, cubed);
+  expect(drawn.outputs[0]?.blownUp?.peak).toBeGreaterThan(1000);
+  const usual = await verify(cubed, cubed, { ranges: [{ name: null, low: 1, high: 2 }] });
+  expect(usual.outputs[0]?.blownUp).toBeUndefined();
+});
