@@ -4,7 +4,7 @@ import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
-import { checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
+import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
@@ -114,20 +114,6 @@ function render(result: VerifyResult, output: TextOutput): void {
   output.line(result.next.message);
   for (const line of [result.next.command, result.next.bisect])
     if (line !== null) output.line(`${dim('Next:')} ${line}`);
-}
-
-/** What the verdict is not about; of samples that do not run for one reason the first. */
-function blindSpots({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] {
-  const lines = [...new Set(leftOut.map(({ reason }) => reason))].map((reason) => {
-    const [first, ...more] = leftOut.filter((each) => each.reason === reason);
-    return `${first!.message}${more.length === 0 ? '' : ` ${more.length} more do not run either.`}`;
-  });
-  const others = [
-    ...(unreached?.branches ?? []),
-    ...(unreached?.tables ?? []),
-    ...(headRoom ? [headRoom] : []),
-  ];
-  return [...lines, ...others.map(({ message }) => message)];
 }
 
 /** What decided, then the statistics. */

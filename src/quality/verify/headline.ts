@@ -91,6 +91,20 @@ export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   };
 }
 
+/** What the verdict is not about; of samples that do not run for one reason the first. */
+export function blindSpots({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] {
+  const lines = [...new Set(leftOut.map(({ reason }) => reason))].map((reason) => {
+    const [first, ...more] = leftOut.filter((each) => each.reason === reason);
+    return `${first!.message}${more.length === 0 ? '' : ` ${more.length} more do not run either.`}`;
+  });
+  const others = [
+    ...(unreached?.branches ?? []),
+    ...(unreached?.tables ?? []),
+    ...(headRoom ? [headRoom] : []),
+  ];
+  return [...lines, ...others.map(({ message }) => message)];
+}
+
 /** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */
 export function verifyHeadline(result: Judged): string {
   const decisions = decisionsSentence(result.outputs);
