@@ -219,6 +219,8 @@ export const sceneDetector: Kind = {
 };
 
 const KEPT = 32;
+/** More of the detector's show no more behind the suppression. */
+const SHARED_FAULTS = 8;
 
 /** The boxes that NonMaxSuppression keeps, the best first, a row each with its score and class, and rows of 0 up to KEPT: what exporters write with `nms=True`. */
 export const suppressingDetector: Kind = {
@@ -261,7 +263,8 @@ export const suppressingDetector: Kind = {
     rewritten('score threshold 0.05', /^nms$/, thresholds(0.45, 0.05)),
     rewritten('score threshold 0.6', /^nms$/, thresholds(0.45, 0.6)),
     withAttributes('corners for centres', /^nms$/, { center_point_box: 0 }),
-    ...sceneDetectorFaults,
+    ...sceneDetectorFaults.slice(0, SHARED_FAULTS),
+    othersWeights,
   ],
   sample,
   samples: PICTURES,
