@@ -61,7 +61,9 @@ export interface JudgeRequest extends JudgeRules {
   readonly plant?: boolean;
 }
 
-/** Whether a sample sets the scale of an output. Where none does, as all are edges or unstable, all do. */
+/** What the original does by itself where its inputs move a little, of the samples on which a candidate failed. */
+export interface OwnNoise {
+  /** Whether a sample sets the scale of an output. Where none does, as all are edges or unstable, all do. */
 export const isTypical = (request: JudgeRequest, sample: number): boolean =>
   setsScale(request, sample) || !request.reference.some((_, at) => setsScale(request, at));
 

@@ -3,6 +3,7 @@ import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../formats/tensor/values.js';
 import { judgeRuns, type RunsJudgement } from './judge-runs.js';
+import type { OwnNoise } from './judged.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import type { ReferenceRun, SampleRuns } from './sample-runs.js';
@@ -11,9 +12,7 @@ import type { ReferenceRun, SampleRuns } from './sample-runs.js';
 const STEPS: Readonly<Partial<Record<string, number>>> = { float16: 2 ** -10, bfloat16: 2 ** -7 };
 const STEP_OF_FP32 = 2 ** -23;
 
-/** What the original does by itself where its inputs move a little, of the samples on which a candidate failed. */
-export interface OwnNoise {
-  /** By output: the samples on which one step of FP32 moves it beyond the limits, and how far. They do not decide. */
+/** By output: the samples on which one step of FP32 moves it beyond the limits, and how far. They do not decide. */
   readonly unstable: ReadonlyMap<string, ReadonlyMap<number, number>>;
   /** By output: the first sample on which rounding the inputs to the candidate's 16 bits moves it beyond the limits. */
   readonly rounded: ReadonlyMap<string, number>;
