@@ -12,12 +12,6 @@ import type { ReferenceRun, SampleRuns } from './sample-runs.js';
 const STEPS: Readonly<Partial<Record<string, number>>> = { float16: 2 ** -10, bfloat16: 2 ** -7 };
 const STEP_OF_FP32 = 2 ** -23;
 
-/** By output: the samples on which one step of FP32 moves it beyond the limits, and how far. They do not decide. */
-  readonly unstable: ReadonlyMap<string, ReadonlyMap<number, number>>;
-  /** By output: the first sample on which rounding the inputs to the candidate's 16 bits moves it beyond the limits. */
-  readonly rounded: ReadonlyMap<string, number>;
-}
-
 /**
  * Runs the reference once more on the samples that failed, with every float input moved up or down by one step of FP32 of its usual size, zeros included, and
  * where the candidate computes in 16 bits with inputs rounded to them. What moves by more than the limits then cannot judge. Each sample runs once, whatever the candidate.
