@@ -57,7 +57,7 @@ export const checkedLines = ({
     : []),
   ...unstable.map(
     ({ sample, moved }) =>
-      `sample ${sample} does not decide: one step of FP32 in its inputs moves the original by ${shortNumber(Number(moved))}`,
+      `sample ${sample} does not decide: rounding its inputs alone moves the original by ${shortNumber(Number(moved))}`,
   ),
   ...(blownUp === undefined
     ? []

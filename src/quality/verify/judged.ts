@@ -63,9 +63,9 @@ export interface JudgeRequest extends JudgeRules {
 
 /** What the original does by itself where its inputs move a little, of the samples on which a candidate failed. */
 export interface OwnNoise {
-  /** By output: the samples on which one step of FP32 moves it beyond the limits, and how far. They do not decide. */
+  /** By output: the samples on which one step of FP32, or of drawn ones rounding the inputs to the candidate's 16 bits, moves it beyond the limits, and how far. They do not decide. */
   readonly unstable: ReadonlyMap<string, ReadonlyMap<number, number>>;
-  /** By output: the first sample on which rounding the inputs to the candidate's 16 bits moves it beyond the limits. */
+  /** By output: the first of the user's samples on which rounding the inputs to the candidate's 16 bits moves it beyond the limits. */
   readonly rounded: ReadonlyMap<string, number>;
 }
 

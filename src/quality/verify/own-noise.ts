@@ -14,7 +14,7 @@ const STEP_OF_FP32 = 2 ** -23;
 
 /**
  * Runs the reference once more on the samples that failed, with every float input moved up or down by one step of FP32 of its usual size, zeros included, and
- * where the candidate computes in 16 bits with inputs rounded to them. What moves by more than the limits then cannot judge. Each sample runs once, whatever the candidate.
+ * where the candidate computes in 16 bits with inputs rounded to them. What moves by more than the limits then cannot judge; of the user's samples a rounded one can. Each sample runs once, whatever the candidate.
  */
 export class OwnNoises {
   readonly #request: VerifyRequest;
@@ -67,9 +67,15 @@ export class OwnNoises {
           ]),
       );
     };
-    const rounded = [...beyond(this.#rounded)].map(([name, at]) => [name, Math.min(...at.keys())] as const);
-    const unstable = beyond(this.#moved);
-    return unstable.size + rounded.length === 0 ? undefined : { unstable, rounded: new Map(rounded) };
+    const isData = (sample: number) => this.#reference.samples[sample]?.kind === 'data';
+    const [unstable, rounded] = [new Map(beyond(this.#moved)), new Map<string, number>()];
+    for (const [name, moved] of beyond(this.#rounded)) {
+      const [first] = [...moved.keys()].filter(isData);
+      if (first !== undefined) rounded.set(name, first);
+      const drawn = [...moved].filter(([sample]) => !isData(sample));
+      if (drawn.length > 0) unstable.set(name, new Map([...drawn, ...(unstable.get(name) ?? [])]));
+    }
+    return unstable.size + rounded.size === 0 ? undefined : { unstable, rounded };
   }
 
   async #run(samples: readonly number[]): Promise<void> {
