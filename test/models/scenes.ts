@@ -7,8 +7,8 @@ export const SCENE_CLASSES = 14;
 /** Textures and filters are squares of so many pixels. */
 export const CELL = 4;
 const CELLS = SCENE_SIDE / CELL;
-export const BACKGROUND = 0.45;
-export const CONTRAST = 0.25;
+const BACKGROUND = 0.45;
+const CONTRAST = 0.25;
 
 const COLOURS = [
   [1, 0, 0],

@@ -326,6 +326,27 @@ test('decisions stand in the lead of the accuracy and beside the checks of their
     expect(content.split('43 of 44 decisions (above 0.5) kept, 2 new')).toHaveLength(3);
 });
 
+test('what a verdict is not about stands on its page', () => {
+  const { verification } = sampleResult();
+  const outputs = verification!.outputs.map((output, at) =>
+    at > 0
+      ? output
+      : {
+          ...output,
+          classes: { axis: 1, of: 214, unpredicted: 161 },
+          unstable: [{ sample: 2, moved: 0.2 }],
+        },
+  );
+  const unreached = {
+    branches: [{ node: 'If_3', branch: 'else' as const, message: 'No sample took it.' }],
+    tables: [],
+  };
+  const result = sampleResult({ verification: { ...verification!, outputs, unreached } });
+  for (const content of [html(result), markdownOf(result)])
+    for (const text of ['No sample took it.', '161 of 214 classes', 'sample 2 does not decide'])
+      expect(content).toContain(text);
+});
+
 test('quantization counts convolutions and matrix products, with the reasons of those left out', () => {
   const { conversion } = sampleResult();
   const node = (name: string, op: string, rule: string) => ({

@@ -7,3 +7,7 @@ export const shellQuote = (text: string): string =>
 /** Words as one shell line for people and reports, without the secrets of addresses. */
 export const shellLine = (words: readonly string[]): string =>
   words.map((word) => shellQuote(withoutSecrets(word))).join(' ');
+
+/** The words of such a line. */
+export const shellWords = (line: string): readonly string[] =>
+  (line.match(/(?:'[^']*'|\\.|[^\s'\\])+/g) ?? []).map((word) => word.replace(/'([^']*)'|\\(.)/g, '$1$2'));

@@ -4,7 +4,7 @@ import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
-import { checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
+import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
@@ -115,15 +115,6 @@ function render(result: VerifyResult, output: TextOutput): void {
   for (const line of [result.next.command, result.next.bisect])
     if (line !== null) output.line(`${dim('Next:')} ${line}`);
 }
-
-/** What the verdict is not about. */
-const blindSpots = ({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] =>
-  [
-    ...leftOut,
-    ...(unreached?.branches ?? []),
-    ...(unreached?.tables ?? []),
-    ...(headRoom ? [headRoom] : []),
-  ].map(({ message }) => message);
 
 /** What decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {

@@ -25,7 +25,7 @@ export const drawnSwitches = <I extends GuessedInput>(inputs: readonly I[]): rea
   );
 
 /**
- * Runs a model; where it fails and sizes were guessed, again with the next guess, MOST_TRIES times at most, one more for another batch. `plan` returns the
+ * Runs a model; where it fails and sizes were guessed, again with the next guess, MOST_TRIES times at most, each with two batches. `plan` returns the
  * inputs of an attempt, counted from 0. Where `missing` finds something missing in a result, the attempt with the least is returned. Throws what the run throws,
  * and TF_ONNXRUNTIME_FAILED with every shape that was tried when none runs.
  */
@@ -39,7 +39,7 @@ export async function runGuessed<P, R>(
   let best: { readonly planned: P; readonly result: R; readonly lacks: number } | undefined;
   let last: TrtforgeError | undefined;
   let latest: readonly GuessedInput[] = [];
-  for (let attempt = 0; attempt <= MOST_TRIES; attempt++) {
+  for (let attempt = 0; attempt < 2 * MOST_TRIES; attempt++) {
     const { planned, inputs } = plan(attempt);
     const guessed = inputs.filter(({ guessedAxes }) => guessedAxes !== undefined);
     const shapes = shapesOption(guessed);
@@ -81,10 +81,10 @@ const switchesText = (inputs: readonly GuessedInput[]): string | null => {
 
 function withSwitches(error: TrtforgeError, inputs: readonly GuessedInput[]): TrtforgeError {
   const text = switchesText(inputs);
-  const { code, message, details } = error;
+  const { code, message, details, remedy } = error;
   return text === null
     ? error
-    : new TrtforgeError(code, message, { cause: error, remedy: `Pass ${text}.`, details });
+    : new TrtforgeError(code, message, { cause: error, remedy: `Pass ${text}. ${remedy}`, details });
 }
 
 /** One line for people: what was guessed, and the option that replaces the guess. */

@@ -111,7 +111,7 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
     unproven.push(
       store.info(
         'unanswered',
-        `${plural(unanswered.length, 'engine')} cannot prove themselves, as they have no known answer: ${listedNames(unanswered.map(({ name }) => name))}.`,
+        `${plural(unanswered.length, 'engine')} without a known answer to prove itself by: ${listedNames(unanswered.map(({ name }) => name))}.`,
         `Record it from the model, of each that \`trtforge cache check\` lists: ${first.record}`,
       ),
     );

@@ -95,16 +95,10 @@ async function checkOne(
   }
 }
 
-interface Candidate {
-  readonly name: string;
-  readonly identity: string;
-  readonly planPath: string;
-}
-
 /** The engines of a store, with a known answer and without. */
 async function enginesOf(store: LocalStore, names: readonly string[] = [], signal?: AbortSignal) {
   const { engines } = await listCache(store, names, signal);
-  const candidates: Candidate[] = [];
+  const candidates: { readonly name: string; readonly identity: string; readonly planPath: string }[] = [];
   const unanswered: Unanswered[] = [];
   for (const { identity, name: known } of engines) {
     const passport = await store.passport(identity);

@@ -36,7 +36,7 @@ export function judgeAnswer(answer: AnsweredOutput, found: Sketch | undefined): 
   const { position, error, most, expected, actual } = worst;
   // Near ties may have chosen other rows.
   const outcome = as === 'set' && answer.measured === null ? 'inconclusive' : 'fail';
-  const reason = `${name} is wrong at position ${position} of axis ${slices.axis}: errors of ${short(error)} there, of ${short(most)}; the root mean square is ${actual}, and ${expected} in the reference.`;
+  const reason = `${name} is wrong at position ${position} of axis ${slices.axis}: errors of about ${short(error)} there, above ${short(most)}; the root mean square is ${actual}, and ${expected} in the reference.`;
   return {
     ...whole,
     outcome,

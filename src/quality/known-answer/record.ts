@@ -12,12 +12,12 @@ import type { EventListener } from '../../events.js';
 import { editModel } from '../../formats/onnx/model.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
-import { positionsOf, slicedAxis } from '../../formats/tensor/compare/slices.js';
+import { slicedAxis } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { float32Values, floatTensor, numbersOf } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor } from '../../formats/tensor/values.js';
 import { probabilitiesOf } from '../verify/probabilities.js';
 import { reachingOutputs } from '../verify/reached-by.js';
 import type { VerifyPrecision } from '../verify/result.js';
@@ -29,10 +29,9 @@ import {
   coarser,
   comparedAs,
   distanceOf,
-  FEWEST_PLACES,
-  keptPositions,
   MOST_PLACES,
   type Sketch,
+  sizesOnly,
   sketchOf,
   sliceErrors,
 } from './sketch.js';
@@ -284,12 +283,7 @@ class Recorder {
     const whole = { rms: usual.rms(elements, rms, 'whole', true), max: usual.max(max) };
     if (slices == null) return whole;
     const each = elements / tensor.shape[slices.axis]!;
-    const isScore =
-      quantizedFormatNamed(precision) !== undefined ? () => false : scoresOf(tensor, slices.axis);
-    const bySlice = keptPositions(tensor.shape[slices.axis]!).map((position, at) => {
-      const [own, limit] = [slices.rms[at]!, usual.rms(each, slices.rms[at]!, 'slice')];
-      return Number((isScore(position) ? Math.min(limit, SCORES_OFF * own) : limit).toPrecision(4));
-    });
+    const bySlice = slices.rms.map((own) => Number(usual.rms(each, own, 'slice').toPrecision(4)));
     return { ...whole, slices: bySlice };
   }
 
@@ -327,19 +321,6 @@ class Recorder {
       builtOn: null,
     };
   }
-}
-
-/** By how much scores of a sigmoid may be off, however small they are: near 0 its error is a share of it. `verify` takes 0.001 for as good as 0.002; on drawn inputs all may be smaller. */
-const SCORES_OFF = 0.5;
-
-/** Whether all elements at a position are above 0 and at most 1. */
-function scoresOf(tensor: Tensor, axis: number): (position: number) => boolean {
-  const { at } = positionsOf(tensor.shape, axis);
-  const others = new Set<number>();
-  numbersOf(tensor).forEach((value, element) => {
-    if (!(value > 0 && value <= 1)) others.add(at(element));
-  });
-  return (position) => !others.has(position);
 }
 
 /** Whether the distance of two tensors is at most a share of the first one's length. */
@@ -401,13 +382,20 @@ export function withMeasured(
   return { ...answer, cases, left, builtOn };
 }
 
-/** Places, then cases, then outputs go until a passport can carry the answer. */
+/** Places, sums of slices, more places, cases, then outputs go until a passport can carry the answer. */
 function fitted(answer: KnownAnswer): KnownAnswer {
   const size = Buffer.byteLength(JSON.stringify(answer));
   const places = answer.cases[0]?.outputs[0]?.sums.length ?? 0;
   if (size <= MOST_BYTES) return answer;
-  if (places > FEWEST_PLACES) {
-    const cases = answer.cases.map((each) => ({ ...each, outputs: each.outputs.map(coarser) }));
+  // The last case that has sums of slices loses its own first: what is wrong at the optimum is often wrong at the ends.
+  const summed = answer.cases.findLastIndex(({ outputs }) =>
+    outputs.some(({ slices }) => slices?.sums.length),
+  );
+  const less = places > 16 ? coarser : summed >= 0 ? sizesOnly : places > 4 ? coarser : undefined;
+  if (less !== undefined) {
+    const cases = answer.cases.map((each, at) =>
+      less === sizesOnly && at !== summed ? each : { ...each, outputs: each.outputs.map((one) => less(one)) },
+    );
     return fitted({ ...answer, cases });
   }
   const last = answer.cases.at(-1);

@@ -71,7 +71,7 @@ export const SLICE_SUMS = 4;
 const MOST_POSITIONS = 128;
 
 /** Positions of an axis of so many that are kept. */
-export const keptPositions = (size: number): readonly number[] => {
+const keptPositions = (size: number): readonly number[] => {
   const kept = Math.min(size, MOST_POSITIONS);
   return Array.from({ length: kept }, (_, index) => Math.floor((index * size) / kept));
 };
@@ -116,9 +116,7 @@ function placesOf(elements: number, places = MOST_PLACES): readonly number[] {
   });
 }
 
-export const FEWEST_PLACES = 4;
-
-/** A sketch with a quarter of the places; one of the fewest has no sums of slices. */
+/** A sketch with a quarter of the places. */
 export const coarser = <S extends Sketch>(sketch: S): S => {
   const places = sketch.sums.length / 4;
   const sums = new Array<number>(places).fill(0);
@@ -126,7 +124,6 @@ export const coarser = <S extends Sketch>(sketch: S): S => {
   return {
     ...sketch,
     sums: sums.map(kept),
-    slices: sketch.slices && places === FEWEST_PLACES ? { ...sketch.slices, sums: [] } : sketch.slices,
     values: sketch.values.length <= places ? sketch.values : sketch.values.filter((_, at) => at % 4 === 0),
   };
 };
@@ -184,6 +181,12 @@ export function sketchError(answer: AnsweredOutput, found: Sketch): SketchError 
     differing: differing / Math.max(1, answer.values.length),
   };
 }
+
+/** A sketch by whose positions only sizes are compared. */
+export const sizesOnly = <S extends Sketch>(sketch: S): S => ({
+  ...sketch,
+  slices: sketch.slices && { ...sketch.slices, sums: [] },
+});
 
 /** How far each position that is kept is from its answer, by root mean square: at least, as the sizes have it; about, as the sums have it. Empty where none are compared. */
 export function sliceErrors({ slices, shape }: AnsweredOutput, { slices: found }: Sketch) {

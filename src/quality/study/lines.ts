@@ -75,12 +75,9 @@ export function adviseLine(
     ...preparationWords(samples),
     ...words('--calibration-method', calibration?.method === 'unknown' ? null : calibration?.method),
     ...conversionWords(conversion),
-    ...['--budget', ADVISED_BUDGET, '-o', 'advice'],
+    ...['--budget', '30dB', '-o', 'advice'],
   ]);
 }
-
-/** Of `convert advise` without a task. */
-const ADVISED_BUDGET = '30dB';
 
 const conversionWords = (options: ConversionOptions): Words => [
   ...words('--keep-ops', options.keepOps),

@@ -64,7 +64,8 @@ export class Criterion {
     this.#reference = joinedFloats(values.map((each) => each.values));
     const magnitudes = magnitudesOf(this.#reference);
     this.#rms = magnitudes.rms;
-    const shares = probabilitiesOf(this.#reference, reference[0]?.shape.at(-1) ?? 1, magnitudes);
+    const width = reference[0]?.shape.at(-1) ?? 1;
+    const shares = probabilitiesOf(this.#reference, width, magnitudes, request.decides?.().areScores);
     this.#areShares = shares !== undefined;
     const types = { ...request, dtype: candidate[0]?.dtype, shares };
     this.limits = limitsFor(name, types, this.#rms, request);
@@ -139,7 +140,8 @@ export class Criterion {
         : nonFiniteCheck(comparePairs(sample, tolerance, 'none'), strictNonFinite);
     // Extremes are no inputs that types of few bits are made for: a row masked whole is what rounding makes of it. NaN is not.
     if (this.#isNarrow && !this.typical.includes(at)) return numbered(nonFinite, at, this.samples);
-    const most = usual.max(Math.max(sums.peak, this.#sums.peak));
+    const isDrawn = this.#request.samples?.[at]?.kind === 'drawn';
+    const most = usual.max(Math.max(sums.peak, this.#sums.peak), isDrawn);
     const checks = [
       ...this.#worstSlice(sums, (count, slice) =>
         usual.rms(count, Math.max(own[slice]!, this.#scales[slice]!), this.#kindOf(slice), true),

@@ -57,7 +57,7 @@ export const checkedLines = ({
     : []),
   ...unstable.map(
     ({ sample, moved }) =>
-      `sample ${sample} does not decide: one step of FP32 in its inputs moves the original by ${shortNumber(Number(moved))}`,
+      `sample ${sample} does not decide: rounding its inputs alone moves the original by ${shortNumber(Number(moved))}`,
   ),
   ...(blownUp === undefined
     ? []
@@ -89,6 +89,20 @@ export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
     ...{ output, check, severity: severityOf(check), isLimit: output.outcome !== 'inconclusive' },
     text: decisions === undefined ? checkText(check) : decisionsText(decisions),
   };
+}
+
+/** What the verdict is not about; of samples that do not run for one reason the first. */
+export function blindSpots({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] {
+  const lines = [...new Set(leftOut.map(({ reason }) => reason))].map((reason) => {
+    const [first, ...more] = leftOut.filter((each) => each.reason === reason);
+    return `${first!.message}${more.length === 0 ? '' : ` ${more.length} more do not run either.`}`;
+  });
+  const others = [
+    ...(unreached?.branches ?? []),
+    ...(unreached?.tables ?? []),
+    ...(headRoom ? [headRoom] : []),
+  ];
+  return [...lines, ...others.map(({ message }) => message)];
 }
 
 /** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */

@@ -50,8 +50,8 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   ]);
   const failed = checks.some(({ pass }) => !pass);
   const severity = Math.max(0, ...checks.map(severityOf));
-  const isFinite = checks.every(({ statistic, pass }) => statistic !== NON_FINITE || pass);
-  const isNoise = failed && (isUnstable(request) || (hasRanges(request) && areDrawn(request) && isFinite));
+  const hasNumbers = checks.every(({ statistic, pass }) => statistic !== NON_FINITE || pass);
+  const isNoise = failed && (isUnstable(request) || (hasRanges(request) && areDrawn(request) && hasNumbers));
   const planted = failed || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const reasons = [

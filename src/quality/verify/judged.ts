@@ -61,6 +61,14 @@ export interface JudgeRequest extends JudgeRules {
   readonly plant?: boolean;
 }
 
+/** What the original does by itself where its inputs move a little, of the samples on which a candidate failed. */
+export interface OwnNoise {
+  /** By output: the samples on which one step of FP32, or of drawn ones rounding the inputs to the candidate's 16 bits, moves it beyond the limits, and how far. They do not decide. */
+  readonly unstable: ReadonlyMap<string, ReadonlyMap<number, number>>;
+  /** By output: the first of the user's samples on which rounding the inputs to the candidate's 16 bits moves it beyond the limits. */
+  readonly rounded: ReadonlyMap<string, number>;
+}
+
 /** Whether a sample sets the scale of an output. Where none does, as all are edges or unstable, all do. */
 export const isTypical = (request: JudgeRequest, sample: number): boolean =>
   setsScale(request, sample) || !request.reference.some((_, at) => setsScale(request, at));

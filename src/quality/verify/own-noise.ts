@@ -3,6 +3,7 @@ import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../formats/tensor/values.js';
 import { judgeRuns, type RunsJudgement } from './judge-runs.js';
+import type { OwnNoise } from './judged.js';
 import type { VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import type { ReferenceRun, SampleRuns } from './sample-runs.js';
@@ -11,17 +12,9 @@ import type { ReferenceRun, SampleRuns } from './sample-runs.js';
 const STEPS: Readonly<Partial<Record<string, number>>> = { float16: 2 ** -10, bfloat16: 2 ** -7 };
 const STEP_OF_FP32 = 2 ** -23;
 
-/** What the original does by itself where its inputs move a little, of the samples on which a candidate failed. */
-export interface OwnNoise {
-  /** By output: the samples on which one step of FP32 moves it beyond the limits, and how far. They do not decide. */
-  readonly unstable: ReadonlyMap<string, ReadonlyMap<number, number>>;
-  /** By output: the first sample on which rounding the inputs to the candidate's 16 bits moves it beyond the limits. */
-  readonly rounded: ReadonlyMap<string, number>;
-}
-
 /**
  * Runs the reference once more on the samples that failed, with every float input moved up or down by one step of FP32 of its usual size, zeros included, and
- * where the candidate computes in 16 bits with inputs rounded to them. What moves by more than the limits then cannot judge. Each sample runs once, whatever the candidate.
+ * where the candidate computes in 16 bits with inputs rounded to them. What moves by more than the limits then cannot judge; of the user's samples a rounded one can. Each sample runs once, whatever the candidate.
  */
 export class OwnNoises {
   readonly #request: VerifyRequest;
@@ -74,9 +67,15 @@ export class OwnNoises {
           ]),
       );
     };
-    const rounded = [...beyond(this.#rounded)].map(([name, at]) => [name, Math.min(...at.keys())] as const);
-    const unstable = beyond(this.#moved);
-    return unstable.size + rounded.length === 0 ? undefined : { unstable, rounded: new Map(rounded) };
+    const isData = (sample: number) => this.#reference.samples[sample]?.kind === 'data';
+    const [unstable, rounded] = [new Map(beyond(this.#moved)), new Map<string, number>()];
+    for (const [name, moved] of beyond(this.#rounded)) {
+      const [first] = [...moved.keys()].filter(isData);
+      if (first !== undefined) rounded.set(name, first);
+      const drawn = [...moved].filter(([sample]) => !isData(sample));
+      if (drawn.length > 0) unstable.set(name, new Map([...drawn, ...(unstable.get(name) ?? [])]));
+    }
+    return unstable.size + rounded.size === 0 ? undefined : { unstable, rounded };
   }
 
   async #run(samples: readonly number[]): Promise<void> {

@@ -36,7 +36,7 @@ export interface VerifyRequest
   readonly precision?: VerifyPrecision;
   /** Samples of the user, which come before any that are drawn; inputs that they lack are drawn. Default: all are drawn. */
   readonly data?: SampleData;
-  /** What the candidate is built for: drawn samples are at the optimum of the first, and one at every other end. Shapes that state other sizes go first. */
+  /** What the candidate is built for: drawn samples are at the optimum of the first, and one at every other end. Shapes that state other sizes go first. Default: those of an engine's passport. */
   readonly profiles?: readonly Profile[];
   /** Default 0. */
   readonly seed?: number;

@@ -206,7 +206,7 @@ export const verifyResultSchema = z.object({
       }),
     )
     .optional(),
-  /** Of 16-bit and quantized candidates on drawn samples: how large inputs may be before it makes NaN or infinity where the reference makes none; absent where not tried. */
+  /** Of 16-bit and quantized candidates on drawn samples: how large inputs may be before it makes NaN or infinity where the reference makes none; absent where not tried, and after a failure. */
   headRoom: z
     .object({
       /** Which inputs were made larger. */

@@ -1,9 +1,13 @@
+import { existsSync } from 'node:fs';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { typedSample } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
+import { readPassport } from '../../engines/identity/passport.js';
+import { passportPath } from '../../engines/identity/passport-file.js';
+import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import {
   edgeSamples,
@@ -104,7 +108,8 @@ export function leftOutOf(
     const values = set.map(([name, tensor]) => `${name} ${numbersOf(tensor)[0]}`);
     const only = branches.map(({ node, branch }) => ` It alone takes the ${branch} branch of ${node}.`);
     const choose = set.map(([name]) => ` To choose ${name}: --inputs ${name}=@${name}.npy.`);
-    const message = `${[origin, ...values].join(', ')}: left out, as it does not run: ${reason}${[...only, ...choose].join('')}`;
+    const why = reason.replace(/\.?$/, '.');
+    const message = `${[origin, ...values].join(', ')}: left out, as it does not run: ${why}${[...only, ...choose].join('')}`;
     return {
       origin,
       kind,
@@ -346,7 +351,7 @@ function mixedOf(
     const key = JSON.stringify(given);
     const shapes = new Map([...(request.shapes ?? []), ...given]);
     const lacks = ({ name }: { readonly name: string }) => !sample.inputs.has(name);
-    const planned = () => planInputs(model, inputs, { ...request, shapes }, attempt).filter(lacks);
+    const planned = () => planInputs(model, inputs, { ...request, shapes }, attempt >> 1).filter(lacks);
     // Where nothing is drawn, nothing has to be planned.
     const plan = plans.get(key) ?? (inputs.some(lacks) ? planned() : []);
     plans.set(key, plan);
@@ -364,7 +369,8 @@ function sizesOf(
   request: VerifyRequest,
   attempt: number,
 ): readonly Mixed[] {
-  const { profiles = [] } = request;
+  const isEngine = isEngineFile(request.candidate);
+  const profiles = request.profiles ?? (isEngine ? profilesOf(request.candidate) : []);
   const opt = profiles[0] ?? {};
   const isOptimum = ([name, shape]: readonly [string, readonly number[]]) =>
     opt[name]?.values === false && opt[name].opt.join() === shape.join();
@@ -373,11 +379,10 @@ function sizesOf(
     const ranges = Object.entries(profile);
     const shapes = ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range[end]] as const]));
     const options = { ...request, shapes: new Map([...shapes, ...stated]) };
-    // The first attempt is that with a batch, where the others are without.
-    const batched = attempt === 0 ? planInputs(model, inputs, { ...options, batch: GUESSED_BATCH }) : [];
-    const isBatched = attempt === 0 && isCheap(model, batched);
-    const plan = isBatched ? batched : planInputs(model, inputs, options, Math.max(0, attempt - 1));
-    return { origin, inputs: new Map(), plan };
+    const at = (batch?: number) => planInputs(model, inputs, { ...options, batch }, attempt >> 1);
+    // Every size is tried with a batch, then without.
+    const batched = attempt % 2 === 0 && !isEngine ? at(GUESSED_BATCH) : undefined;
+    return { origin, inputs: new Map(), plan: batched && isCheap(model, batched) ? batched : at() };
   };
   const seen = new Set<string>();
   return [
@@ -390,6 +395,10 @@ function sizesOf(
     return !seen.has(key) && seen.add(key);
   });
 }
+
+/** What an engine is built for; none where it has no passport. */
+const profilesOf = (engine: string): readonly Profile[] =>
+  existsSync(passportPath(engine)) ? readPassport(engine).identity.document.recipe.profiles : [];
 
 /** Whether a batch is run in little time, by its inputs and what they meet. */
 function isCheap({ proto }: ModelLike, plan: readonly PlannedInput[]): boolean {

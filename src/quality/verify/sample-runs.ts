@@ -288,30 +288,25 @@ export function headRoomOf(
   reference: SideRun,
   candidate: SideRun,
 ): VerifyResult['headRoom'] {
-  const held = headRoom.map((_, at) => [...(reference.finite?.[at] ?? [])]);
-  const lost = held.map((names, at) =>
-    names.filter((name) => has(candidate, name) && !candidate.finite?.[at]?.has(name)),
-  );
-  const known = held.findIndex((names) => names.length === 0);
-  const tried = headRoom.slice(0, known < 0 ? headRoom.length : known);
-  const failing = tried.findIndex((_, at) => lost[at]!.length > 0);
-  const [level] = tried;
-  if (level === undefined) return undefined;
-  const fails = tried[failing];
-  const last = failing < 0 ? tried.at(-1) : tried[failing - 1];
-  const { inputs, isFree } = level;
-  const finiteUpTo = last?.upTo ?? level.drawnUpTo;
-  const all = inputs.join(', ');
-  const finite = `The candidate is finite up to inputs of about ${finiteUpTo} (${all}).`;
-  const found = { inputs: [...inputs], finiteUpTo, isFree };
-  if (fails === undefined) return { ...found, failsAt: null, outputs: [], message: finite };
-  const outputs = lost[failing]!;
-  const range = (most: number) => inputs.map((name) => `--val-range '${name}:[-${most},${most}]'`).join(' ');
-  const cure = isFree
-    ? ` The graph takes inputs of any size. If they get as large, keep the nodes that overflow in FP32 (bisect with ${range(fails.upTo)} finds them) or convert to BF16; if not, pass ${range(finiteUpTo)}, or real samples: --inputs.`
-    : '';
-  const message = `${outputs.join(', ')}: NaN or infinity where ${all} reaches ${fails.upTo}, of which the reference has none. ${finite}${cure}`;
-  return { ...found, failsAt: fails.upTo, outputs, message };
+  let found: VerifyResult['headRoom'];
+  for (const [at, { upTo, drawnUpTo, inputs, isFree }] of headRoom.entries()) {
+    const held = [...(reference.finite?.[at] ?? [])];
+    if (held.length === 0) break;
+    const outputs = held.filter((name) => has(candidate, name) && !candidate.finite?.[at]?.has(name));
+    const finiteUpTo = outputs.length === 0 ? upTo : (found?.finiteUpTo ?? drawnUpTo);
+    const all = inputs.join(', ');
+    const message = `The candidate is finite up to inputs of about ${finiteUpTo} (${all}).`;
+    found = { inputs: [...inputs], finiteUpTo, failsAt: null, outputs, isFree, message };
+    if (outputs.length === 0) continue;
+    const range = (most: number) =>
+      inputs.map((name) => `--val-range '${name}:[-${most},${most}]'`).join(' ');
+    const cure = isFree
+      ? ` The graph takes inputs of any size. If they get as large, keep the nodes that overflow in FP32 (bisect with ${range(upTo)} finds them) or convert to BF16; if not, pass ${range(finiteUpTo)}, or real samples: --inputs.`
+      : '';
+    const lost = `${outputs.join(', ')}: NaN or infinity where ${all} reaches ${upTo}, of which the reference has none.`;
+    return { ...found, failsAt: upTo, message: `${lost} ${message}${cure}` };
+  }
+  return found;
 }
 
 const has = ({ bindings }: SideRun, name: string) => bindings.some((binding) => binding.name === name);

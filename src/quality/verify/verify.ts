@@ -8,9 +8,9 @@ import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
 import { verifyHeadline } from './headline.js';
 import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
-import { checkRules, type JudgedOutput } from './judged.js';
+import { checkRules, type JudgedOutput, type OwnNoise } from './judged.js';
 import { worst } from './outcome.js';
-import { type OwnNoise, OwnNoises } from './own-noise.js';
+import { OwnNoises } from './own-noise.js';
 import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
@@ -58,7 +58,7 @@ export async function verifyModel(
     };
   };
   let sides = await both();
-  const headRoom = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
+  const tried = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
   const known = {
     reaching: reachingOutputs(request.reference),
@@ -96,6 +96,7 @@ export async function verifyModel(
   const next = isMiscomputed ? await afterFailure({ request, precision, ...sides, ms }, context) : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
+  const headRoom = verdicts.numeric === 'fail' ? undefined : tried;
   const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
   const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
   const from = samplesFrom(reference.plan, samples);

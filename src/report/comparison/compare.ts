@@ -1,3 +1,4 @@
+import { shellLine, shellWords } from '../../base/process/shell-quote.js';
 import { differencesOf } from '../../engines/identity/differences.js';
 import { isOfDecisions } from '../../quality/verify/decisions.js';
 import { onSamples } from '../../quality/verify/headline.js';
@@ -177,7 +178,7 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
     }),
     a === null || b === null
       ? [lacks('comparison with the original', a, b)]
-      : [modelsDiffer(runA, runB), samplesDiffer(a, b)],
+      : [modelsDiffer(runA, runB), samplesDiffer(runA, runB, otherSamples(a, b))],
     a === null || b === null
       ? []
       : [
@@ -191,10 +192,49 @@ const measuredBy = (output: VerifiedOutput | undefined, statistic: string) =>
   output?.checks.find((check) => check.statistic === statistic)?.measured;
 
 /** That not both were judged on the same samples, with both. */
-function samplesDiffer(a: VerifyResult, b: VerifyResult): string | null {
+function otherSamples(a: VerifyResult, b: VerifyResult): string | null {
   const of = ({ seed, samples, samplesFrom, inputs }: VerifyResult) =>
     JSON.stringify([samplesFrom?.samples ?? [seed, samples], inputs]);
   return of(a) === of(b)
     ? null
     : `The samples differ: ${onSamples(a)} (${a.samples}) and ${onSamples(b)} (${b.samples}).`;
+}
+
+/** What a command line judges by. */
+const JUDGING = ['--inputs', '--seed', '--samples', '--val-range', '--preprocess', '--imgsz'];
+
+/** The words of the line of a run, an option with its value, and how far its samples are its own: drawn ones, files, what a calibration held out. */
+function lineOf({ repeat }: ForgeResult) {
+  const takes = (name = '') => [...JUDGING, '--calibration'].includes(name);
+  const words = shellWords(repeat ?? '').flatMap(
+    (word) => /^(--[a-z-]+)=(.*)$/s.exec(word)?.slice(1) ?? [word],
+  );
+  const options = words.flatMap((word, at) =>
+    takes(words[at - 1]) ? [] : [takes(word) ? [word, words[at + 1] ?? ''] : [word]],
+  );
+  const valuesOf = (name: string) => options.flatMap((each) => (each[0] === name ? each.slice(1) : []));
+  const [files, ranges] = [valuesOf('--inputs'), valuesOf('--calibration')];
+  return { options, files, ranges, rank: files.length > 0 ? 1 : ranges.length > 0 ? 2 : 0 };
+}
+
+/** That the samples differ, and the line that runs one on those of the other. */
+function samplesDiffer(runA: ForgeResult, runB: ForgeResult, differing: string | null): string | null {
+  if (differing === null || runA.repeat === null || runB.repeat === null) return differing;
+  const [a, b] = [lineOf(runA), lineOf(runB)];
+  const isA = a.rank < b.rank;
+  const [own, other] = isA ? [a, b] : [b, a];
+  const isUnconverted = (isA ? runA : runB).conversion === null;
+  if (
+    other.rank === 2
+      ? own.ranges.length > 0 || isUnconverted
+      : own.ranges.some((file) => other.files.includes(file))
+  )
+    return `${differing} Run both with the same --inputs, of samples that no ranges were made from.`;
+  const taken = other.options.filter(
+    ([name = '']) => JUDGING.includes(name) || (other.rank === 2 && name === '--calibration'),
+  );
+  // How pictures are prepared stays for those of a calibration.
+  const replaced = new Set([...JUDGING.slice(0, 4), ...taken.map(([name]) => name)]);
+  const line = [...own.options.filter(([name]) => !replaced.has(name!)), ...taken].flat();
+  return `${differing} To compare, run ${isA ? 'A' : 'B'} on the samples of ${isA ? 'B' : 'A'}: ${shellLine(line)}`;
 }

@@ -1,6 +1,6 @@
 import { formatCount, formatStatistic, plural } from '../../base/text/quantity.js';
 import { sliceText, worstFirst } from '../../quality/verify/checks.js';
-import { checkedLines, decidedBy, verifyHeadline } from '../../quality/verify/headline.js';
+import { blindSpots, checkedLines, decidedBy, verifyHeadline } from '../../quality/verify/headline.js';
 import { plantedText } from '../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { errorMapChart } from '../chart/error-map.js';
@@ -15,6 +15,7 @@ import {
   code,
   facts,
   fold,
+  labelled,
   lines,
   note,
   numbers,
@@ -40,7 +41,11 @@ export const verificationSection = (id: string, title: string, verification: Ver
   id,
   title,
   lead: verifyHeadline(verification),
-  blocks: [...errorBlocks(verification), fold('How it was measured', ...howMeasured(verification))],
+  blocks: [
+    ...errorBlocks(verification),
+    labelled('not judged', 'warn', blindSpots(verification)),
+    fold('How it was measured', ...howMeasured(verification)),
+  ],
 });
 
 type Errors = Pick<VerifyResult, 'outputs' | 'errorMap' | 'samples'> & {

@@ -225,6 +225,30 @@ describe('a store', () => {
     });
   });
 
+  it('has engines without an answer, which doctor counts with the line that records one', async () => {
+    const store = new LocalStore(at('bare-store'), at('bare-memo'));
+    const pending = store.pending();
+    copyFileSync('affine.engine', pending.planPath);
+    const { knownAnswer: _, ...passport } = readPassport(at('affine.engine'));
+    const { planPath } = await store.put(pending.planPath, passport, null);
+    pending.remove();
+    const doctor = async () => {
+      const { json } = await runLine(['doctor', '--json'], {
+        ...environment,
+        TENSORRT_CACHE_DIR: store.place,
+      });
+      const { store: facts, findings } = json<DoctorResult>();
+      return { unanswered: facts?.unanswered, ids: findings.map(({ id }) => id) };
+    };
+    const { unanswered = [], ids } = await doctor();
+    expect(unanswered).toMatchObject([{ name: passport.name, record: expect.stringContaining(planPath) }]);
+    expect(ids.some((id) => id.includes('unanswered'))).toBe(true);
+    const [, ...line] = unanswered[0]!.record.split(' ');
+    const recorded = await trtforge([...line.slice(0, -1), model]);
+    expect(recorded).toMatchObject({ exitCode: 0, answer: { outcome: 'pass', answer: 'file' } });
+    expect(await doctor()).toMatchObject({ unanswered: [] });
+  });
+
   it('of which nothing was proven passes for nothing', async () => {
     const empty = await trtforge(['cache', 'check', '--cache-dir', at('empty-store')]);
     expect(empty).toMatchObject({ exitCode: 4, answer: { outcome: 'inconclusive', engines: [] } });

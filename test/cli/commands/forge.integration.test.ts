@@ -123,4 +123,14 @@ describeWith('toolchain', 'trtforge forge with tensorrt-rtx', (libraries) => {
     expect(existsSync(engine!.replace(/^engine {2}/, ''))).toBe(true);
     expect(report).toBe(`report  ${join(root, 'report.html')}`);
   });
+
+  test('is BUILT where nothing was compared, with the batch of 1 that it chose', async () => {
+    const root = join(folder, 'as-is');
+    const words = ['--target', 'tensorrt-rtx:sm_89', '--toolchain', libraries, '--run-root', root];
+    const { exitCode, out } = await trtforge('forge', model, ...words, '--cache-dir', join(folder, 'store'));
+    expect(exitCode).toBe(0);
+    expect(out).toMatch(/^BUILT {2}/m);
+    expect(out).toMatch(/^Profile: x:1x64, /m);
+    expect(readFileSync(join(root, 'report.html'), 'utf8')).toContain('class="verdict built"');
+  });
 });

@@ -21,6 +21,7 @@ import {
   layerEngine,
   lendingOnce,
   profiles,
+  rareClassZeroed,
   writeDetector,
   writeLayer,
 } from './faulty-engine.js';
@@ -169,11 +170,11 @@ describe('an output of boxes in pixels beside scores', () => {
     expect(output?.limit.slices).toHaveLength(22);
     expect(knownAnswerSchema.parse(JSON.parse(JSON.stringify(detector)))).toEqual(detector);
     expect(JSON.stringify(detector).length).toBeLessThan(20_000);
-    expect(detector.left).toEqual([]);
+    expect(detector.left).toHaveLength(1);
   });
 
   it('passes where it is right', async () => {
-    expect(await checkedDetector(detector)).toMatchObject({ outcome: 'pass', reasons: [], left: [] });
+    expect(await checkedDetector(detector)).toMatchObject({ outcome: 'pass', reasons: [] });
   });
 
   it.each(Object.entries(detectorFaults))('fails for %s, by position', async (_, fault) => {
@@ -182,6 +183,11 @@ describe('an output of boxes in pixels beside scores', () => {
     const wrong = checks.flatMap((check) => check.wrong ?? []);
     expect(wrong[0]).toMatchObject({ output: 'output0', axis: 1 });
     expect(wrong[0]!.place).toBeGreaterThanOrEqual(4);
+  });
+
+  it('counts the classes that drawn inputs do not show, in which zeros pass', async () => {
+    const { outcome, left } = await checkedDetector(detector, rareClassZeroed);
+    expect({ outcome, left }).toEqual({ outcome: 'pass', left: [expect.stringContaining('output0')] });
   });
 
   it('is refused by a session, with the position', async () => {
@@ -206,7 +212,7 @@ describe('an output of boxes in pixels beside scores', () => {
     }));
     const older = knownAnswerSchema.parse(JSON.parse(JSON.stringify({ ...detector, cases })));
     const { outcome, left } = await checkedDetector(older, detectorFaults['scores that are 0']);
-    expect({ outcome, left: left?.length }).toEqual({ outcome: 'pass', left: 1 });
+    expect({ outcome, left: left?.length }).toEqual({ outcome: 'pass', left: 2 });
     expect((await checkedDetector(older, (output) => void output.fill(0))).outcome).toBe('fail');
   });
 });

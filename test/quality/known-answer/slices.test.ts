@@ -4,7 +4,7 @@ import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import type { AnsweredOutput } from '../../../src/quality/known-answer/answer.js';
 import { judgeAnswer } from '../../../src/quality/known-answer/judge.js';
-import { coarser, type Sketch, sketchOf } from '../../../src/quality/known-answer/sketch.js';
+import { coarser, type Sketch, sizesOnly, sketchOf } from '../../../src/quality/known-answer/sketch.js';
 
 /** Rows of box, score and class, [1, 120, 6]. */
 const ROWS = 120;
@@ -76,7 +76,7 @@ describe('an axis of 1207 positions', () => {
   });
 
   it('is judged by sizes alone where the passport has no room for its sums', () => {
-    const coarse = (sketch: Sketch) => coarser(coarser(sketch));
+    const coarse = (sketch: Sketch) => sizesOnly(coarser(sketch));
     const answer = limited(coarse(sketched()));
     expect(answer.slices?.sums).toEqual([]);
     const found = (change?: (value: number, at: number) => number) => coarse(sketched(change));

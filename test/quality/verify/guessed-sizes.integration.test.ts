@@ -325,3 +325,29 @@ describe('shapes as files declare them', () => {
     expect(outputs[0]?.shape).toEqual([1, 3, 48, 192]);
   });
 });
+
+describe('an open batch', () => {
+  const rows =
+    (sizes: readonly number[], fixed = false): Describe =>
+    (graph) => {
+      graph.input('x', 'float32', [null, ...sizes]);
+      graph.initializer('one', ids([2], [1, sizes.reduce((product, size) => product * size, 1)]));
+      graph.initializer('all', ids([2], [0, -1]));
+      graph.node('Reshape', { inputs: ['x', fixed ? 'one' : 'all'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    };
+
+  it.each<[string, Describe, number]>([
+    ['is several rows where they are small', rows([12]), 8],
+    ['is one row where the model has no other', rows([12], true), 1],
+    ['is one row where they are large', rows([3, 256, 256]), 1],
+  ])('%s', async (_, describe, batch) => {
+    const path = await modelFile(describe);
+    const { inputs, samples, leftOut } = await verifyModel({ reference: path, candidate: path, threads: 1 });
+    expect(inputs).toMatchObject([{ shape: [batch, ...inputs[0]!.shape.slice(1)], guessedAxes: [0] }]);
+    expect(samples).toBeGreaterThan(3);
+    expect(leftOut).toEqual([]);
+    const { inputs: ran } = await runFile({ file: path, sources: [{ kind: 'random' }] });
+    expect(ran[0]?.shape[0]).toBe(1);
+  });
+});

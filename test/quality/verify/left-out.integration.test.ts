@@ -2,12 +2,16 @@ import { expect, it } from 'vitest';
 import type { WorkEvent } from '../../../src/events.js';
 import { attribute, GraphBuilder as Graph } from '../../../src/formats/onnx/index.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import type { VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
-import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { castTo, floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
 import { trtforge } from '../../support/trtforge.js';
+
+const int32 = (value: number): Tensor => tensorFrom('int32', [], Int32Array.of(value));
 
 /** A voice detector for two rates: 512 samples at 16 kHz, 256 at any other. */
 const detector = () =>
@@ -120,4 +124,43 @@ it('a sample of the user that does not run is left out by name', async () => {
   writeNpy(sr, ids([3], [16_000, 8000, 16_000]));
   const { result } = await verified({ data: { files: [`sound=@${sound}`, `sr=@${sr}`] } });
   expect(result).toMatchObject({ samples: 2, leftOut: [{ kind: 'data' }] });
+});
+
+it('wrong rows of a table behind an index that is computed do not pass', async () => {
+  const embedding = (wrong: boolean) =>
+    modelFile((graph) => {
+      graph.input('ids', 'int32', [null, 7]);
+      const row = (at: number) => Math.sin(wrong && at > 1 ? at + 1 : at);
+      graph.initializer(
+        'table',
+        floats(
+          'float32',
+          [49, 2],
+          Array.from({ length: 98 }, (_, at) => row(at >> 1)),
+        ),
+      );
+      graph.initializer('zero', int32(0));
+      graph.initializer('count', int32(49));
+      graph.node('GreaterOrEqual', { inputs: ['ids', 'zero'], outputs: ['isIn'] });
+      graph.node('Less', { inputs: ['ids', 'zero'], outputs: ['isBelow'] });
+      graph.node('Cast', { inputs: ['isIn'], outputs: ['i1'], attributes: castTo('int32') });
+      graph.node('Cast', { inputs: ['isBelow'], outputs: ['i2'], attributes: castTo('int32') });
+      graph.node('Mul', { inputs: ['ids', 'i1'], outputs: ['kept'] });
+      graph.node('Add', { inputs: ['ids', 'count'], outputs: ['shifted'] });
+      graph.node('Mul', { inputs: ['i2', 'shifted'], outputs: ['wrapped'] });
+      graph.node('Add', { inputs: ['kept', 'wrapped'], outputs: ['index'] });
+      graph.node('Gather', { inputs: ['table', 'index'], outputs: ['y'] });
+      graph.output('y', 'float32', null);
+    });
+  const reference = await embedding(false);
+  for (const seed of [0, 1, 2]) {
+    const result = await verifyModel({
+      reference,
+      candidate: await embedding(true),
+      precision: 'fp16',
+      threads: 1,
+      seed,
+    });
+    expect(result).toMatchObject({ outcome: 'fail', unreached: { tables: [] } });
+  }
 });

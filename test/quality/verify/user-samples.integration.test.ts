@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { WorkEvent } from '../../../src/events.js';
@@ -8,6 +9,7 @@ import { SampleRuns } from '../../../src/quality/verify/sample-runs.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
+import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
 
 /** y = x + z */
 const model = () =>
@@ -129,6 +131,19 @@ describe('with the profiles of an engine drawn samples are at every end', () => 
     expect(await verified({ samples: 1, ...more })).toMatchObject({
       result: { outcome: 'pass', leftOut: [] },
     });
+  });
+
+  it('those in the passport of an engine, and without one no batch is guessed', async () => {
+    const [path, engine] = [await model(), freshPath('.engine')];
+    writeFileSync(engine, samplePlan());
+    const runs = () => new SampleRuns({ reference: path, candidate: engine, threads: 1, samples: 1 }, {});
+    const sizes = async () =>
+      (await runs().reference(() => {})).outputs.map((each) => each.get('y')?.shape[0]);
+    expect(new Set(await sizes())).toEqual(new Set([1]));
+    const { recipe, ...identity } = sampleIdentity();
+    const document = { ...identity, recipe: { ...recipe, profiles: [both(2, 4, 8)] } };
+    writeFileSync(`${engine}.passport.json`, JSON.stringify(samplePassport(samplePlan(), document)));
+    expect(new Set(await sizes())).toEqual(new Set([4, 2, 8]));
   });
 
   it('an end that is too large for the CPU is left out by name', async () => {

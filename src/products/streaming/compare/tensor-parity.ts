@@ -32,8 +32,8 @@ export interface TensorParity {
   /** The part that was compared; null: all of it. */
   readonly region: Region | null;
   readonly compared: number;
-  /** What the rule was applied with. */
-  readonly tolerance: JustifiedTolerance;
+  /** What the rule was applied with; null where it follows from a size and nothing was compared. */
+  readonly tolerance: JustifiedTolerance | null;
   readonly maxAbs: number;
   readonly meanAbs: number;
   /** Largest |difference| / max(|reference|, 1e-12). */
@@ -232,9 +232,6 @@ const nothingToCompare = (request: TensorRequest): TensorParity => ({
   reason: null,
 });
 
-/** Of what has no size yet, as nothing of it was compared. */
-const NO_SIZE: JustifiedTolerance = { absolute: 0, relative: 0, why: 'nothing was compared' };
-
 function notCompared(request: TensorRequest, failure: ChunkFailureKind, reason: string): TensorParity {
   const { reference, tensor, region, limits } = request;
   const unknown = Number.NaN;
@@ -243,7 +240,7 @@ function notCompared(request: TensorRequest, failure: ChunkFailureKind, reason: 
     kind: dtypes[reference.dtype].kind === 'float' ? 'float' : 'exact',
     region,
     compared: 0,
-    tolerance: typeof limits === 'function' ? NO_SIZE : limits,
+    tolerance: typeof limits === 'function' ? null : limits,
     maxAbs: unknown,
     meanAbs: unknown,
     maxRel: unknown,

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
 import { resolveConversion } from '../../../formats/precision/options.js';
 import { exactly } from '../../../formats/precision/requested.js';
-import { computesInFp32, precisionBetween } from '../../verify/precision-between.js';
+import { computesInFp32 } from '../../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision, VerifyResult } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
@@ -48,7 +48,6 @@ const noRepair: Next = {
   bisect: null,
 };
 
-const ADVISE = 'convert advise chooses the nodes to quantize within a budget.';
 const DRAWN = 'The samples were drawn: --inputs SAMPLES judges by real ones.';
 
 /**
@@ -69,7 +68,8 @@ async function nextStep(failed: FailedComparison, context: VerifyContext): Promi
   const codes = quantizedFormatNamed(failed.precision)?.id;
   if (codes !== undefined && computesInFp32(request)) {
     const line = adviseLine(request, codes);
-    return { ...noRepair, message: line === null ? '' : ADVISE, bisect: line };
+    const message = line === null ? '' : 'convert advise chooses the nodes to quantize within a budget.';
+    return { ...noRepair, message, bisect: line };
   }
   const { plan, outputs, samples } = reference;
   const conversion = await decided(failed, context);
@@ -90,9 +90,7 @@ async function decided(
   context: VerifyContext,
 ): Promise<Omit<Conversion, 'model'> | null> {
   try {
-    // Codes are made again only where it is known how.
-    const known = request.conversion === undefined ? undefined : precisionBetween(request);
-    const asked = { ...request, output: 'bisect', precision: known };
+    const asked = { ...request, output: 'bisect', precision: undefined };
     const isEngine = isEngineFile(request.candidate);
     if (!isEngine && !computesInFp32(request)) return null;
     const found = isEngine ? await decideBisect(asked, context) : conversionOf(asked, null, '');
