@@ -180,7 +180,7 @@ function candidatesOfFault(kind: Kind, seed: number, fault: Fault, samples: stri
   const as = { what: 'fault', name: fault.name } as const;
   const plain: readonly Judging[] = [
     { at: 'fp32', precision: 'fp32', onData: false, seeds: 1, visibleFrom: 1e-3 },
-    { at: 'fp16', precision: 'fp16', onData: false, visibleFrom: SEEN },
+    { at: 'fp16', precision: 'fp16', onData: false, seeds: 5, visibleFrom: SEEN },
     // Non-zeros x 0.7 are off by 0.3, which no format may be.
     { at: 'int8 on data', precision: 'int8', onData: true, visibleFrom: 0.3 },
   ];
