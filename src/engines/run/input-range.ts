@@ -92,7 +92,8 @@ function floatRange(input: Binding, reached: readonly Use[], uses: ValueUses): I
       headRoom: { sizes: [PIXEL], isFree: false },
     };
   const divisor = Math.max(1, ...reached.map((use) => 1 / factorOf(use, uses)));
-  const deviation = divisor < LARGE ? 1 : divisor;
+  // What is divided has the divisor as its largest value: samples of 16 bits stay within them.
+  const deviation = divisor < LARGE ? 1 : divisor / 4;
   const spread = { kind: 'normal', mean: 0, deviation } as const;
   const reason = `normal, mean 0, deviation ${deviation}`;
   if (deviation > 1 || isStateLike(input.name)) return { spread, reason };

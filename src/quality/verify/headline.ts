@@ -57,7 +57,7 @@ export const checkedLines = ({
     : []),
   ...unstable.map(
     ({ sample, moved }) =>
-      `sample ${sample} does not decide: rounding its inputs alone moves the original by ${shortNumber(Number(moved))}`,
+      `sample ${sample} does not decide: rounding its inputs alone ${moved === 'NaN' ? 'makes NaN or infinity of the original' : `moves the original by ${shortNumber(Number(moved))}`}`,
   ),
   ...(blownUp === undefined
     ? []

@@ -5,7 +5,7 @@ import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { eachPiece, floatReader, joinedFloats } from '../../formats/tensor/float-reader.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
-import { atMost, type CheckResult, checkText } from './checks.js';
+import { atMost, type CheckResult, checkText, severityOf } from './checks.js';
 import { type Decisions, FEWEST } from './decisions.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import {
@@ -127,21 +127,17 @@ function labelsOf({ reference, candidate, name, precision }: JudgeRequest): {
       if (ours[i] === theirs[i]) counted(theirs[i]!).kept++;
     }
   });
-  const limit = OF_LABEL * toleranceOf(precision).differing;
-  const shares = [...labels].flatMap(([label, { own, reference: all, kept }]) =>
-    Math.max(all, own) < FEWEST_OF_LABEL
-      ? []
-      : [
-          atMost(
-            `share of label ${label} that differs`,
-            (Math.max(all, own) - kept) / Math.max(all, own),
-            limit,
-          ),
-        ],
-  );
+  const share = OF_LABEL * toleranceOf(precision).differing;
+  const shares = [...labels].flatMap(([label, { own, reference: all, kept }]) => {
+    const most = Math.max(all, own);
+    // Few may turn by chance: three standard deviations more.
+    const limit = share + 3 * Math.sqrt(share / most);
+    const statistic = `share of label ${label} that differs`;
+    return most < FEWEST_OF_LABEL ? [] : [atMost(statistic, (most - kept) / most, limit)];
+  });
   const sum = (of: 'reference' | 'kept') => [...labels.values()].reduce((all, one) => all + one[of], 0);
   const [all, kept] = [sum('reference'), sum('kept')];
-  const worst = shares.toSorted((a, b) => Number(b.measured) - Number(a.measured)).slice(0, 1);
+  const worst = shares.toSorted((a, b) => severityOf(b) - severityOf(a)).slice(0, 1);
   return {
     checks: worst,
     decisions: {

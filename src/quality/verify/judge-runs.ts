@@ -2,6 +2,8 @@ import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
+import type { CheckResult } from './checks.js';
+import { isOfDecisions } from './decisions.js';
 import { judgeOutput } from './judge-output.js';
 import type { JudgedOutput, JudgeRequest, OwnNoise, SampleInfo } from './judged.js';
 import { type MatchedRows, matchRows } from './match-rows.js';
@@ -99,6 +101,9 @@ export function judgeRuns(
   return { judged: withCompanions(rejudged), broken };
 }
 
+/** So many times the share of near ties of other outputs: where boxes overlap by nearly the threshold, one in and one out. */
+const OF_ROWS = 2;
+
 /** Rows that no near tie chooses: with fewer of them the samples do not decide. */
 const FEWEST_CLEAR = 20;
 
@@ -152,14 +157,13 @@ function withMatchedRows(
     sum((one) => one.added),
   );
   const hasData = infos.some(({ kind }) => kind === 'data');
-  const most = Math.max(1, share * clear);
+  const most = Math.max(1, OF_ROWS * share * clear);
   const isSame = lost <= most;
   // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
   const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));
   if (!isSame && (hasData || isScored)) return unmoved;
-  // Rows in the reference's order say nothing of those that the candidate has more or less.
   const again = rejudged(matched.map((one) => one!.tensors)).map((one, at) =>
-    unmoved[at]!.output.decisions?.some(({ pass }) => pass === false) ? unmoved[at]! : one,
+    withDecisionsOf(unmoved[at]!, one),
   );
   // More samples are drawn while the margin is below 2.
   if (isSame && clear >= FEWEST_CLEAR)
@@ -170,6 +174,16 @@ function withMatchedRows(
     const reason = `${name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
     return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
   });
+}
+
+/** Rows in the reference's order say nothing of those that the candidate has more or less: decisions are those of all its rows. */
+function withDecisionsOf(all: JudgedOutput, matched: JudgedOutput): JudgedOutput {
+  const { decisions = [], checks } = all.output;
+  if (decisions.some(({ pass }) => pass === false)) return all;
+  const isDecision = ({ statistic }: CheckResult) => isOfDecisions(statistic);
+  const others = matched.output.checks.filter((check) => !isDecision(check));
+  const output = { ...matched.output, checks: [...others, ...checks.filter(isDecision)] };
+  return { ...matched, output: decisions.length > 0 ? { ...output, decisions } : output };
 }
 
 /** An integer output that is the same in every sample, a count of detections say, decides nothing; it need not where another output passes. */

@@ -62,7 +62,12 @@ export class OwnNoises {
           .map(({ output, failures }) => [
             output.name,
             failures.length > 0
-              ? new Map(failures.map(({ chunk, maxAbs }) => [chunk, maxAbs]))
+              ? new Map(
+                  failures.map(({ chunk, kind, maxAbs }) => [
+                    chunk,
+                    kind === 'non-finite' ? Number.NaN : maxAbs,
+                  ]),
+                )
               : new Map(samples.map((sample) => [sample, Number(output.statistics[0]?.amount)])),
           ]),
       );

@@ -123,7 +123,7 @@ describe('how large inputs may get', () => {
     const found = await judged(describe);
     expect(found).toMatchObject({ outcome: 'pass' });
     expect(found.headRoom).toBeUndefined();
-    expect(found.inputs[0]?.from).toMatch(new RegExp(least === 200 ? '0 to 255' : 'deviation 32768'));
+    expect(found.inputs[0]?.from).toMatch(new RegExp(least === 200 ? '0 to 255' : 'deviation 8192'));
   });
 
   it('FP32 candidates and types of its range are not probed, or finite', async () => {

@@ -90,6 +90,7 @@ describe('comparison of floats', () => {
       infiniteInReference: 2,
       matching: 2,
       mismatching: 4,
+      onlyInCandidate: 3,
     });
     expect(result).toMatchObject({ elements: 7, finite: 1, outside: 5 });
     expect(result.absolute).toMatchObject({ max: 0.5, maxIndex: 6, median: 0.5 });
