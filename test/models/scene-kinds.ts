@@ -218,7 +218,7 @@ export const sceneDetector: Kind = {
   without: ['fp8'],
 };
 
-const KEPT = 32;
+const KEPT = 64;
 /** More of the detector's show no more behind the suppression. */
 const SHARED_FAULTS = 8;
 
