@@ -417,10 +417,9 @@ describe('after a quantized model failed', () => {
     expect(advised.exitCode).toBe(0);
     expect(quantized(advised.json<Advice>())).not.toContain('coarse');
     const drawn = await trtforge(['verify', candidate, '--against', reference, '--threads', '1', '--json']);
-    expect(drawn.json<VerifyResult>()).toMatchObject({
-      outcome: 'fail',
-      next: { bisect: null, message: expect.stringContaining('--inputs') },
-    });
+    // Ranges are made for real samples: on noise a failure shows nothing.
+    expect(drawn.json<VerifyResult>()).toMatchObject({ outcome: 'inconclusive' });
+    expect(drawn.json<VerifyResult>().reasons.join()).toContain('--inputs');
     const run = freshPath('/run');
     const forged = await trtforge([
       ...['forge', reference, '--precision', 'int8', '--calibration', data, '--calibration-method', 'max'],
