@@ -7,7 +7,7 @@ import type { VerifiedOutput, VerifyResult } from './result.js';
 
 /** What a verdict is about, and what decided: the same words in every text, page and gate. */
 
-type Judged = Pick<VerifyResult, 'outputs' | 'samples' | 'samplesFrom'>;
+type Judged = Pick<VerifyResult, 'outputs' | 'samples' | 'samplesFrom' | 'unreached'>;
 
 const PICTURE = /\.(?:jpe?g|png|webp)$/i;
 const RECORDING = /\.wav$/i;
@@ -105,10 +105,11 @@ export function blindSpots({ leftOut = [], unreached, headRoom }: VerifyResult):
   return [...lines, ...others.map(({ message }) => message)];
 }
 
-/** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions. */
+/** `2 of 3 outputs stay within tolerance on drawn samples; scores comes closest to its limit: …`, then the decisions and the branches that no sample took. */
 export function verifyHeadline(result: Judged): string {
-  const decisions = decisionsSentence(result.outputs);
-  return `${accuracySentence(result)}${decisions === null ? '' : ` ${decisions}`}`;
+  const branches = result.unreached?.branches.slice(0, NAMED).map(({ message }) => message) ?? [];
+  const sentences = [accuracySentence(result), decisionsSentence(result.outputs), ...branches];
+  return sentences.filter((sentence) => sentence !== null).join(' ');
 }
 
 function accuracySentence({ outputs, ...judged }: Judged): string {

@@ -157,7 +157,7 @@ function withMatchedRows(
     sum((one) => one.added),
   );
   const hasData = infos.some(({ kind }) => kind === 'data');
-  const most = Math.max(1, OF_ROWS * share * clear);
+  const most = Math.max(1, OF_ROWS * Math.max(share, bound / 2) * clear);
   const isSame = lost <= most;
   // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
   const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));

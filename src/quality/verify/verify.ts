@@ -124,7 +124,7 @@ export async function verifyModel(
     failures: failuresOf(judged),
     drift: null,
     outcome: worst([verdicts.contract, verdicts.numeric, ...(isBlown ? (['inconclusive'] as const) : [])]),
-    headline: verifyHeadline({ outputs, samples, samplesFrom: from }),
+    headline: verifyHeadline({ outputs, samples, samplesFrom: from, unreached }),
     reasons: [
       ...judgement.broken.map(({ name, reason }) => doubts.get(name) ?? reason),
       ...judged.flatMap(({ output }) => output.reasons),

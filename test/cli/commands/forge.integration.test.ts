@@ -8,6 +8,7 @@ import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/l
 import { dynamicModel } from '../../native/tiny-models.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge as run } from '../../support/trtforge.js';
+import { writeNet } from '../../support/written-net.js';
 
 const trtforge = (...args: readonly string[]) => run(args, { ...process.env, NO_COLOR: '1' });
 
@@ -31,9 +32,11 @@ describe('trtforge forge', () => {
 
   test('--json is one object: the result, with the error of a run that stopped', async () => {
     const root = join(folder, 'json');
+    const open = join(folder, 'open.onnx');
+    await writeNet(open, ['batch', 3, 'height', 'width']);
     const { exitCode, out } = await trtforge(
       'forge',
-      model,
+      open,
       '--target',
       'tensorrt-rtx',
       '--run-root',

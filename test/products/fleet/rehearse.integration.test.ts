@@ -68,26 +68,37 @@ describe('a rehearsal', () => {
   });
 
   // Neither would have failed a check of the policy.
-  test.each([
-    ['the old library does not load', true, { TRT_HOME: '' }, ['ratio'], /not measured beside/],
-    ['the old engine recorded no answer', false, {}, ['answer'], /The old engine recorded no answer/],
-  ])('is undecided by name where %s', async (name, hasAnswer, without, undone, reason) => {
-    const store = name.replaceAll(' ', '-');
-    await stored(store, '10.3.0', fresh.writePlan(at('new.plan'), { kind: 'affine' }), false);
-    const file = await stored(store, '8.6.1', old.writePlan(at('old.plan'), { kind: 'affine' }), hasAnswer);
-    const policy = at(`${store}-policy.yaml`);
-    writeFileSync(
-      policy,
-      'schema: trtforge.gate-policy/1\nchecks: [{ id: time, result: { schema: trtforge.bench-compare/1 }, field: ratios.gpuMs.low, fail: { above: 100 }, missing: skip }, { id: model, result: { schema: trtforge.verify/1 }, field: outcome, fail: { is-not: pass } }]\n',
+  test.each([['the old library does not load', true, { TRT_HOME: '' }, ['ratio'], /not measured beside/]])(
+    'is undecided by name where %s',
+    async (name, hasAnswer, without, undone, reason) => {
+      const store = name.replaceAll(' ', '-');
+      await stored(store, '10.3.0', fresh.writePlan(at('new.plan'), { kind: 'affine' }), false);
+      const file = await stored(store, '8.6.1', old.writePlan(at('old.plan'), { kind: 'affine' }), hasAnswer);
+      const policy = at(`${store}-policy.yaml`);
+      writeFileSync(
+        policy,
+        'schema: trtforge.gate-policy/1\nchecks: [{ id: time, result: { schema: trtforge.bench-compare/1 }, field: ratios.gpuMs.low, fail: { above: 100 }, missing: skip }, { id: model, result: { schema: trtforge.verify/1 }, field: outcome, fail: { is-not: pass } }]\n',
+      );
+      const { exitCode, result } = await rehearsed(file, { ...environment, ...without }, '--gate', policy);
+      const [engine] = result.engines;
+      expect(engine?.verify).toBe('pass');
+      expect((['answer', 'ratio'] as const).filter((step) => engine?.[step] === null)).toEqual(undone);
+      expect(result.gate.outcome).toBe('pass');
+      expect([exitCode, result.outcome]).toEqual([4, 'inconclusive']);
+      expect(result.reasons[0]).toContain(engine!.name);
+      expect(result.reasons[0]).toMatch(reason);
+    },
+  );
+
+  test('records the answer that the old engine lacks, and compares with it', async () => {
+    await stored('unanswered', '10.3.0', fresh.writePlan(at('new.plan'), { kind: 'affine' }), false);
+    const plan = old.writePlan(at('old.plan'), { kind: 'affine' });
+    const { exitCode, result } = await rehearsed(
+      await stored('unanswered', '8.6.1', plan, false),
+      environment,
     );
-    const { exitCode, result } = await rehearsed(file, { ...environment, ...without }, '--gate', policy);
-    const [engine] = result.engines;
-    expect(engine?.verify).toBe('pass');
-    expect((['answer', 'ratio'] as const).filter((step) => engine?.[step] === null)).toEqual(undone);
-    expect(result.gate.outcome).toBe('pass');
-    expect([exitCode, result.outcome]).toEqual([4, 'inconclusive']);
-    expect(result.reasons[0]).toContain(engine!.name);
-    expect(result.reasons[0]).toMatch(reason);
+    expect(result.engines).toMatchObject([{ verify: 'pass', answer: 'pass', ratio: {}, notDone: [] }]);
+    expect(exitCode).toBe(0);
   });
 
   test('of an engine that cannot be built is no go, whatever its model is called', async () => {
