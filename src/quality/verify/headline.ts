@@ -47,12 +47,18 @@ export const checkedLines = ({
   classes,
   unstable = [],
   blownUp,
+  nonFinite,
 }: VerifiedOutput): readonly string[] => [
   ...checks.filter(({ statistic }) => !isOfDecisions(statistic)).map(checkText),
   ...decisions.map(decisionsText),
   ...(classes !== undefined && classes.unpredicted > 0
     ? [
         `${classes.unpredicted} of ${classes.of} classes (axis ${classes.axis}) never predicted: no sample has one above 0.1`,
+      ]
+    : []),
+  ...(nonFinite !== undefined && nonFinite.mismatching > (nonFinite.onlyInCandidate ?? 0)
+    ? [
+        `the original has ${nonFinite.nanInReference} NaN and ${nonFinite.infiniteInReference} infinite elements: the verdict is not about those`,
       ]
     : []),
   ...unstable.map(

@@ -102,9 +102,6 @@ function countedIn({ reference, candidate, name }: JudgeRequest): {
   return counted;
 }
 
-/** Labels of fewer elements are not judged alone. */
-const FEWEST_OF_LABEL = 100;
-
 /** Of a label alone so many times the share of all may turn: those at its border. */
 const OF_LABEL = 2;
 
@@ -133,7 +130,7 @@ function labelsOf({ reference, candidate, name, precision }: JudgeRequest): {
     // Few may turn by chance: three standard deviations more.
     const limit = share + 3 * Math.sqrt(share / most);
     const statistic = `share of label ${label} that differs`;
-    return most < FEWEST_OF_LABEL ? [] : [atMost(statistic, (most - kept) / most, limit)];
+    return most < FEWEST ? [] : [atMost(statistic, (most - kept) / most, limit)];
   });
   const sum = (of: 'reference' | 'kept') => [...labels.values()].reduce((all, one) => all + one[of], 0);
   const [all, kept] = [sum('reference'), sum('kept')];
