@@ -27,6 +27,8 @@ export interface Kind {
   readonly channelsHaveScales?: boolean;
   /** The same weights before an operator orders the rows: effects are measured there, as a swap of rows is none. Its own are those of faults that it does not have. */
   readonly unordered?: Kind;
+  /** Faults that drawn samples cannot show: noise has the background alone. */
+  readonly unseenByNoise?: readonly string[];
   /** Nodes that whoever quantizes leaves as they are: a front end whose values no range of codes fits. */
   readonly uncoded?: readonly RegExp[];
   /** Twins of these names do not exist: it has codes already, or nothing to give codes to. */

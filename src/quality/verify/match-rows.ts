@@ -14,9 +14,9 @@ export interface MatchedRows {
   readonly rows: number;
   /** Rows of the reference whose score is clearly above that of the last row that is kept: rounding does not choose among them. */
   readonly clear: number;
-  /** Clear rows that the candidate has none for. */
+  /** Clear rows that the candidate has none for, or by how many it has fewer rows that are not all zeros. */
   readonly lost: number;
-  /** Rows of the candidate, as clear, that the reference has none for. */
+  /** Rows of the candidate, as clear, that the reference has none for, or by how many it has more. */
   readonly added: number;
 }
 
@@ -44,25 +44,36 @@ export function matchRows(
   const same = Math.max(SAME_ROW, 2 * bound);
   const all = elementCount(prefix);
   for (let first = 0; first < all; first += rows) {
-    const free = new Set(Array.from({ length: rows }, (_, row) => first + row));
-    for (let row = first; row < first + rows; row++) {
+    const own = new Set(Array.from({ length: rows }, (_, row) => first + row));
+    const free = new Set(own);
+    let [missing, others] = [0, 0];
+    for (const row of own) {
       // What a near tie chose says nothing about the values of its row.
       const isClear = !columns.some((one) => isTie(one, one.theirs, row, first, first + rows - 1, bound));
       const near = isClear ? nearest(columns, row, free, same) : undefined;
       if (near !== undefined) free.delete(near);
       clear += Number(isClear);
-      lost += Number(isClear && near === undefined);
+      missing += Number(isClear && near === undefined);
       for (const { width, ours, theirs, matched } of columns)
         for (let at = 0; at < width; at++)
           matched[row * width + at] =
             near === undefined ? theirs[row * width + at]! : ours[near * width + at]!;
     }
     const swapped = columns.map((one) => ({ ...one, ours: one.theirs, theirs: one.ours }));
-    const all = new Set(Array.from({ length: rows }, (_, row) => first + row));
     for (const row of free) {
       const isClear = !columns.some((one) => isTie(one, one.ours, row, first, first + rows - 1, bound));
-      added += Number(isClear && nearest(swapped, row, all, same) === undefined);
+      others += Number(isClear && nearest(swapped, row, own, same) === undefined);
     }
+    // Rows of zeros fill up what an NMS leaves.
+    const filled = (side: 'ours' | 'theirs') =>
+      [...own].filter((row) =>
+        columns.some(({ width, [side]: values }) =>
+          Array.from({ length: width }, (_, at) => values[row * width + at]).some((value) => value !== 0),
+        ),
+      ).length;
+    const surplus = filled('ours') - filled('theirs');
+    lost += Math.max(missing, -surplus);
+    added += Math.max(others, surplus);
   }
   const tensors = new Map(candidate);
   for (const { name, matched } of columns) {

@@ -129,7 +129,8 @@ export async function judgeKind(kind: Kind, options: SuiteOptions = {}): Promise
       for (const { at, precision, onData, visibleFrom, seeds: most } of judgings) {
         const hidden = at.startsWith('int8 converted') ? HIDES * (await effectIn('int8')).error : 0;
         const isVisible = effect.error > Math.max(visibleFrom, hidden) && (isSeen || !onData);
-        if (trial.what === 'fault' && !isVisible) continue;
+        const isShown = onData || kind.unseenByNoise?.includes(planned.name) !== true;
+        if (trial.what === 'fault' && !(isVisible && isShown)) continue;
         for (const seed of seeds.slice(0, onData ? 1 : most)) {
           const data = onData ? { files: [heldOut], preprocess: kind.preprocess } : undefined;
           const request = { reference, candidate, precision, seed, data };
@@ -165,11 +166,14 @@ const unjudged = (error: unknown): Judged => {
   return { outcome: 'error', reasons: [`${error.code}: ${error.message}`], used: {} };
 };
 
-/** An effect of this size must be seen. */
+/** An effect of this size must be seen: by INT8 one beyond its narrowest limit, 5.6 % and for few elements 6.8 %. */
 const SEEN = 0.05;
+const SEEN_BY_INT8 = 0.07;
 
 /** A fault is hidden behind codes where it does less than this many times what rounding to them does to the healthy model: 10 dB. */
 const HIDES = 3;
+
+const seenBy = (precision: FormatId): number => (precision === 'int8' ? SEEN_BY_INT8 : SEEN);
 
 function candidatesOfFault(kind: Kind, seed: number, fault: Fault, samples: string): Candidate[] {
   const write = (path: string) => writeFault(path, kind, seed, fault);
@@ -186,8 +190,8 @@ function candidatesOfFault(kind: Kind, seed: number, fault: Fault, samples: stri
   ];
   /** A fault is converted last, and its own error hides that of the conversion: few seeds say all. */
   const both = (precision: FormatId): readonly Judging[] => [
-    { at: `${precision} converted`, onData: false, seeds: 2, visibleFrom: SEEN },
-    { at: `${precision} converted on data`, onData: true, visibleFrom: SEEN },
+    { at: `${precision} converted`, onData: false, seeds: 2, visibleFrom: seenBy(precision) },
+    { at: `${precision} converted on data`, onData: true, visibleFrom: seenBy(precision) },
   ];
   return [
     { ...as, judgings: plain, write },
@@ -289,13 +293,14 @@ async function writeSamples(folder: string, kind: Kind, seed: number, count: num
 
 const OUTCOMES = ['fail', 'inconclusive', 'pass', 'error', 'noisy'] as const;
 
-/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes that depend on the seed. */
+/** What a suite promises and does not hold: faults that pass, twins that fail, outcomes that turn with the seed. Noise decides at one seed and not at another. */
 export function brokenPromises(trials: readonly Trial[]): string[] {
   const broken = trials
     .filter(({ what, outcome }) => outcome === 'error' || outcome === (what === 'fault' ? 'pass' : 'fail'))
     .map((trial) => `${describe(trial)}, seed ${trial.seed}: ${trial.outcome}`);
   const changing = [...groupedBy(trials, describe)].filter(
-    ([, group]) => new Set(group.map(({ outcome }) => outcome)).size > 1,
+    ([, group]) =>
+      new Set(group.map(({ outcome }) => outcome).filter((one) => one !== 'inconclusive')).size > 1,
   );
   return [...broken, ...changing.map(([name, group]) => `${name}: ${countsOf(group)}, by seed`)];
 }
