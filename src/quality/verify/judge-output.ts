@@ -53,7 +53,11 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   const hasNumbers = checks.every(({ statistic, pass }) => statistic !== NON_FINITE || pass);
   const isBlind = isUnstable(request);
   const isNoise =
-    failed && areDrawn(request) && hasNumbers && (hasRanges(request) || severity < NEAR_ON_NOISE);
+    failed &&
+    limits.usual !== null &&
+    areDrawn(request) &&
+    hasNumbers &&
+    (hasRanges(request) || severity < NEAR_ON_NOISE);
   const planted =
     failed || isBlind || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
@@ -122,8 +126,8 @@ const areDrawn = ({ samples = [] }: JudgeRequest): boolean =>
 
 const UNSTABLE =
   'one step of FP32 in the inputs moves the original by more than the limits, on every sample.';
-/** On drawn samples healthy models are beyond a limit by less than this at some seeds. */
-const NEAR_ON_NOISE = 1.5;
+/** On drawn samples healthy models are beyond a limit by less than this at some seeds (measured: 2.1 for a recurrent one). */
+const NEAR_ON_NOISE = 3;
 
 const NOISE = 'The samples are drawn. Pass real samples to judge by them: --inputs.';
 const NOISE_OF_CODES =
