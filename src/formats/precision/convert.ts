@@ -45,11 +45,20 @@ export type ConvertContext = WorkContext;
 export async function convertModel(
   inputPath: string,
   outputPath: string,
-  options: ConvertOptions & WeightsOnly,
+  options: ConvertOptions,
   context: ConvertContext = {},
 ): Promise<ConversionResult> {
   return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
 }
+
+/** Writes a FP32 model whose weights alone have the values of the codes of a quantized precision, for what rounding them costs. Throws what `convertModel` throws. */
+export const roundWeights = (
+  inputPath: string,
+  outputPath: string,
+  precision: FormatId,
+  context: ConvertContext = {},
+): Promise<ConversionResult> =>
+  convert(inputPath, outputPath, { precision, rest: 'fp32', weightsOnly: true }, context);
 
 async function convert(
   inputPath: string,
