@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { convertModel } from '../../formats/precision/convert.js';
+import { roundWeights } from '../../formats/precision/convert.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { addSlices, rootsOf, sliceSums } from '../../formats/tensor/compare/slices.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
@@ -37,12 +37,7 @@ export async function weightsCost(
   const work = makeScratch('weights');
   try {
     const path = join(work, 'weights.onnx');
-    await convertModel(
-      reference,
-      path,
-      { precision: format.id, rest: 'fp32', weightsOnly: true },
-      { signal },
-    );
+    await roundWeights(reference, path, format.id, { signal });
     const [rounded = []] = await runs.changed(run, samples, [(inputs) => inputs], path);
     return new Map(
       run.bindings.flatMap(({ name }): [string, number][] => {
