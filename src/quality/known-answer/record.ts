@@ -345,7 +345,7 @@ const rounded = (tensors: NamedTensors): NamedTensors =>
     ]),
   );
 
-/** Codes are made for real inputs: on drawn ones a healthy engine may be off by up to four limits, as `verify` has it. */
+/** Codes are made for real inputs: on drawn ones a healthy engine may be off by some limits. What is off by more than this many is left out, as nothing can be said of it. */
 const DRAWN_CODES = 4;
 
 /** The answer with what an engine was off where it was built; of codes that is half the limit from then on, within reason, if it `widens`. */
@@ -376,7 +376,10 @@ export function withMeasured(
         max: widened(limit.max, measured.max),
         ...(limit.slices && { slices: limit.slices.map((one, at) => widened(one, bySlice[at] ?? 0)) }),
       };
-      return { ...output, limit: output.as === 'values' ? wide : limit, measured };
+      const after = { ...output, limit: output.as === 'values' ? wide : limit, measured };
+      if (!isCoded || output.as !== 'values' || judgeAnswer(after, own).outcome !== 'fail') return after;
+      left.push(`${each.name}, ${output.name}: drawn inputs are far beyond the ranges of the codes`);
+      return [];
     }),
   }));
   return { ...answer, cases, left, builtOn };

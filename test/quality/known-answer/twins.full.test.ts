@@ -40,7 +40,9 @@ describe('no healthy twin is taken for wrong at load', () => {
         chooses: (name) => !faults.has(name),
       });
       expect(trials.length).toBeGreaterThan(0);
-      expect(brokenPromises(trials).map((text, at) => `${text} ${trials[at]?.reasons[0] ?? ''}`)).toEqual([]);
+      // What a conversion makes NaN of is no twin.
+      const twins = trials.filter(({ what }) => what === 'twin');
+      expect(brokenPromises(twins).map((text, at) => `${text} ${trials[at]?.reasons[0] ?? ''}`)).toEqual([]);
     },
     600_000,
   );
