@@ -49,9 +49,9 @@ export interface JudgeRequest extends JudgeRules {
   readonly reachedBy?: () => readonly string[];
   /** Whether an integer states how many of something there are: then each of them counts, not the integer. */
   readonly isCount?: () => boolean;
-  /** The largest small weight of the model: an output of noise that is far beyond it is no measure for real ones. */
+  /** The largest small weight of the model: an output of noise that is far beyond it says nothing of real ones. */
   readonly largestWeight?: () => number;
-  /** What it decides, where a model tells. */
+  /** What it decides, where the model is known. */
   readonly decides?: () => Decides;
   /** Samples on which the original itself moves by more than the limits, and how far: they decide nothing. */
   readonly unstable?: ReadonlyMap<number, number>;

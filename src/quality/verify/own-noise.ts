@@ -120,7 +120,7 @@ type FloatDtype = Parameters<typeof floatTensor>[0];
 const isFloat = (tensor: Tensor): tensor is Tensor & { readonly dtype: FloatDtype } =>
   dtypes[tensor.dtype].kind === 'float' && [16, 32].includes(dtypes[tensor.dtype].bits);
 
-/** The root mean square of each float input over some samples. None for whole numbers: what stands for an index or a mask is no measurement. */
+/** The root mean square of each float input over some samples. None for whole numbers: an index or a mask has no steps. */
 function usualSizes(samples: readonly NamedTensors[]): ReadonlyMap<string, number> {
   const [first = new Map<string, Tensor>()] = samples;
   return new Map(

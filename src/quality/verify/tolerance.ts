@@ -117,7 +117,7 @@ export class UsualLimits {
     this.#steepness = steepness;
   }
 
-  /** A probability below this is as good as one of 0: half the bound, and in codes what is no prediction. */
+  /** A probability below this is as good as one of 0: half the bound, in codes 0.1. */
   get negligible(): number {
     return this.#isQuantized ? PREDICTED : this.#bound / 2;
   }

@@ -76,7 +76,7 @@ export async function suspectsOf(
   const all = await convertedWith([]);
   const roles = rolesOf(all);
   const names = new Set(all.filter((each) => !isMover(each)).map(({ node }) => node.name));
-  // What moves weights rounds them, whoever reads them.
+  // What moves weights rounds them for all readers.
   for (let before = -1; names.size > before; ) {
     before = names.size;
     for (const { node } of await convertedWith([...names])) names.add(node.name);
