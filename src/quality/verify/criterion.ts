@@ -73,7 +73,9 @@ export class Criterion {
     this.#axis = usual === null ? null : slicedAxis(values);
     const references = typical.map((sample) => sample.reference);
     const whole = this.#sumsOf(references);
-    if (usual !== null && this.#axis !== null)
+    // The states of a recurrent network are between 0 and 1 here and there.
+    const mayBeScores = request.decides?.().areScores ?? true;
+    if (usual !== null && this.#axis !== null && mayBeScores)
       this.#negligible = whole.leasts.map((least, at) =>
         least >= 0 && whole.peaks[at]! <= 1 ? usual.negligible : 0,
       );
@@ -273,7 +275,7 @@ export class Criterion {
   /** What a position of the axis is: the whole output where there is none. */
   #kindOf(position: number): 'whole' | 'slice' | 'scores' {
     if (this.#axis === null) return 'whole';
-    return this.#negligible?.[position] === 0 ? 'slice' : 'scores';
+    return this.#negligible?.[position] ? 'scores' : 'slice';
   }
 
   /** Of the typical samples, with these candidates. */
