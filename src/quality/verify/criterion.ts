@@ -17,7 +17,7 @@ import {
   joinedFloats,
 } from '../../formats/tensor/float-reader.js';
 import { atMost, type CheckResult, evaluate, nonFiniteCheck, severityOf, USUAL_QUANTILE } from './checks.js';
-import { countDecisions, type Decisions, decisionChecks } from './decisions.js';
+import { countDecisions, type Decisions, decisionChecks, sharedAxis } from './decisions.js';
 import { isTypical, type JudgeRequest, located, TELLS_APART } from './judged.js';
 import { plantedIn } from './planted.js';
 import { placeOfPeak, probabilitiesOf } from './probabilities.js';
@@ -188,12 +188,10 @@ export class Criterion {
         scores.map((at) => this.#sums.peaks[at]!),
       );
     }
-    const [first] = this.typical.map((at) => this.samples[at]!);
-    if (classAxis === null || first === undefined || !this.#areShares) return undefined;
-    const axis = classAxis < 0 ? first.shape.length + classAxis : classAxis;
-    const isSame = this.typical.every((at) => this.samples[at]!.shape[axis] === first.shape[axis]);
-    if (!isSame || (first.shape[axis] ?? 1) < 2) return undefined;
-    const references = this.typical.map((at) => this.samples[at]!.reference);
+    const typical = this.typical.map((at) => this.samples[at]!);
+    const axis = sharedAxis(typical, classAxis);
+    if (axis === null || !this.#areShares) return undefined;
+    const references = typical.map(({ reference }) => reference);
     return classesOf(axis, [...this.#sumsOf(references, axis).peaks]);
   }
 

@@ -71,18 +71,16 @@ export function countDecisions(
     rule: `above ${threshold}` as const,
     ...sumOf(samples, (sample) => aboveIn(sample, threshold, tieOf(precision), scores, isOrdered)),
   }));
-  const rank = samples[0]?.shape.length ?? 0;
-  const axis = classAxis === null ? -1 : classAxis < 0 ? rank + classAxis : classAxis;
-  const classes = samples[0]?.shape[axis] ?? 1;
-  const hasClasses = classes > 1 && samples.every(({ shape }) => shape[axis] === classes);
-  const highest = hasClasses
-    ? [
-        {
-          rule: 'argmax' as const,
-          ...sumOf(samples, (sample) => highestIn(sample, axis, tieOf(precision) * size)),
-        },
-      ]
-    : [];
+  const axis = sharedAxis(samples, classAxis);
+  const highest =
+    axis !== null
+      ? [
+          {
+            rule: 'argmax' as const,
+            ...sumOf(samples, (sample) => highestIn(sample, axis, tieOf(precision) * size)),
+          },
+        ]
+      : [];
   return [...counted, ...highest].flatMap(({ rule, turned, found, ...counts }): Decisions[] => {
     const all = Math.max(counts.reference, found);
     if (all === 0) return [];
@@ -106,6 +104,17 @@ export const isOfDecisions = (statistic: string): boolean => statistic.startsWit
 /** `43 of 44 decisions (above 0.5) kept, 2 new`. */
 export const decisionText = ({ rule, reference, kept, new: added }: Decisions): string =>
   `${kept} of ${reference} decisions (${rule}) kept${rule === 'argmax' ? '' : `, ${added} new`}`;
+
+/** The axis of the classes, counted from the front, where all samples have the same two or more; null where there is none. */
+export function sharedAxis(
+  [first, ...others]: readonly { readonly shape: readonly number[] }[],
+  classAxis: number | null,
+): number | null {
+  if (first === undefined || classAxis === null) return null;
+  const axis = classAxis < 0 ? first.shape.length + classAxis : classAxis;
+  const classes = first.shape[axis] ?? 1;
+  return classes > 1 && others.every(({ shape }) => shape[axis] === classes) ? axis : null;
+}
 
 interface Counts {
   readonly reference: number;

@@ -50,7 +50,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   ]);
   const failed = checks.some(({ pass }) => !pass);
   const severity = Math.max(0, ...checks.map(severityOf));
-  const hasNumbers = checks.every(({ statistic, pass }) => statistic !== NON_FINITE || pass);
+  const hasNumbers = checks.every(isNumber);
   const isBlind = isUnstable(request);
   const isNoise =
     failed &&
@@ -109,12 +109,15 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       (severity > 1 / CLEAR_MARGIN || comparison.elements < FEWEST_ELEMENTS || criterion.decideAlike()),
     failures: bySample.flatMap((own, chunk) => {
       if (own.every(({ pass }) => pass)) return [];
-      const isNumber = own.every(({ statistic, pass }) => statistic !== 'non-finite' || pass);
       const { largest } = sliceSums(samples[chunk]!, samples[chunk]!.shape, null);
-      return [{ chunk, kind: isNumber ? 'outside-tolerance' : 'non-finite', maxAbs: largest }];
+      const kind = own.every(isNumber) ? 'outside-tolerance' : NON_FINITE;
+      return [{ chunk, kind, maxAbs: largest }];
     }),
   };
 }
+
+/** Whether a check found no NaN or infinity that fails. */
+const isNumber = ({ statistic, pass }: CheckResult): boolean => statistic !== NON_FINITE || pass;
 
 /** Whether activations have codes, whose ranges are made for real samples: on noise a healthy model may be off by 24 limits (measured). */
 const hasRanges = ({ precision }: JudgeRequest): boolean =>
@@ -124,8 +127,7 @@ const hasRanges = ({ precision }: JudgeRequest): boolean =>
 const areDrawn = ({ samples = [] }: JudgeRequest): boolean =>
   samples.length > 0 && !samples.some(({ kind }) => kind === 'data');
 
-const UNSTABLE =
-  'one step of FP32 in the inputs moves the original by more than the limits, on every sample.';
+const UNSTABLE = 'rounding the inputs alone moves the original by more than the limits, on every sample.';
 /** On drawn samples healthy models are beyond a limit by less than this at some seeds (measured: 2.1 for a recurrent one). */
 const NEAR_ON_NOISE = 3;
 

@@ -2,6 +2,7 @@ import { floatFormatNamed } from '../../formats/precision/formats/index.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { NON_FINITE } from './checks.js';
 import { judgeRuns, type RunsJudgement } from './judge-runs.js';
 import type { OwnNoise } from './judged.js';
 import type { VerifyRequest } from './request.js';
@@ -65,7 +66,7 @@ export class OwnNoises {
               ? new Map(
                   failures.map(({ chunk, kind, maxAbs }) => [
                     chunk,
-                    kind === 'non-finite' ? Number.NaN : maxAbs,
+                    kind === NON_FINITE ? Number.NaN : maxAbs,
                   ]),
                 )
               : new Map(samples.map((sample) => [sample, Number(output.statistics[0]?.amount)])),

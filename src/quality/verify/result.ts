@@ -64,7 +64,7 @@ export const verifiedOutputSchema = z.object({
   decisions: z
     .array(
       z.object({
-        rule: z.enum(['above 0.5', 'above 0.25', 'argmax', 'top-1']),
+        rule: z.enum(['above 0.5', 'above 0.25', 'argmax']),
         reference: z.number(),
         kept: z.number(),
         lost: z.number(),
