@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { openNodeModel } from '../../../../src/engines/runtime/onnxruntime/node-model.js';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { type AttributeValue, attribute, GraphBuilder } from '../../../../src/formats/onnx/index.js';
@@ -360,14 +360,17 @@ describe('the process of a session on the CPU', () => {
     const paths = readdirSync('/proc/self/task').map((thread) => `/proc/self/task/${thread}/children`);
     return paths.flatMap((path) => readFileSync(path, 'latin1').split(' ')).filter((pid) => pid !== '');
   };
-  /** Sessions that no test before has left a process for, and the processes that they start. */
-  function fresh(name: string) {
-    const before = new Set(children());
+  /**
+   * Sessions that no test before has left a process for, and the processes that they start. Those that wait for another
+   * model end first: no more than three may wait.
+   */
+  async function fresh(name: string) {
+    await vi.waitFor(() => expect(children()).toEqual([]), { timeout: 120_000, interval: 100 });
     const environment = { ...process.env, TEST_OF_SESSIONS: name };
     return {
       open: (path: string, more: NodeJS.ProcessEnv = {}) =>
         openOrtSession(path, { threads: 1, environment: { ...environment, ...more } }),
-      started: () => children().filter((pid) => !before.has(pid)),
+      started: children,
     };
   }
   const relu = () =>
@@ -379,7 +382,7 @@ describe('the process of a session on the CPU', () => {
   const rows = (count: number) => new Map([['x', floats('float32', [count, 3], Array(3 * count).fill(1))]]);
 
   it('serves the next one, whose peak memory is its own', async () => {
-    const { open, started } = fresh('next');
+    const { open, started } = await fresh('next');
     const path = await relu();
     const large = await open(path);
     await large.run(rows(3_000_000));
@@ -395,7 +398,7 @@ describe('the process of a session on the CPU', () => {
   });
 
   it('serves no other after a failure, nor in another environment', async () => {
-    const { open, started } = fresh('failure');
+    const { open, started } = await fresh('failure');
     const reshaping = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 3]);
       graph.initializer('to', ids([2], [2, 2]));
@@ -406,7 +409,8 @@ describe('the process of a session on the CPU', () => {
     const first = started();
     await expect(failing.run(rows(1))).rejects.toMatchObject({ code: 'TF_ONNXRUNTIME_FAILED' });
     await failing.close();
-    await (await open(await relu())).close();
+    await using next = await open(await relu());
+    await next.run(rows(1));
     const second = started();
     expect(second.filter((pid) => !first.includes(pid))).toHaveLength(1);
     await using other = await open(await relu(), { OTHER: '1' });
@@ -415,7 +419,7 @@ describe('the process of a session on the CPU', () => {
   });
 
   it('is another for each model that draws random numbers, which are others then', async () => {
-    const { open } = fresh('random');
+    const { open } = await fresh('random');
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 3]);
       graph.node('RandomUniformLike', { inputs: ['x'], outputs: ['y'] });
