@@ -1,5 +1,5 @@
 // Writes what can be derived from the code: docs/errors.md from the catalogue, docs/command-line.md from the option tables,
-// docs/migrating.md from the tables of other tools' flags, docs/versions.md from the table of facts,
+// docs/migrating.md from the tables of other tools' flags, docs/versions.md from the table of facts, docs/library.md from the types,
 // schemas/*.json from the zod schemas. `npm run docs`; a test compares the committed files with what this writes.
 //   node scripts/generate-docs.mjs [--into FOLDER]
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -12,6 +12,7 @@ import { tools } from '../dist/cli/migrate/flag.js';
 import { foreignFlags } from '../dist/cli/migrate/tables.js';
 import { catalogue } from '../dist/errors.js';
 import { products } from '../dist/registry.js';
+import { libraryPage } from './library-page.mjs';
 
 const into = process.argv.indexOf('--into');
 const root = into < 0 ? fileURLToPath(new URL('..', import.meta.url)) : process.argv[into + 1];
@@ -292,6 +293,7 @@ writeFileSync(join(root, 'docs', 'errors.md'), errorsPage());
 writeFileSync(join(root, 'docs', 'command-line.md'), await commandLinePage());
 writeFileSync(join(root, 'docs', 'migrating.md'), await migratingPage());
 writeFileSync(join(root, 'docs', 'versions.md'), versionsPage());
+writeFileSync(join(root, 'docs', 'library.md'), libraryPage(fileURLToPath(new URL('..', import.meta.url))));
 const write = (name, schema) =>
   writeFileSync(join(root, 'schemas', `${name}.json`), `${JSON.stringify(schema, null, 2)}\n`);
 for (const { verbs, files = {}, printed = {} } of products) {

@@ -189,6 +189,12 @@ export const catalogue = {
     remedy:
       'Run trtforge toolchain list to see what is found; trtforge toolchain install tensorrt-rtx installs one that builds without a GPU.',
   },
+  TF_BUNDLED: {
+    exitCode: ExitCode.machineCannot,
+    meaning: 'A program was bundled into one file together with trtforge, which starts files of its own.',
+    remedy:
+      'Keep trtforge out of the bundle (esbuild --external:trtforge; in Rollup, Vite and webpack: external), and install it beside the program.',
+  },
   TF_NATIVE_UNSUPPORTED: {
     exitCode: ExitCode.machineCannot,
     meaning:

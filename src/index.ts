@@ -17,8 +17,26 @@ import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
 
+/** Options with an object wherever a Map goes, and a list wherever a Set goes. */
+type Plain<T> = {
+  readonly [K in keyof T]: K extends 'verify' | 'conversion' ? Plain<T[K]> : PlainValue<T[K]>;
+};
+type PlainValue<V> =
+  V extends ReadonlyMap<string, infer E>
+    ? V | Readonly<Record<string, E>>
+    : V extends ReadonlySet<infer E>
+      ? V | readonly E[]
+      : V;
+type Passed<T> = T extends object
+  ? [Extract<keyof T, 'shapes' | 'names' | 'keepOps' | 'conversion'>] extends [never]
+    ? T
+    : Plain<T>
+  : T;
+
 /** A function whose module is loaded when it is called. */
-type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never;
+type Lazy<F> = F extends (...args: infer A) => infer R
+  ? (...args: { [I in keyof A]: Passed<A[I]> }) => Promise<Awaited<R>>
+  : never;
 
 /** The names in a text; `!` is behind those that are needed, and a kind behind those that are of another in other functions. */
 type Words<S extends string> = S extends `${infer A} ${infer B}` ? Words<A> | Words<B> : Name<S>;
@@ -37,15 +55,15 @@ const lazy = <F extends (...args: never[]) => unknown>(
   load: () => Promise<F>,
   ...taken: readonly Argument[]
 ): Lazy<F> =>
-  (async (...args: Parameters<F>) => {
+  (async (...passed: unknown[]) => {
     const [{ checkArguments }, { throwIfCancelled }] = await Promise.all([
       import('./base/text/library-options.js'),
       import('./base/process/cancel.js'),
     ]);
-    checkArguments(args, taken, nested);
-    for (const passed of args as readonly { readonly signal?: AbortSignal }[])
-      throwIfCancelled(passed?.signal, 'starting');
-    return (await load())(...args);
+    const args = checkArguments(passed, taken, nested);
+    for (const argument of args as readonly { readonly signal?: AbortSignal }[])
+      throwIfCancelled(argument?.signal, 'starting');
+    return (await load())(...(args as Parameters<F>));
   }) as Lazy<F>;
 
 const place = 'provider providerOptions onnxRuntime allowFallback device';
@@ -61,7 +79,7 @@ const judging = 'seed samples shapes ranges data atol rtol threads';
 const file = { is: 'file!' };
 const work = 'emit signal';
 const context = `${work} environment`;
-const benchContext = `emit! signal environment trtexecLog`;
+const benchContext = `emit signal environment trtexecLog`;
 
 /** The names in options that are objects themselves. */
 const nested = {
@@ -78,9 +96,21 @@ const nested = {
   keepCalls: 'count bytes',
 };
 
-/** From an ONNX file to a named, checked engine and its report, in a run root. */
+/**
+ * From an ONNX file to a named, checked engine and its report, in a run root.
+ *
+ * ```ts
+ * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
+ * ```
+ */
 export const forge = lazy(
-  async () => (await import('./forge/forge.js')).forge,
+  async () => {
+    const { forge, unlessCancelled } = await import('./forge/forge.js');
+    return async (...[options, context]: Parameters<typeof forge>): ReturnType<typeof forge> => {
+      const result = await forge(options, context);
+      return unlessCancelled(result, result.error, context?.signal);
+    };
+  },
   options<import('./forge/options.js').ForgeOptions>()(
     `${build} runRoot skip verify allowHostCode weightBudget`,
   ),
@@ -88,7 +118,14 @@ export const forge = lazy(
     `${context} commandLine profileFrom build machine sections`,
   ),
 );
-/** Builds an engine, or finds it in the store. */
+/**
+ * Builds an engine, or finds it in the store.
+ *
+ * ```ts
+ * const built = await buildOrLoad({ model: 'resnet50.onnx', batch: '1/8/32', target: 'tensorrt-rtx:sm_89' });
+ * use(built.engine);
+ * ```
+ */
 export const buildOrLoad = lazy(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
@@ -96,14 +133,28 @@ export const buildOrLoad = lazy(
     `${context} graceMs build areSizesKnown answer exporter`,
   ),
 );
-/** What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings. */
+/**
+ * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
+ *
+ * ```ts
+ * const facts = await inspectModel('resnet50.onnx', { shapes: { images: [1, 3, 224, 224] } });
+ * use(facts.findings);
+ * ```
+ */
 export const inspectModel = lazy(
   async () => (await import('./formats/onnx/inspect.js')).inspectModel,
   file,
   options<import('./formats/onnx/inspect.js').InspectOptions>()('shapes nodes weights checkWeights'),
   work,
 );
-/** FP32 ONNX to a strongly typed FP16 or BF16 file. */
+/**
+ * FP32 ONNX to a strongly typed FP16 or BF16 file.
+ *
+ * ```ts
+ * const converted = await convertModel('resnet50.onnx', 'resnet50.fp16.onnx', { precision: 'fp16' });
+ * use(converted.output);
+ * ```
+ */
 export const convertModel = lazy(
   async () => (await import('./formats/precision/convert.js')).convertModel,
   file,
@@ -111,14 +162,28 @@ export const convertModel = lazy(
   options<import('./formats/precision/convert.js').ConvertOptions>()(`precision! externalData ${conversion}`),
   work,
 );
-/** Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`. */
+/**
+ * Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`.
+ *
+ * ```ts
+ * const calibration = await calibrationOf({ data: ['pictures'], imgsz: 224 });
+ * await convertModel('resnet50.onnx', 'resnet50.int8.onnx', { precision: 'int8', calibration });
+ * ```
+ */
 export const calibrationOf = lazy(
   async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
   options<import('./engines/calibration/calibration.js').CalibrationRequest>()(
     `data:files! method cache part preprocess imgsz ${place}`,
   ),
 );
-/** Runs an engine or a model once, on files or random inputs, and keeps its outputs. */
+/**
+ * Runs an engine or a model once, on files or random inputs, and keeps its outputs.
+ *
+ * ```ts
+ * const ran = await runFile({ file: 'resnet50.onnx', sources: [{ kind: 'random' }], seed: 0 });
+ * use(ran.outputs);
+ * ```
+ */
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
   options<import('./engines/run/run-request.js').RunRequest>()(
@@ -126,14 +191,30 @@ export const runFile = lazy(
   ),
   `${context} backEnds`,
 );
-/** Opens an engine or a model, in a process of its own: what crashes there is an error here. */
+/**
+ * Opens an engine or a model, in a process of its own: what crashes there is an error here.
+ *
+ * ```ts
+ * await using session = await openSession('resnet50.onnx');
+ * const outputs = await session.run({ images: tensor(pixels, [1, 3, 224, 224]) });
+ * use(outputs.get('logits'));
+ * ```
+ */
 export const openSession = lazy(
   async () => (await import('./engines/runtime/open-session.js')).openSession,
   file,
   options<import('./engines/runtime/back-end.js').OpenOptions>()(opening),
   context,
 );
-/** Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. With `check` it proves itself first. */
+/**
+ * Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. With `check` it proves itself first.
+ *
+ * ```ts
+ * await using served = await openEngineSession('resnet50.engine', { check: 'refuse' });
+ * const answer = await served.run({ images: tensor(pixels, [1, 3, 224, 224]) });
+ * use(answer);
+ * ```
+ */
 export const openEngineSession = lazy(
   async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
@@ -141,7 +222,14 @@ export const openEngineSession = lazy(
     `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
   ),
 );
-/** Compares an engine or a model with a model on the same inputs. */
+/**
+ * Compares an engine or a model with a model on the same inputs.
+ *
+ * ```ts
+ * const verified = await verifyModel({ reference: 'resnet50.onnx', candidate: 'resnet50.fp16.onnx', data: { files: ['pictures'] } });
+ * use(verified.outcome);
+ * ```
+ */
 export const verifyModel = lazy(
   async () => (await import('./quality/verify/verify.js')).verifyModel,
   options<import('./quality/verify/request.js').VerifyRequest>()(
@@ -149,13 +237,27 @@ export const verifyModel = lazy(
   ),
   `${context} backEnds`,
 );
-/** What differs between two ONNX models: interface, weights, nodes. */
+/**
+ * What differs between two ONNX models: interface, weights, nodes.
+ *
+ * ```ts
+ * const difference = await compareModels({ a: 'monday.onnx', b: 'friday.onnx' });
+ * use(difference.outcome);
+ * ```
+ */
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
   'a! b!',
   work,
 );
-/** Compares recorded outputs with others. */
+/**
+ * Compares recorded outputs with others.
+ *
+ * ```ts
+ * const compared = await compareOutputs({ reference: 'fp32.npz', candidate: 'fp16.npz', precision: 'fp16' });
+ * use(compared.outcome);
+ * ```
+ */
 export const compareOutputs = lazy(
   async () => (await import('./quality/verify/compare.js')).compareOutputs,
   options<import('./quality/verify/request.js').CompareRequest>()(
@@ -163,14 +265,30 @@ export const compareOutputs = lazy(
   ),
   work,
 );
-/** Measures an engine on the GPU, with trtforge's own meter or with trtexec. */
+/**
+ * Measures an engine on the GPU, with trtforge's own meter or with trtexec.
+ *
+ * ```ts
+ * const request = { ...(await defaultRequest('resnet50.engine')), device: 0 };
+ * const measured = await benchWith('trtforge', request);
+ * use(measured.runs);
+ * ```
+ */
 export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
   { is: 'tool!' },
   options<import('./quality/bench/request.js').BenchRequest>()(bench),
   benchContext,
 );
-/** Measures two engines, or one in two modes, in turns. */
+/**
+ * Measures two engines, or one in two modes, in turns.
+ *
+ * ```ts
+ * const [candidate, reference] = [await defaultRequest('new.engine'), await defaultRequest('old.engine')];
+ * const both = await benchCompare({ candidate, reference, rounds: 5 });
+ * use(both);
+ * ```
+ */
 export const benchCompare = lazy(
   async () => (await import('./quality/bench/compare.js')).benchCompare,
   options<import('./quality/bench/request.js').BenchCompareRequest>()(
@@ -178,27 +296,62 @@ export const benchCompare = lazy(
   ),
   benchContext,
 );
-/** A measuring request with every default, for one engine. */
+/**
+ * A measuring request with every default, for one engine.
+ *
+ * ```ts
+ * const defaults = await defaultRequest('resnet50.engine');
+ * use(defaults.mode);
+ * ```
+ */
 export const defaultRequest = lazy(
   async () => (await import('./quality/bench/request.js')).defaultRequest,
   file,
 );
-/** Judges results by a policy. */
+/**
+ * Judges results by a policy.
+ *
+ * ```ts
+ * const gate = await runGate({ policy: 'gate.yaml', results: ['forge.json'], day: '2026-11-28' });
+ * use(gate.outcome);
+ * ```
+ */
 export const runGate = lazy(
   async () => (await import('./quality/gate/gate.js')).runGate,
   options<import('./quality/gate/gate.js').GateRequest>()('policy! results! baseline updateBaseline day!'),
 );
-/** A policy whose limits are what results measured. */
+/**
+ * A policy whose limits are what results measured.
+ *
+ * ```ts
+ * const drafted = await draftPolicy(['forge.json']);
+ * use(drafted.policy);
+ * ```
+ */
 export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-policy.js')).draftPolicy, {
   is: 'results!',
 });
-/** What the log of a build or a run means, by the known issues. */
+/**
+ * What the log of a build or a run means, by the known issues.
+ *
+ * ```ts
+ * const explained = await explainLog('build.log');
+ * use(explained.issues);
+ * ```
+ */
 export const explainLog = lazy(
   async () => (await import('./quality/explain/explain.js')).explainLog,
   file,
   'model:nodes knownIssues',
 );
-/** Does work that calls TensorRT; a failure names the known issues in its log. */
+/**
+ * Does work that calls TensorRT; a failure names the known issues in its log.
+ *
+ * ```ts
+ * const { result, issues } = await explaining((emit) => buildOrLoad({ model: 'resnet50.onnx' }, { emit }), { emit: () => {} });
+ * use([result, issues]);
+ * ```
+ */
 export const explaining = lazy(
   async () => (await import('./quality/explain/failure.js')).explaining,
   { is: 'work!' },
@@ -206,12 +359,26 @@ export const explaining = lazy(
     'emit! model version knownIssues:load built',
   ),
 ) as typeof import('./quality/explain/failure.js').explaining;
-/** Every TensorRT on this machine. */
+/**
+ * Every TensorRT on this machine.
+ *
+ * ```ts
+ * const toolchains = await findToolchains();
+ * use(toolchains);
+ * ```
+ */
 export const findToolchains = lazy(
   async () => (await import('./tensorrt/toolchain/find.js')).findToolchains,
   { is: 'environment' },
 );
-/** Installs tensorrt-rtx. */
+/**
+ * Installs tensorrt-rtx.
+ *
+ * ```ts
+ * const installed = await installToolchain({ acceptLicense: true });
+ * use(installed);
+ * ```
+ */
 export const installToolchain = lazy(
   async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
   options<import('./tensorrt/toolchain/install.js').InstallRequest>()(
@@ -221,20 +388,41 @@ export const installToolchain = lazy(
     `platform architecture wheels now ${work}`,
   ),
 );
-/** The passport beside an engine. */
+/**
+ * The passport beside an engine.
+ *
+ * ```ts
+ * const passport = await readPassport('resnet50.engine');
+ * use(passport.identity.digest);
+ * ```
+ */
 export const readPassport = lazy(
   async () => (await import('./engines/identity/passport.js')).readPassport,
   file,
 );
-/** The layers of an engine, which its GPU loads, or in a file of trtexec or of `engine layers --json`. */
+/**
+ * The layers of an engine, which its GPU loads, or in a file of trtexec or of `engine layers --json`.
+ *
+ * ```ts
+ * const layers = await layersOf('layers.json');
+ * use(layers.summary);
+ * ```
+ */
 export const layersOf = lazy(
   async () => (await import('./engines/layers/engine-layers.js')).layersOf,
   file,
   options<import('./engines/layers/engine-layers.js').LayersOptions & { readonly from?: string }>()(
-    `emit! signal environment device from ${load}`,
+    `emit signal environment device from ${load}`,
   ),
 );
-/** Compares the layers of two engines. */
+/**
+ * Compares the layers of two engines.
+ *
+ * ```ts
+ * const before = await layersOf('before.json');
+ * use(await diffEngines(before, await layersOf('after.json')));
+ * ```
+ */
 export const diffEngines = lazy(
   async () => (await import('./engines/layers/diff.js')).diffEngines,
   { is: 'a:layers!' },

@@ -40,15 +40,8 @@ interface Context {
   readonly signal: AbortSignal;
 }
 
-/** These have one step only, or write a report of what was cancelled. */
-const inOneStep = [
-  'forge',
-  'inspectModel',
-  'openSession',
-  'compareOutputs',
-  'installToolchain',
-  'checkContract',
-];
+/** These have one step only. */
+const inOneStep = ['inspectModel', 'openSession', 'compareOutputs', 'installToolchain', 'checkContract'];
 const target = 'tensorrt-rtx:sm_89';
 const calls: Readonly<Record<string, (context: Context) => Promise<unknown>>> = {
   forge: (context) => forge({ model, target, runRoot: at('run'), store: false }, context),
@@ -86,5 +79,23 @@ describe('the reason of an abort is the cause', () => {
     );
     expect(control.signal.aborted).toBe(true);
     expect(outcome).toMatchObject({ code: 'TF_CANCELLED', cause: reason });
+  });
+
+  const atEvent = ['forge', 'buildOrLoad', 'verifyModel', 'convertModel'].flatMap((name) =>
+    [2, 4, 7, 12].map((event) => [name, event] as const),
+  );
+  test.each(atEvent)('of %s, at event %i, or the call ends well', async (name, event) => {
+    const control = new AbortController();
+    let left = event;
+    const emit = () => {
+      left--;
+      if (left === 0) control.abort(reason);
+    };
+    const ended = await calls[name]!({ emit, signal: control.signal }).then(
+      () => 'well',
+      (error: unknown) => error,
+    );
+    if (ended !== 'well') expect(ended).toMatchObject({ code: 'TF_CANCELLED', cause: reason });
+    else expect(left).not.toBe(event);
   });
 });

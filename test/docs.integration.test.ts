@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import * as library from '../src/index.js';
 import { encoderModel } from './products/streaming/streaming-encoder.js';
 import { pages } from './support/pages.js';
 
@@ -31,12 +32,25 @@ const anchorsOf = (path: string) =>
   );
 
 describe('the documentation', () => {
-  test.each(['docs/errors.md', 'docs/command-line.md', 'docs/migrating.md', 'docs/versions.md'])(
-    '%s is what `npm run docs` writes',
-    (path) => {
+  test.each(['errors', 'command-line', 'migrating', 'versions', 'library'])(
+    'docs/%s.md is what `npm run docs` writes',
+    (name) => {
+      const path = `docs/${name}.md`;
       expect(readFileSync(join(root, path), 'utf8')).toBe(readFileSync(join(fresh, path), 'utf8'));
     },
   );
+
+  test('has every function of the library, in a type that an editor shows whole', () => {
+    const page = readFileSync(join(root, 'docs/library.md'), 'utf8');
+    const functions = Object.entries(library).filter(
+      ([name, value]) => typeof value === 'function' && name !== 'TrtforgeError',
+    );
+    for (const [name] of functions) {
+      const [, section = ''] = new RegExp(`^### ${name}\n(.*?)(?=^##)`, 'ms').exec(page) ?? [];
+      expect(section, name).toMatch(/^```ts\n/m);
+      expect(/^`(?:<T>)?\(.*`$/m.exec(section)?.[0].length, name).toBeLessThanOrEqual(400);
+    }
+  });
 
   test('has a JSON Schema for each result, as `npm run docs` writes it', () => {
     const names = filesOf(join(fresh, 'schemas'));

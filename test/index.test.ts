@@ -60,7 +60,7 @@ test.each<[string, (options: never) => Promise<unknown>, unknown]>([
   ['nothing', verifyModel, {}],
   ['no options', verifyModel, undefined],
   ['an option that does not exist', verifyModel, { candidate: model, reference: model, sample: 3 }],
-  ['a plain object for a Map', verifyModel, { candidate: model, reference: model, shapes: { x: [1] } }],
+  ['a text for values by name', verifyModel, { candidate: model, reference: model, shapes: 'x:1' }],
   ['no sources', runFile, { file: model }],
   ['a path that is none', (options) => inspectModel(options), 5],
   ['a text for an expression', (options) => inspectModel(model, options), { nodes: '.' }],
@@ -93,7 +93,7 @@ test.each<[string, Call, unknown[], string]>([
   ['verifyModel', verifyModel, [{ ...sides, data: { file: [] } }], 'data.file'],
   ['compareModels', compareModels, [{ a: model, b: model }, { signal: true }], 'signal'],
   ['compareOutputs', compareOutputs, [{ ...sides, atl: [] }], 'atl'],
-  ['compareOutputs', compareOutputs, [{ ...sides, names: {} }], 'names'],
+  ['compareOutputs', compareOutputs, [{ ...sides, names: 'a:b' }], 'names'],
   ['benchWith', benchWith, ['trtforge', { ...measured, device: 0.5 }, { emit: () => {} }], 'device'],
   [
     'benchWith',
@@ -123,6 +123,24 @@ test.each<[string, Call, unknown[], string]>([
 ])('%s with %j names the option', async (_name, call, args, option) => {
   const refused = async () => call(...(args as never[]));
   await expect(refused()).rejects.toMatchObject({ code: 'TF_USAGE', details: { option } });
+});
+
+test('values by name are an object or a Map, and a list may be a Set', async () => {
+  const file = dynamicModel(folder);
+  const facts = await inspectModel(file, { shapes: { x: [2, 64] } });
+  expect(facts).toEqual(await inspectModel(file, { shapes: new Map([['x', [2, 64]]]) }));
+  expect(facts).not.toEqual(await inspectModel(file, { shapes: { x: [5, 64] } }));
+  const kept = async (keepOps: readonly string[] | ReadonlySet<string>) =>
+    (await convertModel(file, join(folder, 'kept.onnx'), { precision: 'fp16', keepOps })).kept;
+  expect(await kept(['Relu'])).toEqual(await kept(new Set(['Relu'])));
+  await using session = await openSession(staticModel(folder));
+  const [input] = session.inputs;
+  const shape = input!.shape as number[];
+  const passed = tensor(new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(1), shape);
+  const byMap = await session.run(new Map([[input!.name, passed]]));
+  expect(await session.run({ [input!.name]: passed })).toEqual(byMap);
+  await expect(session.run(passed as never)).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
+  await expect(session.run({ other: passed })).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
 });
 
 test('options inside options are accepted by their names', async () => {

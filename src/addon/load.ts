@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { assertUnbundled } from '../base/files/own-files.js';
 import { shellQuote } from '../base/process/shell-quote.js';
 import { TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';
@@ -40,6 +41,7 @@ export function requireAddon(path: string = addonPath): unknown {
       `trtforge's addon runs on Linux only, and this is ${process.platform}.`,
     );
   }
+  if (path === compiledPath) assertUnbundled('the addon');
   if (!existsSync(path)) {
     throw new TrtforgeError('TF_NATIVE_NOT_BUILT', `trtforge's addon is not installed: ${path} is missing.`, {
       remedy: addonRemedy(),

@@ -3,7 +3,7 @@ import { onDevice } from '../addon/chosen-gpu.js';
 import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
-import { ExitCode } from '../errors.js';
+import { ExitCode, TrtforgeError } from '../errors.js';
 import { ignoreEvents, inPhase } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { packageVersion } from '../version.js';
@@ -44,6 +44,21 @@ export const forgePhases = (run: Run) => ({
 export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
   const { model } = options;
   return protectingInputs([model], () => keepingFiles([model], () => forgeModel(options, context)));
+}
+
+/**
+ * The result of a run, for a program. Throws TF_CANCELLED for one that was aborted, as every function of the library does, with the signal's reason as its cause;
+ * `details.report` is the page of what was done by then.
+ */
+export function unlessCancelled<R extends { readonly report: string | null }>(
+  result: R,
+  error: Pick<NonNullable<ForgeResult['error']>, 'code' | 'message' | 'remedy'> | null,
+  signal: AbortSignal | undefined,
+): R {
+  if (error?.code !== 'TF_CANCELLED') return result;
+  const { message, remedy } = error;
+  const details = { report: result.report };
+  throw new TrtforgeError('TF_CANCELLED', message, { remedy, details, cause: signal?.reason });
 }
 
 /** A run as it begins. Throws what opening the model throws, and TF_USAGE for a device that is not there. */

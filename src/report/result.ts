@@ -93,7 +93,7 @@ export const renderedReportSchema = z.object({
 });
 
 export type RenderedReport = z.infer<typeof renderedReportSchema>;
-export type ForgeResult = z.infer<typeof forgeResultSchema>;
+export interface ForgeResult extends z.infer<typeof forgeResultSchema> {}
 /** What the build phase obtained. */
 export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];

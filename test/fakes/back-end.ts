@@ -1,5 +1,6 @@
 import type { BackEnd, OpenContext, OpenedModel, OpenOptions } from '../../src/engines/runtime/back-end.js';
 import type { Binding } from '../../src/engines/runtime/session.js';
+import { mapOf } from '../../src/engines/runtime/session-inputs.js';
 import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 
 export interface FakeBackEnd extends BackEnd {
@@ -44,7 +45,7 @@ export function fakeBackEnd({ inputs, outputs, run, warnings = [], ...more }: Fa
         seedsRepeat: true,
         inputs,
         outputs,
-        run: async (tensors) => run(tensors),
+        run: async (tensors) => run(mapOf('inputs', tensors)),
         runRepeatedly: async (tensors, { iterations }) => ({
           outputs: run(tensors),
           ms: new Array<number>(iterations).fill(1),

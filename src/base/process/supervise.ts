@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
+import { assertUnbundled } from '../files/own-files.js';
 import { cancelled } from './cancel.js';
 import { withLoaderPath } from './command.js';
 
@@ -49,7 +50,7 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
         lines.note(message.event);
         options.emit(message.event);
       } else if (message.kind === 'result') outcome = () => resolve(message.value);
-      else outcome = () => reject(errorFromChild(message));
+      else outcome = () => reject(errorFromChild(message, options.signal));
     });
     child.on('error', (cause) => {
       // One that started and died cannot be sent to either: how it ended comes with its close.
@@ -67,6 +68,7 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
 
 /** Starts a module in a child whose output is collected and whose messages keep typed arrays. */
 export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>): ChildProcess {
+  assertUnbundled('a child process');
   // Node reads every certificate of such a file at its start, 0.1 s for a system's; no child opens a connection.
   const { NODE_EXTRA_CA_CERTS: _, ...env } = options.env ?? process.env;
   return fork(module, [], {
@@ -77,10 +79,14 @@ export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>):
   });
 }
 
-/** The error a child reported, as if thrown here. */
-export function errorFromChild(message: ChildMessage & { readonly kind: 'error' }): TrtforgeError {
+/** The error a child reported, as if thrown here: what ended because of the signal has its reason as the cause. */
+export function errorFromChild(
+  message: ChildMessage & { readonly kind: 'error' },
+  signal?: AbortSignal,
+): TrtforgeError {
   const { code, remedy, details } = message;
-  return new TrtforgeError(code, message.message, { remedy, details });
+  const cause = code === 'TF_CANCELLED' ? signal?.reason : undefined;
+  return new TrtforgeError(code, message.message, { remedy, details, cause });
 }
 
 export const notStarted = (doing: string, cause: unknown): TrtforgeError =>

@@ -187,7 +187,7 @@ function oneRequest(
       },
       take: (message) => {
         if (message.kind === 'result') finish(() => resolve(message.value));
-        else if (message.kind === 'error') finish(() => reject(errorFromChild(message)));
+        else if (message.kind === 'error') finish(() => reject(errorFromChild(message, signal)));
       },
     };
     asked.push(request);

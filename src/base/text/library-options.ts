@@ -6,9 +6,15 @@ import { didYouMean } from './suggest-name.js';
 
 /**
  * What options may be, by their names, which mean the same in every function; a name that is in several lists may be any of them. Where one function has
- * another meaning its list of names has the kind too: `samples:file`. Numbers are in `numberRanges`.
+ * another meaning its list of names has the kind too: `samples:file`. Numbers are in `numberRanges`. `made` is what the function gets of one that is written
+ * otherwise.
  */
-const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unknown) => boolean]>> = {
+const kinds: Readonly<
+  Record<
+    string,
+    readonly [names: string, isOne: (value: unknown) => boolean, made?: (value: never) => object]
+  >
+> = {
   'a text': [
     'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
     (value) => typeof value === 'string' && value !== '',
@@ -33,8 +39,16 @@ const kinds: Readonly<Record<string, readonly [names: string, isOne: (value: unk
     'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes',
     isRecord,
   ],
-  'a Map': ['shapes pluginTypes names', (value) => value instanceof Map],
-  'a Set': ['keepOps convertOps', (value) => value instanceof Set],
+  'an object or a Map': [
+    'shapes pluginTypes names',
+    isRecord,
+    (value: object) => (value instanceof Map ? value : new Map(Object.entries(value))),
+  ],
+  'a list or a Set': [
+    'keepOps convertOps',
+    (value) => Array.isArray(value) || value instanceof Set,
+    (value: Iterable<unknown>) => new Set(value),
+  ],
   'a regular expression': ['nodes weights', (value) => value instanceof RegExp],
   'a function': [
     'emit build answer sections now work built knownIssues:load',
@@ -51,17 +65,20 @@ export type Argument = string | { readonly is: string };
 export type Nested = Readonly<Record<string, string>>;
 
 /**
- * Checks the arguments of a function of the library, which JavaScript's callers can misspell or mistake. Throws TF_USAGE that names the option, its value and its
- * forms.
+ * Checks the arguments of a function of the library, which JavaScript's callers can misspell or mistake, and returns them: with a Map for an object of values by
+ * name, and a Set for a list of which order says nothing. Throws TF_USAGE that names the option, its value and its forms.
  */
 export function checkArguments(
   args: readonly unknown[],
   taken: readonly Argument[],
   nested: Nested = {},
-): void {
-  for (const [at, argument] of taken.entries())
-    if (typeof argument === 'string') checkOptions(args[at], argument, { nested, path: '' });
-    else checkValue(args[at], readWord(argument.is), { nested, path: '' });
+): unknown[] {
+  return Array.from({ length: Math.max(args.length, taken.length) }, (_, at) => {
+    const [value, argument] = [args[at], taken[at]];
+    if (argument === undefined) return value;
+    if (typeof argument === 'string') return checkOptions(value, argument, { nested, path: '' });
+    return checkValue(value, readWord(argument.is), { nested, path: '' });
+  });
 }
 
 interface Word {
@@ -82,7 +99,7 @@ interface ArgumentPlace {
   readonly path: string;
 }
 
-function checkOptions(passed: unknown, names: string, place: ArgumentPlace): void {
+function checkOptions(passed: unknown, names: string, place: ArgumentPlace): unknown {
   const words = names.split(' ').map(readWord);
   const known = words.map(({ name }) => name);
   const remedy = `Options are ${known.join(', ')}.`;
@@ -95,7 +112,12 @@ function checkOptions(passed: unknown, names: string, place: ArgumentPlace): voi
       `"${place.path}${unknown}" is not an option.${didYouMean(unknown, known)}`,
       { remedy, details: { option: `${place.path}${unknown}` } },
     );
-  for (const word of words) checkValue(passed?.[word.name], word, place, remedy);
+  const made = words.flatMap((word) => {
+    const given = passed?.[word.name];
+    const value = checkValue(given, word, place, remedy);
+    return value === given ? [] : [[word.name, value] as const];
+  });
+  return made.length === 0 ? passed : { ...passed, ...Object.fromEntries(made) };
 }
 
 function checkValue(
@@ -103,14 +125,15 @@ function checkValue(
   { word, name, isNeeded }: Word,
   { nested, path }: ArgumentPlace,
   remedy?: string,
-): void {
-  if (value === undefined && !isNeeded) return;
+): unknown {
+  if (value === undefined && !isNeeded) return value;
   const range = (numberRanges as Readonly<Record<string, NumberRange>>)[word];
   const forms = Object.entries(kinds).filter(([, [all]]) => all.split(' ').includes(word));
   const inside = nested[word];
-  if (forms.some(([, [, isOne]]) => isOne(value)) || (range !== undefined && isWithin(range, value))) {
-    if (inside !== undefined) checkOptions(value, inside, { nested, path: `${path}${name}.` });
-    return;
+  const form = forms.find(([, [, isOne]]) => isOne(value))?.[1];
+  if (form !== undefined || (range !== undefined && isWithin(range, value))) {
+    if (inside !== undefined) return checkOptions(value, inside, { nested, path: `${path}${name}.` });
+    return form?.[2]?.(value as never) ?? value;
   }
   const accepted = [...(range === undefined ? [] : [rangeText(range)]), ...forms.map(([what]) => what)];
   throw new TrtforgeError(

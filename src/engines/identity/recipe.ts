@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { conversionSchema, profileRangeSchema, recipeSchema } from './recipe-schema.js';
 
 export type ConversionRecipe = z.infer<typeof conversionSchema>;
-export type Recipe = z.infer<typeof recipeSchema>;
+export interface Recipe extends z.infer<typeof recipeSchema> {}
 export type ProfileRange = z.infer<typeof profileRangeSchema>;
 
 /** TensorRT's own number of averaged timing runs (NvInfer.h). */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Passport } from '../identity/passport-file.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
@@ -15,7 +15,7 @@ import type { EngineLayers } from './schema.js';
 import { layerFindings, summarizeLayers } from './summary.js';
 
 export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
-  readonly emit: EventListener;
+  readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
   /** Ordinal among the visible GPUs; default 0. */
@@ -28,7 +28,7 @@ export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
  */
 export async function layersOf(
   file: string,
-  { from, ...options }: LayersOptions & { readonly from?: string },
+  { from, ...options }: LayersOptions & { readonly from?: string } = {},
 ): Promise<LayersResult> {
   if (file.toLowerCase().endsWith('.json')) {
     if (from === undefined) return layersOfFile(file);
@@ -60,7 +60,7 @@ export interface LayersChildAnswer {
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
   const {
-    emit,
+    emit = ignoreEvents,
     signal,
     toolchain,
     plugins,

@@ -109,5 +109,5 @@ export const engineDiffSchema = z.strictObject({
 
 export type LayersSummary = z.infer<typeof layersSummarySchema>;
 export type LoadedFacts = z.infer<typeof loadedFactsSchema>;
-export type LayersResult = z.infer<typeof layersResultSchema>;
-export type EngineDiff = z.infer<typeof engineDiffSchema>;
+export interface LayersResult extends z.infer<typeof layersResultSchema> {}
+export interface EngineDiff extends z.infer<typeof engineDiffSchema> {}

@@ -71,7 +71,7 @@ export const engineLayersSchema = z.strictObject({
   bindings: z.array(bindingSchema),
 });
 
-export type EngineLayers = z.infer<typeof engineLayersSchema>;
+export interface EngineLayers extends z.infer<typeof engineLayersSchema> {}
 export type EngineLayer = z.infer<typeof engineLayerSchema>;
 export type LayerTensor = z.infer<typeof layerTensorSchema>;
 export type EngineBinding = z.infer<typeof bindingSchema>;

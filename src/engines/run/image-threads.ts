@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
+import { assertUnbundled } from '../../base/files/own-files.js';
 import { type ChildMessage, errorFromChild } from '../../base/process/supervise.js';
 import { TrtforgeError } from '../../errors.js';
 import { loadSharp } from '../../formats/images/image.js';
@@ -52,6 +53,7 @@ export async function startImageThreads(
     ended = new TrtforgeError('TF_INTERNAL', 'A thread that prepares images ended.', { cause });
     for (const { reject } of waiting.values()) reject(ended);
   };
+  assertUnbundled('a thread');
   const workers = Array.from({ length: count }, () =>
     new Worker(THREAD, { workerData, execArgv: [] })
       .on('error', end)

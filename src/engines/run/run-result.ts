@@ -75,4 +75,4 @@ export const runResultSchema = z.object({
   repeat: z.string().nullable(),
 });
 
-export type RunResult = z.infer<typeof runResultSchema>;
+export interface RunResult extends z.infer<typeof runResultSchema> {}

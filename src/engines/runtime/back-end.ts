@@ -1,5 +1,5 @@
 import type { WorkContext } from '../../events.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
 import type { EngineBinding } from './tensorrt/engine-interface.js';
@@ -144,7 +144,7 @@ export interface OpenedEngine extends OpenedBase {
 /** A model: dimensions may be open, and sizes for them are guessed. */
 export interface OpenedModel extends OpenedBase {
   readonly kind: 'model';
-  run(inputs: NamedTensors, options?: ModelRunOptions): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: ModelRunOptions): Promise<NamedTensors>;
   /** Runs the same inputs at a pace and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
   measure(inputs: NamedTensors, pace: Pace, options?: MeasureOptions): Promise<PacedRuns>;
 }

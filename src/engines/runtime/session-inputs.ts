@@ -1,12 +1,15 @@
 import { types } from 'node:util';
 import { TrtforgeError } from '../../errors.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Binding } from './session.js';
 
-/** Throws TF_SESSION_INPUT for anything but a Map; a caller in JavaScript has no compiler that checks it. */
-export function assertTensorMap(what: string, value: unknown): asserts value is ReadonlyMap<string, unknown> {
-  if (!(value instanceof Map)) throw wrong(`The ${what} of a run are not a Map from names to tensors.`);
+/** A Map of what a caller passed by name. Throws TF_SESSION_INPUT for anything but an object or a Map: a caller in JavaScript has no compiler. */
+export function mapOf<T>(what: string, passed: ByName<T>): ReadonlyMap<string, T> {
+  if (passed instanceof Map) return passed;
+  if (typeof passed === 'object' && passed !== null && !isTensor(passed) && !Array.isArray(passed))
+    return new Map(Object.entries(passed));
+  throw wrong(`The ${what} are not an object with a value for each name, nor a Map.`);
 }
 
 /** The same for anything but a tensor. */
@@ -28,7 +31,6 @@ export const isTensor = (value: unknown): value is Tensor =>
 
 /** Throws TF_SESSION_INPUT unless there is one tensor for each input, of its dtype, of a shape that fits and with the bytes it needs; a symbol stands for one number throughout. */
 export function checkInputs(inputs: readonly Binding[], tensors: NamedTensors): void {
-  assertTensorMap('inputs', tensors);
   rejectUnknown(inputs, tensors.keys());
   const symbols = new Map<string, number>();
   for (const input of inputs) {

@@ -1,5 +1,5 @@
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import type { NamedTensors } from '../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 
 /** One named input or output of a session. */
 export interface Binding {
@@ -20,8 +20,8 @@ export interface Session extends AsyncDisposable {
   readonly backend: string;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];
-  /** Takes one tensor for each input, returns one for each output. Throws TF_SESSION_INPUT for names, dtypes or shapes that do not fit. */
-  run(inputs: NamedTensors, options?: RunOptions): Promise<NamedTensors>;
+  /** Takes one tensor for each input by its name (`{ images: tensor(…) }` or a Map), returns one for each output. Throws TF_SESSION_INPUT for names, dtypes or shapes that do not fit. */
+  run(inputs: ByName<Tensor>, options?: RunOptions): Promise<NamedTensors>;
   /** Ends the session and frees its memory; also what `await using` calls. */
   close(): Promise<void>;
 }

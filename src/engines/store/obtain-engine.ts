@@ -20,7 +20,7 @@ import { RemoteSource } from './remote/remote-source.js';
 import type { StoredEngine } from './store.js';
 import { signatureFor } from './trust.js';
 
-export type ObtainedEngine = z.infer<typeof obtainedEngineSchema>;
+export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
 /** The right to build, or what another process built while this one waited for it. */
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };

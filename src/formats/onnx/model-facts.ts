@@ -131,6 +131,6 @@ export const modelFactsSchema = z.strictObject({
   findings: z.array(findingSchema),
 });
 
-export type Finding = z.infer<typeof findingSchema>;
+export interface Finding extends z.infer<typeof findingSchema> {}
 export type ValueFacts = z.infer<typeof valueFactsSchema>;
-export type ModelFacts = z.infer<typeof modelFactsSchema>;
+export interface ModelFacts extends z.infer<typeof modelFactsSchema> {}

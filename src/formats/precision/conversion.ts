@@ -92,7 +92,7 @@ export const conversionSchema = z.object({
   ms: z.number().nonnegative(),
 });
 
-export type ConversionResult = z.infer<typeof conversionSchema>;
+export interface ConversionResult extends z.infer<typeof conversionSchema> {}
 
 /** What the nodes that `nodes` counts were converted to: of a quantized precision, what is around the pairs. */
 export const floatPrecision = ({ precision, quantization }: ConversionResult): string =>

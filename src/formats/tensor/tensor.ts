@@ -15,3 +15,6 @@ export const isSameShape = (a: Shaped, b: Shaped): boolean => a.shape.join() ===
 
 /** Named tensors: what a session takes and gives, what an npz holds. */
 export type NamedTensors = ReadonlyMap<string, Tensor>;
+
+/** Values by name: a Map, or an object. */
+export type ByName<T> = ReadonlyMap<string, T> | Readonly<Record<string, T>>;

@@ -16,8 +16,13 @@ const dtypes: Readonly<Record<string, ArrayDtype>> = {
 };
 
 /**
- * A tensor over the memory of a typed array, or one that a session returned with its `data`: `tensor(new Float32Array(6), [2, 3])`, `tensor(output).data`.
- * Throws TF_USAGE for what is no typed array, or does not fill the shape.
+ * A tensor over the memory of a typed array, or one that a session returned with its `data`. Not a promise. Throws TF_USAGE for what is no typed array, or does not
+ * fill the shape.
+ *
+ * ```ts
+ * const image = tensor(new Float32Array(6), [2, 3]);
+ * use(tensor(image).data);
+ * ```
  */
 export function tensor(
   values: Tensor | ElementArray,

@@ -1,6 +1,18 @@
 /** Models that are deployed together: build them, check them as the chain they are. */
 
-export type { BundleContext, BundleRequest } from './bundle-request.js';
-export { forgeBundle } from './forge-bundle.js';
-export type { BundleReport } from './report-schema.js';
+import { unlessCancelled } from '../../forge/forge.js';
+import type { BundleContext, BundleRequest } from './bundle-request.js';
+import { forgeBundle as forgeComponents } from './forge-bundle.js';
+import type { BundleReport } from './report-schema.js';
+
+export type { BundleContext, BundleReport, BundleRequest };
+
+/** Builds and checks a bundle: see docs/bundles.md. What fails is in the report's `failure`. Throws what stops it from beginning, and TF_CANCELLED. */
+export async function forgeBundle(
+  request: BundleRequest,
+  context: BundleContext = {},
+): Promise<BundleReport> {
+  const report = await forgeComponents(request, context);
+  return unlessCancelled(report, report.failure, context.signal);
+}
 export { taskKind as tokenTask } from './token-task.js';

@@ -138,7 +138,7 @@ export const bundleReportSchema = z.strictObject({
   failure: failureSchema.nullable(),
 });
 
-export type BundleReport = z.infer<typeof bundleReportSchema>;
+export interface BundleReport extends z.infer<typeof bundleReportSchema> {}
 export type ComponentReport = z.infer<typeof componentReportSchema>;
 export type BundleFailure = z.infer<typeof failureSchema>;
 export type BundleEnvironment = z.infer<typeof environmentSchema>;

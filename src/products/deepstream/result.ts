@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { measurementRecordSchema, streamsResultSchema } from './schema.js';
 
-export type StreamsResult = z.infer<typeof streamsResultSchema>;
+export interface StreamsResult extends z.infer<typeof streamsResultSchema> {}
 /** A result before it is written: where that was and what was printed come last. */
 export type StreamsBody = Omit<StreamsResult, 'summary' | 'data'>;
 export type StreamsMeasurement = NonNullable<StreamsResult['baseline']>;

@@ -89,7 +89,7 @@ export const findingSchema = z.object({
   /** The first few places: `annotations[3].area is missing`. */
   examples: z.array(z.string()),
 });
-export type Finding = z.infer<typeof findingSchema>;
+export interface Finding extends z.infer<typeof findingSchema> {}
 
 const EXAMPLES = 3;
 

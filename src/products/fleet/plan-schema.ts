@@ -118,7 +118,7 @@ export const fleetStatusSchema = z.object({
 });
 
 export type FleetStatus = z.infer<typeof fleetStatusSchema>;
-export type FleetPlan = z.infer<typeof fleetPlanSchema>;
+export interface FleetPlan extends z.infer<typeof fleetPlanSchema> {}
 export type FleetJob = z.infer<typeof jobSchema>;
 export type WorkRecord = z.infer<typeof workRecordSchema>;
 export type FleetWork = z.infer<typeof fleetWorkSchema>;

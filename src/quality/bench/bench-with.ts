@@ -1,5 +1,5 @@
 import { benchEngine } from './bench-engine.js';
-import type { BenchContext, BenchRequest } from './request.js';
+import { type BenchContext, type BenchRequest, benchContext } from './request.js';
 import type { BenchResult } from './result.js';
 
 /** A way to measure an engine: the same request, the same result. */
@@ -19,5 +19,5 @@ export const benchTools = ['trtforge', 'trtexec'] as const satisfies readonly Be
 export const benchWith = (
   tool: BenchTool,
   request: BenchRequest,
-  context: BenchContext,
-): Promise<BenchResult> => benchers[tool](request, context);
+  context?: Partial<BenchContext>,
+): Promise<BenchResult> => benchers[tool](request, benchContext(context));

@@ -8,7 +8,7 @@ import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
 import { namedState } from './gpu-state.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
-import type { BenchCompareRequest, BenchContext, BenchRequest } from './request.js';
+import { type BenchCompareRequest, type BenchContext, type BenchRequest, benchContext } from './request.js';
 import type { BenchComparison, BenchRun, ComparedSide } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { spreadOf } from './spread.js';
@@ -29,10 +29,11 @@ interface Side {
  */
 export async function benchCompare(
   { candidate, reference, rounds, failAbove }: BenchCompareRequest,
-  context: BenchContext,
+  given?: Partial<BenchContext>,
   start: StartMeasurer = measureInChild,
 ): Promise<BenchComparison> {
   checkComparison({ candidate, reference, rounds, failAbove });
+  const context = benchContext(given);
   const leasing = { ...candidate, wait: candidate.wait || reference.wait };
   return withEngine(leasing, context, start, (first) =>
     withEngine(

@@ -1,6 +1,6 @@
 import type { RunSource } from '../../engines/run/run-request.js';
 import type { Pace, PlaceOptions } from '../../engines/runtime/back-end.js';
-import type { EventListener } from '../../events.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 
@@ -86,7 +86,7 @@ export interface BenchCompareRequest {
   readonly reference: BenchRequest;
   readonly rounds: number;
   /** Fails when the candidate's time is above this multiple of the reference's. */
-  readonly failAbove: number | undefined;
+  readonly failAbove?: number | undefined;
 }
 
 export interface BenchContext {
@@ -96,6 +96,14 @@ export interface BenchContext {
   /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
   readonly trtexecLog?: string;
 }
+
+/** What measuring needs besides its request, with what a caller left out. */
+export const benchContext = (context: Partial<BenchContext> = {}): BenchContext => ({
+  emit: ignoreEvents,
+  signal: new AbortController().signal,
+  environment: process.env,
+  ...context,
+});
 
 /** Everything about measuring an engine at its profile's optimum that nobody stated otherwise: what `forge` and scripts start from. */
 export const defaultRequest = (engine: string): BenchRequest => ({

@@ -155,7 +155,7 @@ export const benchResultSchema = z.object({
   warnings: z.array(z.string()),
 });
 
-export type BenchResult = z.infer<typeof benchResultSchema>;
+export interface BenchResult extends z.infer<typeof benchResultSchema> {}
 export type BenchRun = z.infer<typeof runSchema>;
 export type BenchMode = z.infer<typeof modeSchema>;
 export type BenchSubject = z.infer<typeof subjectSchema>;
@@ -205,5 +205,5 @@ export const benchComparisonSchema = z.object({
   warnings: z.array(z.string()),
 });
 
-export type BenchComparison = z.infer<typeof benchComparisonSchema>;
+export interface BenchComparison extends z.infer<typeof benchComparisonSchema> {}
 export type ComparedSide = z.infer<typeof sideSchema>;

@@ -12,7 +12,7 @@ export const findingSchema = z.object({
   /** What to do about it; null when nothing needs doing. */
   remedy: z.string().nullable(),
 });
-export type Finding = z.infer<typeof findingSchema>;
+export interface Finding extends z.infer<typeof findingSchema> {}
 export type Topic = Finding['topic'];
 
 /** Makes the findings of one topic. */

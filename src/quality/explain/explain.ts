@@ -27,7 +27,7 @@ export const explainResultSchema = z.object({
   lastLine: z.string().nullable(),
 });
 
-export type ExplainResult = z.infer<typeof explainResultSchema>;
+export interface ExplainResult extends z.infer<typeof explainResultSchema> {}
 
 /** Explains a log of trtexec, or of anything that prints TensorRT's messages, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is not text. */
 export function explainLog(path: string, means?: ExplainMeans): ExplainResult {

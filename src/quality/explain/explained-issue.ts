@@ -49,6 +49,6 @@ export const explainedIssueSchema = z.object({
   model: modelPlaceSchema.nullable(),
 });
 
-export type ExplainedIssue = z.infer<typeof explainedIssueSchema>;
+export interface ExplainedIssue extends z.infer<typeof explainedIssueSchema> {}
 export type ModelPlace = z.infer<typeof modelPlaceSchema>;
 export type ModelNode = z.infer<typeof modelNodeSchema>;

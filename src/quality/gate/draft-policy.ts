@@ -17,7 +17,7 @@ export const draftedPolicySchema = z.object({
   checks: z.int().nonnegative(),
 });
 
-export type DraftedPolicy = z.infer<typeof draftedPolicySchema>;
+export interface DraftedPolicy extends z.infer<typeof draftedPolicySchema> {}
 
 interface Measure {
   readonly field: string;

@@ -109,4 +109,4 @@ export type FindingOutcome = z.infer<typeof findingOutcomeSchema>;
 export type GateFinding = z.infer<typeof gateFindingSchema>;
 export type GateWaiver = z.infer<typeof gateWaiverSchema>;
 export type GateOutcome = z.infer<typeof gateOutcomeSchema>;
-export type GateResult = z.infer<typeof gateResultSchema>;
+export interface GateResult extends z.infer<typeof gateResultSchema> {}

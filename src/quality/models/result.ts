@@ -100,4 +100,4 @@ export const modelComparisonSchema = z.object({
   /** Other fields of ONNX's messages that differ, such as `value_info`; `order` where only an order differs, or a field that ONNX does not define. */
   others: z.array(placeSchema.extend({ field: z.string() })),
 });
-export type ModelComparison = z.infer<typeof modelComparisonSchema>;
+export interface ModelComparison extends z.infer<typeof modelComparisonSchema> {}

@@ -1,12 +1,14 @@
 import { inDtype } from '../../engines/run/inputs.js';
-import type { Binding, Session } from '../../engines/runtime/session.js';
+import type { Binding, RunOptions, Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';
 
 /** What runs a component: the part of a session that decoding needs. */
-export type Runner = Pick<Session, 'inputs' | 'outputs' | 'run'>;
+export interface Runner extends Pick<Session, 'inputs' | 'outputs'> {
+  run(inputs: NamedTensors, options?: RunOptions): Promise<NamedTensors>;
+}
 
 /** What a decoder must know of a bundle besides its models. */
 export interface TransducerFacts {

@@ -45,4 +45,4 @@ export const compareResultSchema = z.object({
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
 });
-export type CompareResult = z.infer<typeof compareResultSchema>;
+export interface CompareResult extends z.infer<typeof compareResultSchema> {}

@@ -262,4 +262,4 @@ export const verifyResultSchema = z.object({
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
 });
-export type VerifyResult = z.infer<typeof verifyResultSchema>;
+export interface VerifyResult extends z.infer<typeof verifyResultSchema> {}

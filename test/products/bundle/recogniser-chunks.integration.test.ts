@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Binding, Session } from '../../../src/engines/runtime/session.js';
+import { mapOf } from '../../../src/engines/runtime/session-inputs.js';
 import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { readMeta } from '../../../src/products/bundle/meta.js';
@@ -51,7 +52,7 @@ const models: Readonly<Record<string, Omit<Session, 'close' | typeof Symbol.asyn
       binding('cache_last_channel_len_next', 'int64', ['B']),
       binding('encoded_lengths', 'int64', ['B']),
     ],
-    run: async (inputs) => encoder(inputs),
+    run: async (inputs) => encoder(mapOf('inputs', inputs)),
   },
   predictor: {
     backend: 'fake',

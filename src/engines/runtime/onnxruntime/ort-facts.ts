@@ -28,4 +28,4 @@ export const ortFactsSchema = z.object({
   /** Which provider took which nodes; null on the CPU, and before the first run of a version before 1.24. */
   placement: placementSchema.nullable(),
 });
-export type OrtFacts = z.infer<typeof ortFactsSchema>;
+export interface OrtFacts extends z.infer<typeof ortFactsSchema> {}

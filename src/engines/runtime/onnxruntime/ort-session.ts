@@ -9,7 +9,7 @@ import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
 import type {
   Arithmetic,
@@ -20,7 +20,7 @@ import type {
   RepeatedRun,
 } from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
-import { checkInputs, rejectUnknown, wrong } from '../session-inputs.js';
+import { checkInputs, mapOf, rejectUnknown, wrong } from '../session-inputs.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
 import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
@@ -65,7 +65,7 @@ export interface OrtSession extends Session, ObservingSession {
   peakBytes(): number | null;
   /** What ran it, for results. */
   facts(): Promise<OrtFacts>;
-  run(inputs: NamedTensors, options?: ModelRunOptions): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: ModelRunOptions): Promise<NamedTensors>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
   measure(inputs: NamedTensors, pace: Pace, options?: MeasureOptions): Promise<PacedRuns>;
   /** Runs the same inputs so many times, each timed in the process it happens in. */
@@ -235,7 +235,7 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
       const placement = (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement;
       return { ...facts, placement };
     },
-    run: async (tensors, options = {}) => (await ran(tensors, 1, options)).outputs,
+    run: async (passed, options = {}) => (await ran(mapOf('inputs', passed), 1, options)).outputs,
     runRepeatedly: (tensors, { iterations, ...options }) => ran(tensors, iterations, options),
     measure: async (tensors, pace, { transfers = true, ...options } = {}) => {
       const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };

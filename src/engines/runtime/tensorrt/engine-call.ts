@@ -4,10 +4,13 @@ import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
-import { assertTensor, assertTensorMap, list, same } from '../session-inputs.js';
+import { assertTensor, list, same } from '../session-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { CallShape } from './engine-inputs.js';
-import type { EngineBinding, EngineRunOptions } from './engine-interface.js';
+import type { EngineBinding } from './engine-interface.js';
+
+/** `outputs` of EngineRunOptions, by name. */
+type OutputTargets = 'pinned' | NamedTensors | undefined;
 
 const NO_BYTES = new Uint8Array(0);
 
@@ -82,7 +85,7 @@ export class EngineCall {
   }
 
   /** Runs with the given tensors, blocking; see EngineRunOptions for where outputs go. */
-  runSync(tensors: NamedTensors, requested: EngineRunOptions['outputs']): NamedTensors {
+  runSync(tensors: NamedTensors, requested: OutputTargets): NamedTensors {
     const feed = this.#feed;
     for (const item of feed) item.data = tensors.get(item.name)!.bytes;
     const targets = this.#targets(requested);
@@ -94,7 +97,7 @@ export class EngineCall {
   /** The same off this thread. */
   async run(
     tensors: NamedTensors,
-    requested: EngineRunOptions['outputs'],
+    requested: OutputTargets,
     signal: AbortSignal | undefined,
   ): Promise<NamedTensors> {
     const feed = this.#feed.map(({ name }) => ({ name, data: tensors.get(name)!.bytes }));
@@ -198,15 +201,12 @@ export class EngineCall {
     return { dtype, shape: [...shape], bytes };
   }
 
-  #targets(requested: EngineRunOptions['outputs']): {
+  #targets(requested: OutputTargets): {
     readonly into: readonly HostBytes[];
     readonly tensors: NamedTensors;
   } {
     if (requested === 'pinned') return { into: NOTHING, tensors: this.outputs };
-    if (requested !== undefined) {
-      assertTensorMap('outputs', requested);
-      this.#checkTargets(requested);
-    }
+    if (requested !== undefined) this.#checkTargets(requested);
     const into: HostBytes[] = [];
     const tensors = new Map<string, Tensor>();
     for (const { binding, shape, bytes } of this.#fixed) {

@@ -2,8 +2,8 @@ import type { NativeBinding, NativeContext, NativeShape } from '../../../addon/n
 import { finished } from '../../../addon/native-job.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { list, same } from '../session-inputs.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { list, mapOf, same } from '../session-inputs.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { chooseProfile } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
@@ -54,20 +54,22 @@ export class ProfileContexts implements EngineContext {
     this.#cache = new CallCache(settings.keep);
   }
 
-  async run(tensors: NamedTensors, options: EngineRunOptions = {}): Promise<NamedTensors> {
+  async run(passed: ByName<Tensor>, options: EngineRunOptions = {}): Promise<NamedTensors> {
     this.#checkOpen();
+    const tensors = mapOf('inputs', passed);
     throwIfCancelled(options.signal, 'running an engine');
     const cached = this.#cached(tensors, options.profile) ?? this.#admit(tensors, options.profile);
     return this.pending.during(
       cached.use(async () => {
         const call = await this.#ready(cached);
-        return call.run(tensors, options.outputs, options.signal);
+        return call.run(tensors, targetsOf(options), options.signal);
       }),
     );
   }
 
-  runSync(tensors: NamedTensors, options: Omit<EngineRunOptions, 'signal'> = {}): NamedTensors {
+  runSync(passed: ByName<Tensor>, options: Omit<EngineRunOptions, 'signal'> = {}): NamedTensors {
     this.#checkOpen();
+    const tensors = mapOf('inputs', passed);
     const cached = this.#cached(tensors, options.profile);
     if (cached?.call === undefined) {
       const shape = callShapeOf(this.#inputs, tensors);
@@ -78,7 +80,7 @@ export class ProfileContexts implements EngineContext {
       );
     }
     if (cached.repeats() && this.#wantsGraph(cached)) void this.pending.during(this.#addGraph(cached));
-    return cached.call.runSync(tensors, options.outputs);
+    return cached.call.runSync(tensors, targetsOf(options));
   }
 
   /** Whether `runSync` of these tensors would find its call. */
@@ -261,8 +263,11 @@ export class ProfileContexts implements EngineContext {
   }
 }
 
+const targetsOf = ({ outputs }: EngineRunOptions) =>
+  outputs === undefined || outputs === 'pinned' ? outputs : mapOf('outputs', outputs);
+
 /** Shapes of the state's own inputs are known. */
 function withState(shapes: CallShapes, state: DeviceState): CallShapes {
-  const given = shapes instanceof Map ? shapes : Object.entries(shapes);
-  return new Map([...state.tensors.map(({ input, shape }) => [input, shape] as const), ...given]);
+  const own = state.tensors.map(({ input, shape }) => [input, shape] as const);
+  return new Map([...own, ...mapOf('shapes', shapes)]);
 }

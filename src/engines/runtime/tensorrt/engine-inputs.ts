@@ -8,6 +8,7 @@ import {
   checkTensor,
   isTensor,
   list,
+  mapOf,
   rejectUnknown,
   same,
   wrong,
@@ -32,10 +33,7 @@ export function callShapeOf(inputs: readonly EngineBinding[], tensors: NamedTens
 
 /** The same from shapes alone; inputs of fixed shape may be left out. Host values need a tensor. Throws TF_SESSION_INPUT. */
 export function callShapeFrom(inputs: readonly EngineBinding[], shapes: CallShapes): CallShape {
-  if (typeof shapes !== 'object' || shapes === null)
-    throw wrong('The shapes of a call are an object or a Map, from names of inputs to shapes or tensors.');
-  const given: ReadonlyMap<string, unknown> =
-    shapes instanceof Map ? shapes : new Map(Object.entries(shapes));
+  const given: ReadonlyMap<string, unknown> = mapOf('shapes', shapes);
   rejectUnknown(inputs, given.keys());
   const dims: (readonly number[])[] = [];
   const values: (readonly number[] | null)[] = [];
@@ -62,7 +60,7 @@ export function callShapeFrom(inputs: readonly EngineBinding[], shapes: CallShap
 
 /** Whether tensors are of these shapes and values, and of the inputs' dtypes and sizes: what a repeated run is recognised by. */
 export function fits(inputs: readonly EngineBinding[], shape: CallShape, tensors: NamedTensors): boolean {
-  if (!(tensors instanceof Map) || tensors.size !== inputs.length) return false;
+  if (tensors.size !== inputs.length) return false;
   for (let at = 0; at < inputs.length; at++) {
     const input = inputs[at]!;
     const tensor = tensors.get(input.name);

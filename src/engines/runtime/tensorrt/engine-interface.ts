@@ -1,6 +1,6 @@
 import type { NativeEngineFacts } from '../../../addon/native-engine.js';
 import type { WorkContext } from '../../../events.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ElementArray } from '../../../formats/tensor/values.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import type { TrustOptions } from '../../store/trust.js';
@@ -24,9 +24,7 @@ export interface EngineBinding extends Binding {
 }
 
 /** What the inputs of a call look like: shapes, and for inputs with `hostValues` a tensor of their values. */
-export type CallShapes =
-  | ReadonlyMap<string, readonly number[] | Tensor>
-  | Readonly<Record<string, readonly number[] | Tensor>>;
+export type CallShapes = ByName<readonly number[] | Tensor>;
 
 export interface EngineRunOptions extends RunOptions {
   /** Profile to run in; default the smallest that takes the shapes. */
@@ -35,7 +33,7 @@ export interface EngineRunOptions extends RunOptions {
    * Where outputs go. Default: into fresh memory. `pinned`: they stay in the call's own buffers, valid until the next run of the same shapes, and
    * nothing is copied. Tensors: their bytes are written over (dtype and shape must be the output's); outputs that are not named get fresh memory.
    */
-  readonly outputs?: 'pinned' | NamedTensors;
+  readonly outputs?: 'pinned' | ByName<Tensor>;
 }
 
 export interface PrepareOptions {
@@ -96,9 +94,9 @@ export interface EngineRunner {
    * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Inputs must not change before
    * the run begins, arrays for outputs until the promise settles. Throws TF_SESSION_INPUT, TF_PROFILE_MISFIT (names the tensor, the shape and the valid ranges), TF_RUN_FAILED, TF_GPU_MEMORY.
    */
-  run(inputs: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors>;
   /** The same, blocking this thread. Throws TF_SESSION_NOT_PREPARED for shapes that `run` has not yet seen. */
-  runSync(inputs: NamedTensors, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors;
+  runSync(inputs: ByName<Tensor>, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors;
   /** The fastest way: a call whose shapes and buffers are fixed. It belongs to the caller, who closes it. */
   prepare(shapes: CallShapes, options?: PrepareOptions): Promise<PreparedCall>;
 }
@@ -112,7 +110,7 @@ export interface EngineSession extends Session, EngineRunner {
   readonly inputs: readonly EngineBinding[];
   readonly outputs: readonly EngineBinding[];
   readonly facts: SessionFacts;
-  run(inputs: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors>;
   /** One more context: activations and a stream of its own, for runs at the same time as others. */
   context(): EngineContext;
   /**

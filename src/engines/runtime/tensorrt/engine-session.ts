@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { mapOf } from '../session-inputs.js';
 import { DeviceState } from './device-state.js';
 import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
@@ -80,11 +81,12 @@ class LoadedSession implements EngineSession {
     return this.#engine.bindings.outputs;
   }
 
-  run(tensors: NamedTensors, options?: EngineRunOptions): Promise<NamedTensors> {
+  run(tensors: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors> {
     return this.#leastBusy().run(tensors, options);
   }
 
-  runSync(tensors: NamedTensors, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors {
+  runSync(passed: ByName<Tensor>, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors {
+    const tensors = mapOf('inputs', passed);
     const [first] = this.#pool;
     const prepared =
       this.#pool.length === 1

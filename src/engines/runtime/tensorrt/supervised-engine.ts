@@ -1,10 +1,11 @@
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
 import type { RunOptions, Session } from '../session.js';
+import { mapOf } from '../session-inputs.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
@@ -28,7 +29,7 @@ export interface SupervisedEngine extends Session {
   readonly facts: SessionFacts;
   /** Of the process that runs it: `SupervisedSession.peakBytes`. */
   peakBytes(): number | null;
-  run(inputs: NamedTensors, options?: RunOptions & { readonly profile?: number }): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: RunOptions & { readonly profile?: number }): Promise<NamedTensors>;
   /** Runs the same inputs several times; returns the last outputs and every time. */
   runRepeatedly(
     inputs: NamedTensors,
@@ -106,7 +107,8 @@ function sessionOver(child: SupervisedSession, exchange: Exchange, opened: Engin
     ...opened,
     runRepeatedly,
     peakBytes: () => child.peakBytes(),
-    run: async (inputs, options = {}) => (await runRepeatedly(inputs, { ...options, iterations: 1 })).outputs,
+    run: async (passed, options = {}) =>
+      (await runRepeatedly(mapOf('inputs', passed), { ...options, iterations: 1 })).outputs,
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -49,4 +49,4 @@ export const deepstreamCheckSchema = z.strictObject({
   findings: z.array(findingSchema),
 });
 
-export type DeepstreamCheck = z.infer<typeof deepstreamCheckSchema>;
+export interface DeepstreamCheck extends z.infer<typeof deepstreamCheckSchema> {}

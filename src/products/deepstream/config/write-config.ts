@@ -48,7 +48,7 @@ export const deepstreamConfigSchema = z.strictObject({
   warnings: z.array(z.string()),
 });
 
-export type DeepstreamConfig = z.infer<typeof deepstreamConfigSchema>;
+export interface DeepstreamConfig extends z.infer<typeof deepstreamConfigSchema> {}
 
 const refused = (why: string, remedy: string) => new TrtforgeError('TF_SERVING_REFUSED', why, { remedy });
 

@@ -27,4 +27,4 @@ export const classificationResultSchema = z.object({
   run: imageRunSchema,
   warnings: z.array(findingSchema),
 });
-export type ClassificationResult = z.infer<typeof classificationResultSchema>;
+export interface ClassificationResult extends z.infer<typeof classificationResultSchema> {}

@@ -8,7 +8,7 @@ const share = z.number().nullable();
 
 /** Precisions at the 101 recalls 0, 0.01, …, 1, to five decimals. */
 const curveSchema = z.array(z.number()).length(101);
-export type PrecisionCurve = z.infer<typeof curveSchema>;
+export interface PrecisionCurve extends z.infer<typeof curveSchema> {}
 
 /** Average precision (AP) of one category: at overlaps of 0.50 to 0.95 unless the name has one. */
 const categoryScoreSchema = z.object({
@@ -28,7 +28,7 @@ const categoryScoreSchema = z.object({
   /** At an overlap of 0.50. */
   precision: curveSchema.nullable(),
 });
-export type CategoryScore = z.infer<typeof categoryScoreSchema>;
+export interface CategoryScore extends z.infer<typeof categoryScoreSchema> {}
 
 const scoresSchema = z.object({
   /** `COCOeval.stats` of pycocotools, in its order: AP, AP at 0.50 and 0.75, AP small, medium, large, AR with 1, 10, 100, AR small, medium, large; -1 where no annotation counts. */
@@ -39,7 +39,7 @@ const scoresSchema = z.object({
   /** Detections that count in no figure: those beyond the 100 of highest score of their image and category. */
   beyondLimit: z.int(),
 });
-export type DetectionScores = z.infer<typeof scoresSchema>;
+export interface DetectionScores extends z.infer<typeof scoresSchema> {}
 
 /** What `trtforge eval coco` returns. `dataDigest` is over what is scored of the truth: images, categories, boxes, areas, crowd flags. */
 export const cocoResultSchema = z.object({
@@ -65,4 +65,4 @@ export const cocoResultSchema = z.object({
   warnings: z.array(findingSchema),
   exitCode: z.literal([ExitCode.pass, ExitCode.inconclusive]),
 });
-export type CocoResult = z.infer<typeof cocoResultSchema>;
+export interface CocoResult extends z.infer<typeof cocoResultSchema> {}

@@ -58,5 +58,5 @@ export const comparisonSchema = z.object({
   repeat: z.string().nullable(),
   exitCode: z.literal(Object.values(ExitCode)),
 });
-export type Comparison = z.infer<typeof comparisonSchema>;
+export interface Comparison extends z.infer<typeof comparisonSchema> {}
 export type ComparedVariant = Comparison['variants'][number];

@@ -27,7 +27,7 @@ export const variantSchema = z.object({
   /** The part of data and settings: results of others do not lie in one run root. */
   data: z.string(),
 });
-export type Variant = z.infer<typeof variantSchema>;
+export interface Variant extends z.infer<typeof variantSchema> {}
 
 /** Why a variant has no figures: `not-run.json` in its folder. */
 export const notRunSchema = z.object({

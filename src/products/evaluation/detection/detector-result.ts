@@ -43,7 +43,7 @@ export const detectorRunSchema = z.object({
   skipLatency: z.number(),
   ...imageRunSchema.shape,
 });
-export type DetectorRun = z.infer<typeof detectorRunSchema>;
+export interface DetectorRun extends z.infer<typeof detectorRunSchema> {}
 
 /** What `trtforge eval detector` returns: the scores of `eval coco`, and the run behind them. */
 export const detectorResultSchema = cocoResultSchema.omit({ detections: true }).extend({
@@ -53,4 +53,4 @@ export const detectorResultSchema = cocoResultSchema.omit({ detections: true }).
   /** The folder with metrics.json and detections.json; null: none was requested. */
   output: z.string().nullable(),
 });
-export type DetectorResult = z.infer<typeof detectorResultSchema>;
+export interface DetectorResult extends z.infer<typeof detectorResultSchema> {}

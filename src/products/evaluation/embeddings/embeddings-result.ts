@@ -37,4 +37,4 @@ export const embeddingsResultSchema = z.object({
   warnings: z.array(z.string()),
   exitCode: z.literal([ExitCode.pass, ExitCode.failed]),
 });
-export type EmbeddingsResult = z.infer<typeof embeddingsResultSchema>;
+export interface EmbeddingsResult extends z.infer<typeof embeddingsResultSchema> {}

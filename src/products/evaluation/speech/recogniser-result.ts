@@ -32,4 +32,4 @@ export const recogniserResultSchema = werResultSchema.omit({ form: true }).exten
   /** The folder with transcripts.tsv, scores.tsv and metrics.json; null: none was requested. */
   output: z.string().nullable(),
 });
-export type RecogniserResult = z.infer<typeof recogniserResultSchema>;
+export interface RecogniserResult extends z.infer<typeof recogniserResultSchema> {}

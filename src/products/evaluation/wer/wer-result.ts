@@ -14,7 +14,7 @@ export const utteranceScoreSchema = z.object({
   reference: z.string(),
   hypothesis: z.string(),
 });
-export type UtteranceScore = z.infer<typeof utteranceScoreSchema>;
+export interface UtteranceScore extends z.infer<typeof utteranceScoreSchema> {}
 
 /** Result of `eval wer`. */
 export const werResultSchema = z.object({
@@ -50,4 +50,4 @@ export const werResultSchema = z.object({
   scores: z.string().nullable(),
   warnings: z.array(z.string()),
 });
-export type WerResult = z.infer<typeof werResultSchema>;
+export interface WerResult extends z.infer<typeof werResultSchema> {}

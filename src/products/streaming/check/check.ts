@@ -32,7 +32,7 @@ export const contractCheckSchema = z.object({
   /** Chunks of the reference whose lengths were read. */
   chunks: z.number().nullable(),
 });
-export type ContractCheck = z.infer<typeof contractCheckSchema>;
+export interface ContractCheck extends z.infer<typeof contractCheckSchema> {}
 
 const PREDICTED = 8;
 

@@ -1,6 +1,7 @@
 import type { RunOptions, Session } from '../../../engines/runtime/session.js';
+import { mapOf } from '../../../engines/runtime/session-inputs.js';
 import type { PreparedCall } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { Contract } from '../contract/contract.js';
 import type { GuardCounters } from './counters.js';
 import { type GuardOptions, GuardWatch } from './watch.js';
@@ -24,7 +25,10 @@ export function guard(session: Session, contract: Contract, options: GuardOption
     backend: session.backend,
     inputs: session.inputs,
     outputs: session.outputs,
-    run: (inputs: NamedTensors, run?: RunOptions) => watched(watch, inputs, () => session.run(inputs, run)),
+    run: async (passed: ByName<Tensor>, run?: RunOptions) => {
+      const inputs = mapOf('inputs', passed);
+      return watched(watch, inputs, () => session.run(inputs, run));
+    },
     close: () => session.close(),
     [Symbol.asyncDispose]: () => session.close(),
     ...handles(watch),

@@ -28,7 +28,7 @@ export const recordResultSchema = z.object({
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
 });
-export type RecordResult = z.infer<typeof recordResultSchema>;
+export interface RecordResult extends z.infer<typeof recordResultSchema> {}
 
 /** What `stream convert A -o B` returns. */
 export const convertedReferenceSchema = z.object({

@@ -264,7 +264,7 @@ export const parityResultSchema = z.object({
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
 });
-export type ParityResult = z.infer<typeof parityResultSchema>;
+export interface ParityResult extends z.infer<typeof parityResultSchema> {}
 export type ParityDrift = NonNullable<ParityResult['drift']>;
 export type ProfileTimes = z.infer<typeof profileTimesSchema>;
 export type Explanation = z.infer<typeof explanationSchema>;

@@ -130,9 +130,16 @@ describe('a session over an engine', () => {
     await session.close();
   });
 
-  it('tensors in a plain object, which only JavaScript can give, are rejected as that', async () => {
+  it('takes tensors, and those that it writes into, in a plain object, prepared or not', async () => {
     const { session } = await open();
-    await expect(session.run({ x: x(1) } as never)).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
+    const first = await session.run({ x: x(1) });
+    expect(await session.run(new Map([['x', x(1)]]))).toEqual(first);
+    expect(session.runSync({ x: x(1) })).toEqual(first);
+    const y = { ...first.get('y')!, bytes: new Uint8Array(first.get('y')!.bytes.length) };
+    await session.run({ x: x(1) }, { outputs: { y } });
+    expect(y).toEqual(first.get('y'));
+    for (const passed of [x(1), null, undefined, 'x', [x(1)]])
+      await expect(session.run(passed as never)).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
     await session.close();
   });
 
