@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { Document, visit } from 'yaml';
 import { parseTarget } from '../../../engines/identity/target.js';
 import type { KubernetesWhere } from '../where.js';
 import { planName, type Submission } from './submission.js';
@@ -17,7 +17,8 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
   const { plan, address, target, builds, jobs, attempt } = submission;
   const isDra = where.resource === 'dra';
   const gpu = gpuOf(builds);
-  const name = `${planName(plan.id)}-${target}`;
+  // Names have 63 characters at most; the whole ID is in the label.
+  const name = `${planName(plan.id.slice(0, 12))}-${target}`;
   const metadata = {
     ...(where.namespace === undefined ? {} : { namespace: where.namespace }),
     labels: {
@@ -79,9 +80,18 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
     metadata: { name, ...metadata, annotations: {} },
     spec: { spec: { devices: { requests: [{ name: CLAIM, exactly }] } } },
   };
-  // kubectl reads YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text.
-  const text = (each: unknown) => stringify(each, { version: '1.1' });
-  return (isDra ? [claim, job] : [job]).map((each) => `---\n${text(each)}`).join('');
+  return (isDra ? [claim, job] : [job]).map((each) => `---\n${yamlText(each)}`).join('');
+}
+
+/** As kubectl reads it: YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text, `<<` merges and `=` is a value of its own. */
+function yamlText(content: unknown): string {
+  const document = new Document(content, { version: '1.1' });
+  visit(document, {
+    Scalar: (_, node) => {
+      if (node.value === '<<' || node.value === '=') node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString();
 }
 
 const onExit = (action: string, code: number) => ({
