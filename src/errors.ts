@@ -392,9 +392,10 @@ export const catalogue = {
   },
   TF_SIGNATURE_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A signature is required, and the engine has none that a trusted key made for its passport.',
+    meaning:
+      'A signature is required, and the engine, or a plan or record of a fleet, has none that a trusted key made for its content.',
     remedy:
-      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build it with TRTFORGE_SIGNING_KEY set.',
+      'Trust the key that signed it (--trust-key, TRTFORGE_TRUSTED_KEYS), have it signed (trtforge cache sign), or build or plan it with TRTFORGE_SIGNING_KEY set.',
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,

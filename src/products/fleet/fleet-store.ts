@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { z } from 'zod';
 import { lstatIfThere, readText, removeIfThere } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
@@ -117,13 +117,9 @@ export class FleetStore {
     const signature = signatureFor(this.#stores.trust, document);
     const text = `${JSON.stringify({ ...document, ...(signature && { signature }) }, null, 2)}\n`;
     if (Buffer.byteLength(text) > largest)
-      throw new TrtforgeError(
-        'TF_FLEET_INVALID',
-        `${this.address(key)} would have more than ${largest} bytes.`,
-        {
-          remedy: 'Divide the engines file: each part has its own plan in the same store.',
-        },
-      );
+      throw new TrtforgeError('TF_FLEET_INVALID', `${this.address(key)} has more than ${largest} bytes.`, {
+        remedy: 'Divide the engines file: each part has its own plan in the same store.',
+      });
     if (this.#objects !== null) {
       const body = Buffer.from(text);
       await this.#objects.objects.put(this.#key(key), body, { contentType: 'application/json' });
@@ -141,8 +137,8 @@ export class FleetStore {
 
   /** Leads through folders alone: a link on the way would have documents written elsewhere. Throws TF_FILE_UNREADABLE. */
   #path(key: string): string {
-    const [name = '', ...folders] = ['fleet', ...key.split('/')].reverse();
-    return join(pathBelow(this.place, ...folders.reverse()), name);
+    const folders = dirname(`fleet/${key}`).split('/');
+    return join(pathBelow(this.place, ...folders), basename(key));
   }
 
   #key(key: string): string {

@@ -78,10 +78,7 @@ async function readPlan(id: string, store: FleetStore): Promise<Pick<Fleet, 'pla
   if (id.length < 32) throw invalid('is a plan of an earlier version, whose ID does not cover its content');
   const read = await store.read(keyOf(id), fleetPlanSchema, LARGEST_PLAN).catch((error) => {
     if (!(error instanceof TrtforgeError)) throw error;
-    if (error.code === 'TF_FILE_UNREADABLE') throw notHere(store.place, error.message);
-    if (error.code !== 'TF_SIGNATURE_INVALID') throw error;
-    const remedy = 'Plan again where TRTFORGE_SIGNING_KEY is set: trtforge fleet plan engines.yaml';
-    throw new TrtforgeError(error.code, error.message, { remedy, cause: error });
+    throw error.code === 'TF_FILE_UNREADABLE' ? notHere(store.place, error.message) : error;
   });
   if (read === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
     throw notHere(store.place, 'there is no such folder.');

@@ -7,7 +7,7 @@ import { type IdentityDocument, identityDigest } from '../../engines/identity/id
 import { parseTarget } from '../../engines/identity/target.js';
 import { plainMiss } from '../../engines/store/lookup.js';
 import { inParallel } from '../../engines/store/remote/in-parallel.js';
-import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
 import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
 import { type EnginesFile, inFolder } from './engines-file.js';
@@ -75,29 +75,21 @@ export async function planFleet(
       }
   }
   const decided = [...jobs.values()];
-  const plan = { store: place, folder, targets, jobs: decided };
-  const states = await statesOf(decided, store, context);
-  return {
-    schema: 'trtforge.fleet-plan/1',
-    id: planId(plan),
-    made: new Date().toISOString(),
-    ...plan,
+  const states = await eachOf(decided, context, (job) => stateOf(job, store, context));
+  const plan = {
+    store: place,
+    folder,
+    targets,
     jobs: decided.map((job, index) => ({ index, ...job, ...states[index]! })),
   };
+  return { schema: 'trtforge.fleet-plan/1', id: planId(plan), made: new Date().toISOString(), ...plan };
 }
 
 /** What a plan decides about an engine. */
 type Decided = Omit<FleetJob, 'index' | 'state' | 'why'>;
 
 /** 128 bits of the digest of all that decides what tasks do: whoever has a plan's address has its content. */
-export function planId({
-  store,
-  folder,
-  targets,
-  jobs,
-}: Pick<FleetPlan, 'store' | 'folder' | 'targets'> & {
-  readonly jobs: readonly (Decided & Partial<FleetJob>)[];
-}): string {
+export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema' | 'id' | 'made'>): string {
   const decided = jobs.map(({ index: _, state: __, why: ___, ...job }) => job);
   return sha256(canonicalJson({ store, folder, targets, decided })).slice(0, 32);
 }
@@ -132,14 +124,6 @@ async function stateOf(
   return { state: 'missing', why: plainMiss('gate', null, fault === null ? reason : `${reason}; ${fault}`) };
 }
 
-async function statesOf(
-  jobs: readonly Decided[],
-  store: FleetStore,
-  context: Pick<CommandContext, 'signal'>,
-): Promise<readonly Pick<FleetJob, 'state' | 'why'>[]> {
-  return eachOf(jobs, context, (job) => stateOf(job, store, context));
-}
-
 /** How many jobs are looked up at once: each has a record in memory. */
 const AT_ONCE = 8;
 
@@ -162,7 +146,7 @@ export async function lookedUp(
   store: FleetStore,
   context: Pick<CommandContext, 'signal'>,
 ): Promise<FleetPlan> {
-  const states = await statesOf(plan.jobs, store, context);
+  const states = await eachOf(plan.jobs, context, (job) => stateOf(job, store, context));
   return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
 }
 
@@ -205,14 +189,7 @@ export async function recordOf(identity: string, store: FleetStore): Promise<Las
     if (record === null || record.identity === identity) return { record, fault: null };
     return { record: null, fault: `${store.address(recordKey(identity))} is the record of another engine.` };
   } catch (error) {
-    if (!(error instanceof TrtforgeError) || !aboutContent.includes(error.code)) throw error;
+    if (!(error instanceof TrtforgeError) || error.exitCode !== ExitCode.badInput) throw error;
     return { record: null, fault: error.message };
   }
 }
-
-const aboutContent: readonly ErrorCode[] = [
-  'TF_FLEET_INVALID',
-  'TF_SIGNATURE_INVALID',
-  'TF_FILE_UNREADABLE',
-  'TF_REMOTE_DAMAGED',
-];

@@ -60,7 +60,8 @@ function standingOf(
 ): Pick<JobStatus, 'state' | 'why' | 'node'> {
   const { state, why } = job;
   const node = record?.node ?? null;
-  const faults = fault === null ? [] : [fault];
+  // The reason of a policy names it already.
+  const faults = fault === null || why?.from === 'gate' ? [] : [fault];
   if (state === 'have') return { state, why: faults, node };
   const task = jobs.get(job.index);
   if (task !== undefined) return { state: task.state, why: [task.reason], node: task.node };

@@ -1,4 +1,4 @@
-import { Document, visit } from 'yaml';
+import { type ScalarTag, stringify, type Tags } from 'yaml';
 import { parseTarget } from '../../../engines/identity/target.js';
 import type { KubernetesWhere } from '../where.js';
 import { planName, type Submission } from './submission.js';
@@ -80,19 +80,22 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
     metadata: { name, ...metadata, annotations: {} },
     spec: { spec: { devices: { requests: [{ name: CLAIM, exactly }] } } },
   };
-  return (isDra ? [claim, job] : [job]).map((each) => `---\n${yamlText(each)}`).join('');
+  // kubectl reads YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text.
+  const yaml = { version: '1.1', customTags: (tags: Tags) => [quotedText, ...tags] } as const;
+  return (isDra ? [claim, job] : [job]).map((each) => `---\n${stringify(each, yaml)}`).join('');
 }
 
-/** As kubectl reads it: YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text, `<<` merges and `=` is a value of its own. */
-function yamlText(content: unknown): string {
-  const document = new Document(content, { version: '1.1' });
-  visit(document, {
-    Scalar: (_, node) => {
-      if (node.value === '<<' || node.value === '=') node.type = 'QUOTE_DOUBLE';
-    },
-  });
-  return document.toString();
-}
+/** `<<` merges in YAML 1.1, and `=` is a value of its own. */
+const QUOTED = /^(<<|=)$/;
+
+const quotedText: ScalarTag = {
+  tag: 'tag:yaml.org,2002:str',
+  default: true,
+  test: QUOTED,
+  identify: (value) => typeof value === 'string' && QUOTED.test(value),
+  resolve: (text) => text,
+  stringify: ({ value }) => JSON.stringify(value),
+};
 
 const onExit = (action: string, code: number) => ({
   action,

@@ -118,32 +118,32 @@ async function decide(
   for (const { where, jobs } of decided)
     if (where !== 'local' && fleet.isOwn)
       for (const index of jobs) assertVouched({ ...fleet, isOwn: false }, plan.jobs[index]!);
-  const batches = instead === 'local' ? await builtHere(decided, fleet, context) : decided;
+  const batches: Batch[] = [];
+  for (const batch of decided)
+    if (instead !== 'local' || (await isBuiltHere(batch, fleet, context))) batches.push(batch);
+  if (batches.length === 0)
+    throw new TrtforgeError('TF_TARGET_UNAVAILABLE', 'This machine builds for no target of the plan.', {
+      remedy: 'Submit without --local: each target is then built where its `where` states.',
+    });
   return { batches, asked: scheduled.asked };
 }
 
-/** Without the targets that this machine cannot build, by the first job of each. Throws TF_TARGET_UNAVAILABLE where none is left. */
-async function builtHere(
-  batches: readonly Batch[],
+/** Whether this machine can build a target, by the first of its jobs; else a warning states why. Other faults are their jobs'. */
+async function isBuiltHere(
+  { target, jobs: [first] }: Batch,
   fleet: Fleet,
   context: CommandContext,
-): Promise<readonly Batch[]> {
-  const whys = new Map<Batch, string>();
-  for (const batch of batches.filter(({ jobs }) => jobs.length > 0))
-    try {
-      await resolvedHere(fleet, fleet.plan.jobs[batch.jobs[0]!]!, context);
-    } catch (error) {
-      if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      // Other faults are their jobs'.
-      if (error.exitCode === ExitCode.machineCannot) whys.set(batch, error.message);
-    }
-  if (whys.size === 0) return batches;
-  const left = batches.filter((batch) => !whys.has(batch));
-  const why = [...whys].map(([{ target }, message]) => `${target} (${message})`).join(' ');
-  const message = `This machine cannot build for ${plural(whys.size, 'target')} of the plan: ${why}`;
-  if (left.length === 0) throw new TrtforgeError('TF_TARGET_UNAVAILABLE', message);
-  context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-  return left;
+): Promise<boolean> {
+  try {
+    if (first !== undefined) await resolvedHere(fleet, fleet.plan.jobs[first]!, context);
+    return true;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    if (error.exitCode !== ExitCode.machineCannot) return true;
+    const message = `${target} is left out: ${error.message}`;
+    context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return false;
+  }
 }
 
 function manifestOf(submission: Submission, where: Where): Batch['manifest'] {
