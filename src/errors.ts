@@ -320,7 +320,7 @@ export const catalogue = {
   TF_FLEET_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An engines file has a key or value that it cannot have, or a plan in a store is not one, was cut short or is not there.',
+      'An engines file has a key or value that it cannot have, or a plan in a store was changed, was cut short, is not there, or asks without a signature for code or for paths outside of its folder.',
     remedy: 'Correct the line named (docs/fleet.md), or plan again: trtforge fleet plan engines.yaml',
   },
   TF_FLEET_CHANGED: {

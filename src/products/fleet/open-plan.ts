@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { faultText } from '../../base/text/schema-error.js';
 import type { CommandContext } from '../../cli/command.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { readEnginesFile } from './engines-file.js';
 import { FleetStore, LARGEST_PLAN, notHere } from './fleet-store.js';
 import { lookedUp, planFleet, planId } from './plan.js';
-import { type FleetPlan, fleetPlanSchema } from './plan-schema.js';
+import { type FleetJob, type FleetPlan, fleetPlanSchema, jobSchema } from './plan-schema.js';
 
 /** A plan and the store it is about. */
 export interface Fleet {
@@ -59,7 +61,7 @@ async function keepPlan(
     if (error instanceof TrtforgeError) return null;
     throw error;
   });
-  if (!keep || (there?.isSigned === true && !store.signs)) return there?.isSigned ?? store.signs;
+  if (!keep || (there?.isSigned === true && !store.signs)) return store.signs || there?.isSigned === true;
   try {
     await store.write(keyOf(plan.id), plan, LARGEST_PLAN);
     return store.signs;
@@ -76,15 +78,23 @@ async function readPlan(id: string, store: FleetStore): Promise<Pick<Fleet, 'pla
   const address = store.address(keyOf(id));
   const invalid = (why: string) => new TrtforgeError('TF_FLEET_INVALID', `${address} ${why}.`);
   if (id.length < 32) throw invalid('is a plan of an earlier version, whose ID does not cover its content');
-  const read = await store.read(keyOf(id), fleetPlanSchema, LARGEST_PLAN).catch((error) => {
+  const read = await store.read(keyOf(id), looseSchema, LARGEST_PLAN).catch((error) => {
     if (!(error instanceof TrtforgeError)) throw error;
     throw error.code === 'TF_FILE_UNREADABLE' ? notHere(store.place, error.message) : error;
   });
   if (read === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
     throw notHere(store.place, 'there is no such folder.');
   if (read === undefined) throw invalid('is not there');
-  const { document: plan, isSigned } = read;
+  const jobs = read.document.jobs.map((job, index): FleetJob => {
+    const parsed = jobSchema.safeParse(job);
+    if (parsed.data?.index === index) return parsed.data;
+    throw invalid(`has no job ${index}: ${parsed.error ? faultText(parsed.error) : 'it has another index'}`);
+  });
+  const plan = { ...read.document, jobs };
   if (plan.id !== id || planId(plan) !== id)
     throw invalid(`was changed: its content is that of the plan ${planId(plan)}`);
-  return { plan, isSigned };
+  return { plan, isSigned: read.isSigned };
 }
+
+/** Of jobs the first fault is enough: a list of all of them would take gigabytes. */
+const looseSchema = fleetPlanSchema.extend({ jobs: z.array(z.unknown()) });

@@ -12,7 +12,7 @@ import { fleetArgument } from './status.js';
 const options = {
   slurm: flag({ flags: '--slurm', describe: 'only the targets that Slurm builds' }),
   kubernetes: flag({ flags: '--kubernetes', describe: 'only the targets that Kubernetes builds' }),
-  local: flag({ flags: '--local', describe: 'every target, on this machine' }),
+  local: flag({ flags: '--local', describe: 'every target that this machine can build, here' }),
   ssh: text({ flags: '--ssh <host>', describe: 'every target, on that machine, which has trtforge' }),
   output: text({
     flags: '-o, --output <folder>',
