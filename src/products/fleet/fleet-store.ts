@@ -101,19 +101,24 @@ export class FleetStore {
     return this.#stores.trust.signingKey !== null;
   }
 
-  /** Throws TF_STORE_UNWRITABLE where signatures are required and this machine cannot sign. */
-  assertMaySign(): void {
-    if (this.signs || !this.#stores.trust.required) return;
-    throw new TrtforgeError(
-      'TF_STORE_UNWRITABLE',
-      `Signatures are required, and this machine has no key to sign with: what it writes to ${this.place} would not count.`,
-      { remedy: 'Set TRTFORGE_SIGNING_KEY to its private key (trtforge cache keygen makes a pair).' },
-    );
+  /** Throws TF_STORE_UNWRITABLE where signatures are required and this machine cannot sign, and where a link is in the way. */
+  assertMayWrite(key: string): void {
+    if (this.#stores.trust.required && !this.signs)
+      throw new TrtforgeError(
+        'TF_STORE_UNWRITABLE',
+        `Signatures are required, and this machine has no key to sign with: what it writes to ${this.place} would not count.`,
+        { remedy: 'Set TRTFORGE_SIGNING_KEY to its private key (trtforge cache keygen makes a pair).' },
+      );
+    try {
+      if (this.#objects === null) this.#path(key);
+    } catch (error) {
+      unreadableHere(this.place, error);
+    }
   }
 
   /** Signed where this machine has a key; whole or not at all; the last writer counts. Throws TF_REMOTE_…, TF_WRITE_FAILED, TF_STORE_UNWRITABLE, TF_FLEET_INVALID for more than `largest` bytes. */
   async write(key: string, document: Signable, largest: number): Promise<void> {
-    this.assertMaySign();
+    this.assertMayWrite(key);
     const signature = signatureFor(this.#stores.trust, document);
     const text = `${JSON.stringify({ ...document, ...(signature && { signature }) }, null, 2)}\n`;
     if (Buffer.byteLength(text) > largest)
@@ -125,14 +130,13 @@ export class FleetStore {
       await this.#objects.objects.put(this.#key(key), body, { contentType: 'application/json' });
       return;
     }
+    const path = this.#path(key);
     try {
-      const path = this.#path(key);
       if (lstatIfThere(path)?.isDirectory() === true) removeIfThere(path);
-      publishFile(path, text);
     } catch (cause) {
-      const error = writeFailed(join(this.place, 'fleet', key), cause);
-      throw error.code === 'TF_FILE_UNREADABLE' ? notHere(this.place, error.message) : error;
+      throw writeFailed(path, cause);
     }
+    publishFile(path, text);
   }
 
   /** Leads through folders alone: a link on the way would have documents written elsewhere. Throws TF_FILE_UNREADABLE. */
@@ -201,7 +205,15 @@ export const asBuilt = (
     : wanted;
 
 /** A matter of this machine, which others may not have. */
-export const notHere = (place: string, why: string): TrtforgeError =>
-  new TrtforgeError('TF_STORE_UNWRITABLE', `The store ${place} cannot be used here: ${why}`, {
-    remedy: 'Mount it, and give its tasks the right to read and write there.',
-  });
+export const notHere = (
+  place: string,
+  why: string,
+  remedy = 'Mount it, and give its tasks the right to read and write there.',
+): TrtforgeError =>
+  new TrtforgeError('TF_STORE_UNWRITABLE', `The store ${place} cannot be used here: ${why}`, { remedy });
+
+/** Throws what cannot be read of a store's files as such a matter. */
+export function unreadableHere(place: string, error: unknown): never {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_FILE_UNREADABLE') throw error;
+  throw notHere(place, error.message, error.remedy);
+}

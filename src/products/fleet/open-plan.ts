@@ -5,7 +5,7 @@ import type { CommandContext } from '../../cli/command.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { readEnginesFile } from './engines-file.js';
-import { FleetStore, LARGEST_PLAN, notHere } from './fleet-store.js';
+import { FleetStore, LARGEST_PLAN, notHere, unreadableHere } from './fleet-store.js';
 import { lookedUp, planFleet, planId } from './plan.js';
 import { type FleetJob, type FleetPlan, fleetPlanSchema, jobSchema } from './plan-schema.js';
 
@@ -78,10 +78,9 @@ async function readPlan(id: string, store: FleetStore): Promise<Pick<Fleet, 'pla
   const address = store.address(keyOf(id));
   const invalid = (why: string) => new TrtforgeError('TF_FLEET_INVALID', `${address} ${why}.`);
   if (id.length < 32) throw invalid('is a plan of an earlier version, whose ID does not cover its content');
-  const read = await store.read(keyOf(id), looseSchema, LARGEST_PLAN).catch((error) => {
-    if (!(error instanceof TrtforgeError)) throw error;
-    throw error.code === 'TF_FILE_UNREADABLE' ? notHere(store.place, error.message) : error;
-  });
+  const read = await store
+    .read(keyOf(id), looseSchema, LARGEST_PLAN)
+    .catch((error) => unreadableHere(store.place, error));
   if (read === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
     throw notHere(store.place, 'there is no such folder.');
   if (read === undefined) throw invalid('is not there');

@@ -165,7 +165,7 @@ export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord |
     record.exitCode === ExitCode.pass &&
     record.engine?.buildMs === buildMs);
 
-const recordKey = (identity: string): string => `records/${identity}.json`;
+export const recordKey = (identity: string): string => `records/${identity}.json`;
 
 /** What a machine leaves that could do nothing takes no other's place. */
 export async function keepRecord(record: WorkRecord, store: FleetStore): Promise<void> {

@@ -17,7 +17,7 @@ import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { foreignIn, inFolder } from './engines-file.js';
 import { asBuilt, storeOptions } from './fleet-store.js';
 import type { Fleet } from './open-plan.js';
-import { documentOf, hasPassed, keepRecord, policyDigest, recordOf } from './plan.js';
+import { documentOf, hasPassed, keepRecord, policyDigest, recordKey, recordOf } from './plan.js';
 import type { FleetJob, FleetWork, WorkRecord } from './plan-schema.js';
 import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
 import { type FleetRequest, requestsOf, targetHere } from './requests.js';
@@ -125,7 +125,8 @@ async function make(
   proven: Partial<Proven>,
 ): Promise<Outcome> {
   const { plan, store } = fleet;
-  store.assertMaySign();
+  // Before the work of minutes.
+  store.assertMayWrite(recordKey(job.identity));
   const { build, samples } = await resolvedHere(fleet, job, context);
   const policy = job.gate && { ...job.gate, path: inFolder(plan.folder, job.gate.path) };
   if (policy !== null && policyDigest(policy.path) !== policy.digest)

@@ -41,7 +41,7 @@ export function samplePlan(targets: Targets, more: Partial<FleetPlan> = {}): Fle
     }),
     ...more,
   });
-  return { ...plan, id: planId(plan) };
+  return { ...plan, id: more.id ?? planId(plan) };
 }
 
 /** What is handed to a scheduler, of a target for an L4. */

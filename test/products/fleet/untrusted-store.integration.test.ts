@@ -395,8 +395,15 @@ describe('what stands in the way of a document', () => {
     symlinkSync(beside, join(store, name));
     const before = readdirSync(beside);
     const words = name === 'fleet' ? ['plan', join(models, 'engines.yaml')] : ['work', address];
-    expect(await codeOf(words)).toEqual([3, 'TF_STORE_UNWRITABLE']);
+    const { exitCode, json } = await run(words);
+    expect(exitCode).toBe(3);
+    expect(json().error).toMatchObject({
+      code: 'TF_STORE_UNWRITABLE',
+      remedy: expect.stringContaining('Remove it'),
+    });
     expect(readdirSync(beside)).toEqual(before);
+    // Nothing was begun.
+    expect(readdirSync(store).filter((each) => !['fleet', 'away'].includes(each))).toEqual([]);
   });
 
   test('a store that is read-only serves what is there', async () => {
