@@ -10,15 +10,10 @@ import { sha256 } from '../../base/files/digest.js';
 import { readText } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import { canonicalJson } from '../identity/canonical-json.js';
-import type { EngineSignature } from './signature-schema.js';
+import type { EngineSignature, Signable } from './signature-schema.js';
 
 /** Ahead of what is signed, so that a signature made for something else with the same key never fits a document of ours. */
 const CONTEXT = 'trtforge.signature/1\n';
-
-/** A passport, or a document of a fleet. Its schema is signed with it: no signature fits a document of another kind. */
-export interface Signable {
-  readonly schema: string;
-}
 
 /** Real ones have 120 bytes. */
 const LARGEST_KEY = 1 << 16;

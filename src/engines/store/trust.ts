@@ -3,16 +3,9 @@ import { delimiter } from 'node:path';
 import { FileMemo, type FileStamp, stampOf } from '../../base/files/file-memo.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
-import {
-  checkSignature,
-  keyIdOf,
-  readPrivateKey,
-  readTrustedKeys,
-  type Signable,
-  signDocument,
-} from './signature.js';
+import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signDocument } from './signature.js';
 import { readSignature } from './signature-file.js';
-import type { EngineSignature } from './signature-schema.js';
+import type { EngineSignature, Signable } from './signature-schema.js';
 
 /** Which keys sign engines that are used, and which key signs those that are built. */
 export interface Trust {

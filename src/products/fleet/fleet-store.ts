@@ -12,8 +12,7 @@ import { type Miss, plainMiss, withNearest } from '../../engines/store/lookup.js
 import { openStores, type StoreOptions } from '../../engines/store/open-stores.js';
 import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/address.js';
 import { LARGEST_SMALL_OBJECT, type Objects } from '../../engines/store/remote/objects.js';
-import type { Signable } from '../../engines/store/signature.js';
-import type { EngineSignature } from '../../engines/store/signature-schema.js';
+import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
 import { checkTrust, signatureFor } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 

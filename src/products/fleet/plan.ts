@@ -75,7 +75,7 @@ export async function planFleet(
       }
   }
   const decided = [...jobs.values()];
-  const states = await eachOf(decided, context, (job) => stateOf(job, store, context));
+  const states = await inParallel(decided, AT_ONCE, context.signal, (job) => stateOf(job, store, context));
   const plan = {
     store: place,
     folder,
@@ -125,20 +125,7 @@ async function stateOf(
 }
 
 /** How many jobs are looked up at once: each has a record in memory. */
-const AT_ONCE = 8;
-
-/** What `work` gives of every job, in their order. */
-export async function eachOf<J, T>(
-  jobs: readonly J[],
-  { signal }: Pick<CommandContext, 'signal'>,
-  work: (job: J) => Promise<T>,
-): Promise<T[]> {
-  const results: T[] = [];
-  await inParallel(jobs, AT_ONCE, signal, async (job, index) => {
-    results[index] = await work(job);
-  });
-  return results;
-}
+export const AT_ONCE = 8;
 
 /** The plan with the states looked up again. */
 export async function lookedUp(
@@ -146,7 +133,7 @@ export async function lookedUp(
   store: FleetStore,
   context: Pick<CommandContext, 'signal'>,
 ): Promise<FleetPlan> {
-  const states = await eachOf(plan.jobs, context, (job) => stateOf(job, store, context));
+  const states = await inParallel(plan.jobs, AT_ONCE, context.signal, (job) => stateOf(job, store, context));
   return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
 }
 

@@ -1,9 +1,10 @@
 import type { CommandContext } from '../../cli/command.js';
+import { inParallel } from '../../engines/store/remote/in-parallel.js';
 import { ExitCode } from '../../errors.js';
 import { missLines } from '../../report/sentences.js';
 import { packageVersion } from '../../version.js';
 import type { Fleet } from './open-plan.js';
-import { documentOf, eachOf, type LastWork, recordOf } from './plan.js';
+import { AT_ONCE, documentOf, type LastWork, recordOf } from './plan.js';
 import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
 import { type Scheduled, scheduledJobs } from './schedulers.js';
 
@@ -15,7 +16,7 @@ export async function fleetStatus(
   context: CommandContext,
 ): Promise<FleetStatus> {
   const scheduled = await scheduledJobs(plan, context);
-  const jobs = await eachOf(plan.jobs, context, async (job): Promise<JobStatus> => {
+  const jobs = await inParallel(plan.jobs, AT_ONCE, context.signal, async (job): Promise<JobStatus> => {
     const held = await store.find(documentOf(job), context.signal);
     const { record, fault } = await recordOf(job.identity, store);
     const { index, name, identity, model, recipe, on } = job;

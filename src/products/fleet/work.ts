@@ -85,9 +85,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
         check: proven.check?.outcome ?? null,
         gate: proven.gate ?? null,
         // Of what did not pass the message repeats the reasons.
-        reasons: isRefused
-          ? (proven.reasons ?? [])
-          : [`${error.message} ${error.remedy}`, ...(proven.reasons ?? [])],
+        reasons: [...(isRefused ? [] : [`${error.message} ${error.remedy}`]), ...(proven.reasons ?? [])],
       },
       error.code,
       error.exitCode,
@@ -190,14 +188,10 @@ export function assertVouched(
 ): void {
   const foreign = isOwn || isSigned ? null : foreignIn(job, plan.folder);
   if (foreign === null) return;
-  throw new TrtforgeError(
-    'TF_FLEET_INVALID',
-    `${job.name} ${foreign}, and no key that is trusted here signed the plan ${plan.id}.`,
-    {
-      remedy:
-        'Plan it with TRTFORGE_SIGNING_KEY and name its public key in TRTFORGE_TRUSTED_KEYS where tasks run (docs/fleet.md), or keep its files below the folder.',
-    },
-  );
+  throw new TrtforgeError('TF_FLEET_INVALID', `${job.name} ${foreign}, and no trusted key signed the plan.`, {
+    remedy:
+      'Keep its files below the folder, or sign the plan (docs/fleet.md, A store that others may write).',
+  });
 }
 
 /** The build as this machine would make it. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNAVAILABLE on the wrong machine, TF_FLEET_CHANGED where the model is another, TF_FLEET_INVALID. */

@@ -10,6 +10,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -496,5 +498,62 @@ describeWith('toolchain', '--local', () => {
     const { jobs } = (await run(['status', file])).json<FleetStatus>();
     expect(jobs.map(({ state }) => state)).toEqual(['missing', 'have', 'missing', 'have']);
     expect(readdirSync(join(store, 'fleet', 'records'))).toHaveLength(2);
+  });
+});
+
+describe('in a bucket', () => {
+  /** Objects in memory, as far as documents need them. */
+  async function withBucket(work: (url: string, objects: Map<string, Buffer>) => Promise<void>) {
+    const objects = new Map<string, Buffer>();
+    const server = createServer(async (request, response) => {
+      const body: Buffer[] = [];
+      for await (const part of request) body.push(part);
+      const [path = '', query = ''] = (request.url ?? '').split('?');
+      if (query.includes('list-type')) {
+        const xml = '<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>';
+        response.writeHead(200, { 'content-type': 'application/xml' }).end(xml);
+        return;
+      }
+      if (request.method === 'PUT') objects.set(path, Buffer.concat(body));
+      const there = objects.get(path);
+      if (there === undefined) response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>');
+      else response.writeHead(200, { etag: '"e"' }).end(request.method === 'GET' ? there : undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      await work(`http://127.0.0.1:${port}/team/a`, objects);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  }
+
+  test('plans and records are checked as in a folder', async () => {
+    Object.assign(environment, { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) });
+    const { signs, trusts } = await keys();
+    await withBucket(async (url, objects) => {
+      store = url;
+      const file = engines('', { target: OTHER });
+      const { address, jobs, id } = await planned(file, signs);
+      const [planKey] = [...objects.keys()];
+      expect(planKey).toBe(`/team/a/fleet/${id}.json`);
+      const strict = { ...required, ...trusts };
+      expect(await codeOf(['work', address], { ...strict, ...signs })).toEqual([3, null]);
+      const recordKey = `/team/a/fleet/records/${jobs[0]!.identity}.json`;
+      const whyOf = async () => (await run(['status', address], strict)).json<FleetStatus>().jobs[0]?.why;
+      expect(await whyOf()).toEqual([expect.stringContaining('lacks')]);
+      for (const content of [' '.repeat((1 << 20) + 1), ' '.repeat((16 << 20) + 1), '{', '{}']) {
+        objects.set(recordKey, Buffer.from(content));
+        expect(await whyOf()).toEqual(
+          expect.arrayContaining([expect.stringContaining(`${jobs[0]!.identity}.json`)]),
+        );
+      }
+      const { signature: _, ...unsigned } = JSON.parse(String(objects.get(planKey!)));
+      objects.set(planKey!, Buffer.from(JSON.stringify(unsigned)));
+      expect(await codeOf(['status', address], strict)).toEqual([2, 'TF_SIGNATURE_INVALID']);
+      objects.set(planKey!, Buffer.from(JSON.stringify({ ...unsigned, folder: '/' })));
+      expect(await codeOf(['work', address])).toEqual([2, 'TF_FLEET_INVALID']);
+    });
   });
 });

@@ -86,13 +86,11 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
 }
 
 /** `<<` merges in YAML 1.1, and `=` is a value of its own. */
-const QUOTED = /^(<<|=)$/;
-
 const quotedText: ScalarTag = {
   tag: 'tag:yaml.org,2002:str',
   default: true,
-  test: QUOTED,
-  identify: (value) => typeof value === 'string' && QUOTED.test(value),
+  test: /^(<<|=)$/,
+  identify: (value) => value === '<<' || value === '=',
   resolve: (text) => text,
   stringify: ({ value }) => JSON.stringify(value),
 };
