@@ -1,8 +1,6 @@
 import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
-import type { CommandContext } from './command.js';
 import { flag } from './option.js';
-import { printable } from './output.js';
 import type { planSchema } from './printed-schemas.js';
 
 /** What --dry-run prints. */
@@ -28,7 +26,7 @@ export const yesOption = flag({ flags: '--yes', describe: 'do not ask first', tr
 /** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE without a terminal, TF_CANCELLED for every other answer. */
 export async function confirm(
   action: string,
-  { yes, ask }: { readonly yes: boolean } & Pick<CommandContext, 'ask'>,
+  { yes, ask }: { readonly yes: boolean; readonly ask?: (question: string) => Promise<string> },
 ): Promise<void> {
   if (yes) return;
   if (ask === undefined)
@@ -37,7 +35,7 @@ export async function confirm(
       `${action} needs a confirmation, and there is no terminal to ask on.`,
       { remedy: 'Add --yes, or see with --dry-run what would be done.' },
     );
-  if (!/^y(es)?$/i.test((await ask(`${printable(action)}? [y/N] `)).trim()))
+  if (!/^y(es)?$/i.test((await ask(`${action}? [y/N] `)).trim()))
     throw new TrtforgeError('TF_CANCELLED', 'Not confirmed; nothing was done.');
 }
 

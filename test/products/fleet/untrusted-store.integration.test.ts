@@ -428,6 +428,11 @@ describe('a plan that is sent by its address', () => {
   const programs = () => fakePrograms(join(beside, 'bin'), { ssh: `touch '${join(beside, 'sent')}'` });
 
   test('shows where it goes, and asks', async () => {
+    // A folder that turns what follows it around.
+    const turned = join(models, 'a\u202eb');
+    mkdirSync(turned);
+    models = turned;
+    writeFileSync(join(models, 'm.onnx'), readFileSync(join(root, 'sample.onnx')));
     const { address } = await planned(engines('', { where }));
     const { PATH } = programs();
     const alone = await run(['submit', address], { PATH });
@@ -447,6 +452,7 @@ describe('a plan that is sent by its address', () => {
     expect(no.json().error?.code).toBe('TF_CANCELLED');
     expect(sent()).toBe(false);
     expect(asked).toEqual([expect.stringContaining('evil-host')]);
+    expect(asked[0]).not.toContain('\u202e');
     expect((await run(['submit', address], { PATH }, answers('y'))).exitCode).toBe(0);
     expect(sent()).toBe(true);
   });
