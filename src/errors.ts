@@ -326,7 +326,7 @@ export const catalogue = {
   TF_FLEET_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An engines file has a key or value that it cannot have, or a plan in a store is not one, was cut short or is not there.',
+      'An engines file has a key or value that it cannot have, or a plan in a store was changed, was cut short, is not there, or asks without a signature for code or for paths outside of its folder.',
     remedy: 'Correct the line named (docs/fleet.md), or plan again: trtforge fleet plan engines.yaml',
   },
   TF_FLEET_CHANGED: {
@@ -398,9 +398,10 @@ export const catalogue = {
   },
   TF_SIGNATURE_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A signature is required, and the engine has none that a trusted key made for its passport.',
+    meaning:
+      'A signature is required, and the engine, or a plan or record of a fleet, has none that a trusted key made for its content.',
     remedy:
-      'Trust the key that signed it (--trust-key), have it signed (trtforge cache sign), or build it with TRTFORGE_SIGNING_KEY set.',
+      'Trust the key that signed it (--trust-key, TRTFORGE_TRUSTED_KEYS), have it signed (trtforge cache sign), or build or plan it with TRTFORGE_SIGNING_KEY set.',
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,

@@ -94,7 +94,7 @@ function assertOwnAffair(config: string, key: string, spec: OptionSpec<unknown>,
 }
 
 /** Whether a path, by its links too, leads to a place in the folder. What is not there yet lies where its closest folder does. */
-function isBelow(folder: string, path: string): boolean {
+export function isBelow(folder: string, path: string): boolean {
   let there = resolve(folder, path);
   while (lstatIfThere(there) === undefined) there = dirname(there);
   try {

@@ -273,7 +273,8 @@ async function execution(
     }
     assertComplete(command, options.shown, { path, words: [program.name, ...own], excess });
     throwIfCancelled(signal, 'starting');
-    const { environment, ask } = console;
+    const { environment, ask: put } = console;
+    const ask = put && ((question: string) => put(printable(question)));
     const { products } = program;
     const commandLine = shellLine([program.name, ...argv]);
     const shown = options.values.dryRun === true ? asPlanned(command) : command;

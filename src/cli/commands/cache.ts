@@ -11,34 +11,12 @@ import type {
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
-import { TrtforgeError } from '../../errors.js';
-import { type CommandContext, defineCommand } from '../command.js';
-import { flag, type ValueOption } from '../option.js';
+import { defineCommand } from '../command.js';
+import type { ValueOption } from '../option.js';
 import { maxSize, trustOptions } from '../options/store.js';
-import { step } from '../plan.js';
+import { confirm, step, yesOption } from '../plan.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
-
-/** Of commands that take away what cannot be had back. */
-const yesOption = flag({ flags: '--yes', describe: 'do not ask before removing', trust: true });
-
-/** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE without a terminal, TF_CANCELLED for every other answer. */
-export async function confirm(
-  action: string,
-  { yes, ask }: { readonly yes: boolean } & Pick<CommandContext, 'ask'>,
-): Promise<void> {
-  if (yes) return;
-  if (ask === undefined)
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `${action} needs a confirmation, and there is no terminal to ask on.`,
-      {
-        remedy: 'Add --yes, or see with --dry-run what would be removed.',
-      },
-    );
-  if (!/^y(es)?$/i.test((await ask(`${action}? [y/N] `)).trim()))
-    throw new TrtforgeError('TF_CANCELLED', 'Not confirmed; nothing was removed.');
-}
 
 export const ls = defineCommand({
   arguments: [enginesArgument],

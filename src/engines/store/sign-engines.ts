@@ -12,7 +12,7 @@ import { isCalled, nothingCalled } from './engine-query.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { TransferOptions } from './remote/transfer.js';
-import { generateKeys, keyIdOf, signPassport } from './signature.js';
+import { generateKeys, keyIdOf, signDocument } from './signature.js';
 
 /** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
 export function makeKeys(path: string): CacheKeys {
@@ -81,7 +81,7 @@ export async function signEngines(
 
 async function signLocal(store: LocalStore, identity: string, key: KeyObject): Promise<Passport> {
   const passport = await verifyEngineInPieces(store.planPath(identity));
-  store.sign(passport, signPassport(passport, key));
+  store.sign(passport, signDocument(passport, key));
   return passport;
 }
 
@@ -92,6 +92,6 @@ async function signRemote(
   options: TransferOptions,
 ): Promise<Passport> {
   const engine = await verifyRemote(store, identity, options);
-  await store.sign(engine, signPassport(engine.passport, key), options.signal);
+  await store.sign(engine, signDocument(engine.passport, key), options.signal);
   return engine.passport;
 }

@@ -10,10 +10,9 @@ import { sha256 } from '../../base/files/digest.js';
 import { readText } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import { canonicalJson } from '../identity/canonical-json.js';
-import type { Passport } from '../identity/passport-file.js';
-import type { EngineSignature } from './signature-schema.js';
+import type { EngineSignature, Signable } from './signature-schema.js';
 
-/** Ahead of what is signed, so that a signature made for something else with the same key never fits a passport. */
+/** Ahead of what is signed, so that a signature made for something else with the same key never fits a document of ours. */
 const CONTEXT = 'trtforge.signature/1\n';
 
 /** Real ones have 120 bytes. */
@@ -36,21 +35,21 @@ export function generateKeys(): {
   };
 }
 
-/** Signs a passport, and with it the plan, whose SHA-256 is in the passport. Throws TF_KEY_INVALID. */
-export function signPassport(passport: Passport, privateKey: KeyObject): EngineSignature {
+/** Signs a document; a passport's SHA-256 of the plan signs that with it. Throws TF_KEY_INVALID. */
+export function signDocument(document: Signable, privateKey: KeyObject): EngineSignature {
   const publicKey = createPublicKey(privateKey);
   return {
     schema: 'trtforge.signature/1',
     algorithm: 'ed25519',
     keyId: keyIdOf(publicKey),
-    signature: signBytes(null, signedBytes(passport), privateKey).toString('base64'),
+    signature: signBytes(null, signedBytes(document), privateKey).toString('base64'),
   };
 }
 
-/** The key among those trusted that signed this passport. Throws TF_SIGNATURE_INVALID: missing, of a key that is not trusted, or not fitting. */
+/** The key among those trusted that signed this document. Throws TF_SIGNATURE_INVALID: missing, of a key that is not trusted, or not fitting. */
 export function checkSignature(
   name: string,
-  passport: Passport,
+  document: Signable,
   signature: EngineSignature | null,
   trusted: ReadonlyMap<string, KeyObject>,
 ): string {
@@ -58,8 +57,8 @@ export function checkSignature(
   const key = trusted.get(signature.keyId);
   if (key === undefined)
     throw unsigned(name, `it is signed with the key ${signature.keyId}, which is not trusted here`);
-  const fits = verifyBytes(null, signedBytes(passport), key, Buffer.from(signature.signature, 'base64'));
-  if (!fits) throw unsigned(name, `the signature of the key ${signature.keyId} does not fit its passport`);
+  const fits = verifyBytes(null, signedBytes(document), key, Buffer.from(signature.signature, 'base64'));
+  if (!fits) throw unsigned(name, `the signature of the key ${signature.keyId} does not fit its content`);
   return signature.keyId;
 }
 
@@ -76,7 +75,7 @@ export function readTrustedKeys(paths: readonly string[]): ReadonlyMap<string, K
 export const keyIdOf = (publicKey: KeyObject): string =>
   sha256(publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16);
 
-const signedBytes = (passport: Passport): Buffer => Buffer.from(CONTEXT + canonicalJson(passport));
+const signedBytes = (document: Signable): Buffer => Buffer.from(CONTEXT + canonicalJson(document));
 
 function readKey(path: string, parse: (pem: string) => KeyObject): KeyObject {
   const text = readText(path, LARGEST_KEY, 'TF_KEY_INVALID');

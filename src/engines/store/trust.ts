@@ -3,9 +3,9 @@ import { delimiter } from 'node:path';
 import { FileMemo, type FileStamp, stampOf } from '../../base/files/file-memo.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
-import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signPassport } from './signature.js';
+import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signDocument } from './signature.js';
 import { readSignature } from './signature-file.js';
-import type { EngineSignature } from './signature-schema.js';
+import type { EngineSignature, Signable } from './signature-schema.js';
 
 /** Which keys sign engines that are used, and which key signs those that are built. */
 export interface Trust {
@@ -52,17 +52,18 @@ export function openTrust(requested: TrustOptions, environment: NodeJS.ProcessEn
 export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);
 
 /**
- * Checks an engine against what is trusted. A signature of a known key must fit even where none is required: a passport that was
- * changed after signing is always rejected. Throws TF_SIGNATURE_INVALID.
+ * Checks an engine's passport, or a document of a fleet, against what is trusted. A signature of a known key must fit even where none is required: what was
+ * changed after signing is always rejected. Returns whether a trusted key signed it. Throws TF_SIGNATURE_INVALID.
  */
 export function checkTrust(
   trust: Trust,
   name: string,
-  passport: Passport,
+  document: Signable,
   signature: EngineSignature | null,
-): void {
+): boolean {
   const isKnown = signature !== null && trust.keys.has(signature.keyId);
-  if (trust.required || isKnown) checkSignature(name, passport, signature, trust.keys);
+  if (trust.required || isKnown) checkSignature(name, document, signature, trust.keys);
+  return isKnown;
 }
 
 /** An engine that agrees with its passport, and its signature with what is trusted. */
@@ -128,5 +129,5 @@ const isPassport = (value: unknown): value is Passport =>
   typeof value === 'object' && value !== null && 'schema' in value && value.schema === 'trtforge.passport/1';
 
 /** The signature of this machine's key; null without one. */
-export const signatureFor = ({ signingKey }: Trust, passport: Passport): EngineSignature | null =>
-  signingKey === null ? null : signPassport(passport, signingKey);
+export const signatureFor = ({ signingKey }: Trust, document: Signable): EngineSignature | null =>
+  signingKey === null ? null : signDocument(document, signingKey);

@@ -1,14 +1,15 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { firstProblem, readYaml } from '../../base/text/yaml.js';
-import { longName, type OptionTable } from '../../cli/option.js';
+import { isBelow } from '../../cli/config.js';
+import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
 import { resolveOptions } from '../../cli/resolve.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { enginesFileSchema, modelEntryShape, targetEntrySchema } from './engines-schema.js';
-import type { FleetPlan } from './plan-schema.js';
+import type { FleetJob, FleetPlan } from './plan-schema.js';
 
 /** One model of an engines file, with every default filled in. */
 export interface FleetEntry {
@@ -91,8 +92,24 @@ export function readEnginesFile(path: string): EnginesFile {
 export const inFolder = (folder: string, path: string): string =>
   isAbsolute(path) ? path : join(folder, path);
 
-/** Options whose values are paths, or `NAME=@PATH`. */
-const PATHS = ['calibration', 'calibration-cache', 'profile-from', 'plugin', 'inputs'];
+/** Options whose values are paths, or `NAME=@PATH`, by what they are called in help. */
+const PATHS = Object.values(fleetOptions)
+  .filter(({ flags }) => /<(file|folder|library|path)>/.test(flags))
+  .map(longName);
+
+/** What of a job only its author or a trusted key may ask for, as what follows the job's name: an option that decides which code runs, a path that leaves the folder. Null where there is none. */
+export function foreignIn(
+  { model, gate, options }: Pick<FleetJob, 'model' | 'gate' | 'options'>,
+  folder: string,
+): string | null {
+  const [trusted] = Object.values(fleetOptions).filter(
+    (spec: OptionSpec<unknown>) => spec.trust && Object.hasOwn(options, longName(spec)),
+  );
+  if (trusted !== undefined) return `sets "${longName(trusted)}", which decides what code runs`;
+  const named = PATHS.flatMap((key) => [options[key] ?? []].flat()).map((text) => splitName(String(text))[1]);
+  const outside = [model.path, gate?.path ?? '.', ...named].find((path) => !isBelow(folder, path));
+  return outside === undefined ? null : `names ${outside}, which is outside of ${folder}`;
+}
 
 /** The options with every path made one from the folder. */
 export const optionsIn = (
@@ -107,9 +124,15 @@ export const optionsIn = (
   );
 
 const pathIn = (folder: string, text: string): string => {
-  const [, name = '', path = text] = /^([^=/]+=@)(.*)$/s.exec(text) ?? [];
+  const [name, path] = splitName(text);
   return `${name}${inFolder(folder, path)}`;
 };
+
+/** `NAME=@` and the path, as samples are read: a name may have slashes. */
+function splitName(text: string): readonly [name: string, path: string] {
+  const [, name = '', path = text] = /^([^=@]+=@)(.+)$/s.exec(text) ?? [];
+  return [name, path];
+}
 
 /** The file as it was understood: what --print-config shows. */
 export const resolvedFile = ({ store, targets, entries }: EnginesFile): Record<string, unknown> => ({

@@ -1,17 +1,24 @@
-import { join } from 'node:path';
-import { readText } from '../../base/files/files.js';
-import { publishFile } from '../../base/files/publish.js';
+import { basename, dirname, join } from 'node:path';
+import type { z } from 'zod';
+import { lstatIfThere, readText, removeIfThere } from '../../base/files/files.js';
+import { pathBelow } from '../../base/files/folders.js';
+import { parseJson } from '../../base/files/json.js';
+import { publishFile, writeFailed } from '../../base/files/publish.js';
+import { faultText } from '../../base/text/schema-error.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import { mayServe } from '../../engines/store/compatibility.js';
 import { type Miss, plainMiss, withNearest } from '../../engines/store/lookup.js';
 import { openStores, type StoreOptions } from '../../engines/store/open-stores.js';
 import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/address.js';
-import type { Objects } from '../../engines/store/remote/objects.js';
+import { LARGEST_SMALL_OBJECT, type Objects } from '../../engines/store/remote/objects.js';
+import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
+import { checkTrust, signatureFor } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 
-/** Plans and records are small; a plan of thousands of jobs has some MB. */
-const LARGEST_BYTES = 64 << 20;
+/** What `read` takes: a plan has 2 to 3 KB a job, a record as much. */
+export const LARGEST_PLAN = LARGEST_SMALL_OBJECT;
+export const LARGEST_RECORD = 1 << 20;
 
 /** What a store has of an engine that a fleet wants. */
 export type Held =
@@ -54,26 +61,87 @@ export class FleetStore {
     return `${this.place.replace(/\/+$/, '')}/fleet/${key}`;
   }
 
-  /** A document's text; undefined where there is none. Throws TF_REMOTE_…, TF_FILE_UNREADABLE. */
-  async read(key: string): Promise<string | undefined> {
-    if (this.#objects === null) {
-      try {
-        return readText(join(this.place, 'fleet', key), LARGEST_BYTES, 'TF_FLEET_INVALID');
-      } catch (error) {
-        if (!(error instanceof TrtforgeError)) throw error;
-        if (error.code === 'TF_FILE_NOT_FOUND') return undefined;
-        throw error.code === 'TF_FILE_UNREADABLE' ? notHere(this.place, error.message) : error;
-      }
-    }
-    return (await this.#objects.objects.read(this.#key(key)))?.body.toString('utf8');
+  /**
+   * A document, and whether a trusted key signed it; undefined where there is none. Throws TF_FLEET_INVALID for what is none of `schema`, TF_SIGNATURE_INVALID, TF_REMOTE_…,
+   * TF_FILE_UNREADABLE.
+   */
+  async read<T extends { readonly signature?: EngineSignature | undefined }>(
+    key: string,
+    schema: z.ZodType<T>,
+    largest: number,
+  ): Promise<{ readonly document: T; readonly isSigned: boolean } | undefined> {
+    const text = await this.#text(key, largest);
+    if (text === undefined) return undefined;
+    const place = this.address(key);
+    const invalid = (why: string) =>
+      new TrtforgeError('TF_FLEET_INVALID', `${place} does not count: ${why}.`);
+    const content = parseJson(text, largest, invalid);
+    const parsed = schema.safeParse(content);
+    if (!parsed.success) throw invalid(faultText(parsed.error));
+    // As it was written: what this version does not know of it is signed too.
+    const { signature: _, ...signed } = content as Signable & { readonly signature?: unknown };
+    const isSigned = checkTrust(this.#stores.trust, place, signed, parsed.data.signature ?? null);
+    return { document: parsed.data, isSigned };
   }
 
-  /** Whole or not at all; the last writer counts. Throws TF_REMOTE_…, TF_WRITE_FAILED. */
-  async write(key: string, document: unknown): Promise<void> {
-    const text = `${JSON.stringify(document, null, 2)}\n`;
-    if (this.#objects === null) publishFile(join(this.place, 'fleet', key), text);
-    else
-      await this.#objects.objects.put(this.#key(key), Buffer.from(text), { contentType: 'application/json' });
+  async #text(key: string, largest: number): Promise<string | undefined> {
+    if (this.#objects !== null)
+      return (await this.#objects.objects.read(this.#key(key)))?.body.toString('utf8');
+    try {
+      return readText(this.#path(key), largest, 'TF_FLEET_INVALID');
+    } catch (error) {
+      if (error instanceof TrtforgeError && error.code === 'TF_FILE_NOT_FOUND') return undefined;
+      throw error;
+    }
+  }
+
+  /** Whether what this machine writes is signed. */
+  get signs(): boolean {
+    return this.#stores.trust.signingKey !== null;
+  }
+
+  /** Throws TF_STORE_UNWRITABLE where signatures are required and this machine cannot sign, and where a link is in the way. */
+  assertMayWrite(key: string): void {
+    if (this.#stores.trust.required && !this.signs)
+      throw new TrtforgeError(
+        'TF_STORE_UNWRITABLE',
+        `Signatures are required, and this machine has no key to sign with: what it writes to ${this.place} would not count.`,
+        { remedy: 'Set TRTFORGE_SIGNING_KEY to its private key (trtforge cache keygen makes a pair).' },
+      );
+    try {
+      if (this.#objects === null) this.#path(key);
+    } catch (error) {
+      unreadableHere(this.place, error);
+    }
+  }
+
+  /** Signed where this machine has a key; whole or not at all; the last writer counts. Throws TF_REMOTE_…, TF_WRITE_FAILED, TF_STORE_UNWRITABLE, TF_FLEET_INVALID for more than `largest` bytes. */
+  async write(key: string, document: Signable, largest: number): Promise<void> {
+    this.assertMayWrite(key);
+    const signature = signatureFor(this.#stores.trust, document);
+    const text = `${JSON.stringify({ ...document, ...(signature && { signature }) }, null, 2)}\n`;
+    if (Buffer.byteLength(text) > largest)
+      throw new TrtforgeError('TF_FLEET_INVALID', `${this.address(key)} has more than ${largest} bytes.`, {
+        remedy: 'Divide the engines file: each part has its own plan in the same store.',
+      });
+    if (this.#objects !== null) {
+      const body = Buffer.from(text);
+      await this.#objects.objects.put(this.#key(key), body, { contentType: 'application/json' });
+      return;
+    }
+    const path = this.#path(key);
+    try {
+      if (lstatIfThere(path)?.isDirectory() === true) removeIfThere(path);
+    } catch (cause) {
+      throw writeFailed(path, cause);
+    }
+    publishFile(path, text);
+  }
+
+  /** Leads through folders alone: a link on the way would have documents written elsewhere. Throws TF_FILE_UNREADABLE. */
+  #path(key: string): string {
+    const folders = dirname(`fleet/${key}`).split('/');
+    return join(pathBelow(this.place, ...folders), basename(key));
   }
 
   #key(key: string): string {
@@ -136,7 +204,15 @@ export const asBuilt = (
     : wanted;
 
 /** A matter of this machine, which others may not have. */
-export const notHere = (place: string, why: string): TrtforgeError =>
-  new TrtforgeError('TF_STORE_UNWRITABLE', `The store ${place} cannot be read here: ${why}`, {
-    remedy: 'Mount it, and give its tasks the right to read and write there.',
-  });
+export const notHere = (
+  place: string,
+  why: string,
+  remedy = 'Mount it, and give its tasks the right to read and write there.',
+): TrtforgeError =>
+  new TrtforgeError('TF_STORE_UNWRITABLE', `The store ${place} cannot be used here: ${why}`, { remedy });
+
+/** Throws what cannot be read of a store's files as such a matter. */
+export function unreadableHere(place: string, error: unknown): never {
+  if (!(error instanceof TrtforgeError) || error.code !== 'TF_FILE_UNREADABLE') throw error;
+  throw notHere(place, error.message, error.remedy);
+}

@@ -1,18 +1,23 @@
 import { existsSync } from 'node:fs';
+import { z } from 'zod';
 import { faultText } from '../../base/text/schema-error.js';
 import type { CommandContext } from '../../cli/command.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { readEnginesFile } from './engines-file.js';
-import { FleetStore, notHere } from './fleet-store.js';
-import { lookedUp, planFleet } from './plan.js';
-import { type FleetPlan, fleetPlanSchema } from './plan-schema.js';
+import { FleetStore, LARGEST_PLAN, notHere, unreadableHere } from './fleet-store.js';
+import { lookedUp, planFleet, planId } from './plan.js';
+import { type FleetJob, type FleetPlan, fleetPlanSchema, jobSchema } from './plan-schema.js';
 
 /** A plan and the store it is about. */
 export interface Fleet {
   readonly plan: FleetPlan;
   /** Of the plan's document. */
   readonly address: string;
+  /** Whether it is that of an engines file of the caller; what was only read may be anyone's who may write to the store. */
+  readonly isOwn: boolean;
+  /** Whether a trusted key signed its document. */
+  readonly isSigned: boolean;
   readonly store: FleetStore;
 }
 
@@ -26,34 +31,69 @@ export async function withFleet<T>(
   how: { readonly keep?: boolean; readonly asPlanned?: boolean },
   work: (fleet: Fleet) => Promise<T>,
 ): Promise<T> {
-  const [, place, id] = /^(.+?)\/+fleet\/([0-9a-f]{12})\.json$/.exec(given) ?? [];
+  const [, place, id] = /^(.+?)\/+fleet\/([0-9a-f]{12}|[0-9a-f]{32})\.json$/.exec(given) ?? [];
   const file = place === undefined ? readEnginesFile(given) : null;
   const store = await FleetStore.open(file?.store ?? place!, context.environment);
   try {
-    const plan = file === null ? await readPlan(given, id!, store) : await planFleet(file, store, context);
-    const address = store.address(`${plan.id}.json`);
-    if (how.keep === true && file !== null) await store.write(`${plan.id}.json`, plan);
-    const now = file === null && how.asPlanned !== true ? await lookedUp(plan, store, context) : plan;
-    return await work({ plan: now, address, store });
+    if (file !== null) {
+      const plan = await planFleet(file, store, context);
+      const isSigned = await keepPlan(plan, store, how, context);
+      return await work({ plan, address: store.address(keyOf(plan.id)), isOwn: true, isSigned, store });
+    }
+    const { plan, isSigned } = await readPlan(id!, store);
+    const now = how.asPlanned === true ? plan : await lookedUp(plan, store, context);
+    return await work({ plan: now, address: store.address(keyOf(plan.id)), isOwn: false, isSigned, store });
   } finally {
     store.close();
   }
 }
 
-async function readPlan(address: string, id: string, store: FleetStore): Promise<FleetPlan> {
-  const text = await store.read(`${id}.json`);
-  const invalid = (why: string) => new TrtforgeError('TF_FLEET_INVALID', `${address} ${why}.`);
-  if (text === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
-    throw notHere(store.place, 'there is no such folder.');
-  if (text === undefined) throw invalid('is not there');
-  let content: unknown;
+const keyOf = (id: string): string => `${id}.json`;
+
+/** With `keep` writes a plan; returns whether its document is signed. What is there already is the same but for its states: it stays where it cannot be written again, and where a signature would be lost. */
+async function keepPlan(
+  plan: FleetPlan,
+  store: FleetStore,
+  { keep = false }: { readonly keep?: boolean },
+  { emit }: CommandContext,
+): Promise<boolean> {
+  const there = await readPlan(plan.id, store).catch((error) => {
+    if (error instanceof TrtforgeError) return null;
+    throw error;
+  });
+  if (!keep || (there?.isSigned === true && !store.signs)) return store.signs || there?.isSigned === true;
   try {
-    content = JSON.parse(text);
-  } catch {
-    throw invalid('is not a whole plan: it is not JSON');
+    await store.write(keyOf(plan.id), plan, LARGEST_PLAN);
+    return store.signs;
+  } catch (error) {
+    if (there === null || !(error instanceof TrtforgeError)) throw error;
+    const message = `${error.message} The plan is there already, with the states of ${there.plan.made}.`;
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return there.isSigned;
   }
-  const parsed = fleetPlanSchema.safeParse(content);
-  if (!parsed.success) throw invalid(`is not a plan: ${faultText(parsed.error)}`);
-  if (parsed.data.id !== id) throw invalid(`is the plan ${parsed.data.id}`);
-  return parsed.data;
 }
+
+/** The only way to a plan's document: it counts if its ID is that of its content and, where signatures are required, a trusted key signed it. Throws TF_FLEET_INVALID, TF_SIGNATURE_INVALID, TF_STORE_UNWRITABLE, TF_REMOTE_…. */
+async function readPlan(id: string, store: FleetStore): Promise<Pick<Fleet, 'plan' | 'isSigned'>> {
+  const address = store.address(keyOf(id));
+  const invalid = (why: string) => new TrtforgeError('TF_FLEET_INVALID', `${address} ${why}.`);
+  if (id.length < 32) throw invalid('is a plan of an earlier version, whose ID does not cover its content');
+  const read = await store
+    .read(keyOf(id), looseSchema, LARGEST_PLAN)
+    .catch((error) => unreadableHere(store.place, error));
+  if (read === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
+    throw notHere(store.place, 'there is no such folder.');
+  if (read === undefined) throw invalid('is not there');
+  const jobs = read.document.jobs.map((job, index): FleetJob => {
+    const parsed = jobSchema.safeParse(job);
+    if (parsed.data?.index === index) return parsed.data;
+    throw invalid(`has no job ${index}: ${parsed.error ? faultText(parsed.error) : 'it has another index'}`);
+  });
+  const plan = { ...read.document, jobs };
+  if (plan.id !== id || planId(plan) !== id)
+    throw invalid(`was changed: its content is that of the plan ${planId(plan)}`);
+  return { plan, isSigned: read.isSigned };
+}
+
+/** Of jobs the first fault is enough: a list of all of them would take gigabytes. */
+const looseSchema = fleetPlanSchema.extend({ jobs: z.array(z.unknown()) });

@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import { identityDocumentSchema, sha256Schema } from '../../engines/identity/identity-schema.js';
 import { missSchema } from '../../engines/store/build-result-schema.js';
+import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
 import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
 
 const exitCode = z.literal([0, 1, 2, 3, 4, 5]);
+
+/** Of everything else in the document, by the key of the machine that wrote it. */
+const signature = engineSignatureSchema.optional();
 
 /** One engine of a fleet. */
 export const jobSchema = z.object({
@@ -36,8 +40,8 @@ export const jobSchema = z.object({
 /** What a fleet has and what it lacks: a document in its store. */
 export const fleetPlanSchema = z.object({
   schema: z.literal('trtforge.fleet-plan/1'),
-  /** The start of the digest of everything in it but times and states: planning the same again replaces the document. */
-  id: z.string().regex(/^[0-9a-f]{12}$/),
+  /** The start of the digest of everything in it but times and states (`planId`): planning the same again replaces the document. */
+  id: z.string().regex(/^[0-9a-f]{32}$/),
   /** When, by the clock of the machine that planned. */
   made: z.string(),
   store: z.string(),
@@ -45,6 +49,7 @@ export const fleetPlanSchema = z.object({
   folder: z.string(),
   targets: z.record(targetNameSchema, targetEntrySchema),
   jobs: z.array(jobSchema),
+  signature,
 });
 
 /** What a task did about an engine: a document in the store, by the engine's identity; the last one counts. */
@@ -76,6 +81,7 @@ export const workRecordSchema = z.object({
   /** By the clock of the node. */
   at: z.string(),
   ms: z.number(),
+  signature,
 });
 
 export const fleetWorkSchema = z.object({
@@ -103,7 +109,7 @@ export const fleetStatusSchema = z.object({
       precision: z.string(),
       on: z.string(),
       state: z.enum(['have', 'running', 'queued', 'undecided', 'refused', 'failed', 'missing']),
-      /** In a sentence each; empty for an engine that is there. */
+      /** In a sentence each; of an engine that is there only why its record does not count. */
       why: z.array(z.string()),
       bytes: z.int().nullable(),
       buildMs: z.number().nullable(),

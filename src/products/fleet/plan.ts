@@ -6,16 +6,17 @@ import { engineNameOf, formatEngineName } from '../../engines/identity/engine-na
 import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { plainMiss } from '../../engines/store/lookup.js';
-import { TrtforgeError } from '../../errors.js';
+import { inParallel } from '../../engines/store/remote/in-parallel.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
 import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
 import { type EnginesFile, inFolder } from './engines-file.js';
-import type { FleetStore } from './fleet-store.js';
+import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
 import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
 import { requestsOf } from './requests.js';
 
 /** The identity's document of a job. */
-export const documentOf = ({ model, recipe, target }: FleetJob): IdentityDocument => ({
+export const documentOf = ({ model, recipe, target }: Decided): IdentityDocument => ({
   schema: 'trtforge.identity/1',
   model: model.digest,
   recipe,
@@ -37,7 +38,7 @@ export async function planFleet(
     chosen.set(name, known);
     return known;
   };
-  const jobs = new Map<string, Omit<FleetJob, 'index' | 'state' | 'why'>>();
+  const jobs = new Map<string, Decided>();
   for (const { path, isBundle, options, targets: names, gate, where } of entries) {
     const parts = await located(where, () => requestsOf({ path, isBundle, options }, folder, context));
     const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
@@ -74,14 +75,23 @@ export async function planFleet(
       }
   }
   const decided = [...jobs.values()];
-  const id = sha256(canonicalJson({ store: place, folder, targets, decided })).slice(0, 12);
-  const plan = { schema: 'trtforge.fleet-plan/1' as const, id, store: place, folder, targets };
-  const states = await Promise.all(decided.map((job) => stateOf(job, store, context)));
-  return {
-    ...plan,
-    made: new Date().toISOString(),
+  const states = await inParallel(decided, AT_ONCE, context.signal, (job) => stateOf(job, store, context));
+  const plan = {
+    store: place,
+    folder,
+    targets,
     jobs: decided.map((job, index) => ({ index, ...job, ...states[index]! })),
   };
+  return { schema: 'trtforge.fleet-plan/1', id: planId(plan), made: new Date().toISOString(), ...plan };
+}
+
+/** What a plan decides about an engine. */
+type Decided = Omit<FleetJob, 'index' | 'state' | 'why'>;
+
+/** 128 bits of the digest of all that decides what tasks do: whoever has a plan's address has its content. */
+export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema' | 'id' | 'made'>): string {
+  const decided = jobs.map(({ index: _, state: __, why: ___, ...job }) => job);
+  return sha256(canonicalJson({ store, folder, targets, decided })).slice(0, 32);
 }
 
 /** What a target names of its TensorRT decides; else that of this machine. */
@@ -102,17 +112,20 @@ async function located<T>(where: string, work: () => Promise<T>): Promise<T> {
 
 /** Whether an engine is there, and counts: with a policy only what has passed that very policy does. */
 async function stateOf(
-  job: Omit<FleetJob, 'index' | 'state' | 'why'>,
+  job: Decided,
   store: FleetStore,
   context: Pick<CommandContext, 'signal'>,
 ): Promise<Pick<FleetJob, 'state' | 'why'>> {
-  const held = await store.find(documentOf(job as FleetJob), context.signal);
+  const held = await store.find(documentOf(job), context.signal);
   if (held.passport === null) return { state: 'missing', why: held.why };
-  if (hasPassed(job, await recordOf(job.identity, store), held.passport.built.ms))
-    return { state: 'have', why: null };
+  const { record, fault } = await recordOf(job.identity, store);
+  if (hasPassed(job, record, held.passport.built.ms)) return { state: 'have', why: null };
   const reason = `the engine is there and has not passed ${job.gate?.path} as it is now`;
-  return { state: 'missing', why: plainMiss('gate', null, reason) };
+  return { state: 'missing', why: plainMiss('gate', null, fault === null ? reason : `${reason}; ${fault}`) };
 }
+
+/** How many jobs are looked up at once: each has a record in memory. */
+export const AT_ONCE = 8;
 
 /** The plan with the states looked up again. */
 export async function lookedUp(
@@ -120,7 +133,7 @@ export async function lookedUp(
   store: FleetStore,
   context: Pick<CommandContext, 'signal'>,
 ): Promise<FleetPlan> {
-  const states = await Promise.all(plan.jobs.map((job) => stateOf(job, store, context)));
+  const states = await inParallel(plan.jobs, AT_ONCE, context.signal, (job) => stateOf(job, store, context));
   return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
 }
 
@@ -132,20 +145,38 @@ export function policyDigest(path: string): string {
 
 /** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
 export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
-  gate === null || (record?.gate?.policy === gate.digest && record.engine?.buildMs === buildMs);
+  gate === null ||
+  (record?.gate?.policy === gate.digest &&
+    ['pass', 'warn'].includes(record.gate.outcome) &&
+    record.check !== 'fail' &&
+    record.exitCode === ExitCode.pass &&
+    record.engine?.buildMs === buildMs);
 
-const recordKey = (identity: string): string => `records/${identity}.json`;
+export const recordKey = (identity: string): string => `records/${identity}.json`;
 
-export const keepRecord = (record: WorkRecord, store: FleetStore): Promise<void> =>
-  store.write(recordKey(record.identity), record);
+/** What a machine leaves that could do nothing takes no other's place. */
+export async function keepRecord(record: WorkRecord, store: FleetStore): Promise<void> {
+  const couldNot = ({ exitCode }: WorkRecord) => exitCode === ExitCode.machineCannot;
+  const { record: earlier } = couldNot(record) ? await recordOf(record.identity, store) : { record: null };
+  if (earlier === null || couldNot(earlier))
+    await store.write(recordKey(record.identity), record, LARGEST_RECORD);
+}
 
-/** What a task did last about an engine; null where none did, or its record is damaged: then the work is done again. */
-export async function recordOf(identity: string, store: FleetStore): Promise<WorkRecord | null> {
-  const text = await store.read(recordKey(identity));
-  if (text === undefined) return null;
+/** What a task did last about an engine; null where none did, or where what is there does not count, and why: the work is then done again. */
+export interface LastWork {
+  readonly record: WorkRecord | null;
+  readonly fault: string | null;
+}
+
+/** Throws TF_REMOTE_… where the store does not answer. */
+export async function recordOf(identity: string, store: FleetStore): Promise<LastWork> {
   try {
-    return workRecordSchema.parse(JSON.parse(text));
-  } catch {
-    return null;
+    const { document: record = null } =
+      (await store.read(recordKey(identity), workRecordSchema, LARGEST_RECORD)) ?? {};
+    if (record === null || record.identity === identity) return { record, fault: null };
+    return { record: null, fault: `${store.address(recordKey(identity))} is the record of another engine.` };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.exitCode !== ExitCode.badInput) throw error;
+    return { record: null, fault: error.message };
   }
 }

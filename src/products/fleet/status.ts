@@ -1,8 +1,10 @@
 import type { CommandContext } from '../../cli/command.js';
+import { inParallel } from '../../engines/store/remote/in-parallel.js';
+import { ExitCode } from '../../errors.js';
 import { missLines } from '../../report/sentences.js';
 import { packageVersion } from '../../version.js';
 import type { Fleet } from './open-plan.js';
-import { documentOf, recordOf } from './plan.js';
+import { AT_ONCE, documentOf, type LastWork, recordOf } from './plan.js';
 import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
 import { type Scheduled, scheduledJobs } from './schedulers.js';
 
@@ -14,29 +16,25 @@ export async function fleetStatus(
   context: CommandContext,
 ): Promise<FleetStatus> {
   const scheduled = await scheduledJobs(plan, context);
-  const jobs = await Promise.all(
-    plan.jobs.map(async (job): Promise<JobStatus> => {
-      const [held, record] = await Promise.all([
-        store.find(documentOf(job), context.signal),
-        recordOf(job.identity, store),
-      ]);
-      const { index, name, identity, model, recipe, on } = job;
-      return {
-        index,
-        name,
-        identity,
-        model: model.component === null ? model.path : `${model.path}: ${model.component}`,
-        precision: recipe.precision,
-        on,
-        ...standingOf(job, record, scheduled),
-        bytes: held.passport?.plan.bytes ?? null,
-        buildMs: held.passport?.built.ms ?? null,
-        check: record?.check ?? null,
-        gate: isOfOtherPolicy(job, record) ? null : (record?.gate?.outcome ?? null),
-        gpu: record?.gpu ?? null,
-      };
-    }),
-  );
+  const jobs = await inParallel(plan.jobs, AT_ONCE, context.signal, async (job): Promise<JobStatus> => {
+    const held = await store.find(documentOf(job), context.signal);
+    const { record, fault } = await recordOf(job.identity, store);
+    const { index, name, identity, model, recipe, on } = job;
+    return {
+      index,
+      name,
+      identity,
+      model: model.component === null ? model.path : `${model.path}: ${model.component}`,
+      precision: recipe.precision,
+      on,
+      ...standingOf(job, { record, fault }, scheduled),
+      bytes: held.passport?.plan.bytes ?? null,
+      buildMs: held.passport?.built.ms ?? null,
+      check: record?.check ?? null,
+      gate: isOfOtherPolicy(job, record) ? null : (record?.gate?.outcome ?? null),
+      gpu: record?.gpu ?? null,
+    };
+  });
   const has = (...states: readonly JobStatus['state'][]) => jobs.some(({ state }) => states.includes(state));
   const isDecided = !has('missing', 'queued', 'running', 'undecided');
   return {
@@ -55,21 +53,25 @@ export async function fleetStatus(
 const isOfOtherPolicy = ({ gate }: FleetJob, record: WorkRecord | null): boolean =>
   record !== null && record.gate !== null && record.gate.policy !== gate?.digest;
 
-/** What is there counts, then what is at work, then what a task left behind. */
+/** What is there counts, then what is at work, then what a task left behind; a machine that could not is none. */
 function standingOf(
   job: FleetJob,
-  record: WorkRecord | null,
+  { record, fault }: LastWork,
   { jobs, ended }: Scheduled,
 ): Pick<JobStatus, 'state' | 'why' | 'node'> {
   const { state, why } = job;
   const node = record?.node ?? null;
-  if (state === 'have') return { state, why: [], node };
+  // The reason of a policy names it already.
+  const faults = fault === null || why?.from === 'gate' ? [] : [fault];
+  if (state === 'have') return { state, why: faults, node };
   const task = jobs.get(job.index);
   if (task !== undefined) return { state: task.state, why: [task.reason], node: task.node };
   const last = ended.get(job.index);
-  if (record === null && last !== undefined) return { state: 'failed', why: [last.reason], node: last.node };
+  if (record === null && last !== undefined)
+    return { state: 'failed', why: [last.reason, ...faults], node: last.node };
   if (record === null || record.exitCode === 0 || (isOfOtherPolicy(job, record) && record.check !== 'fail'))
-    return { state, why: why === null ? [] : [...missLines(why)], node };
+    return { state, why: [...faults, ...(why === null ? [] : missLines(why))], node };
+  if (record.exitCode === ExitCode.machineCannot) return { state, why: record.reasons, node };
   const left = record.did === 'refused' ? 'refused' : 'failed';
   return { state: record.exitCode === 4 ? 'undecided' : left, why: record.reasons, node };
 }

@@ -14,11 +14,11 @@ import { openStores } from '../../engines/store/open-stores.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
-import { inFolder } from './engines-file.js';
+import { foreignIn, inFolder } from './engines-file.js';
 import { asBuilt, storeOptions } from './fleet-store.js';
 import type { Fleet } from './open-plan.js';
-import { documentOf, hasPassed, keepRecord, policyDigest, recordOf } from './plan.js';
-import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
+import { documentOf, hasPassed, keepRecord, policyDigest, recordKey, recordOf } from './plan.js';
+import type { FleetJob, FleetWork, WorkRecord } from './plan-schema.js';
 import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
 import { type FleetRequest, requestsOf, targetHere } from './requests.js';
 
@@ -62,7 +62,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
     reasons: [...outcome.reasons],
     code,
     exitCode,
-    node: context.environment.SLURMD_NODENAME || hostname(),
+    node: nodeOf(context),
     gpu: visibleGpus().gpus[0]?.name ?? null,
     at: new Date().toISOString(),
     ms: performance.now() - started,
@@ -84,7 +84,8 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
         engine: null,
         check: proven.check?.outcome ?? null,
         gate: proven.gate ?? null,
-        reasons: proven.reasons ?? [`${error.message} ${error.remedy}`],
+        // Of what did not pass the message repeats the reasons.
+        reasons: [...(isRefused ? [] : [`${error.message} ${error.remedy}`]), ...(proven.reasons ?? [])],
       },
       error.code,
       error.exitCode,
@@ -103,7 +104,7 @@ async function standing(
   store.forget();
   const held = await store.find(documentOf(job), signal);
   if (held.passport === null) return null;
-  const record = await recordOf(job.identity, store);
+  const { record } = await recordOf(job.identity, store);
   if (!hasPassed(job, record, held.passport.built.ms)) return null;
   return {
     did: 'there',
@@ -116,12 +117,15 @@ async function standing(
 
 /** Builds, or takes from the store what has not passed its policy yet. `proven` is filled as far as it came. */
 async function make(
-  { plan, store }: Fleet,
+  fleet: Fleet,
   job: FleetJob,
   context: CommandContext,
   proven: Partial<Proven>,
 ): Promise<Outcome> {
-  const { build, samples } = await resolvedHere(plan, job, context);
+  const { plan, store } = fleet;
+  // Before the work of minutes.
+  store.assertMayWrite(recordKey(job.identity));
+  const { build, samples } = await resolvedHere(fleet, job, context);
   const policy = job.gate && { ...job.gate, path: inFolder(plan.folder, job.gate.path) };
   if (policy !== null && policyDigest(policy.path) !== policy.digest)
     throw new TrtforgeError('TF_FLEET_CHANGED', `${policy.path} is not the policy of the plan.`);
@@ -177,12 +181,27 @@ async function make(
   }
 }
 
-/** The build as this machine would make it. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNAVAILABLE on the wrong machine, TF_FLEET_CHANGED where the model is another. */
-async function resolvedHere(
-  { folder, targets }: FleetPlan,
+/** Throws TF_FLEET_INVALID for what a plan of the store may not ask of this machine. */
+export function assertVouched(
+  { plan, isOwn, isSigned }: Omit<Fleet, 'store' | 'address'>,
+  job: FleetJob,
+): void {
+  const foreign = isOwn || isSigned ? null : foreignIn(job, plan.folder);
+  if (foreign === null) return;
+  throw new TrtforgeError('TF_FLEET_INVALID', `${job.name} ${foreign}, and no trusted key signed the plan.`, {
+    remedy:
+      'Keep its files below the folder, or sign the plan (docs/fleet.md, A store that others may write).',
+  });
+}
+
+/** The build as this machine would make it. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNAVAILABLE on the wrong machine, TF_FLEET_CHANGED where the model is another, TF_FLEET_INVALID. */
+export async function resolvedHere(
+  fleet: Fleet,
   job: FleetJob,
   context: CommandContext,
 ): Promise<{ readonly build: ResolvedBuild } & Pick<FleetRequest, 'samples'>> {
+  assertVouched(fleet, job);
+  const { folder, targets } = fleet.plan;
   const { path, component } = job.model;
   const source = { path, isBundle: component !== null, options: job.options };
   const parts = await requestsOf(source, folder, context);
@@ -194,7 +213,7 @@ async function resolvedHere(
   if (isDeclared(build.toolchain))
     throw new TrtforgeError(
       'TF_TOOLCHAIN_NOT_FOUND',
-      `This machine does not have ${build.toolchain.product} ${build.toolchain.version}, which ${job.name} is built with.`,
+      `The node ${nodeOf(context)} lacks ${build.toolchain.product} ${build.toolchain.version}, which ${job.name} is built with.`,
       {
         remedy: `Let the target ${job.on} run where it is: in a container of that version, or on other nodes.`,
       },
@@ -209,6 +228,8 @@ async function resolvedHere(
     `${job.name} is not what would be built here: ${field} is ${JSON.stringify(b)}, and ${JSON.stringify(a)} is planned.`,
   );
 }
+
+const nodeOf = ({ environment }: CommandContext): string => environment.SLURMD_NODENAME || hostname();
 
 const engineOf = ({ identity, name, plan, built }: Passport): NonNullable<WorkRecord['engine']> => ({
   identity: identity.digest,

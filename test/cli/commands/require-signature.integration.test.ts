@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
-import { readPrivateKey, signaturePath, signPassport } from '../../../src/engines/store/signature.js';
+import { readPrivateKey, signaturePath, signDocument } from '../../../src/engines/store/signature.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
@@ -45,7 +45,7 @@ beforeAll(async () => {
   const passport = { ...built, plan: { ...built.plan, inputs } };
   for (const name of ['signed', 'unsigned'])
     writeFileSync(at(`${name}.engine.passport.json`), JSON.stringify(passport));
-  const signature = signPassport(passport, readPrivateKey(keys.privateKey));
+  const signature = signDocument(passport, readPrivateKey(keys.privateKey));
   writeFileSync(signaturePath(at('signed.engine')), JSON.stringify(signature));
   model = await affineModel();
 });

@@ -100,7 +100,7 @@ describe('a store whose engines must be signed', () => {
         const path = passportPath(await signed(store));
         writeFileSync(path, readFileSync(path, 'utf8').replace('"ms": 1', '"ms": 2'));
       },
-      /does not fit its passport/,
+      /does not fit its content/,
     ],
     [
       'has the signature of another engine',
@@ -119,7 +119,7 @@ describe('a store whose engines must be signed', () => {
         );
         writeFileSync(signaturePath(await signed(store)), readFileSync(signaturePath(other.engine)));
       },
-      /does not fit its passport/,
+      /does not fit its content/,
     ],
     [
       'has something else for a signature',

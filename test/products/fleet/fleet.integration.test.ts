@@ -10,6 +10,7 @@ import { describeWith } from '../../support/needs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 
+const home = process.cwd();
 const root = mkdtempSync(join(tmpdir(), 'trtforge-fleet-'));
 const at = (name: string) => join(root, name);
 const model = at('sample.onnx');
@@ -32,8 +33,13 @@ const policyOf = (field: string, limit: number): string =>
 beforeAll(async () => {
   buildAddon({ say: () => {} });
   await writeSampleModel(model);
+  // As tasks run: in the folder that models are below.
+  process.chdir(root);
 });
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+afterAll(() => {
+  process.chdir(home);
+  rmSync(root, { recursive: true, force: true });
+});
 
 const hopper = "h100: { target: 'tensorrt@10.13.3.9:sm_90' }";
 
@@ -55,7 +61,7 @@ describeWith('toolchain', 'a fleet', () => {
     expect(again.json<FleetWork>().jobs.map(({ did }) => did)).toEqual(['there', 'there']);
     const status = await run('status', file);
     expect(status.exitCode).toBe(0);
-    expect(status.json<FleetStatus>()).toMatchObject({ outcome: 'pass', plan: address.slice(-17, -5) });
+    expect(status.json<FleetStatus>()).toMatchObject({ outcome: 'pass', plan: address.slice(-37, -5) });
     const page = at('fleet.html');
     expect((await run('report', address, '-o', page)).exitCode).toBe(0);
     expect(readFileSync(page, 'utf8')).toContain('2 of 2 engines are there');
@@ -70,8 +76,11 @@ describeWith('toolchain', 'a fleet', () => {
     expect(work.exitCode).toBe(3);
     expect(work.json<FleetWork>().jobs).toMatchObject([{ did: 'failed', code: 'TF_TOOLCHAIN_NOT_FOUND' }]);
     const status = await run('status', file);
-    expect(status.exitCode).toBe(1);
-    expect(status.json<FleetStatus>().jobs.map(({ state }) => state)).toEqual(['missing', 'failed']);
+    expect(status.exitCode).toBe(4);
+    expect(status.json<FleetStatus>().jobs).toMatchObject([
+      { state: 'missing', node: null },
+      { state: 'missing', node: 'node-7', why: [expect.stringContaining('lacks tensorrt 10.13.3.9')] },
+    ]);
   });
 
   test('of a bundle has an engine of each component', async () => {
@@ -206,7 +215,7 @@ describe('a plan', () => {
   test.each([
     ['half written', (text: string) => text.slice(0, text.length / 2)],
     ['of another form', () => '{"schema":"trtforge.fleet-plan/1"}'],
-    ['of another id', (text: string) => text.replace(/"id": "\w+"/, '"id": "000000000000"')],
+    ['of another id', (text: string) => text.replace(/"id": "\w+"/, `"id": "${'0'.repeat(32)}"`)],
   ])('%s is named', async (_, damage) => {
     const file = written('half', [`model: ${model}, batch: 1/2/4, targets: [h100]`], [hopper]);
     const { address } = (await run('plan', file)).json<Planned>();
@@ -239,7 +248,7 @@ describe('a plan', () => {
       ['nowhere', 'TF_STORE_UNWRITABLE', 3],
       ['.', 'TF_FLEET_INVALID', 2],
     ] as const) {
-      const gone = await run('status', join(root, store, 'fleet', 'aaaaaaaaaaaa.json'));
+      const gone = await run('status', join(root, store, 'fleet', `${'a'.repeat(32)}.json`));
       expect([gone.exitCode, gone.json().error?.code]).toEqual([exitCode, code]);
     }
     const file = written('few', [`model: ${model}, batch: 1/2/4`], []);

@@ -10,11 +10,15 @@ import { samplePassport } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 import { writeAffine } from './affine.js';
 
+const home = process.cwd();
 const root = mkdtempSync(join(tmpdir(), 'trtforge-fleet-proving-'));
 const at = (name: string) => join(root, name);
 let environment: NodeJS.ProcessEnv;
 let writePlan: (path: string) => string;
-afterAll(() => rmSync(root, { recursive: true, force: true }));
+afterAll(() => {
+  process.chdir(home);
+  rmSync(root, { recursive: true, force: true });
+});
 
 beforeAll(async () => {
   await buildAddon({ say: () => {} });
@@ -35,6 +39,7 @@ checks:
   - { id: model, result: { schema: trtforge.verify/1 }, field: outcome, fail: { is-not: pass } }
 `,
   );
+  process.chdir(root);
 });
 
 describe('an engine that is there and has not passed its policy', () => {

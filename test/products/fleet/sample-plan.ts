@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
+import { planId } from '../../../src/products/fleet/plan.js';
 import { type FleetPlan, fleetPlanSchema } from '../../../src/products/fleet/plan-schema.js';
 import type { Submission } from '../../../src/products/fleet/submit/submission.js';
 import { sampleIdentity } from '../../support/sample-engine.js';
@@ -12,9 +13,9 @@ export type Targets = Readonly<Record<string, { target: string; where: unknown; 
 /** A plan of these targets, each of whose jobs is of another model; nothing of it is there. */
 export function samplePlan(targets: Targets, more: Partial<FleetPlan> = {}): FleetPlan {
   const on = Object.entries(targets).flatMap(([name, { jobs }]) => Array<string>(jobs).fill(name));
-  return fleetPlanSchema.parse({
+  const plan = fleetPlanSchema.parse({
     schema: 'trtforge.fleet-plan/1',
-    id: '0123456789ab',
+    id: '0'.repeat(32),
     made: '2026-11-27T12:00:00.000Z',
     store: '/store',
     folder: '/models',
@@ -40,6 +41,7 @@ export function samplePlan(targets: Targets, more: Partial<FleetPlan> = {}): Fle
     }),
     ...more,
   });
+  return { ...plan, id: more.id ?? planId(plan) };
 }
 
 /** What is handed to a scheduler, of a target for an L4. */

@@ -78,7 +78,7 @@ echo "$SLURM_ARRAY_TASK_ID $SLURMD_NODENAME end" >> '${log}'`;
   });
 
   test('what it has of a plan is known by index', async () => {
-    const id = 'cccccccccccc';
+    const id = 'c'.repeat(32);
     const target = { target: 'tensorrt@10.13.3.9:sm_89', where: { slurm: {} }, jobs: 8 };
     const asked = { constraint: 'sm_89', options: ['--hold'] };
     const { environment } = await submitted(id, { jobs: [1, 4, 5, 6], target: 'l4' }, asked);

@@ -85,7 +85,7 @@ async function submit(
   const program = { name: 'trtforge', version: '0', summary: '', products: [fleet] };
   const exitCode = await runProgram(
     program,
-    ['fleet', 'submit', ...args, '--json'],
+    ['fleet', 'submit', ...args, '--yes', '--json'],
     recorded.console,
     signal,
   );
@@ -286,7 +286,7 @@ describe('a scheduler that does not take a job', () => {
     const program = { name: 'trtforge', version: '0', summary: '', products: [fleet] };
     const exitCode = await runProgram(
       program,
-      ['fleet', 'submit', address, '--slurm', '--json'],
+      ['fleet', 'submit', address, '--slurm', '--yes', '--json'],
       recorded.console,
     );
     expect(JSON.parse(recorded.out()).error).toMatchObject({ code: 'TF_SCHEDULER_FAILED' });

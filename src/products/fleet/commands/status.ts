@@ -12,7 +12,7 @@ export const command = defineCommand({
   arguments: [fleetArgument],
   examples: [
     'trtforge fleet status engines.yaml',
-    'trtforge fleet status s3://team/engines/fleet/3f2a90c1b7de.json --json',
+    'trtforge fleet status s3://team/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json --json',
   ],
   options: {},
   schema: async () => (await import('../plan-schema.js')).fleetStatusSchema,

@@ -8,8 +8,8 @@ import type { FleetJob, FleetPlan, FleetWork } from '../plan-schema.js';
 export const command = defineCommand({
   arguments: [{ name: 'PLAN', describe: 'the address of a plan: STORE/fleet/ID.json' }],
   examples: [
-    'trtforge fleet work s3://team/engines/fleet/3f2a90c1b7de.json --jobs 0,3,7',
-    'trtforge fleet work /shared/engines/fleet/3f2a90c1b7de.json --jobs 0,3,7 --index 1',
+    'trtforge fleet work s3://team/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json --jobs 0,3,7',
+    'trtforge fleet work /shared/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json --jobs 0,3,7 --index 1',
   ],
   options: {
     jobs: option({

@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { type ScalarTag, stringify, type Tags } from 'yaml';
 import { parseTarget } from '../../../engines/identity/target.js';
 import type { KubernetesWhere } from '../where.js';
 import { planName, type Submission } from './submission.js';
@@ -17,7 +17,8 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
   const { plan, address, target, builds, jobs, attempt } = submission;
   const isDra = where.resource === 'dra';
   const gpu = gpuOf(builds);
-  const name = `${planName(plan.id)}-${target}`;
+  // Names have 63 characters at most; the whole ID is in the label.
+  const name = `${planName(plan.id.slice(0, 12))}-${target}`;
   const metadata = {
     ...(where.namespace === undefined ? {} : { namespace: where.namespace }),
     labels: {
@@ -80,9 +81,19 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
     spec: { spec: { devices: { requests: [{ name: CLAIM, exactly }] } } },
   };
   // kubectl reads YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text.
-  const text = (each: unknown) => stringify(each, { version: '1.1' });
-  return (isDra ? [claim, job] : [job]).map((each) => `---\n${text(each)}`).join('');
+  const yaml = { version: '1.1', customTags: (tags: Tags) => [quotedText, ...tags] } as const;
+  return (isDra ? [claim, job] : [job]).map((each) => `---\n${stringify(each, yaml)}`).join('');
 }
+
+/** `<<` merges in YAML 1.1, and `=` is a value of its own. */
+const quotedText: ScalarTag = {
+  tag: 'tag:yaml.org,2002:str',
+  default: true,
+  test: /^(<<|=)$/,
+  identify: (value) => value === '<<' || value === '=',
+  resolve: (text) => text,
+  stringify: ({ value }) => JSON.stringify(value),
+};
 
 const onExit = (action: string, code: number) => ({
   action,

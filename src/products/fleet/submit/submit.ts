@@ -7,13 +7,14 @@ import { lastLines } from '../../../base/process/supervise.js';
 import { withoutSecrets } from '../../../base/text/address-secrets.js';
 import { plural } from '../../../base/text/quantity.js';
 import type { CommandContext } from '../../../cli/command.js';
-import { type Plan, step } from '../../../cli/plan.js';
+import { toJson } from '../../../cli/output.js';
+import { confirm, type Plan, step } from '../../../cli/plan.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
 import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
 import { kindOfWhere, type Where, type WhereKind } from '../where.js';
-import { workOn, worst } from '../work.js';
+import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
 import { kubernetesManifest } from './kubernetes.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
 import { slurmScript } from './slurm.js';
@@ -26,6 +27,8 @@ export interface SubmitOptions {
   readonly instead: Where | null;
   /** The folder that gets the manifests, of which none is sent then. */
   readonly output: string | undefined;
+  /** Sends without a question what a plan states that nobody vouches for. */
+  readonly yes: boolean;
 }
 
 /** Sends what neither the store has nor a scheduler still has. Throws TF_USAGE, TF_SCHEDULER_FAILED, TF_CANCELLED and what `withFleet` and `workOn` throw. */
@@ -38,6 +41,11 @@ export const submitFleet = (
     const { batches, asked } = await decide(fleet, options, context);
     const full = batches.filter(({ jobs }) => jobs.length > 0);
     const { output } = options;
+    if (output === undefined && full.length > 0 && !fleet.isOwn && !fleet.isSigned)
+      await confirm(
+        `Sending ${full.map(placeText).join('; ')}, as a plan states that no trusted key signed,`,
+        { yes: options.yes, ask: context.ask },
+      );
     const done = output === undefined ? await send(full, fleet, context) : write(full, output);
     return {
       schema: 'trtforge.fleet-submit/1',
@@ -56,10 +64,10 @@ export const submitFleet = (
 export const submitPlan = (given: string, options: SubmitOptions, context: CommandContext): Promise<Plan> =>
   withFleet(given, context, {}, async (fleet) => {
     const { batches } = await decide(fleet, options, context);
-    const steps = batches.map(({ target, where, jobs }) =>
-      step(options.output === undefined ? 'submit' : 'write', target, {
-        detail: `${kindOfWhere(where)}, ${plural(jobs.length, 'job')}: ${jobs.join(',')}`,
-        skipped: jobs.length === 0 ? 'every job is there or with its scheduler' : null,
+    const steps = batches.map((batch) =>
+      step(options.output === undefined ? 'submit' : 'write', batch.target, {
+        detail: placeText(batch),
+        skipped: batch.jobs.length === 0 ? 'every job is there or with its scheduler' : null,
       }),
     );
     return { steps, resolved: { plan: withoutSecrets(fleet.address) } };
@@ -73,11 +81,16 @@ interface Batch extends Submission {
   readonly manifest: { readonly ending: 'sbatch' | 'yaml' | 'sh'; readonly content: string };
 }
 
+/** Where jobs go, with all that is asked there: host, image, account. */
+const placeText = ({ where, target, jobs, plan }: Batch): string =>
+  `${plural(jobs.length, 'job')} of ${target} (${jobs.join(',')}) to ${where === 'local' ? 'this machine' : toJson(where, 0)} in ${plan.folder}`;
+
 async function decide(
-  { plan, address: given }: Fleet,
+  fleet: Fleet,
   { kind, instead }: SubmitOptions,
   context: CommandContext,
 ): Promise<{ readonly batches: readonly Batch[]; readonly asked: Scheduled['asked'] }> {
+  const { plan, address: given } = fleet;
   const meant = Object.entries(plan.targets).filter(([, { where }]) =>
     [null, kindOfWhere(where)].includes(kind),
   );
@@ -89,7 +102,7 @@ async function decide(
   // A relative path would be another file in the plan's folder.
   const address = isRemoteAddress(given) ? given : resolve(given);
   const attempt = Date.now().toString(36);
-  const batches = meant.map(([target, entry]): Batch => {
+  const decided = meant.map(([target, entry]): Batch => {
     const own = plan.jobs.filter(({ on }) => on === target);
     const skipped = own.flatMap(({ index, state }): Batch['skipped'] => {
       const why = state === 'have' ? 'there' : scheduled.jobs.get(index)?.state;
@@ -101,7 +114,36 @@ async function decide(
     const submission = { plan, address, target, builds: entry.target, jobs, attempt };
     return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
   });
+  // What tasks would reject, who read the plan by its address; elsewhere its folder may not be there.
+  for (const { where, jobs } of decided)
+    if (where !== 'local' && fleet.isOwn)
+      for (const index of jobs) assertVouched({ ...fleet, isOwn: false }, plan.jobs[index]!);
+  const batches: Batch[] = [];
+  for (const batch of decided)
+    if (instead !== 'local' || (await isBuiltHere(batch, fleet, context))) batches.push(batch);
+  if (batches.length === 0)
+    throw new TrtforgeError('TF_TARGET_UNAVAILABLE', 'This machine builds for no target of the plan.', {
+      remedy: 'Submit without --local: each target is then built where its `where` states.',
+    });
   return { batches, asked: scheduled.asked };
+}
+
+/** Whether this machine can build a target, by the first of its jobs; else a warning states why. Other faults are their jobs'. */
+async function isBuiltHere(
+  { target, jobs: [first] }: Batch,
+  fleet: Fleet,
+  context: CommandContext,
+): Promise<boolean> {
+  try {
+    if (first !== undefined) await resolvedHere(fleet, fleet.plan.jobs[first]!, context);
+    return true;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    if (error.exitCode !== ExitCode.machineCannot) return true;
+    const message = `${target} is left out: ${error.message}`;
+    context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return false;
+  }
 }
 
 function manifestOf(submission: Submission, where: Where): Batch['manifest'] {

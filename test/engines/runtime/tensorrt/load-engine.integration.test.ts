@@ -5,7 +5,7 @@ import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import type { LoadOptions } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
 import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
-import { readPrivateKey, signaturePath, signPassport } from '../../../../src/engines/store/signature.js';
+import { readPrivateKey, signaturePath, signDocument } from '../../../../src/engines/store/signature.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { doubling, FakeAddon, tensor } from '../../../fakes/addon.js';
 import {
@@ -291,7 +291,7 @@ describe('where signatures are required', () => {
   const theirs = makeKeys(join(folder, 'theirs.pem'));
   const sign = (path: string, key: string) => {
     const passport = samplePassport(readFileSync(path));
-    writeFileSync(signaturePath(path), JSON.stringify(signPassport(passport, readPrivateKey(key))));
+    writeFileSync(signaturePath(path), JSON.stringify(signDocument(passport, readPrivateKey(key))));
     return path;
   };
   const wishes = { requireSignature: true, trustKeys: [ours.publicKey] };
