@@ -1,4 +1,5 @@
 import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { identityDigest } from './identity.js';
@@ -7,8 +8,8 @@ import { passportSchema } from './passport-schema.js';
 
 export { type Passport, passportPath };
 
-/** Real passports are a few KiB; nothing larger is read. */
-const LARGEST_PASSPORT = 16 << 20;
+/** Real passports are a few KiB; one of hundreds of inputs and ten profiles has 1 MiB. What is wrong with a value takes ten times its memory. */
+const LARGEST_PASSPORT = 2 << 20;
 
 /** Reads the passport of an engine. Throws TF_PASSPORT_MISSING, TF_PASSPORT_INVALID, TF_FILE_UNREADABLE. */
 export function readPassport(planPath: string): Passport {
@@ -23,21 +24,14 @@ export function readPassport(planPath: string): Passport {
 
 /** Reads a passport's text; `path` is for messages. Throws TF_PASSPORT_INVALID. */
 export function parsePassport(text: string, path: string): Passport {
-  const parsed = passportSchema.safeParse(parseJson(text, path));
+  const json = parseJson(text, LARGEST_PASSPORT, (why, cause) => invalid(path, why, cause));
+  const parsed = passportSchema.safeParse(json);
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { digest, document } = parsed.data.identity;
   if (identityDigest(document) !== digest) {
     throw invalid(path, 'its identity digest does not fit the model, recipe and target it names');
   }
   return parsed.data;
-}
-
-function parseJson(text: string, path: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw invalid(path, 'it is not JSON', cause);
-  }
 }
 
 const invalid = (path: string, why: string, cause?: unknown) =>
