@@ -3,7 +3,7 @@ import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { identityDigest } from './identity.js';
-import { type Passport, passportPath } from './passport-file.js';
+import { identitiesOf, type Passport, passportPath } from './passport-file.js';
 import { passportSchema } from './passport-schema.js';
 
 export { type Passport, passportPath };
@@ -11,11 +11,22 @@ export { type Passport, passportPath };
 /** Real passports are a few KiB; one of hundreds of inputs and ten profiles has 1 MiB. What is wrong with a value takes ten times its memory. */
 const LARGEST_PASSPORT = 2 << 20;
 
-/** Reads the passport of an engine. Throws TF_PASSPORT_MISSING, TF_PASSPORT_INVALID, TF_FILE_UNREADABLE. */
-export function readPassport(planPath: string): Passport {
+/**
+ * Reads the passport of an engine, which has to be of the identities that it should have (`identitiesOf`). Throws TF_PASSPORT_MISSING, TF_PASSPORT_INVALID,
+ * TF_FILE_UNREADABLE.
+ */
+export function readPassport(planPath: string, expected?: string): Passport {
   const path = passportPath(planPath);
   try {
-    return parsePassport(readText(path, LARGEST_PASSPORT, 'TF_PASSPORT_INVALID'), path);
+    const passport = parsePassport(readText(path, LARGEST_PASSPORT, 'TF_PASSPORT_INVALID'), path);
+    const { digest } = passport.identity;
+    const other = identitiesOf(planPath, expected).find((identity) => identity !== digest);
+    if (other === undefined) return passport;
+    throw new TrtforgeError('TF_PASSPORT_INVALID', `${path} is the passport of ${digest}, not of ${other}.`, {
+      remedy:
+        'Use the engine of that identity; trtforge cache verify names those that are in the place of another.',
+      details: { expected: other, actual: digest },
+    });
   } catch (cause) {
     if (!(cause instanceof TrtforgeError) || cause.code !== 'TF_FILE_NOT_FOUND') throw cause;
     throw new TrtforgeError('TF_PASSPORT_MISSING', `${planPath} has no passport (${path}).`, { cause });

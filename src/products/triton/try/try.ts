@@ -151,7 +151,8 @@ function answerOf({ path, versions }: ModelFolder): Answer | undefined {
     listFolder(join(path, version)).map((name) => join(path, version, name)),
   );
   const plans = files.filter((file) => files.includes(passportPath(file)));
-  return plans.map(readPassport).find(({ knownAnswer }) => knownAnswer !== undefined)?.knownAnswer;
+  return plans.map((plan) => readPassport(plan)).find(({ knownAnswer }) => knownAnswer !== undefined)
+    ?.knownAnswer;
 }
 
 const described = (tensors: NamedTensors) =>
