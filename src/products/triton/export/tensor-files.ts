@@ -1,3 +1,4 @@
+import { areDrawable } from '../../../engines/identity/known-answer-schema.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
@@ -12,7 +13,7 @@ import {
 import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
 import { batchesOf, configTensor, type EngineTensor, isTaken } from '../engine.js';
 import type { ConfigState, ModelConfig } from '../model-config.js';
-import type { ServedModel } from './served-model.js';
+import { refused, type ServedModel } from './served-model.js';
 
 /** Tensors that a configuration names: raw little-endian, without a header, by path below the model. */
 export type TensorFiles = Map<string, Uint8Array>;
@@ -81,7 +82,11 @@ export const initialStates = (model: ServedModel, files: TensorFiles): readonly 
     const least = model.profiles[0]?.[0]?.[input.name]?.min.slice(-dims.length) ?? [];
     const first = dims.map((size, axis) => (size === -1 ? Math.max(1, least[axis] ?? 1) : size));
     const file = fileName(input.name, at);
-    if (initial !== 0) files.set(`initial_state/${file}`, filled(input.dtype as Dtype, first, initial));
+    if (initial !== 0) {
+      if (!areDrawable([{ dtype: input.dtype, shape: first }]))
+        throw refused(`The state ${input.name} has more than 1 GiB at its smallest size.`);
+      files.set(`initial_state/${file}`, filled(input.dtype as Dtype, first, initial));
+    }
     const data = initial === 0 ? { zero_data: true } : { data_file: file };
     return {
       input_name: input.name,

@@ -135,7 +135,7 @@ export class TritonClient {
         cause instanceof Error
           ? ((cause.cause as Error | undefined)?.message ?? cause.message)
           : String(cause);
-      throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url} does not answer: ${why}.`, {
+      throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url} has no usable answer: ${why}.`, {
         remedy: 'Check the address and that the server is ready.',
         cause,
       });
