@@ -163,14 +163,42 @@ describe('engine check', () => {
       }),
     ],
     ['a billion steps', (each) => ({ ...each, steps: 1e9 })],
+    [
+      'integers for minutes',
+      ({ inputs: [input], ...rest }) => ({
+        ...rest,
+        inputs: [{ ...input, dtype: 'int64', shape: [2 ** 24] }],
+      }),
+    ],
+    [
+      'steps of 1 GiB',
+      ({ inputs: [input], ...rest }) => ({ ...rest, steps: 16, inputs: [{ ...input, shape: [2 ** 28] }] }),
+    ],
   ])('is rejected with %s before anything is drawn', async (_, damage) => {
     const passport = readPassport(at('affine.engine'));
     copyFileSync('affine.engine', 'greedy.engine');
     const knownAnswer = { ...passport.knownAnswer, cases: passport.knownAnswer!.cases.map(damage) };
     writeFileSync(passportPath(at('greedy.engine')), JSON.stringify({ ...passport, knownAnswer }));
-    expect(await trtforge(['engine', 'check', 'greedy.engine'])).toMatchObject({
-      exitCode: 2,
-      answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+    for (const line of [
+      ['engine', 'check'],
+      ['triton', 'export', '-o', 'greedy'],
+    ])
+      expect(await trtforge([...line, 'greedy.engine'])).toMatchObject({
+        exitCode: 2,
+        answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+      });
+  });
+
+  it('draws nothing for inputs that the engine does not have', async () => {
+    const passport = readPassport(at('affine.engine'));
+    copyFileSync('affine.engine', 'more.engine');
+    const more = { name: 'more', dtype: 'float32', shape: [2 ** 27], spread: { kind: 'mask' } };
+    const cases = passport.knownAnswer!.cases.map((each) => ({ ...each, inputs: [...each.inputs, more] }));
+    const knownAnswer = { ...passport.knownAnswer, cases };
+    writeFileSync(passportPath(at('more.engine')), JSON.stringify({ ...passport, knownAnswer }));
+    expect(await trtforge(['engine', 'check', 'more.engine'])).toMatchObject({
+      exitCode: 0,
+      answer: { outcome: 'pass' },
     });
   });
 

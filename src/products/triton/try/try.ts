@@ -7,7 +7,7 @@ import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { uncovered } from '../../../quality/known-answer/answer.js';
-import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
+import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { filled } from '../export/tensor-files.js';
@@ -109,7 +109,9 @@ async function triedModel(
   if (reason !== null)
     return { ...none, ready: false, reason: reason || (saidOf(name) ?? 'the server does not tell why') };
   const config = await client.config(name);
-  const answer = answerOf(model);
+  const known = answerOf(model);
+  const named = (config.input ?? []).map(({ name: input = '' }) => ({ name: input }));
+  const answer = known && ofEngine(known, { inputs: named });
   try {
     const inputs = inputsOf(config, answer);
     const isSequence = config.sequence_batching !== undefined;
