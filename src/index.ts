@@ -67,14 +67,14 @@ const lazy = <F extends (...args: never[]) => unknown>(
   }) as Lazy<F>;
 
 const place = 'provider providerOptions onnxRuntime allowFallback device';
-const load = 'toolchain plugins allowHostCode weightBudget';
+const load = 'toolchain identity plugins allowHostCode weightBudget';
 const opening = `threads profile ${load} cudaGraph ${place}`;
 const conversion =
   'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
 const build =
   'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild knownAnswer store layers remote maxBytes requireSignature trustKeys signKey';
 const bench =
-  'engine! toolchain device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
+  'engine! toolchain identity device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
 const judging = 'seed samples shapes ranges data atol rtol threads';
 const file = { is: 'file!' };
 const work = 'emit signal';

@@ -14,6 +14,14 @@ import { TrtforgeError } from '../errors.js';
 
 export { parseSize };
 
+/** Reads an identity, whole: a beginning of it names other engines too. */
+export function parseIdentity(text: string): string {
+  if (/^[0-9a-f]{64}$/.test(text)) return text;
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not an identity of 64 hexadecimal digits.`, {
+    remedy: 'Pass the one that trtforge build printed, or that trtforge cache ls --json states.',
+  });
+}
+
 export interface NamedShape {
   readonly name: string;
   /** Empty for a scalar. */

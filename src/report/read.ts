@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readText, statIfThere } from '../base/files/files.js';
+import { parseJson } from '../base/files/json.js';
 import { faultText } from '../base/text/schema-error.js';
 import { TrtforgeError } from '../errors.js';
 import { type Chart, chartFile } from './chart/frame.js';
@@ -32,12 +33,11 @@ export function readReport(path: string, kinds: readonly ReportKind[]): ReadRepo
 
 /** Checks the text of a result; its `schema` decides the kind, and the first kind judges one that has none. Errors: TF_REPORT_INVALID. */
 function parseReport(text: string, path: string, kinds: readonly ReportKind[]): ReadReport {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (cause) {
-    throw new TrtforgeError('TF_REPORT_INVALID', `${path} is not JSON.`, { cause });
-  }
+  const json = parseJson(
+    text,
+    LARGEST_BYTES,
+    (why, cause) => new TrtforgeError('TF_REPORT_INVALID', `${path} cannot be read: ${why}.`, { cause }),
+  );
   const schema = typeof json === 'object' && json !== null && 'schema' in json ? json.schema : undefined;
   const kind = kinds.find((candidate) => schemaOf(candidate) === schema) ?? kinds[0];
   const [name, version] = typeof schema === 'string' ? schema.split('/') : [];

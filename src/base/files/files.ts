@@ -2,6 +2,7 @@ import { type BigIntStats, lstatSync, readdirSync, rmSync, type Stats, statSync 
 import { join } from 'node:path';
 import { type ErrorCode, systemErrorCode, TrtforgeError } from '../../errors.js';
 import { readWhole } from './byte-source.js';
+import { parseJson } from './json.js';
 
 /** The facts of a file or folder; undefined where there is none, also behind a file and behind links in a circle. Throws TF_FILE_UNREADABLE. */
 export const statIfThere = (path: string): Stats | undefined => ifThere(path, () => statSync(path));
@@ -88,7 +89,7 @@ export const LARGEST_DOCUMENT = 64 << 20;
 /** The content of a JSON file of at most `largest` bytes; undefined where there is none that can be read. */
 export function readJson(path: string, largest: number = LARGEST_DOCUMENT): unknown {
   try {
-    return JSON.parse(readText(path, largest, 'TF_FILE_UNREADABLE'));
+    return parseJson(readText(path, largest, 'TF_FILE_UNREADABLE'), largest, Error);
   } catch {
     return undefined;
   }

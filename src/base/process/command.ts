@@ -17,6 +17,8 @@ export type CommandRunner = (
   options: {
     readonly timeoutMs: number;
     readonly environment?: NodeJS.ProcessEnv;
+    /** Ends it (SIGKILL), as `failed`. */
+    readonly signal?: AbortSignal | undefined;
     /** What it reads; default: nothing. */
     readonly input?: string;
   },
@@ -29,12 +31,13 @@ const MAX_OUTPUT_BYTES = 4 << 20;
  * Runs a short command without a shell, in the root folder, because programs load code from their working folder (`python3 -m pip`: `pip.py`);
  * kills it (SIGKILL) after `timeoutMs`. Never rejects.
  */
-export const runCommand: CommandRunner = (command, args, { timeoutMs, environment, input }) =>
+export const runCommand: CommandRunner = (command, args, { timeoutMs, environment, signal, input }) =>
   new Promise((resolve) => {
     const child = spawn(command.includes('/') ? resolvePath(command) : command, args, {
       cwd: '/',
       stdio: 'pipe',
       env: environment ?? process.env,
+      ...{ signal, killSignal: 'SIGKILL' },
     });
     // One that ends before it has read all of it is judged by how it ended.
     child.stdin.on('error', () => {});
@@ -46,14 +49,21 @@ export const runCommand: CommandRunner = (command, args, { timeoutMs, environmen
       clearTimeout(timer);
       resolve({ outcome, exitCode, stdout: stdout(), stderr: stderr() });
     };
-    const timer = setTimeout(() => {
-      isLate = true;
+    const end = () => {
       child.kill('SIGKILL');
       // A grandchild may hold the pipes open; the question is answered all the same.
       child.stdout.destroy();
       child.stderr.destroy();
+    };
+    const timer = setTimeout(() => {
+      isLate = true;
+      end();
     }, timeoutMs);
-    child.on('error', (error) => finish(systemErrorCode(error) === 'ENOENT' ? 'absent' : 'failed', null));
+    child.on('error', (error) => {
+      const isAbsent = systemErrorCode(error) === 'ENOENT';
+      if (!isAbsent) end();
+      finish(isAbsent ? 'absent' : 'failed', null);
+    });
     child.on('close', (exitCode) => finish(isLate ? 'timed-out' : 'ended', exitCode));
   });
 

@@ -19,6 +19,10 @@ const kinds: Readonly<
     'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
+  'a SHA-256 in hexadecimal digits': [
+    'identity',
+    (value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value),
+  ],
   '"automatic"': ['weightBudget', (value) => value === 'automatic'],
   '"auto", "always" or "never"': [
     'cudaGraph',

@@ -221,6 +221,7 @@ export function benchRequest(engine: string, options: BenchOptionValues): BenchR
   return {
     engine,
     toolchain: options.toolchain,
+    identity: options.identity,
     device: options.device,
     plugins: options.plugin,
     allowHostCode: options.allowHostCode,
@@ -293,7 +294,7 @@ export function comparisonRequest(
   const candidate = benchRequest(engine, options);
   const reference = {
     ...candidate,
-    engine: second ?? engine,
+    ...(second === undefined ? {} : { engine: second, identity: undefined }),
     mode: { ...candidate.mode, ...mode },
   };
   return { candidate, reference, rounds, failAbove };

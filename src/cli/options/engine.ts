@@ -1,7 +1,7 @@
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { checkModes } from '../../quality/known-answer/check-mode.js';
 import { choice, flag, type OptionValues, option, text } from '../option.js';
-import { parseSize } from '../values.js';
+import { parseIdentity, parseSize } from '../values.js';
 
 /** What only loading takes: for commands that also build, which have plug-ins and toolchain among their own options. */
 export const loadOptions = {
@@ -25,6 +25,12 @@ export const loadOptions = {
 /** How an engine is loaded, besides the GPU; every command that opens engines has the same. */
 export const engineOptions = {
   ...loadOptions,
+  identity: option({
+    flags: '--identity <id>',
+    group: 'Engine loading',
+    describe: 'engines: reject one that has not this identity, as trtforge build printed it',
+    parse: parseIdentity,
+  }),
   plugin: text({
     flags: '--plugin <library>',
     group: 'Engine loading',
@@ -70,6 +76,7 @@ export type EngineOptionValues = OptionValues<typeof engineOptions> & {
 /** The options as every room takes them that opens an engine. */
 export const engineOptionsOf = (options: EngineOptionValues): EngineLoadOptions => ({
   toolchain: options.toolchain,
+  identity: options.identity,
   plugins: options.plugin,
   allowHostCode: options.allowHostCode,
   weightBudget: options.weightBudget,

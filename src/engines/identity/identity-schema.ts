@@ -9,8 +9,8 @@ export const targetSchema = z.strictObject({
   product: z.enum(['tensorrt', 'tensorrt-rtx']),
   /** `major.minor.patch.build` as the library reports it. */
   version: z.string().regex(/^\d+(\.\d+){0,3}$/),
-  /** 89 for 8.9; ascending, at least one. */
-  computeCapabilities: z.array(z.int().positive()).min(1),
+  /** 89 for 8.9; ascending, at least one. NVIDIA has made some twenty since 2006. */
+  computeCapabilities: z.array(z.int().positive().max(999)).min(1).max(32),
   /** CUDA major the TensorRT libraries were built for: one version number is published for several. null for tensorrt-rtx, and where unknown. */
   cudaMajor: z.int().positive().nullable(),
   os: z.enum(['linux', 'windows']),

@@ -15,15 +15,23 @@ const spreadSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('values'), values: z.array(z.int()) }),
 ]);
 
-/** Of the inputs of a case together: what is drawn is in memory whole, at every check. */
-const MOST_INPUT_BYTES = 2 ** 30;
+interface DrawnInputs {
+  readonly inputs: readonly { readonly dtype: string; readonly shape: readonly number[] }[];
+}
 
-/** Whether the inputs of a case may be drawn. */
-export const areDrawable = (
-  inputs: readonly { readonly dtype: string; readonly shape: readonly number[] }[],
-) =>
-  inputs.reduce((sum, { dtype, shape }) => sum + packedBytes(dtype as Dtype, elementCount(shape)), 0) <=
-  MOST_INPUT_BYTES;
+/** In bytes; what is not a float is drawn element by element, and counts sixteenfold. */
+const drawnBy = ({ inputs }: DrawnInputs): number =>
+  inputs.reduce((sum, { dtype, shape }) => {
+    const bytes = packedBytes(dtype as Dtype, elementCount(shape));
+    return sum + (dtypes[dtype as Dtype].kind === 'float' ? bytes : 16 * bytes);
+  }, 0);
+
+/** Whether the inputs of a case may be drawn: they are in memory whole, at every check. */
+export const areDrawable = (inputs: DrawnInputs['inputs']) => drawnBy({ inputs }) <= 2 ** 30;
+
+/** Whether all cases may, step by step. */
+export const areRunnable = (cases: readonly (DrawnInputs & { readonly steps: number })[]) =>
+  cases.reduce((sum, each) => sum + each.steps * drawnBy(each), 0) <= 2 ** 34;
 
 export const madeInputSchema = z
   .object({
@@ -107,11 +115,14 @@ export const knownAnswerSchema = z.object({
         profile: z.int().nonnegative().nullable(),
         /** Runs one after the other, states fed back; 1 for a model without. */
         steps: z.int().positive().max(16),
-        inputs: z.array(madeInputSchema).refine(areDrawable, 'they have more than 1 GiB'),
+        inputs: z
+          .array(madeInputSchema)
+          .refine(areDrawable, 'they have more than 1 GiB, or 64 MiB of integers'),
         outputs: z.array(answeredOutputSchema),
       }),
     )
-    .max(256),
+    .max(256)
+    .refine(areRunnable, 'they draw more than 16 GiB'),
   /** The case whose first axis is a batch: the reference gives rows that are the same the same outputs. null: none is known to be one. */
   rows: z.int().nonnegative().nullable(),
   /** States, input to output, of cases of several steps. */

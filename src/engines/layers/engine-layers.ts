@@ -6,7 +6,7 @@ import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Passport } from '../identity/passport-file.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
-import type { EngineLoadOptions } from '../runtime/tensorrt/engine-options.js';
+import { type EngineLoadOptions, engineLoadOptionsOf } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { layersText, readLayers } from './read-layers.js';
@@ -59,22 +59,12 @@ export interface LayersChildAnswer {
  */
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
-  const {
-    emit = ignoreEvents,
-    signal,
-    toolchain,
-    plugins,
-    allowHostCode,
-    weightBudget,
-    environment = process.env,
-  } = options;
+  const { emit = ignoreEvents, signal, toolchain, environment = process.env } = options;
+  const { cudaGraph: _, ...loading } = engineLoadOptionsOf(options);
   const request: LayersChildRequest = {
     planPath,
     device: options.device ?? 0,
-    plugins,
-    toolchain,
-    allowHostCode,
-    weightBudget,
+    ...loading,
     environment: { ...environment },
   };
   const answer = await runSupervised(childModule, request, {

@@ -1,7 +1,9 @@
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
+import { parseJson } from '../../base/files/json.js';
 import { publishPart } from '../../base/files/publish.js';
 import { kindOf, protectingInputs } from '../../base/files/user-files.js';
+import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { wrappedPlanIn } from './context-model.js';
@@ -186,10 +188,10 @@ function readBytes(source: ByteSource, position: number, length: number): Uint8A
   return bytes.subarray(0, source.read(bytes, position, bytes.length));
 }
 
-function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
+function parseObject(bytes: Uint8Array): JsonRecord | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    const value = parseJson(Buffer.from(bytes).toString('utf8'), LARGEST_FOREIGN_HEADER, Error);
+    return isRecord(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -50,6 +50,7 @@ export const openOptionFlags = {
   allowHostCode: '--allow-host-code',
   plugins: '--plugin',
   toolchain: '--toolchain',
+  identity: '--identity',
 } as const satisfies Record<keyof OpenOptions, string>;
 
 export interface OpenContext extends WorkContext {

@@ -3,7 +3,6 @@ import { removeIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../events.js';
-import { passportPath } from '../identity/passport-file.js';
 import { entriesOf, foreignOf } from './cache-listing.js';
 import type { CacheEntry, CacheVerification } from './cache-result.js';
 import { foreignProblem } from './foreign.js';
@@ -29,7 +28,7 @@ export async function verifyCache(
     const check = (): Promise<unknown> =>
       'upload' in store
         ? verifyRemote(store, entry.identity, { emit, signal })
-        : checkLocal(store.planPath(entry.identity), entry.identity, trust);
+        : verifyTrusted(trust, store.planPath(entry.identity));
     engines.push({ ...entry, problem: entry.problem ?? (await problemOf(check)) });
   }
   const foreign = (await foreignOf(store)).map((entry) => ({
@@ -46,16 +45,6 @@ export async function verifyCache(
     foreign,
     exitCode: verified === all.length ? 0 : 1,
   };
-}
-
-async function checkLocal(planPath: string, identity: string, trust: Trust): Promise<void> {
-  const { passport } = await verifyTrusted(trust, planPath);
-  if (passport.identity.digest !== identity) {
-    throw new TrtforgeError(
-      'TF_PASSPORT_INVALID',
-      `${passportPath(planPath)} is the passport of ${passport.identity.digest}.`,
-    );
-  }
 }
 
 /** Fetches an engine of a bucket for a check of its plan, and keeps nothing. Throws TF_REMOTE_*, TF_ENGINE_*, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID. */

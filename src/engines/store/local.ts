@@ -64,13 +64,6 @@ export class LocalStore implements EngineSource<StoredEngine> {
       // First: eviction looks for marks before and after it takes an engine out of its place.
       markInUse(planPath);
       const { passport, signature } = await this.#verified.verify(planPath, this.trust);
-      if (passport.identity.digest !== identity) {
-        const other = passport.identity.digest;
-        throw new TrtforgeError(
-          'TF_PASSPORT_INVALID',
-          `${passportPath(planPath)} is the passport of ${other}.`,
-        );
-      }
       return { found: true, engine: this.#stored(passport, signature), rule: 'exact' };
     } catch (error) {
       if (!(error instanceof TrtforgeError)) throw error;

@@ -1,4 +1,5 @@
 import { readText, removeIfThere } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import { signaturePath } from './signature.js';
@@ -24,12 +25,10 @@ export async function readSignature(planPath: string): Promise<EngineSignature |
 
 /** Reads a signature's text; `path` is for messages. Throws TF_SIGNATURE_INVALID. */
 export async function parseSignature(text: string, path: string): Promise<EngineSignature> {
-  try {
-    return await signatureOf(JSON.parse(text), path);
-  } catch (error) {
-    if (error instanceof TrtforgeError) throw error;
-    throw invalid(path);
-  }
+  return await signatureOf(
+    parseJson(text, LARGEST, () => invalid(path)),
+    path,
+  );
 }
 
 /** The same of a value that was read as part of something larger. */

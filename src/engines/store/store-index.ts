@@ -1,10 +1,11 @@
-import { lstatSync, lutimesSync } from 'node:fs';
+import { lutimesSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
 import { listFolder, lstatIfThere, readJson } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { isRecord } from '../../base/text/lenient-json.js';
+import { passportPath } from '../identity/passport-file.js';
 import type { EngineSummary } from './store.js';
 
 /** Goes up when a summary gets another form. */
@@ -13,7 +14,7 @@ const VERSION = 'trtforge.store-index/1';
 /** A million engines have less. */
 const LARGEST_INDEX = 1 << 29;
 
-/** A folder younger than its file system's clock ticks may change again without a trace: what was read of it is not kept. */
+/** What is younger than its file system's clock ticks may change again without a trace: what was read of it is not kept. */
 const FINE_TICK_MS = 50;
 const COARSE_TICK_MS = 2000;
 
@@ -95,13 +96,19 @@ export class StoreIndex {
   }
 }
 
-/** Empty for a folder that may still change within one tick of the clock, and for one that is gone. */
+/** Of a shard and the passports in it, which others may have replaced. Empty where one may still change within one tick of the clock, and for a folder that is gone. */
 function stampOf(folder: string): string {
-  const stats = lstatSync(folder, { bigint: true, throwIfNoEntry: false });
+  const stats = lstatIfThere(folder);
   if (stats?.isDirectory() !== true) return '';
-  const { mtimeNs, ctimeNs, ino } = stats;
-  const tick = ctimeNs % 1_000_000_000n === 0n ? COARSE_TICK_MS : FINE_TICK_MS;
-  return Date.now() - Number(ctimeNs / 1_000_000n) < tick ? '' : `${mtimeNs} ${ctimeNs} ${ino}`;
+  const passports = listFolder(folder).flatMap(
+    (name) => lstatIfThere(passportPath(join(folder, name, 'engine.plan'))) ?? [],
+  );
+  const all = [stats, ...passports];
+  const mayChange = all.some(({ ctimeNs }) => {
+    const tick = ctimeNs % 1_000_000_000n === 0n ? COARSE_TICK_MS : FINE_TICK_MS;
+    return Date.now() - Number(ctimeNs / 1_000_000n) < tick;
+  });
+  return mayChange ? '' : all.map(({ mtimeNs, ctimeNs, ino }) => `${mtimeNs} ${ctimeNs} ${ino}`).join();
 }
 
 /** Nothing when the file is not there or is not an index: it is made again then. */

@@ -73,19 +73,20 @@ interface TrustedEngine {
 }
 
 /**
- * Checks an engine against its passport, signature and what is trusted; `bytesPath` is a copy of the plan that is checked instead. What costs
- * little comes first. Throws TF_SIGNATURE_INVALID and what `verifyEngine` throws.
+ * Checks an engine against its passport, signature, what is trusted and the expected identity; `bytesPath` is a copy of the plan that is checked instead. What
+ * costs little comes first. Throws TF_SIGNATURE_INVALID and what `verifyEngine` throws.
  */
 export async function verifyTrusted(
   trust: Trust,
   planPath: string,
   bytesPath: string = planPath,
+  identity?: string,
 ): Promise<TrustedEngine> {
   const [{ readPassport }, { checkPlan }] = await Promise.all([
     import('../identity/passport.js'),
     import('../plan/verify-engine.js'),
   ]);
-  const passport = readPassport(planPath);
+  const passport = readPassport(planPath, identity);
   const signature = await readSignature(planPath);
   checkTrust(trust, planPath, passport, signature);
   await checkPlan(planPath, passport, bytesPath);

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
 import { LARGEST_DOCUMENT, readText, removeIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
+import { parseJson } from '../../base/files/json.js';
 import {
   beginFile,
   publishFile,
@@ -97,13 +98,8 @@ function readHeader(path: string): CompactHeader {
       'TF_REFERENCE_INVALID',
       `${dirname(path)} is not a valid compact reference: it has no ${HEADER}.`,
     );
-  let content: unknown;
-  try {
-    content = JSON.parse(readText(path, LARGEST_DOCUMENT, 'TF_REFERENCE_INVALID'));
-  } catch (cause) {
-    throw invalid('it cannot be read as JSON', cause);
-  }
-  const parsed = compactHeaderSchema.safeParse(content);
+  const text = readText(path, LARGEST_DOCUMENT, 'TF_REFERENCE_INVALID');
+  const parsed = compactHeaderSchema.safeParse(parseJson(text, LARGEST_DOCUMENT, invalid));
   if (parsed.success) return parsed.data;
   throw invalid(faultText(parsed.error));
 }

@@ -49,13 +49,15 @@ export function readProtobufJson(file: ServingFile, json: unknown, path: string)
   }
 }
 
-/** The text of a message that was put together with the file's own field names. Throws TF_INTERNAL where it does not fit. */
+/** The text of a message that was put together with the file's own field names. Throws TF_SERVING_REFUSED for a number that no field takes. */
 export function printProtobufText(file: ServingFile, message: Plain): string {
   const schema = schemaOf(file);
   try {
     return toText(schema, fromJson(schema, message as JsonValue));
   } catch (cause) {
-    throw new TrtforgeError('TF_INTERNAL', `${file} cannot be written: ${messageOf(cause)}.`, { cause });
+    throw new TrtforgeError('TF_SERVING_REFUSED', `${file} cannot be written: ${messageOf(cause)}.`, {
+      cause,
+    });
   }
 }
 

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ChunkSchedule, FirstAndRest } from '../../quality/tasks/recogniser.js';
 import { type Layout, parseLayouts } from './layout-contract.js';
 
 /** Real files are some hundred KiB, most of it the labels. */
-const LARGEST_META = 64 << 20;
+const LARGEST_META = 16 << 20;
 
 const count = z.int().nonnegative().nullish();
 const words = z.custom<readonly string[]>(
@@ -79,7 +80,8 @@ export function readMeta(path: string): BundleMeta {
 
 /** The same from text; `path` is for messages. */
 export function parseMeta(text: string, path: string): BundleMeta {
-  const parsed = metaSchema.safeParse(parseJson(text, path));
+  const json = parseJson(text, LARGEST_META, (why, cause) => invalid(path, why, cause));
+  const parsed = metaSchema.safeParse(json);
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { data } = parsed;
   const labels = data.labels ?? null;
@@ -127,14 +129,6 @@ function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<str
       return [[field, parseLayouts(text)] as const];
     }),
   );
-}
-
-function parseJson(text: string, path: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw invalid(path, 'it is not JSON', cause);
-  }
 }
 
 const invalid = (path: string, why: string, cause?: unknown) =>

@@ -33,6 +33,7 @@ export interface ServedPlan {
 }
 
 const CONFIG = 'config.pbtxt';
+const LARGEST_CONTRACT = 1 << 20;
 /** Folders beside the versions that Triton gives a meaning. */
 const ownFolders = ['warmup', 'initial_state', 'configs'];
 const isFolder = (path: string) => statIfThere(path)?.isDirectory() === true;
@@ -75,7 +76,7 @@ function readModel(name: string, path: string, report: Report): ModelFolder | un
     ...{ name, path, config: hasConfig ? configOf(name, join(path, CONFIG), report) : null },
     versions: versions.toSorted((a, b) => Number(a) - Number(b)),
     states: contracts.flatMap(
-      (each) => contractSchema.safeParse(readJson(join(path, each))).data?.state ?? [],
+      (each) => contractSchema.safeParse(readJson(join(path, each), LARGEST_CONTRACT)).data?.state ?? [],
     ),
   };
 }

@@ -59,7 +59,7 @@ export async function withEngine<T>(
   use: (subject: OpenSubject) => Promise<T>,
   isLeased = false,
 ): Promise<T> {
-  const { engine, toolchain, device, plugins, allowHostCode, weightBudget } = request;
+  const { engine, toolchain, identity, device, plugins, allowHostCode, weightBudget } = request;
   // The child holds the whole file against its passport; what can be known without a GPU is said first.
   checkRequest(request);
   const environment = await environmentFor(engine, { toolchain }, context.environment);
@@ -70,7 +70,7 @@ export async function withEngine<T>(
     const found = await measurer.gpu(device);
     lease = isLeased ? undefined : await leaseGpu(found.gpu.uuid, request.wait, context);
     const opened = await inPhase('load', context.emit, () =>
-      measurer.open({ engine, toolchain, device, plugins, allowHostCode, weightBudget }),
+      measurer.open({ engine, toolchain, identity, device, plugins, allowHostCode, weightBudget }),
     );
     return await use({ measurer, found, opened, leaseWarning: lease?.warning ?? null });
   } finally {

@@ -24,6 +24,7 @@ export interface GpuFound {
 export interface OpenRequest {
   readonly engine: string;
   readonly toolchain: Toolchain | string | undefined;
+  readonly identity?: string | undefined;
   readonly device: number;
   readonly plugins: readonly string[];
   readonly allowHostCode: boolean;

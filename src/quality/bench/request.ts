@@ -53,6 +53,8 @@ export interface BenchRequest extends MeasuringRequest {
   readonly engine: string;
   /** A toolchain, or its name or folder; undefined: the first that loads the engine. */
   readonly toolchain: Toolchain | string | undefined;
+  /** The identity that the engine must have. */
+  readonly identity?: string | undefined;
   /** Ordinal of the CUDA device. */
   readonly device: number;
   /** Plug-in libraries. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
@@ -24,24 +25,18 @@ export const baselineSchema = z.strictObject({
 export type Baseline = z.infer<typeof baselineSchema>;
 export type BaselineValue = Baseline['values'][number];
 
-const LARGEST_BYTES = 64 << 20;
+const LARGEST_BYTES = 4 << 20;
 
 /** Reads a baseline. Errors: TF_GATE_BASELINE_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export function readBaseline(path: string): Baseline {
   const text = readText(path, LARGEST_BYTES, 'TF_GATE_BASELINE_INVALID');
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch (cause) {
-    throw new TrtforgeError('TF_GATE_BASELINE_INVALID', `${path} is not JSON, or cut short.`, { cause });
-  }
-  const checked = baselineSchema.safeParse(content);
+  const invalid = (why: string, cause?: unknown) =>
+    new TrtforgeError('TF_GATE_BASELINE_INVALID', `${path} is not a valid baseline of a gate: ${why}.`, {
+      cause,
+    });
+  const checked = baselineSchema.safeParse(parseJson(text, LARGEST_BYTES, invalid));
   if (checked.success) return checked.data;
-  throw new TrtforgeError(
-    'TF_GATE_BASELINE_INVALID',
-    `${path} is not a valid baseline of a gate: ${faultText(checked.error)}.`,
-    { cause: checked.error },
-  );
+  throw invalid(faultText(checked.error), checked.error);
 }
 
 type ValuePlace = Pick<BaselineValue, 'check' | 'result' | 'field' | 'at'>;

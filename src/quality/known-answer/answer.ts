@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { sha256Schema } from '../../engines/identity/identity-schema.js';
@@ -50,7 +51,8 @@ export function readAnswer(
   if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
   const path = answerPath(planPath);
   if (!hasAnswerBeside(planPath)) return undefined;
-  const parsed = answerFileSchema.safeParse(json(path, readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID')));
+  const text = readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID');
+  const parsed = answerFileSchema.safeParse(parseJson(text, LARGEST_FILE, (why) => invalid(path, why)));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;
   if (plan.sha256 !== planSha256) throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
@@ -62,14 +64,6 @@ export function writeAnswer(planPath: string, planSha256: string, knownAnswer: K
   const path = answerPath(planPath);
   publishFile(path, `${JSON.stringify({ plan: { sha256: planSha256 }, knownAnswer }, null, 1)}\n`);
   return path;
-}
-
-function json(path: string, text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw invalid(path, 'it is not JSON');
-  }
 }
 
 const invalid = (path: string, why: string) =>

@@ -3,7 +3,7 @@ import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import type { LoadedEngine } from '../../engines/runtime/tensorrt/load-engine.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { KnownAnswer } from './answer.js';
-import type { MadeInput } from './made-inputs.js';
+import { type MadeInput, ofEngine } from './made-inputs.js';
 import { type Checked, runChecks } from './run-checks.js';
 import { EngineRunner } from './runner.js';
 
@@ -32,7 +32,7 @@ export async function checkLoaded(
   // Closing a session closes its engine, which is the caller's.
   await using session = sessionOf({ ...engine, close: async () => {} }, {});
   await using runner = new EngineRunner(session, signal);
-  const checked = await runChecks(runner, answer ?? bareAnswer(session.inputs), repeat);
+  const checked = await runChecks(runner, ofEngine(answer ?? bareAnswer(session.inputs), session), repeat);
   return {
     ...checked,
     gpu: { name: gpu.name, uuid: gpu.uuid },

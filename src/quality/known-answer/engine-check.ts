@@ -7,6 +7,7 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
@@ -97,8 +98,8 @@ async function recordBeside(
 
 /** Of an engine without passport, which states them when it is loaded. */
 async function profilesOf(engine: string, options: CheckOptions): Promise<readonly Profile[]> {
-  const { emit, signal, environment, device, toolchain, plugins, allowHostCode, weightBudget } = options;
-  const loading = { device, toolchain, plugins, allowHostCode, weightBudget };
+  const { emit, signal, environment, device } = options;
+  const loading = { device, ...engineLoadOptionsOf(options) };
   await using session = await openSession(engine, loading, { emit, signal, environment });
   if (session.kind !== 'engine') return [];
   const { inputs } = session;
@@ -143,7 +144,7 @@ async function compareRebuilt(
       conversion === null ? against : typed,
       join(folder, 'rebuilt.engine'),
     );
-    const again = await observeEngine(proofOf(path, answer), options);
+    const again = await observeEngine(proofOf(path, answer), { ...options, identity: undefined });
     const pairs = (answer?.cases ?? []).flatMap(({ outputs }, at) =>
       outputs.map((output) => {
         const [own, other] = [first, again].map(({ found }) =>

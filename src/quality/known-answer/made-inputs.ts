@@ -25,6 +25,18 @@ function madeInput({ name, dtype: type, shape, spread }: MadeInput, seed: number
   return { dtype, shape, bytes };
 }
 
+/** The answer without inputs that the engine does not have: they are not drawn. */
+export const ofEngine = (
+  answer: KnownAnswer,
+  { inputs: own }: { readonly inputs: readonly { readonly name: string }[] },
+): KnownAnswer => ({
+  ...answer,
+  cases: answer.cases.map((each) => ({
+    ...each,
+    inputs: each.inputs.filter(({ name }) => own.some((input) => input.name === name)),
+  })),
+});
+
 /** All inputs of a case; samples other than 0 have other values. */
 export const madeInputs = (
   { seed }: Pick<KnownAnswer, 'seed'>,

@@ -1,5 +1,5 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { areDrawable } from '../../engines/identity/known-answer-schema.js';
+import { areDrawable, areRunnable } from '../../engines/identity/known-answer-schema.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../../engines/profiles/profile.js';
 import type { PlannedInput } from '../../engines/run/inputs.js';
 import { planInputs } from '../../engines/run/inputs.js';
@@ -183,11 +183,8 @@ class Recorder {
   async add({ name, profile }: WantedCase, inputs: readonly MadeInput[]): Promise<void> {
     const zeros = () => this.#run(madeInputs({ seed: SEED }, inputs.map(zeroed)));
     const record = async () => {
-      if (!areDrawable(inputs))
-        throw new TrtforgeError(
-          'TF_USAGE',
-          `The inputs of ${name} have more than 1 GiB: no answer is kept of it.`,
-        );
+      if (!areDrawable(inputs) || !areRunnable([...this.#cases, { inputs, steps: 1 }]))
+        throw new TrtforgeError('TF_USAGE', `The inputs of ${name} are too large: no answer is kept of it.`);
       const made = madeInputs({ seed: SEED }, inputs);
       const outputs = await this.#run(made);
       if (this.#cases.length === 0) await this.#findAxes(name, outputs, inputs);

@@ -3,17 +3,22 @@ import {
   copyFileSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
+import { readPrivateKey, signDocument } from '../../../src/engines/store/signature.js';
+import { openEngineSession } from '../../../src/index.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
 import type { AnswerCase } from '../../../src/quality/known-answer/answer.js';
 import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
@@ -21,7 +26,7 @@ import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { samplePassport } from '../../support/sample-engine.js';
-import { trtforge as runLine } from '../../support/trtforge.js';
+import { codeOfLine, trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-check-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -158,14 +163,42 @@ describe('engine check', () => {
       }),
     ],
     ['a billion steps', (each) => ({ ...each, steps: 1e9 })],
+    [
+      'integers for minutes',
+      ({ inputs: [input], ...rest }) => ({
+        ...rest,
+        inputs: [{ ...input, dtype: 'int64', shape: [2 ** 24] }],
+      }),
+    ],
+    [
+      'steps of 1 GiB',
+      ({ inputs: [input], ...rest }) => ({ ...rest, steps: 16, inputs: [{ ...input, shape: [2 ** 28] }] }),
+    ],
   ])('is rejected with %s before anything is drawn', async (_, damage) => {
     const passport = readPassport(at('affine.engine'));
     copyFileSync('affine.engine', 'greedy.engine');
     const knownAnswer = { ...passport.knownAnswer, cases: passport.knownAnswer!.cases.map(damage) };
     writeFileSync(passportPath(at('greedy.engine')), JSON.stringify({ ...passport, knownAnswer }));
-    expect(await trtforge(['engine', 'check', 'greedy.engine'])).toMatchObject({
-      exitCode: 2,
-      answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+    for (const line of [
+      ['engine', 'check'],
+      ['triton', 'export', '-o', 'greedy'],
+    ])
+      expect(await trtforge([...line, 'greedy.engine'])).toMatchObject({
+        exitCode: 2,
+        answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+      });
+  });
+
+  it('draws nothing for inputs that the engine does not have', async () => {
+    const passport = readPassport(at('affine.engine'));
+    copyFileSync('affine.engine', 'more.engine');
+    const more = { name: 'more', dtype: 'float32', shape: [2 ** 27], spread: { kind: 'mask' } };
+    const cases = passport.knownAnswer!.cases.map((each) => ({ ...each, inputs: [...each.inputs, more] }));
+    const knownAnswer = { ...passport.knownAnswer, cases };
+    writeFileSync(passportPath(at('more.engine')), JSON.stringify({ ...passport, knownAnswer }));
+    expect(await trtforge(['engine', 'check', 'more.engine'])).toMatchObject({
+      exitCode: 0,
+      answer: { outcome: 'pass' },
     });
   });
 
@@ -222,6 +255,120 @@ describe('a store', () => {
     expect(await trtforge(['cache', 'check'])).toMatchObject({
       exitCode: 1,
       answer: { outcome: 'fail', engines: [{ outcome: 'fail', isKnown: false }] },
+    });
+  });
+
+  describe('in which a signed engine takes the place of another one', () => {
+    const signed = () => ({
+      ...environment,
+      TRTFORGE_REQUIRE_SIGNATURE: '1',
+      TRTFORGE_TRUSTED_KEYS: at('swap.pem.pub'),
+      TENSORRT_CACHE_DIR: at('swap'),
+    });
+    const [own, other] = [fakeIdentity(), { ...fakeIdentity(), model: 'b'.repeat(64) }].map(
+      (document) => [identityDigest(document), document] as const,
+    ) as [readonly [string, IdentityDocument], readonly [string, IdentityDocument]];
+    let place: string;
+
+    beforeAll(async () => {
+      const { privateKey, publicKey } = makeKeys(at('swap.pem'));
+      expect(publicKey).toBe(at('swap.pem.pub'));
+      const store = new LocalStore(at('swap'), at('swap-memo'));
+      const { knownAnswer } = readPassport(at('affine.engine'));
+      for (const [, document] of [own, other]) {
+        const pending = store.pending();
+        copyFileSync('affine.engine', pending.planPath);
+        const passport = { ...samplePassport(readFileSync('affine.engine'), document), knownAnswer };
+        await store.put(pending.planPath, passport, signDocument(passport, readPrivateKey(privateKey)));
+        pending.remove();
+      }
+      place = dirname(store.planPath(own[0]));
+      for (const line of [
+        ['cache', 'ls'],
+        ['engine', 'check', join(place, 'engine.plan')],
+      ])
+        expect(await runLine(line, signed())).toMatchObject({ exitCode: 0 });
+      for (const file of readdirSync(dirname(store.planPath(other[0]))))
+        copyFileSync(join(dirname(store.planPath(other[0])), file), join(place, file));
+      symlinkSync(join(place, 'engine.plan'), at('linked.engine'));
+      for (const companion of ['passport.json', 'sig'])
+        symlinkSync(join(place, `engine.plan.${companion}`), at(`linked.engine.${companion}`));
+    });
+
+    it.each([
+      ['engine check', ['engine', 'check', 'PLACE']],
+      ['engine check of a link', ['engine', 'check', 'linked.engine']],
+      ['run', ['run', 'PLACE', '--inputs', 'random']],
+      ['bench', ['bench', 'PLACE', '--duration', '0.01']],
+      ['engine layers', ['engine', 'layers', 'PLACE']],
+      ['verify', ['verify', 'PLACE', '--against', 'MODEL']],
+      ['stream check', ['stream', 'draft', 'PLACE', '-o', 'drafted.json']],
+      ['triton export', ['triton', 'export', 'PLACE', '-o', 'swapped-models']],
+    ])('%s rejects it', async (_, line) => {
+      const args = line.map((word) => ({ PLACE: join(place, 'engine.plan'), MODEL: model })[word] ?? word);
+      expect(await codeOfLine(args, signed())).toBe('TF_PASSPORT_INVALID');
+    });
+
+    it('so does a session, without required signatures too', async () => {
+      for (const env of [environment, signed()])
+        await expect(
+          openEngineSession(join(place, 'engine.plan'), { environment: env, check: 'refuse' }),
+        ).rejects.toMatchObject({ code: 'TF_PASSPORT_INVALID' });
+    });
+
+    it('and a passport that is missing there', async () => {
+      const path = join(place, 'bare.plan');
+      copyFileSync('affine.engine', path);
+      expect(await codeOfLine(['run', path, '--inputs', 'random'], environment)).toBe('TF_PASSPORT_MISSING');
+      rmSync(path);
+    });
+
+    it('cache ls, check and verify report it', async () => {
+      const problem = expect.objectContaining({ code: 'TF_PASSPORT_INVALID' });
+      const broken = { identity: own[0], problem };
+      for (const verb of ['ls', 'verify']) {
+        const { json } = await runLine(['cache', verb, '--json'], signed());
+        expect(json().engines).toEqual(expect.arrayContaining([expect.objectContaining(broken)]));
+      }
+      const { exitCode, json } = await runLine(['cache', 'check', '--json'], signed());
+      expect(exitCode).toBe(1);
+      expect(json().engines).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ identity: own[0], outcome: 'fail', isKnown: false }),
+        ]),
+      );
+    });
+
+    it.each([
+      ['engine check', ['engine', 'check']],
+      ['run', ['run', '--inputs', 'random']],
+      ['bench', ['bench', '--duration', '0.01']],
+      ['engine layers', ['engine', 'layers']],
+      ['verify', ['verify', '--against', 'MODEL']],
+    ])('%s elsewhere takes the identity that is expected', async (_, line) => {
+      const [group = '', ...rest] = line.map((word) => (word === 'MODEL' ? model : word));
+      const args = (identity: string) => [
+        ...(group === 'engine' ? [group, rest[0]!, 'affine.engine'] : [group, 'affine.engine', ...rest]),
+        '--identity',
+        identity,
+      ];
+      expect(await codeOfLine(args(other[0]), environment)).toBe('TF_PASSPORT_INVALID');
+      expect(await codeOfLine(args(own[0]), environment)).toBeNull();
+      expect(await codeOfLine(args(own[0].slice(0, 12)), environment)).toBe('TF_USAGE');
+    });
+
+    it('an engine without a passport has none of them; a model cannot have one', async () => {
+      const identity = ['--inputs', 'random', '--identity', own[0]];
+      copyFileSync('affine.engine', 'without.engine');
+      expect(await codeOfLine(['run', 'without.engine', ...identity], environment)).toBe(
+        'TF_PASSPORT_MISSING',
+      );
+      expect(await codeOfLine(['run', model, ...identity], environment)).toBe('TF_USAGE');
+      const open = (expected: string) =>
+        openEngineSession(at('affine.engine'), { environment, identity: expected });
+      await expect(open(other[0])).rejects.toMatchObject({ code: 'TF_PASSPORT_INVALID' });
+      await expect(open(own[0].slice(0, 12))).rejects.toMatchObject({ code: 'TF_USAGE' });
+      await (await open(own[0])).close();
     });
   });
 

@@ -10,6 +10,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { type TritonExport, tritonExportSchema } from '../../../src/products/triton/export/export-models.js';
 import { readModelConfig } from '../../../src/products/triton/model-config.js';
 import { codeOfLine, trtforge } from '../../support/trtforge.js';
@@ -201,6 +202,24 @@ describe('a model with states', () => {
     return ['--contract', path];
   };
 
+  test('a state that fills the memory is rejected', async () => {
+    const huge = 2 ** 40;
+    const facts = {
+      ...batched,
+      inputs: [frames, tensor('z', [null, null], 'float16')],
+      outputs: [tensor('y', [null, 8]), tensor('z_next', [null, null], 'float16')],
+      recipe: {
+        profiles: profiles([
+          [1, huge],
+          [2, huge],
+          [4, huge],
+        ]),
+      },
+    };
+    const state = [{ input: 'z', output: 'z_next', initial: 1 }];
+    expect(await code(engine('m.engine', facts), ...contract({ state }))).toBe('TF_SERVING_REFUSED');
+  });
+
   test('gets sequence batching, and nothing of a state among its inputs and outputs', async () => {
     const result = await exported(engine('m.engine', batched), ...contract({}));
     expect(configOf()).toMatchObject({
@@ -348,10 +367,21 @@ describe('what Triton would not serve is rejected before anything is written', (
     ['a path for a name', withInput('../../etc/passwd', [1, 8])],
     ['a control character in a name', withInput('x\u001b[2J', [1, 8])],
     ['no name', withInput('', [1, 8])],
+    ['a batch that no field takes', { recipe: { profiles: [profile(1, 2 ** 53 - 1, 2 ** 53 - 1)] } }],
   ])('%s', async (_what, facts) => {
     expect(await code(engine('m.engine', facts))).toBe('TF_SERVING_REFUSED');
     expect(existsSync(models)).toBe(false);
     expect(readdirSync(folder).sort()).toEqual(['m.engine', 'm.engine.passport.json']);
+  });
+
+  test('an engine for 2,000 GPUs', async () => {
+    const path = engine('m.engine');
+    const passport = JSON.parse(readFileSync(`${path}.passport.json`, 'utf8'));
+    const { document } = passport.identity;
+    document.target.computeCapabilities = Array.from({ length: 2000 }, (_, at) => at + 1);
+    passport.identity.digest = identityDigest(document);
+    writeFileSync(`${path}.passport.json`, JSON.stringify(passport));
+    expect(await code(path)).toBe('TF_PASSPORT_INVALID');
   });
 
   test('an engine of TensorRT-RTX is written by --force, with a warning', async () => {

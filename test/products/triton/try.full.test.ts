@@ -226,7 +226,7 @@ describeWith('triton', "Triton's own server", (server) => {
       readRepository(repository('states', [encoder]), () => {}),
       staged,
     );
-    await using triton = await startTriton(await findTriton(environment), staged, { environment });
+    await using triton = await startTriton(await findTriton({ environment }), staged, { environment });
     const client = new TritonClient(triton.url);
     const contract = contractSchema.parse({
       schema: 'trtforge.contract/1',

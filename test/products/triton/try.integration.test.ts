@@ -1,12 +1,13 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { passportPath } from '../../../src/engines/identity/passport.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
+import { tryRepository } from '../../../src/products/triton/try/try.js';
 import type { KnownAnswer } from '../../../src/quality/known-answer/answer.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity } from '../../fakes/tensorrt/affine.js';
@@ -182,4 +183,104 @@ describe('a live server', () => {
 it('rejects a folder without models', async () => {
   const { exitCode, json } = await trtforge(['triton', 'try', folder, '--json']);
   expect({ exitCode, code: json().error?.code }).toEqual({ exitCode: 2, code: 'TF_USAGE' });
+});
+
+/** `tritonserver` of the PATH in one of its moods; it writes its process id, and what it was asked. */
+const FAKE = `#!${process.execPath}
+const { createServer } = require('node:http');
+const { appendFileSync, writeFileSync } = require('node:fs');
+const mood = process.env.MOOD;
+writeFileSync(process.env.NOTES + '.pid', String(process.pid));
+const endless = (response) => {
+  const write = () => { while (response.write('['.repeat(1 << 16))) {} };
+  response.on('drain', write).on('error', () => {});
+  write();
+};
+createServer((request, response) => {
+  appendFileSync(process.env.NOTES, request.url + '\\n');
+  if (mood === 'deaf') return;
+  if (mood === 'endless health') return endless(response);
+  if (request.url === '/v2/health/live') return response.end();
+  if (mood === 'endless' && request.url === '/v2') return endless(response);
+  if (mood === 'silent model' && request.url.endsWith('/config')) return;
+  if (mood === 'half an answer' && request.url.endsWith('/config')) return response.write('{');
+  if (mood === 'announces too much' && request.url.endsWith('/infer'))
+    return response.writeHead(200, { 'Content-Length': 2 ** 40 }).write('{');
+  response.end('{}');
+}).listen(Number(process.argv.find((each) => each.startsWith('--http-port=')).slice(12)), '127.0.0.1');
+`;
+
+describe('a server that is started here', () => {
+  let count = 0;
+  const started = (mood: string) => {
+    const bin = join(folder, 'bin');
+    mkdirSync(bin, { recursive: true });
+    writeFileSync(join(bin, 'tritonserver'), FAKE, { mode: 0o755 });
+    const notes = join(folder, `notes-${count++}`);
+    writeFileSync(notes, '');
+    const environment = {
+      ...process.env,
+      PATH: `${bin}:${process.env.PATH}`,
+      MOOD: mood,
+      NOTES: notes,
+      XDG_CACHE_HOME: join(folder, 'cache'),
+    };
+    const asked = () => readFileSync(notes, 'utf8').split('\n').filter(Boolean);
+    const isGone = () => {
+      try {
+        return !process.kill(Number(readFileSync(`${notes}.pid`, 'utf8')), 0);
+      } catch {
+        return true;
+      }
+    };
+    return { environment, asked, isGone };
+  };
+
+  it.each([
+    ['deaf', '/v2/health/live'],
+    ['endless health', '/v2/health/live'],
+    ['silent model', '/config'],
+    ['half an answer', '/config'],
+  ])('ends with the command that is cancelled: %s', async (mood, last) => {
+    const { environment, asked, isGone } = started(mood);
+    const stop = new AbortController();
+    const work = tryRepository({ repository: join(folder, 'repo') }, { environment, signal: stop.signal });
+    const outcome = expect(work).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    await vi.waitUntil(() => asked().at(-1)?.endsWith(last), { timeout: 60_000 });
+    stop.abort();
+    await outcome;
+    expect(isGone()).toBe(true);
+  });
+
+  it('is not started after a cancellation', async () => {
+    const { environment, isGone } = started('deaf');
+    const work = tryRepository(
+      { repository: join(folder, 'repo') },
+      { environment, signal: AbortSignal.abort() },
+    );
+    await expect(work).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(isGone()).toBe(true);
+  });
+
+  it.each(['endless', 'announces too much'])('is read within a bound: %s', async (mood) => {
+    const { environment, isGone } = started(mood);
+    const line = ['triton', 'try', join(folder, 'repo'), '--json'];
+    const { exitCode, json } = await trtforge(line, environment);
+    expect({ exitCode, code: json().error?.code }).toEqual({ exitCode: 3, code: 'TF_TRITON_UNAVAILABLE' });
+    expect(isGone()).toBe(true);
+  });
+
+  it('passes for nothing where every answer is empty', async () => {
+    const { environment } = started('empty');
+    const { exitCode, json } = await trtforge(['triton', 'try', join(folder, 'repo'), '--json'], environment);
+    expect({ exitCode, answer: json() }).toMatchObject({
+      exitCode: 4,
+      answer: {
+        outcome: 'inconclusive',
+        models: [{ ready: true, reason: expect.any(String), request: { outputs: [] }, knownAnswer: null }],
+      },
+    });
+    const { out } = await trtforge(['triton', 'try', join(folder, 'repo')], environment);
+    expect(out).toContain('undecided');
+  });
 });

@@ -17,6 +17,7 @@ export const tensorrt: BackEnd = {
     'allowHostCode',
     'plugins',
     'toolchain',
+    'identity',
   ]),
   open: async (path, options, { emit, signal, environment }): Promise<OpenedEngine> => {
     const { peakBytes, ...session } = await openSupervisedEngine(path, {

@@ -6,6 +6,8 @@ export type CudaGraph = 'auto' | 'always' | 'never';
 export interface EngineLoadOptions {
   /** A toolchain, or the name of one; default: the first that loads the plan. */
   readonly toolchain?: Toolchain | string;
+  /** The identity that the engine must have, so that no other one passes in its place; a path in a store (`by-identity/xx/ID/`) states it already. */
+  readonly identity?: string;
   /** Plug-in libraries that the engine needs. */
   readonly plugins?: readonly string[];
   /** Version-compatible plans carry code that runs in this process: only where this is true. */
@@ -19,8 +21,11 @@ export interface EngineLoadOptions {
 /** These options among those of a request. */
 export const engineLoadOptionsOf = ({
   toolchain,
+  identity,
   plugins,
   allowHostCode,
   weightBudget,
   cudaGraph,
-}: EngineLoadOptions): EngineLoadOptions => ({ toolchain, plugins, allowHostCode, weightBudget, cudaGraph });
+}: EngineLoadOptions): EngineLoadOptions => ({
+  ...{ toolchain, identity, plugins, allowHostCode, weightBudget, cudaGraph },
+});

@@ -71,6 +71,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const environment = options.environment ?? process.env;
   using plan = await readPlanOnDisk(planPath, {
     requirePassport: options.requirePassport ?? true,
+    identity: options.identity,
     trust: openTrust(options, environment),
   });
   if (plan.passport === null) {

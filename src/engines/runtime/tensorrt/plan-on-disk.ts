@@ -5,7 +5,7 @@ import { removeIfThere } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { Passport } from '../../identity/passport-file.js';
+import { identitiesOf, type Passport } from '../../identity/passport-file.js';
 import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
 import { type Trust, verifyTrusted } from '../../store/trust.js';
 
@@ -23,13 +23,14 @@ export interface PlanOnDisk extends PlanFacts, Disposable {
 
 interface PlanCheck {
   readonly requirePassport: boolean;
+  readonly identity?: string | undefined;
   readonly trust: Trust;
 }
 
 /**
  * Checks a plan before any library sees it. TensorRT ends the process on a file with a foreign header, so that is always rejected.
  * Where signatures are required a private copy is checked and loaded, since others may change the file in between.
- * Throws what `verifyTrusted` throws (TF_PASSPORT_MISSING only where a passport is required), TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_WRITE_FAILED.
+ * Throws what `verifyTrusted` throws (TF_PASSPORT_MISSING only where a passport is required, or an identity), TF_PLAN_INVALID, TF_PLAN_FOREIGN_HEADER, TF_WRITE_FAILED.
  */
 export async function readPlanOnDisk(path: string, check: PlanCheck): Promise<PlanOnDisk> {
   const header = readPlanHeader(path);
@@ -55,17 +56,17 @@ export async function readPlanOnDisk(path: string, check: PlanCheck): Promise<Pl
 async function passportOf(
   path: string,
   loadPath: string,
-  { requirePassport, trust }: PlanCheck,
+  { requirePassport, identity, trust }: PlanCheck,
 ): Promise<Passport | null> {
   try {
-    return (await verifyTrusted(trust, path, loadPath)).passport;
+    return (await verifyTrusted(trust, path, loadPath, identity)).passport;
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code !== 'TF_PASSPORT_MISSING') throw error;
     if (trust.required) {
       const message = `${path} is rejected: it has no passport, and a signature covers the passport.`;
       throw new TrtforgeError('TF_SIGNATURE_INVALID', message, { cause: error });
     }
-    if (!requirePassport) return null;
+    if (!requirePassport && identitiesOf(path, identity).length === 0) return null;
     throw error;
   }
 }

@@ -34,7 +34,7 @@ export interface Claim {
 }
 
 /** More than any claim has. */
-const LARGEST_CLAIM = 4096;
+export const LARGEST_CLAIM = 4096;
 
 /** Claims whose owner cannot be checked (another machine, a damaged file) count for this long where nobody watches their heartbeat. */
 const UNKNOWN_KEEP_MS = 24 * 3600 * 1000;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { parseJson } from '../../../base/files/json.js';
 import { TrtforgeError } from '../../../errors.js';
-import { describeOwner, HeartbeatWatch, thisProcess } from '../claims/claim.js';
+import { describeOwner, HeartbeatWatch, LARGEST_CLAIM, thisProcess } from '../claims/claim.js';
 import type { Attempt } from '../claims/lease.js';
 import type { Objects } from './objects.js';
 
@@ -115,7 +116,7 @@ export class RemoteLeases {
 
 function holderOf(body: Buffer): string {
   try {
-    const { holder } = JSON.parse(body.toString('utf8')) as { holder?: unknown };
+    const { holder } = parseJson(body.toString('utf8'), LARGEST_CLAIM, Error) as { holder?: unknown };
     return typeof holder === 'string' ? holder.replace(/[^\w .:-]/g, '').slice(0, 120) : 'another machine';
   } catch {
     return 'another machine';

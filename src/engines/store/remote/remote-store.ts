@@ -1,3 +1,5 @@
+import { parseJson } from '../../../base/files/json.js';
+import { isRecord } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { IdentityDocument } from '../../identity/identity.js';
 import { parsePassport } from '../../identity/passport.js';
@@ -13,7 +15,7 @@ import type { EngineSource, EngineSummary, NotFound, StoreHit } from '../store.j
 import { checkTrust, noTrust, type Trust } from '../trust.js';
 import { downloadFile } from './download.js';
 import { inParallel } from './in-parallel.js';
-import type { ObjectFacts, Objects } from './objects.js';
+import { LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
 import type { TransferOptions } from './transfer.js';
 import { uploadFile } from './upload.js';
@@ -285,7 +287,10 @@ async function parseRemoteEntry(
   identity: string,
   { path, place }: { readonly path: string; readonly place: string },
 ): Promise<RemoteEngine> {
-  const { key, passport, signature } = parseJson(text, path);
+  const damaged = () => new TrtforgeError('TF_REMOTE_DAMAGED', `${path} is not JSON.`);
+  const entry = parseJson(text, LARGEST_SMALL_OBJECT, damaged);
+  if (!isRecord(entry)) throw damaged();
+  const { key, passport, signature } = entry;
   if (typeof key !== 'string' || !/^[\w+][\w.+~-]*\/[\w+][\w.+~-]*$/.test(key)) {
     throw new TrtforgeError('TF_REMOTE_DAMAGED', `${path} at ${place} names no engine of this store.`);
   }
@@ -298,14 +303,4 @@ async function parseRemoteEntry(
     passport: parsed,
     signature: signature === undefined ? null : await signatureOf(signature, path),
   };
-}
-
-function parseJson(text: string, path: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return value as Readonly<Record<string, unknown>>;
-  } catch {
-    // Thrown below, as for JSON that is not an object.
-  }
-  throw new TrtforgeError('TF_REMOTE_DAMAGED', `${path} is not JSON.`);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
+import { parseJson } from '../../../base/files/json.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -67,12 +68,7 @@ export function readCalibration(path: string, wanted: Partial<CalibrationIdentit
       cause,
       remedy: 'Remove it: the next run with --calibration writes it again.',
     });
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch (cause) {
-    throw invalid('it is not JSON', cause);
-  }
+  const content = parseJson(text, LARGEST_DOCUMENT, invalid);
   if ((content as { schema?: unknown } | null)?.schema !== SCHEMA)
     throw new TrtforgeError(
       'TF_CALIBRATION_INVALID',

@@ -58,7 +58,7 @@ async function ofModel(path: string, context: ModelContext): Promise<KnownModel>
 }
 
 async function ofEngine(path: string, context: ModelContext): Promise<KnownModel> {
-  const passport = passportOf(path);
+  const passport = passportOf(path, context.identity);
   if (passport !== null) return fromPassport(path, passport);
   const session = await openSession(
     path,
@@ -72,9 +72,9 @@ async function ofEngine(path: string, context: ModelContext): Promise<KnownModel
   }
 }
 
-function passportOf(path: string): Passport | null {
+function passportOf(path: string, identity: string | undefined): Passport | null {
   try {
-    return readPassport(path);
+    return readPassport(path, identity);
   } catch (error) {
     if (error instanceof TrtforgeError && error.code === 'TF_PASSPORT_MISSING') return null;
     throw error;

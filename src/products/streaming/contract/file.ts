@@ -1,4 +1,5 @@
 import { readText } from '../../../base/files/files.js';
+import { parseJson } from '../../../base/files/json.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited } from '../../../base/files/user-files.js';
 import { isEncoderForm, readEncoderForm } from '../legacy/encoder.js';
@@ -7,7 +8,7 @@ import { type Contract, type ContractFile, contractSchema } from './contract.js'
 import { contractInvalid, parseForm } from './parse-form.js';
 
 /** A contract is a page or two; what is larger is another file. */
-const MAX_BYTES = 16 << 20;
+const MAX_BYTES = 1 << 20;
 
 const OWN_SCHEMA = 'trtforge.contract/1';
 
@@ -21,12 +22,7 @@ export function readContract(path: string): Contract {
 
 /** The same from text; `path` names it in errors. */
 export function parseContract(path: string, text: string): Contract {
-  let content: unknown;
-  try {
-    content = JSON.parse(text);
-  } catch {
-    throw contractInvalid(path, 'it is not JSON, or was cut short');
-  }
+  const content = parseJson(text, MAX_BYTES, (why) => contractInvalid(path, why));
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw contractInvalid(path, 'it is not a JSON object');
   const fields = content as Readonly<Record<string, unknown>>;

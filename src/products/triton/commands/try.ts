@@ -21,8 +21,11 @@ export const command = defineCommand({
   render: ({ server, models, skipped, outcome }: TritonTry, { line, colors }) => {
     const paint = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow };
     for (const { name, ready, reason, request, sequences, knownAnswer } of models) {
-      line(`${request === null ? colors.red('fail') : colors.green('ok  ')}  ${colors.bold(name)}`);
-      if (reason !== null) line(`  ${ready ? 'does not answer' : 'is not ready'}: ${reason}`);
+      const own = request === null ? 'fail' : reason === null ? 'ok' : 'undecided';
+      const mark = { fail: colors.red, ok: colors.green, undecided: colors.yellow }[own](own.padEnd(4));
+      line(`${mark}  ${colors.bold(name)}`);
+      const what = own === 'undecided' ? 'shows nothing' : ready ? 'does not answer' : 'is not ready';
+      if (reason !== null) line(`  ${what}: ${reason}`);
       if (request !== null)
         line(
           `  ${request.outputs.map((output) => `${output.name} [${output.shape.join(', ')}]`).join(', ')}  ${colors.dim(`${request.ms.toFixed(1)} ms`)}`,

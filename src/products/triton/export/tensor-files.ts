@@ -1,3 +1,4 @@
+import { areDrawable } from '../../../engines/identity/known-answer-schema.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
@@ -9,10 +10,10 @@ import {
   integerTensor,
   isIntegerDtype,
 } from '../../../formats/tensor/values.js';
-import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
+import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { batchesOf, configTensor, type EngineTensor, isTaken } from '../engine.js';
 import type { ConfigState, ModelConfig } from '../model-config.js';
-import type { ServedModel } from './served-model.js';
+import { refused, type ServedModel } from './served-model.js';
 
 /** Tensors that a configuration names: raw little-endian, without a header, by path below the model. */
 export type TensorFiles = Map<string, Uint8Array>;
@@ -24,6 +25,9 @@ export const planFile = ({ passport }: StoredEngine): string =>
 /** A tensor's name as a file's; names of ONNX have slashes. */
 const fileName = (name: string, at: number): string =>
   /^\w[\w.-]{0,100}$/.test(name) ? name : `${at}_${name.replace(/[^\w.-]/g, '_').slice(0, 100)}`;
+
+/** Of the known answer's inputs together; further profiles warm up with zeros. */
+const LARGEST_WARM_UP = 2 ** 28;
 
 /** One for each profile, at its usual shapes and its smallest batch: inputs of the known answer, whose integers are valid indices, else zeros. */
 export function warmUps(model: ServedModel, files: TensorFiles): NonNullable<ModelConfig['model_warmup']> {
@@ -39,7 +43,8 @@ export function warmUps(model: ServedModel, files: TensorFiles): NonNullable<Mod
     // Which GPU will load the model is not known: every engine must take the same.
     const takesAll = (each: Profile) => inputs.every((input) => isTaken(each, input, shapeOf(input)));
     if (batch > Math.max(1, maxBatch) || !profiles.every((own) => takesAll(own[at]!))) return [];
-    const known = knownInputs(model, at);
+    const kept = [...files.values()].reduce((sum, { length }) => sum + length, 0);
+    const known: NamedTensors = kept > LARGEST_WARM_UP ? new Map() : knownInputs(model, at);
     const entries = inputs.map((input, index) => {
       const { data_type, dims = [] } = configTensor({ ...input, shape: shapeOf(input) }, maxBatch > 0);
       const range = profile[input.name];
@@ -57,7 +62,8 @@ export function warmUps(model: ServedModel, files: TensorFiles): NonNullable<Mod
 
 /** The inputs of the known answer's first case of a profile, which has the usual shapes. */
 function knownInputs({ plans, inputs }: ServedModel, profile: number): NamedTensors {
-  const { knownAnswer } = plans[0]!.engine.passport;
+  const { knownAnswer: passed } = plans[0]!.engine.passport;
+  const knownAnswer = passed && ofEngine(passed, { inputs });
   // Of an engine of fixed shapes the case has no profile.
   const found = knownAnswer?.cases.find((each) => (each.profile ?? 0) === profile);
   if (knownAnswer === undefined || found === undefined) return new Map();
@@ -70,7 +76,8 @@ function knownInputs({ plans, inputs }: ServedModel, profile: number): NamedTens
 /** The first row: all requests of a warm-up have the same. Undefined where it has another shape. */
 function oneRow(tensor: Tensor | undefined, dims: readonly number[]): Uint8Array | undefined {
   if (tensor?.shape.slice(tensor.shape.length - dims.length).join() !== dims.join()) return undefined;
-  return tensor.bytes.subarray(0, packedBytes(tensor.dtype, elementCount(dims)));
+  // A copy: the other rows go.
+  return new Uint8Array(tensor.bytes.subarray(0, packedBytes(tensor.dtype, elementCount(dims))));
 }
 
 /** States as Triton keeps them between the requests of a sequence. */
@@ -81,7 +88,11 @@ export const initialStates = (model: ServedModel, files: TensorFiles): readonly 
     const least = model.profiles[0]?.[0]?.[input.name]?.min.slice(-dims.length) ?? [];
     const first = dims.map((size, axis) => (size === -1 ? Math.max(1, least[axis] ?? 1) : size));
     const file = fileName(input.name, at);
-    if (initial !== 0) files.set(`initial_state/${file}`, filled(input.dtype as Dtype, first, initial));
+    if (initial !== 0) {
+      if (!areDrawable([{ dtype: input.dtype, shape: first }]))
+        throw refused(`The state ${input.name} has more than 1 GiB at its smallest size.`);
+      files.set(`initial_state/${file}`, filled(input.dtype as Dtype, first, initial));
+    }
     const data = initial === 0 ? { zero_data: true } : { data_file: file };
     return {
       input_name: input.name,

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { parseJson } from '../../../base/files/json.js';
+import { cancelled } from '../../../base/process/cancel.js';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
 import { readProtobufJson } from '../../../formats/serving/protobuf-text.js';
@@ -13,8 +15,22 @@ export interface SequencePart {
   readonly end: boolean;
 }
 
+/** Of what a server answers: configurations, lists and errors are JSON; tensors are as large as the inputs of a known answer may be. */
+const LARGEST_JSON = 4 << 20;
+const LARGEST_TENSORS = 2 ** 30;
+
+/** A server that loads engines answers late, but it does. */
+const LIVE_MS = 2000;
+
+interface Answer {
+  readonly ok: boolean;
+  readonly headers: Headers;
+  readonly content: Buffer;
+}
+
 /**
- * A server that speaks the V2 protocol over HTTP. Tensors travel in its binary form. Throws TF_TRITON_UNAVAILABLE where nobody answers.
+ * A server that speaks the V2 protocol over HTTP. Tensors travel in its binary form. Throws TF_TRITON_UNAVAILABLE where nobody answers, or with
+ * more than is read, and TF_CANCELLED.
  * https://github.com/kserve/kserve/blob/master/docs/predict-api/v2/required_api.md,
  * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
  */
@@ -27,6 +43,15 @@ export class TritonClient {
     this.#signal = signal;
   }
 
+  async isLive(): Promise<boolean> {
+    try {
+      return (await this.#ask('/v2/health/live', { signal: AbortSignal.timeout(LIVE_MS) })).ok;
+    } catch (error) {
+      if (error instanceof TrtforgeError && error.code === 'TF_TRITON_UNAVAILABLE') return false;
+      throw error;
+    }
+  }
+
   async serverVersion(): Promise<string> {
     const { name, version } = (await this.#json('/v2')) as Readonly<Record<string, unknown>>;
     return `${name ?? 'unknown'} ${version ?? ''}`.trim();
@@ -34,7 +59,7 @@ export class TritonClient {
 
   /** null: it is ready; else why it is not, empty where the server keeps that for its log. */
   async whyNotReady(model: string): Promise<string | null> {
-    if ((await this.#fetch(`${pathOf(model)}/ready`)).ok) return null;
+    if ((await this.#ask(`${pathOf(model)}/ready`)).ok) return null;
     const listed = indexSchema.safeParse(
       await this.#json('/v2/repository/index', { method: 'POST', body: '{}' }),
     );
@@ -66,40 +91,51 @@ export class TritonClient {
       },
     });
     const parts = [Buffer.from(header), ...[...inputs.values()].map(({ bytes }) => bytes)];
-    const response = await this.#fetch(`${pathOf(model)}/infer`, {
-      method: 'POST',
-      headers: { 'Inference-Header-Content-Length': String(Buffer.byteLength(header)) },
-      body: Buffer.concat(parts),
-    });
-    const content = Buffer.from(await response.arrayBuffer());
-    if (!response.ok)
+    const { ok, headers, content } = await this.#ask(
+      `${pathOf(model)}/infer`,
+      {
+        method: 'POST',
+        headers: { 'Inference-Header-Content-Length': String(Buffer.byteLength(header)) },
+        body: Buffer.concat(parts),
+      },
+      LARGEST_TENSORS,
+    );
+    if (!ok)
       throw new TrtforgeError('TF_RUN_FAILED', `${model} was refused by the server: ${wordsOf(content)}`);
     return outputsOf(
       model,
       content,
-      Number(response.headers.get('Inference-Header-Content-Length') ?? content.length),
+      Number(headers.get('Inference-Header-Content-Length') ?? content.length),
     );
   }
 
   async #json(path: string, init?: RequestInit): Promise<unknown> {
-    const response = await this.#fetch(path, init);
-    const content = Buffer.from(await response.arrayBuffer());
+    const { ok, content } = await this.#ask(path, init);
     const json = jsonOf(content);
-    if (response.ok && json !== undefined) return json;
+    if (ok && json !== undefined) return json;
     throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url}${path} answers: ${wordsOf(content)}`);
   }
 
-  async #fetch(path: string, init: RequestInit = {}): Promise<Response> {
+  async #ask(path: string, init: RequestInit = {}, largest = LARGEST_JSON): Promise<Answer> {
+    const signals = [this.#signal, init.signal].filter((signal) => signal instanceof AbortSignal);
     try {
-      return await fetch(`${this.#url}${path}`, { ...init, signal: this.#signal ?? null });
+      const response = await fetch(`${this.#url}${path}`, { ...init, signal: AbortSignal.any(signals) });
+      const parts: Uint8Array[] = [];
+      let bytes = 0;
+      const announced = Number(response.headers.get('content-length'));
+      for await (const part of response.body ?? []) {
+        bytes += part.length;
+        if (Math.max(bytes, announced) > largest) throw new Error(`${path} has more than ${largest} bytes`);
+        parts.push(part);
+      }
+      return { ok: response.ok, headers: response.headers, content: Buffer.concat(parts) };
     } catch (cause) {
-      if (this.#signal?.aborted)
-        throw new TrtforgeError('TF_CANCELLED', 'Trying a repository was cancelled.');
+      if (this.#signal?.aborted) throw cancelled({ doing: 'trying a repository', signal: this.#signal });
       const why =
         cause instanceof Error
           ? ((cause.cause as Error | undefined)?.message ?? cause.message)
           : String(cause);
-      throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url} does not answer: ${why}.`, {
+      throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `${this.#url} has no usable answer: ${why}.`, {
         remedy: 'Check the address and that the server is ready.',
         cause,
       });
@@ -112,7 +148,7 @@ const pathOf = (model: string): string => `/v2/models/${encodeURIComponent(model
 /** Undefined for what is not JSON. */
 function jsonOf(content: Buffer): unknown {
   try {
-    return JSON.parse(content.toString());
+    return content.length > LARGEST_JSON ? undefined : parseJson(content.toString(), LARGEST_JSON, Error);
   } catch {
     return undefined;
   }

@@ -11,7 +11,7 @@ const triedModelSchema = z.object({
   name: z.string(),
   /** Warm-up included. */
   ready: z.boolean(),
-  /** The server's own words where the model is not ready; null where it is. */
+  /** Why it is not ready (in the server's own words), does not answer, or its answer shows nothing; null where none of that is. */
   reason: z.string().nullable(),
   /** One request; null where the model is not ready. */
   request: z

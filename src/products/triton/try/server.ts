@@ -12,6 +12,7 @@ import { collectText, runCommand } from '../../../base/process/command.js';
 import { startGroup } from '../../../base/process/group.js';
 import { splitPaths } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
+import { TritonClient } from './client.js';
 import type { TritonTry } from './result-schema.js';
 
 /** A server that is asked. */
@@ -21,6 +22,11 @@ export interface TritonServer {
   readonly answeredBy: TritonTry['server']['answeredBy'];
   /** What it said of a model that it did not take; null for nothing. */
   saidOf(model: string): string | null;
+}
+
+export interface TryContext {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Where Triton's server is, and what will run plans for it. */
@@ -38,12 +44,13 @@ const POLL_MS = 100;
 /** What the lines of a failed start are enough for. */
 const LAST_LINES = 12;
 
-/** `tritonserver` of the PATH, else the one inside of the Python package nvidia-pytriton. Throws TF_TRITON_UNAVAILABLE. */
-export async function findTriton(environment: NodeJS.ProcessEnv): Promise<FoundTriton> {
+/** `tritonserver` of the PATH, else the one inside of the Python package nvidia-pytriton. Throws TF_TRITON_UNAVAILABLE, TF_CANCELLED. */
+export async function findTriton({ environment, signal }: TryContext): Promise<FoundTriton> {
   const onPath = splitPaths(environment.PATH ?? '')
     .map((folder) => join(folder, 'tritonserver'))
     .find((path) => existsSync(path));
-  const program = onPath ?? (await pytritonServer(environment));
+  const program = onPath ?? (await pytritonServer({ environment, signal }));
+  throwIfCancelled(signal, DOING);
   if (program === undefined)
     throw new TrtforgeError(
       'TF_TRITON_UNAVAILABLE',
@@ -52,13 +59,13 @@ export async function findTriton(environment: NodeJS.ProcessEnv): Promise<FoundT
   const own = join(dirname(program), '..', 'backends');
   const hasBackEnd = existsSync(join(own, 'tensorrt', 'libtriton_tensorrt.so'));
   if (hasBackEnd && visibleGpus().gpus.length > 0) return { program, answeredBy: 'tensorrt', backends: own };
-  return { program, answeredBy: 'stub', backends: await stubBackends(environment) };
+  return { program, answeredBy: 'stub', backends: await stubBackends({ environment, signal }) };
 }
 
-async function pytritonServer(environment: NodeJS.ProcessEnv): Promise<string | undefined> {
+async function pytritonServer(context: TryContext): Promise<string | undefined> {
   const ask =
     'import importlib.util as u; s = u.find_spec("pytriton"); print(s.submodule_search_locations[0] if s else "")';
-  const { outcome, stdout } = await runCommand('python3', ['-c', ask], { timeoutMs: 60_000, environment });
+  const { outcome, stdout } = await runCommand('python3', ['-c', ask], { timeoutMs: 60_000, ...context });
   const program = join(stdout.trim(), 'tritonserver', 'bin', 'tritonserver');
   return outcome === 'ended' && stdout.trim() !== '' && existsSync(program) ? program : undefined;
 }
@@ -66,7 +73,7 @@ async function pytritonServer(environment: NodeJS.ProcessEnv): Promise<string | 
 const stubSource = fileURLToPath(new URL('../../../../native/triton/stub.cpp', import.meta.url));
 
 /** The folder with our back end, compiled once for its source. Throws TF_TRITON_UNAVAILABLE without a compiler. */
-async function stubBackends(environment: NodeJS.ProcessEnv): Promise<string> {
+async function stubBackends({ environment, signal }: TryContext): Promise<string> {
   const compiler = environment.CXX ?? 'g++';
   const digest = sha256(`${compiler}\n${readFileSync(stubSource, 'utf8')}`).slice(0, 16);
   const folder = join(cacheFolder(environment), 'triton-stub', digest);
@@ -77,8 +84,9 @@ async function stubBackends(environment: NodeJS.ProcessEnv): Promise<string> {
   const { outcome, exitCode, stderr } = await runCommand(
     compiler,
     ['-std=c++17', '-O2', '-fPIC', '-fvisibility=hidden', '-shared', stubSource, '-o', pending],
-    { timeoutMs: 300_000, environment },
+    { timeoutMs: 300_000, environment, signal },
   );
+  throwIfCancelled(signal, DOING);
   if (outcome !== 'ended' || exitCode !== 0)
     throw new TrtforgeError(
       'TF_TRITON_UNAVAILABLE',
@@ -93,7 +101,7 @@ async function stubBackends(environment: NodeJS.ProcessEnv): Promise<string> {
 export async function startTriton(
   { program, answeredBy, backends }: FoundTriton,
   repository: string,
-  { environment, signal }: { readonly environment: NodeJS.ProcessEnv; readonly signal?: AbortSignal },
+  { environment, signal }: TryContext,
 ): Promise<TritonServer & AsyncDisposable> {
   const port = await freePort();
   const { child, stop } = startGroup(
@@ -141,7 +149,8 @@ export async function startTriton(
   };
   try {
     const until = Date.now() + READY_MS;
-    while (!(await isLive(server.url))) {
+    const client = new TritonClient(server.url, signal);
+    while (!(await client.isLive())) {
       throwIfCancelled(signal, DOING);
       const why =
         ended ?? (Date.now() > until ? `it did not answer within ${READY_MS / 60_000} minutes` : undefined);
@@ -155,14 +164,6 @@ export async function startTriton(
   } catch (error) {
     await server[Symbol.asyncDispose]();
     throw error;
-  }
-}
-
-async function isLive(url: string): Promise<boolean> {
-  try {
-    return (await fetch(`${url}/v2/health/live`)).ok;
-  } catch {
-    return false;
   }
 }
 

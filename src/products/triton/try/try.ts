@@ -7,26 +7,21 @@ import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { uncovered } from '../../../quality/known-answer/answer.js';
-import { inTypesOf, madeInputs } from '../../../quality/known-answer/made-inputs.js';
+import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
-import { worst } from '../../../quality/verify/outcome.js';
+import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { filled } from '../export/tensor-files.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
 import { type ModelFolder, readRepository } from '../repository.js';
 import { TritonClient } from './client.js';
 import type { TriedModel, TritonTry } from './result-schema.js';
-import { findTriton, startTriton, type TritonServer } from './server.js';
+import { findTriton, startTriton, type TritonServer, type TryContext } from './server.js';
 import { stageForStub } from './staged.js';
 
 export interface TryRequest {
   readonly repository: string;
   /** Of a server that is up; default: one is started here. */
   readonly url?: string | undefined;
-}
-
-interface TryContext {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -49,7 +44,7 @@ export async function tryRepository(
     });
   if (url !== undefined)
     return tried(repository, models, { url, answeredBy: 'server', saidOf: () => null }, context);
-  const found = await findTriton(context.environment);
+  const found = await findTriton(context);
   const isStub = found.answeredBy === 'stub';
   const staged = isStub ? makeScratch('triton') : repository;
   try {
@@ -85,7 +80,7 @@ async function tried(
       skipped.push({ name: model.name, reason: `it runs on ${backend}, which is not tried here` });
     }
   }
-  const outcome = worst(['pass', ...results.flatMap(outcomesOf)]);
+  const outcome = worst([results.length === 0 ? 'inconclusive' : 'pass', ...results.flatMap(outcomesOf)]);
   return {
     schema: 'trtforge.triton-try/1',
     exitCode: outcomeExitCodes[outcome],
@@ -97,8 +92,9 @@ async function tried(
   };
 }
 
-const outcomesOf = ({ request, sequences, knownAnswer }: TriedModel) => [
-  request === null ? ('fail' as const) : ('pass' as const),
+/** A request that shows nothing has a reason. */
+const outcomesOf = ({ request, reason, sequences, knownAnswer }: TriedModel): readonly VerifyOutcome[] => [
+  request === null ? 'fail' : reason === null ? 'pass' : 'inconclusive',
   ...[sequences, knownAnswer].flatMap((judged) => judged?.outcome ?? []),
 ];
 
@@ -113,7 +109,9 @@ async function triedModel(
   if (reason !== null)
     return { ...none, ready: false, reason: reason || (saidOf(name) ?? 'the server does not tell why') };
   const config = await client.config(name);
-  const answer = answerOf(model);
+  const known = answerOf(model);
+  const named = (config.input ?? []).map(({ name: input = '' }) => ({ name: input }));
+  const answer = known && ofEngine(known, { inputs: named });
   try {
     const inputs = inputsOf(config, answer);
     const isSequence = config.sequence_batching !== undefined;
@@ -130,6 +128,13 @@ async function triedModel(
       const names = missing.map((output) => output.name).join(', ');
       return { ...none, ready: true, reason: `it answers without ${names}` };
     }
+    if (outputs.size === 0)
+      return {
+        ...none,
+        ready: true,
+        reason: 'neither its configuration nor its answer has outputs',
+        request,
+      };
     const sequences = isSequence
       ? await triedSequences(client, config, { name, inputs }, answeredBy === 'stub')
       : null;
@@ -151,7 +156,8 @@ function answerOf({ path, versions }: ModelFolder): Answer | undefined {
     listFolder(join(path, version)).map((name) => join(path, version, name)),
   );
   const plans = files.filter((file) => files.includes(passportPath(file)));
-  return plans.map(readPassport).find(({ knownAnswer }) => knownAnswer !== undefined)?.knownAnswer;
+  return plans.map((plan) => readPassport(plan)).find(({ knownAnswer }) => knownAnswer !== undefined)
+    ?.knownAnswer;
 }
 
 const described = (tensors: NamedTensors) =>

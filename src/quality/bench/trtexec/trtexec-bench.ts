@@ -81,6 +81,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
   rejectAbsentIfSeen(request.device);
   using plan = await readPlanOnDisk(request.engine, {
     requirePassport: false,
+    identity: request.identity,
     trust: openTrust({}, environment),
   });
   checkStreamable(request, plan.passport);
