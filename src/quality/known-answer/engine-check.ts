@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
@@ -166,6 +166,6 @@ async function compareRebuilt(
       wrong: failed?.wrong ?? null,
     };
   } finally {
-    removeIfThere(folder);
+    removeIfAllowed(folder);
   }
 }
