@@ -61,7 +61,7 @@ export async function engineCheck(
   const options: CheckOptions = { ...request, ...context };
   const model = against!;
   const recorded = record ? await recordBeside({ ...request, against: model }, options) : null;
-  const proof = proofOf(engine);
+  const proof = proofOf(engine, options.environment ?? process.env);
   const observed = recorded === null ? await observeEngine(proof, options) : recorded.observed;
   const more = rebuild && observed !== null ? [await compareRebuilt(proof, observed, model, options)] : [];
   const result = resultOf(proof, observed, { recorded: recorded?.path ?? null, more });
@@ -77,7 +77,7 @@ async function recordBeside(
   options: CheckOptions,
 ): Promise<{ readonly path: string; readonly observed: Observed | null }> {
   const { engine, against } = request;
-  const { plan, planSha256 } = proofOf(engine);
+  const { plan, planSha256 } = proofOf(engine, options.environment ?? process.env);
   if (plan.passport?.knownAnswer !== undefined)
     throw new TrtforgeError('TF_USAGE', `The passport of ${engine} has a known answer, which counts.`, {
       remedy: `Check the engine by it: trtforge engine check ${engine}`,
@@ -143,7 +143,7 @@ async function compareRebuilt(
       conversion === null ? against : typed,
       join(folder, 'rebuilt.engine'),
     );
-    const again = await observeEngine(proofOf(path, answer), options);
+    const again = await observeEngine(proofOf(path, options.environment ?? process.env, answer), options);
     const pairs = (answer?.cases ?? []).flatMap(({ outputs }, at) =>
       outputs.map((output) => {
         const [own, other] = [first, again].map(({ found }) =>
