@@ -24,6 +24,8 @@ export async function publishEngine(
   try {
     makeFolder(dirname(planPath));
     await carry(pendingPath, staged);
+    // Through no link, and in place of what a proof of the pending engine has left.
+    rmSync(stagedPassport, { force: true });
     writeFileSync(stagedPassport, passportText(passport), { flag: 'wx' });
     syncFile(stagedPassport);
     syncFile(staged);
