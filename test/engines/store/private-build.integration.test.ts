@@ -90,6 +90,8 @@ const obtain = (store: string, build: PlanBuilder, wishes: Partial<BuildOptions>
     { build, environment: { XDG_CACHE_HOME: join(store, '..', 'xdg') } },
   );
 
+const SETPRIV = 'setpriv';
+
 /** Another user puts a folder with a model and a plan of his in the place of every build that he can reach; returns what he did. */
 function attack(...places: readonly string[]): string {
   const script = `
@@ -108,7 +110,7 @@ function attack(...places: readonly string[]): string {
           console.log(error.code);
         }`;
   const user = ['--reuid=65534', '--regid=65534', '--clear-groups'];
-  const run = spawnSync('setpriv', [...user, process.execPath, '-e', script, ...places], {
+  const run = spawnSync(SETPRIV, [...user, process.execPath, '-e', script, ...places], {
     encoding: 'utf8',
   });
   expect(run.stderr).toBe('');

@@ -65,8 +65,10 @@ async function openBucket(bucket) {
   return new RemoteStore(await openS3(address), address.prefix, { leaseTiming: bucket.leaseTiming });
 }
 
+const MOUNT = 'mount';
+
 /** The store, which is a file system of its own, becomes read-only. */
-const remount = () => execFileSync('mount', ['-o', 'remount,ro', task.store]);
+const remount = () => execFileSync(MOUNT, ['-o', 'remount,ro', task.store]);
 
 /** Leaves not one byte on the file system. */
 function fillDisk(path) {

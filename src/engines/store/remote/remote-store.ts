@@ -136,7 +136,10 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   ): Promise<ObjectFacts> {
     const facts = await this.#objects.head(key, signal);
     if (facts?.bytes === plan.bytes && facts.metadata['trtforge-sha256'] === plan.sha256) return facts;
-    const what = facts === undefined ? 'it is not there' : 'that is another object';
+    const what =
+      facts === undefined
+        ? 'it is not there'
+        : `it has ${facts.bytes} bytes, its passport states ${plan.bytes}, and ${facts.metadata['trtforge-sha256'] ?? 'nothing'} for a SHA-256 in its metadata`;
     throw new TrtforgeError('TF_REMOTE_DAMAGED', `${this.place} lists ${key}, but ${what}.`);
   }
 
