@@ -49,7 +49,7 @@ export async function loadConfig(
         'TF_CONFIG_INVALID',
         `${path} has the key "${key}"${place}, which is not an option.${didYouMean(key, allowed.keys())}`,
       );
-    if (named === undefined) assertOwnAffair(path, key, spec, value);
+    if (named === undefined) assertOwnAffair(path, key, own.get(key) ?? spec, value);
     if (own.has(key)) values[key] = value;
   };
   const sections = Object.entries(content).filter(([key]) => commands.has(key));

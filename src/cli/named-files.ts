@@ -2,7 +2,7 @@ import { statIfThere } from '../base/files/files.js';
 import { assertNotInput, assertSameKind, type FileKind, protectingInputs } from '../base/files/user-files.js';
 import type { Command } from './command.js';
 import { LOG_KINDS } from './log-file.js';
-import { longName } from './option.js';
+import { longName, writesTo } from './option.js';
 
 /** One text of the command line, or of what stands in for it, that may name a file. */
 interface Named {
@@ -47,7 +47,7 @@ function namedByOptions({ options }: Command, passed: Readonly<Record<string, un
       ? []
       : texts
           .filter((text) => text !== spec?.default)
-          .map((text) => ({ text, writes: option === 'log-file' ? LOG_KINDS : spec?.writes }));
+          .map((text) => ({ text, writes: option === 'log-file' ? LOG_KINDS : writesTo(spec, text) }));
   });
 }
 

@@ -1,3 +1,4 @@
+import { statIfThere } from '../base/files/files.js';
 import type { FileKind } from '../base/files/user-files.js';
 
 /** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
@@ -16,10 +17,10 @@ export interface OptionSpec<T> {
   /** An environment variable that is used when neither the command line nor the config file sets the option. */
   readonly env?: string;
   /**
-   * What it names is written (true: a file, or files in a folder; kinds: one file, of one of them). It must not be what another option or argument names,
-   * and what it replaces must be of that kind. Without this mark a file that an option names is one that the command reads.
+   * What it names is written (true: a file, or files in a folder; missing: a file that is read where it is there; kinds: one file, of one of them). It must
+   * not be what another option or argument names, and what it replaces must be of that kind. Without this mark a file that an option names is only read.
    */
-  readonly writes?: true | readonly FileKind[];
+  readonly writes?: true | 'missing' | readonly FileKind[];
   /** The heading that --help lists it under (default: Options). */
   readonly group?: string;
   /** Rarely needed: shown by --help all only. */
@@ -121,3 +122,7 @@ export const globalOptions = [
   ['--print-config', 'print the options as resolved, and stop'],
   ['--force', 'let results replace files of another kind, and edited ones'],
 ] as const;
+
+/** What an option does to a file that it names: undefined where the file is read. */
+export const writesTo = (spec: Pick<OptionSpec<never>, 'writes'> | undefined, path: string) =>
+  spec?.writes === 'missing' ? statIfThere(path) === undefined || undefined : spec?.writes;

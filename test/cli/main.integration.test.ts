@@ -33,6 +33,26 @@ describe('the trtforge process', () => {
     expect(spawnSync('bash', ['-c', script], { encoding: 'utf8' }).stdout).toBe('2\n');
   });
 
+  test.each([24, 32, 64])(
+    'with %i open files ends with an error of ours, not as a failed verdict',
+    (limit) => {
+      const program = fileURLToPath(new URL('../../dist/trtforge.cjs', import.meta.url));
+      const script = `ulimit -n ${limit}; exec "$@"`;
+      for (const json of [[], ['--json']]) {
+        const words = [process.execPath, program, 'doctor', ...json];
+        const { status, stdout, stderr } = spawnSync('sh', ['-c', script, 'sh', ...words], {
+          encoding: 'utf8',
+        });
+        expect([status, stderr]).toEqual([2, expect.stringContaining('error TF_FILE_UNREADABLE')]);
+        if (json.length > 0)
+          expect(JSON.parse(stdout)).toMatchObject({ ok: false, error: { code: 'TF_FILE_UNREADABLE' } });
+      }
+      // The remedy.
+      const raised = ['-c', 'ulimit -n 1024; exec "$@"', 'sh', process.execPath, program, '--version'];
+      expect(spawnSync('sh', raised).status).toBe(0);
+    },
+  );
+
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])(
     'stopped by %s while its modules load, it prints its JSON',
     (signal) => {

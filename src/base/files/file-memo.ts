@@ -1,8 +1,8 @@
-import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { sha256 } from './digest.js';
 import { readJson } from './files.js';
-import { makeFolder } from './folders.js';
+import { isPrivate, makePrivate } from './folders.js';
 import { publishFile } from './publish.js';
 
 /**
@@ -75,7 +75,7 @@ export class FileMemo<T> {
     { only, onFile = () => {} }: { only?: readonly string[]; onFile?: (path: string) => void } = {},
   ): T | undefined {
     const file = this.#fileOf(subject);
-    const entry = [this.#folder, dirname(file)].every(isPrivate) ? readJson(file, LARGEST_ENTRY) : undefined;
+    const entry = isPrivate(file, this.#folder) ? readJson(file, LARGEST_ENTRY) : undefined;
     if (!isEntry(entry) || !this.#isValue(entry.value)) return undefined;
     const stamped = entry.files.map(({ path }) => path);
     const known = (only ?? stamped).map((path) => resolve(path));
@@ -90,9 +90,7 @@ export class FileMemo<T> {
     if (files.some(isTooYoung) || !unchanged(files)) return;
     const file = this.#fileOf(subject);
     try {
-      makeFolder(dirname(this.#folder));
-      for (const folder of [this.#folder, dirname(file)])
-        if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
+      for (const folder of [this.#folder, dirname(file)]) makePrivate(folder);
       publishFile(file, JSON.stringify({ files, value }));
     } catch {
       // A read-only cache folder costs time, not correctness.
@@ -102,17 +100,6 @@ export class FileMemo<T> {
   #fileOf(subject: string): string {
     const key = sha256(resolve(subject));
     return join(this.#folder, key.slice(0, 2), `${key}.json`);
-  }
-}
-
-function isPrivate(folder: string): boolean {
-  // Windows has neither users nor modes of this kind.
-  const user = process.getuid?.();
-  try {
-    const stats = lstatSync(folder);
-    return stats.isDirectory() && (user === undefined || (stats.uid === user && (stats.mode & 0o022) === 0));
-  } catch {
-    return false;
   }
 }
 

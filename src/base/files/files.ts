@@ -95,16 +95,20 @@ export function readJson(path: string, largest: number = LARGEST_DOCUMENT): unkn
   }
 }
 
-/** Removes a file or folder if it is there; also a path below what is not a folder is "not there". */
+/** Removes a file or folder if it is there; also a path below what is not a folder is "not there". Throws TF_WRITE_FAILED. */
 export function removeIfThere(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
-  } catch (error) {
-    if (systemErrorCode(error) !== 'ENOTDIR') throw error;
+  } catch (cause) {
+    const code = systemErrorCode(cause);
+    if (code === 'ENOTDIR') return;
+    throw new TrtforgeError('TF_WRITE_FAILED', `${path} cannot be removed (${code ?? String(cause)}).`, {
+      cause,
+    });
   }
 }
 
-/** The same of a leftover: what cannot be removed (it is another user's) stays. Returns whether it is gone. */
+/** The same at the end of work, which it may not hide the outcome of: what cannot be removed (another user's, a disk that became read-only) stays. Returns whether it is gone. */
 export function removeIfAllowed(path: string): boolean {
   try {
     removeIfThere(path);

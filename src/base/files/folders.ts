@@ -1,6 +1,6 @@
-import { mkdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readlinkSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { lstatIfThere } from './files.js';
 
@@ -41,6 +41,43 @@ export function oddPart(root: string, names: readonly string[]): string | undefi
   return names
     .map((_, index) => join(root, ...names.slice(0, index + 1)))
     .find((path) => lstatIfThere(path)?.isDirectory() === false);
+}
+
+/** Makes a folder that only its user may enter, where it is not there yet. Throws Node's system errors. */
+export function makePrivate(path: string): void {
+  makeFolder(dirname(path));
+  if (!existsSync(path)) mkdirSync(path, { mode: 0o700 });
+}
+
+/**
+ * Whether no other user can change what stands at a path, or is made there: from `top` on, everything on the way is this user's or root's, also behind
+ * links, and nobody else may write it. A sticky folder keeps what is this user's, and below a folder that is closed to others modes do not count.
+ */
+export function isPrivate(path: string, top?: string): boolean {
+  const user = process.getuid?.();
+  // Windows has neither users nor modes of this kind.
+  if (user === undefined) return true;
+  try {
+    return standing(resolve(path), user, top && resolve(top)) !== 'open';
+  } catch {
+    // What cannot be looked at, a link that leads nowhere or in a circle.
+    return false;
+  }
+}
+
+function standing(path: string, user: number, top?: string): 'closed' | 'firm' | 'open' {
+  const above = [top, dirname(path)].includes(path) ? 'firm' : standing(dirname(path), user, top);
+  const stats = above === 'open' ? undefined : lstatSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return above;
+  const { uid, mode } = stats;
+  if (uid !== 0 && uid !== user) return 'open';
+  if (stats.isSymbolicLink()) {
+    statSync(path);
+    return standing(resolve(dirname(path), readlinkSync(path)), user);
+  }
+  const isSticky = stats.isDirectory() && (mode & 0o1000) !== 0;
+  if (above === 'firm' && (mode & 0o022) !== 0 && !isSticky) return 'open';
+  return stats.isDirectory() && (mode & 0o011) === 0 ? 'closed' : above;
 }
 
 function isFolder(path: string): boolean {

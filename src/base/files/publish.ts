@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { ByteSource } from './byte-source.js';
@@ -122,6 +132,16 @@ function replace(from: string, to: string): void {
     throw error;
   }
   rmSync(aside, { force: true });
+}
+
+/** Renames a file, or copies it where the new name is on another file system; nothing has that name yet. Throws Node's system errors. */
+export async function carry(from: string, to: string): Promise<void> {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (systemErrorCode(error) !== 'EXDEV') throw error;
+    await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  }
 }
 
 /** A name of its own in the same folder, for what is not published. */

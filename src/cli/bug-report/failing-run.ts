@@ -6,7 +6,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
 import type { Command, CommandContext, Verb } from '../command.js';
-import { longName } from '../option.js';
+import { longName, type OptionSpec, writesTo } from '../option.js';
 import { type Console, reportError } from '../output.js';
 import { runProgram } from '../program.js';
 
@@ -124,16 +124,16 @@ function errorIn(output: string): FailingRun['error'] {
 
 /** The arguments with every place to write to replaced by one in the folder: nothing of the user's is touched. */
 function redirected(command: Command, args: readonly string[], folder: string): readonly string[] {
-  const specs = Object.values(command.options).filter(({ writes }) => writes !== undefined);
-  const flags = new Set([
-    '--log-file',
-    ...specs.flatMap(({ flags }) => flags.match(/-{1,2}[A-Za-z][\w-]*/g) ?? []),
-  ]);
-  const place = (value: string) => (value === '-' ? value : join(folder, 'outputs', basename(value)));
+  const specs = new Map<string, Pick<OptionSpec<never>, 'writes'>>([['--log-file', { writes: true }]]);
+  for (const spec of Object.values(command.options))
+    for (const [flag] of spec.flags.matchAll(/-{1,2}[A-Za-z][\w-]*/g)) specs.set(flag, spec);
+  const place = (flag: string, value: string) =>
+    value === '-' || writesTo(specs.get(flag), value) === undefined
+      ? value
+      : join(folder, 'outputs', basename(value));
   const moved = args.map((arg, at) => {
-    if (flags.has(args[at - 1] ?? '')) return place(arg);
     const [, flag = '', value = ''] = /^(--[\w-]+)=(.*)$/.exec(arg) ?? [];
-    return flags.has(flag) ? `${flag}=${place(value)}` : arg;
+    return flag === '' ? place(args[at - 1] ?? '', arg) : `${flag}=${place(flag, value)}`;
   });
   // Without it, forge writes into the working folder.
   const root = Object.values(command.options).find((spec) => longName(spec) === 'run-root');

@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { arch, platform, release } from 'node:os';
 import { join, relative } from 'node:path';
 import { type TarEntry, writeTarGz } from '../../base/archive/tar-writer.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { assertNotInput, kindOf, noteInput } from '../../base/files/user-files.js';
@@ -47,7 +48,7 @@ export const command = defineCommand({
     try {
       return await reportOf(await lineOf(words, context), { output, withWeights, work }, context);
     } finally {
-      rmSync(work, { recursive: true, force: true });
+      removeIfAllowed(work);
     }
   },
   render,

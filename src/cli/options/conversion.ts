@@ -84,6 +84,7 @@ export const conversionOptions = (prefix = '') => ({
     flags: '--calibration-cache <file>',
     group: 'Calibration',
     describe: `${prefix}ranges of quantized tensors: read where it is there, else written (.json, or TensorRT's table)`,
+    writes: 'missing',
   }),
   ...preparationOptions,
   dataMax: option({

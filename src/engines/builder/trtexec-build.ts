@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 
 import { basename, dirname, join } from 'node:path';
 import { gpuBytesFree } from '../../addon/chosen-gpu.js';
 import { closing, openFile } from '../../base/files/byte-source.js';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { behaviour, holds } from '../../behaviour/facts.js';
@@ -74,7 +74,7 @@ export async function buildWithTrtexec(
       ...networkValues(modelPath),
     };
   } finally {
-    removeIfThere(scratch);
+    removeIfAllowed(scratch);
   }
 }
 

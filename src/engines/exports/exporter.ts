@@ -1,6 +1,6 @@
 import { constants, copyFileSync } from 'node:fs';
 import { dirname, join, normalize, sep } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
 import { assertMayReplace } from '../../base/files/user-files.js';
@@ -83,6 +83,6 @@ function copyWhole(source: string, target: string): void {
   } catch (cause) {
     throw writeFailed(target, cause);
   } finally {
-    removeIfThere(pending);
+    removeIfAllowed(pending);
   }
 }

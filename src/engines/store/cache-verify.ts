@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../events.js';
@@ -60,7 +60,7 @@ export async function verifyRemote(
     await store.download(answer.engine, join(folder, 'engine.plan'), options);
     return answer.engine;
   } finally {
-    removeIfThere(folder);
+    removeIfAllowed(folder);
   }
 }
 

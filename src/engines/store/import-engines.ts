@@ -1,6 +1,6 @@
 import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.js';
+import { listFolder, removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { engineExtensions } from '../identity/engine-name.js';
@@ -105,7 +105,7 @@ class Import {
     const { environment, emit, signal } = this.options;
     const take = async (path: string, key: string) => {
       await this.#file(path, `${uri} ${key}`);
-      removeIfThere(dirname(path));
+      removeIfAllowed(dirname(path));
     };
     // Beside the store, on its file system.
     const pending = this.store.pending();

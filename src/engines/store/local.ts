@@ -12,7 +12,7 @@ import { mayServe, othersMayServe } from './compatibility.js';
 import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
 import { sweepPartials } from './partial.js';
-import { createPending, type PendingFolder, sweepPending } from './pending.js';
+import { createPending, type PendingFolder, preparePending, sweepPending } from './pending.js';
 import { passportText, publishEngine } from './publish-engine.js';
 import { ReadableLinks } from './readable-links.js';
 import { readSignature, writeSignature } from './signature-file.js';
@@ -87,7 +87,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     return undefined;
   }
 
-  /** Keeps a checked engine, moving the plan out of `pendingPlanPath`. Throws TF_WRITE_FAILED. */
+  /** Keeps a checked engine, moving the plan out of `pendingPlanPath`. Others may change it from here on: its passport states what it was. Throws TF_WRITE_FAILED. */
   async put(
     pendingPlanPath: string,
     passport: Passport,
@@ -98,7 +98,13 @@ export class LocalStore implements EngineSource<StoredEngine> {
     for (const path of [planPath, passportPath(planPath)])
       if (statIfThere(path)?.isDirectory() === true) removeIfThere(path);
     writeSignature(planPath, null);
-    publishEngine(pendingPlanPath, passport, planPath);
+    const room = pathBelow(this.place, 'pending');
+    const staged = dirname(dirname(pendingPlanPath)) === room ? undefined : createPending(room);
+    try {
+      await publishEngine(pendingPlanPath, passport, planPath, staged?.planPath ?? pendingPlanPath);
+    } finally {
+      staged?.remove();
+    }
     this.#links.add(passport, planPath);
     markInUse(planPath);
     return this.sign(passport, signature);
@@ -220,12 +226,11 @@ export class LocalStore implements EngineSource<StoredEngine> {
     }
   }
 
-  /** A place for a build, on the store's own file system; what killed builds left there goes first. */
+  /** A place for a build, as `preparePending`. Throws TF_WRITE_FAILED. */
   pending(): PendingFolder {
     const [parent, partials] = [pathBelow(this.place, 'pending'), pathBelow(this.place, 'partial')];
-    sweepPending(parent, partials);
     sweepPartials(partials);
-    return createPending(parent, partials);
+    return preparePending(parent, this.trust, partials);
   }
 
   /** Removes every engine and every leftover; builds in progress keep what they have. Returns the engines removed. */

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { z } from 'zod';
+import { isPrivate } from '../../base/files/folders.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
@@ -15,7 +16,7 @@ import { releaseUse } from './claims/use-marks.js';
 import type { LocalStore } from './local.js';
 import { lookUpLocally, type Miss, plainMiss } from './lookup.js';
 import type { EngineStores } from './open-stores.js';
-import { createPending, type PendingFolder, sweepPending } from './pending.js';
+import { type PendingFolder, preparePending } from './pending.js';
 import { RemoteSource } from './remote/remote-source.js';
 import type { StoredEngine } from './store.js';
 import { signatureFor } from './trust.js';
@@ -71,7 +72,10 @@ class ObtainRun {
         context.exporter === undefined
           ? { folder: dirname(output), exporter: planAt(basename(output)) }
           : { folder: output, exporter: context.exporter };
-    this.#build = build;
+    // What is signed is made of what nobody else could change.
+    const isTaken =
+      stores.trust.signingKey === null || build.converted === undefined || isPrivate(build.converted.output);
+    this.#build = isTaken ? build : { ...build, converted: undefined };
     this.#stores = stores;
     this.#context = context;
     this.#identity = identityDigest(build.identity);
@@ -159,8 +163,7 @@ class ObtainRun {
   }
 
   async #buildWithout(place: Destination): Promise<ObtainedEngine> {
-    sweepPending(place.folder);
-    const pending = createPending(place.folder);
+    const pending = preparePending(place.folder, this.#stores.trust);
     try {
       return await this.#make(pending, async (engine, source) =>
         this.#result(await this.#put(engine, place, true), source),

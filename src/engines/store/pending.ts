@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ownEntries, removeIfAllowed, removeIfThere } from '../../base/files/files.js';
-import { makeFolder } from '../../base/files/folders.js';
+import { ownEntries, removeIfAllowed } from '../../base/files/files.js';
+import { isPrivate, makePrivate } from '../../base/files/folders.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
+import { TrtforgeError } from '../../errors.js';
 import { createClaim, isAbandoned, readClaim } from './claims/claim.js';
 import { setAside, takeUp } from './partial.js';
+import type { Trust } from './trust.js';
 
 /** A folder of one build in progress: everything in it is unpublished and goes with it. */
 export interface PendingFolder {
@@ -27,10 +31,10 @@ const PLAN = 'engine.plan';
 export function createPending(parent: string, partials?: string): PendingFolder {
   const folder = join(parent, `${PREFIX}${randomUUID()}${UNPUBLISHED_SUFFIX}`);
   try {
-    makeFolder(folder);
+    makePrivate(folder);
     createClaim(join(folder, OWNER), 'pending');
   } catch (cause) {
-    removeIfThere(folder);
+    removeIfAllowed(folder);
     throw writeFailed(parent, cause);
   }
   const planPath = join(folder, PLAN);
@@ -43,9 +47,26 @@ export function createPending(parent: string, partials?: string): PendingFolder 
     },
     remove: () => {
       if (partials !== undefined) setAside(planPath, partials);
-      removeIfThere(folder);
+      // It may hide no error of the work, and a later build sweeps what stays.
+      removeIfAllowed(folder);
     },
   };
+}
+
+/**
+ * A folder for a build that nobody else can change while it runs: in `parent`, or in TMPDIR where other users may write in `parent`; what killed builds
+ * left there goes first. Without a key that signs what is built, `parent` has to do where neither is private. Throws TF_WRITE_FAILED.
+ */
+export function preparePending(parent: string, { signingKey }: Trust, partials?: string): PendingFolder {
+  const places = [parent, tmpdir()];
+  const place = places.find((each) => isPrivate(each));
+  if (place === undefined && signingKey !== null) {
+    const remedy = 'Set TMPDIR to a folder of your own: what is built here is signed.';
+    const message = `Other users may change what is built in ${places.join(' and ')}.`;
+    throw new TrtforgeError('TF_WRITE_FAILED', message, { remedy });
+  }
+  for (const each of new Set([parent, place ?? parent])) sweepPending(each, partials);
+  return createPending(place ?? parent, partials);
 }
 
 /**
@@ -55,7 +76,9 @@ export function createPending(parent: string, partials?: string): PendingFolder 
 export function sweepPending(parent: string, partials?: string, now = Date.now()): number {
   let removed = 0;
   for (const { path, mtimeMs } of ownEntries(parent, 'folders', NAME)) {
-    const claim = readClaim(join(path, OWNER), 'pending');
+    const owner = join(path, OWNER);
+    // Another user's folder cannot be looked into.
+    const claim = existsSync(owner) ? readClaim(owner, 'pending') : undefined;
     // No owner yet, or none any more: the folder's age decides.
     if (!isAbandoned(claim === 'odd' ? undefined : claim, mtimeMs, now)) continue;
     if (partials !== undefined) setAside(join(path, PLAN), partials);

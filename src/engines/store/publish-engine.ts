@@ -1,8 +1,8 @@
 import { closeSync, constants, copyFileSync, fsyncSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
-import { besidePath, moveInto, syncFolder, writeFailed } from '../../base/files/publish.js';
+import { besidePath, carry, moveInto, syncFolder, writeFailed } from '../../base/files/publish.js';
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { type Passport, passportPath } from '../identity/passport-file.js';
 import { writeSignature } from './signature-file.js';
@@ -10,34 +10,44 @@ import type { StoredEngine } from './store.js';
 import type { Trust } from './trust.js';
 
 /**
- * Moves a checked plan and its passport into place; `pendingPath` lies on the same file system. Both are on disk before the first rename, the
- * old passport goes first and the new one comes last: at every moment in between there is no passport, so nothing is used.
- * Throws TF_WRITE_FAILED; the pending files are the caller's to remove.
+ * Moves a checked plan and its passport into place, by way of `staged` on the place's own file system. Both are on disk before the first rename there,
+ * the old passport goes first and the new one comes last: at every moment in between there is no passport, so nothing is used.
+ * Throws TF_WRITE_FAILED.
  */
-export function publishEngine(pendingPath: string, passport: Passport, planPath: string): void {
-  const pendingPassport = passportPath(pendingPath);
+export async function publishEngine(
+  pendingPath: string,
+  passport: Passport,
+  planPath: string,
+  staged: string = besidePath(planPath),
+): Promise<void> {
+  const stagedPassport = passportPath(staged);
   try {
-    writeFileSync(pendingPassport, passportText(passport));
-    syncFile(pendingPassport);
-    syncFile(pendingPath);
     makeFolder(dirname(planPath));
-    assertMayReplace(planPath, pendingPath);
+    await carry(pendingPath, staged);
+    // Through no link, and in place of what a proof of the pending engine has left.
+    rmSync(stagedPassport, { force: true });
+    writeFileSync(stagedPassport, passportText(passport), { flag: 'wx' });
+    syncFile(stagedPassport);
+    syncFile(staged);
+    assertMayReplace(planPath, staged);
     rmSync(passportPath(planPath), { force: true });
-    moveInto(pendingPath, planPath);
-    moveInto(pendingPassport, passportPath(planPath));
+    moveInto(staged, planPath);
+    moveInto(stagedPassport, passportPath(planPath));
     syncFolder(dirname(planPath));
   } catch (cause) {
     throw writeFailed(planPath, cause);
+  } finally {
+    for (const path of [staged, stagedPassport]) removeIfAllowed(path);
   }
 }
 
 /** The same for an engine with its signature, which comes last; null takes away what an older engine had. */
-export function moveEngine(
+export async function moveEngine(
   { planPath: pendingPath, passport, signature }: Pick<StoredEngine, 'planPath' | 'passport' | 'signature'>,
   planPath: string,
-): void {
+): Promise<void> {
   writeSignature(planPath, null);
-  publishEngine(pendingPath, passport, planPath);
+  await publishEngine(pendingPath, passport, planPath);
   writeSignature(planPath, signature);
 }
 
@@ -58,12 +68,11 @@ export async function copyEngine(
       const { checkPlan } = await import('../plan/verify-engine.js');
       await checkPlan(source, passport, pending);
     }
-    moveEngine({ planPath: pending, passport, signature }, planPath);
+    await moveEngine({ planPath: pending, passport, signature }, planPath);
   } catch (cause) {
     throw writeFailed(planPath, cause);
   } finally {
-    removeIfThere(pending);
-    removeIfThere(passportPath(pending));
+    removeIfAllowed(pending);
   }
 }
 

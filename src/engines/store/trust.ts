@@ -27,9 +27,15 @@ export interface TrustOptions {
   readonly signKey?: string;
 }
 
+/** Whether an engine has to be signed, and what counts of it covered by its signature. */
+export const isSignatureRequired = (
+  { requireSignature }: TrustOptions,
+  { TRTFORGE_REQUIRE_SIGNATURE }: NodeJS.ProcessEnv,
+): boolean => requireSignature ?? /^(1|true|yes|on)$/i.test(TRTFORGE_REQUIRE_SIGNATURE ?? '');
+
 /** Reads the keys. Throws TF_USAGE when signatures are required and no key is given, TF_FILE_NOT_FOUND, TF_KEY_INVALID. */
 export function openTrust(requested: TrustOptions, environment: NodeJS.ProcessEnv): Trust {
-  const { TRTFORGE_TRUSTED_KEYS, TRTFORGE_SIGNING_KEY, TRTFORGE_REQUIRE_SIGNATURE } = environment;
+  const { TRTFORGE_TRUSTED_KEYS, TRTFORGE_SIGNING_KEY } = environment;
   const listed = requested.trustKeys?.length ? requested.trustKeys : splitPaths(TRTFORGE_TRUSTED_KEYS ?? '');
   const path = requested.signKey || TRTFORGE_SIGNING_KEY || null;
   const signingKey = path === null ? null : readPrivateKey(path);
@@ -38,7 +44,7 @@ export function openTrust(requested: TrustOptions, environment: NodeJS.ProcessEn
     const own = createPublicKey(signingKey);
     keys.set(keyIdOf(own), own);
   }
-  const required = requested.requireSignature ?? /^(1|true|yes|on)$/i.test(TRTFORGE_REQUIRE_SIGNATURE ?? '');
+  const required = isSignatureRequired(requested, environment);
   if (required && keys.size === 0) {
     throw new TrtforgeError('TF_USAGE', 'Signatures are required, but no key is trusted.', {
       remedy:

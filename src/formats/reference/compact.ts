@@ -3,7 +3,7 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
-import { LARGEST_DOCUMENT, readText, removeIfThere } from '../../base/files/files.js';
+import { LARGEST_DOCUMENT, readText, removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { parseJson } from '../../base/files/json.js';
 import {
@@ -116,7 +116,7 @@ export function beginCompact(path: string, provenance: Provenance | null): Refer
   let chunks = 0;
   const discard = (): void => {
     index.discard();
-    removeIfThere(folder);
+    removeIfAllowed(folder);
   };
   return {
     write: ({ index: chunk, inputs, outputs, metadata }: WritableChunk) => {
@@ -232,7 +232,7 @@ function replaceFolder(place: string, folder: string): void {
     if (isThere) renameSync(place, old);
     renameSync(folder, place);
     syncFolder(dirname(place));
-    if (isThere) removeIfThere(old);
+    if (isThere) removeIfAllowed(old);
   } catch (cause) {
     throw writeFailed(place, cause);
   }

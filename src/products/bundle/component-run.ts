@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GpuList } from '../../addon/addon.js';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
 import { namedBuilder } from '../../engines/builder/build-engine.js';
@@ -279,7 +279,7 @@ function takeTrtexecLog(folder: string, path: string): readonly string[] {
   const [name] = existsSync(folder) ? readdirSync(folder) : [];
   if (name === undefined) return [];
   renameSync(join(folder, name), path);
-  removeIfThere(folder);
+  removeIfAllowed(folder);
   const [, command = ''] =
     /^&&&& RUNNING TensorRT\.trtexec[^#\n]*# (.*)$/m.exec(readFileSync(path, 'latin1')) ?? [];
   return command.split(/\s+/).filter((word) => word !== '');

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
@@ -36,7 +36,7 @@ async function forge(request: BundleRequest, context: BundleContext): Promise<Bu
     await run.decide();
     await run.make();
   } finally {
-    if (request.keepTemp !== true && run.temporary !== null) removeIfThere(run.temporary);
+    if (request.keepTemp !== true && run.temporary !== null) removeIfAllowed(run.temporary);
   }
   if (run.stop?.error.code === 'TF_USAGE') throw errorOf(run.stop.error);
   const report = reportOf(run, { started, finished: new Date() });

@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
@@ -178,6 +178,6 @@ class BuildLog {
       const mark = `Built by trtforge ${packageVersion()}, not by trtexec; these are the library's own lines.`;
       publishFile(this.#path, `${[mark, ...this.#lines].join('\n')}\n`);
     }
-    removeIfThere(this.folder);
+    removeIfAllowed(this.folder);
   }
 }

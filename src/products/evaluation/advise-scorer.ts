@@ -1,6 +1,6 @@
-import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { listFolder } from '../../base/files/files.js';
+import { listFolder, removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
@@ -55,6 +55,6 @@ async function withBundle<T>(
     }
     return await use(join(folder, basename(bundle)));
   } finally {
-    rmSync(dirname(folder), { recursive: true, force: true });
+    removeIfAllowed(dirname(folder));
   }
 }

@@ -13,6 +13,7 @@ import { openStores, type StoreOptions } from '../../engines/store/open-stores.j
 import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/address.js';
 import { LARGEST_SMALL_OBJECT, type Objects } from '../../engines/store/remote/objects.js';
 import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
+import type { EngineSource } from '../../engines/store/store.js';
 import { checkTrust, signatureFor } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 
@@ -149,7 +150,7 @@ export class FleetStore {
     return `${prefix === '' ? '' : `${prefix}/`}fleet/${key}`;
   }
 
-  /** The engine of an identity, or one that serves in its place, with its file checked where it is a folder's; else why there is none. */
+  /** The engine of an identity, or one that serves in its place, with its file or object checked; else why there is none. */
   async find(wanted: IdentityDocument, signal?: AbortSignal): Promise<Held> {
     const passports = await this.#ofModel(wanted.model, signal);
     const from = this.#objects === null ? 'local' : 'remote';
@@ -161,9 +162,10 @@ export class FleetStore {
       const reason = `${this.place} has no engine of this ${passports.length === 0 ? 'model' : 'identity'}`;
       return { passport: null, why: withNearest(plainMiss(from, null, reason), wanted, passports) };
     }
-    const own =
-      this.#objects === null ? await this.#stores.store!.get(served.passport.identity.digest) : null;
-    if (own?.found !== false) return { passport: served.passport, rule: served.rule };
+    const { store, remote } = this.#stores;
+    const source: EngineSource<unknown> = this.#objects === null ? store! : remote!;
+    const own = await source.get(served.passport.identity.digest, signal);
+    if (own.found) return { passport: served.passport, rule: served.rule };
     return { passport: null, why: plainMiss(from, own.code, own.reason) };
   }
 

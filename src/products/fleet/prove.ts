@@ -60,7 +60,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
   const place = { device, plugins, allowHostCode: true };
   const within = { emit, signal, environment };
   const answered = async (answer: BuiltEngine['passport']['knownAnswer']) => {
-    const proof = proofOf(planPath, answer);
+    const proof = proofOf(planPath, environment, answer);
     const observed = runs ? await observeEngine(proof, { ...place, toolchain, ...within }) : null;
     return resultOf(proof, observed);
   };

@@ -6,8 +6,13 @@ import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { sha256Schema } from '../../engines/identity/identity-schema.js';
 import { knownAnswerSchema } from '../../engines/identity/known-answer-schema.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import { type Passport, passportPath } from '../../engines/identity/passport-file.js';
 import { TrtforgeError } from '../../errors.js';
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
+import type { Probabilities } from '../verify/probabilities.js';
+import type { VerifyPrecision } from '../verify/result.js';
+import { limitsFor, toleranceOf } from '../verify/tolerance.js';
 
 export type KnownAnswer = z.infer<typeof knownAnswerSchema>;
 export type AnswerCase = KnownAnswer['cases'][number];
@@ -47,16 +52,50 @@ export function readAnswer(
   planPath: string,
   passport: Pick<Passport, 'knownAnswer'> | null,
   planSha256: string,
+  mustBeSigned: boolean,
 ): KnownAnswer | undefined {
-  if (passport?.knownAnswer !== undefined) return passport.knownAnswer;
+  if (passport?.knownAnswer !== undefined) return bounded(passport.knownAnswer, passportPath(planPath));
   const path = answerPath(planPath);
-  if (!hasAnswerBeside(planPath)) return undefined;
+  if (mustBeSigned || !hasAnswerBeside(planPath)) return undefined;
   const text = readText(path, LARGEST_FILE, 'TF_PASSPORT_INVALID');
   const parsed = answerFileSchema.safeParse(parseJson(text, LARGEST_FILE, (why) => invalid(path, why)));
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { plan, knownAnswer } = parsed.data;
   if (plan.sha256 !== planSha256) throw invalid(path, `it is of another plan, ${plan.sha256.slice(0, 12)}…`);
-  return knownAnswer;
+  return bounded(knownAnswer, path);
+}
+
+/** Codes are made for real inputs: on drawn ones a healthy engine may be off by some limits. What is off by more than this many is left out, as nothing can be said of it. */
+export const DRAWN_CODES = 4;
+
+/** Limits of earlier versions were a little wider. */
+const OF_EARLIER = 2;
+
+/** Probabilities whose logits are as large as they may be. */
+const ANY_LOGITS: Probabilities = { logits: { peak: Infinity, rms: Infinity }, steepness: 1 };
+
+/** Throws TF_PASSPORT_INVALID where a limit is beyond what `verify` allows of such an output, or nothing of it is kept: other weights would pass. */
+function bounded(answer: KnownAnswer, path: string): KnownAnswer {
+  const precision = answer.precision as VerifyPrecision;
+  const isCoded = quantizedFormatNamed(precision) !== undefined;
+  const most = OF_EARLIER * (isCoded ? DRAWN_CODES : 1);
+  const isBounded = ({ name, as, limit, shape, values, sums, l2, max, slices }: AnsweredOutput) => {
+    const elements = elementCount(shape);
+    if (4 * values.length < Math.min(elements, sums.length)) return false;
+    if (as === 'exact') return limit.max === 0 && limit.rms <= OF_EARLIER * toleranceOf(precision).differing;
+    const rms = l2 / Math.sqrt(Math.max(1, elements));
+    const types = { precision, dtype: 'float16', shares: max <= 1 ? ANY_LOGITS : undefined } as const;
+    const usual = limitsFor(name, types, rms, { atol: [], rtol: [] }).usual!;
+    const each = elements / (slices == null ? 1 : shape[slices.axis]!);
+    return (
+      limit.rms <= most * usual.rms(elements, rms, 'whole', true) &&
+      limit.max <= most * usual.max(max) &&
+      (limit.slices ?? []).every((own, at) => own <= most * usual.rms(each, slices?.rms[at] ?? 0, 'slice'))
+    );
+  };
+  const wrong = answer.cases.flatMap(({ outputs }) => outputs).find((output) => !isBounded(output));
+  if (wrong === undefined) return answer;
+  throw invalid(path, `its limits of "${wrong.name}" are wider than those of verify, or it keeps no values`);
 }
 
 /** Writes the file beside a plan. Throws TF_WRITE_FAILED. */
@@ -67,6 +106,8 @@ export function writeAnswer(planPath: string, planSha256: string, knownAnswer: K
 }
 
 const invalid = (path: string, why: string) =>
-  new TrtforgeError('TF_PASSPORT_INVALID', `${path} is not the known answer of this engine: ${why}.`, {
-    remedy: `Remove it, or record it again: trtforge engine check ${path.replace(/\.known-answer\.json$/, '')} --record --against model.onnx`,
+  new TrtforgeError('TF_PASSPORT_INVALID', `${path} has no known answer of this engine: ${why}.`, {
+    remedy: path.endsWith('.known-answer.json')
+      ? `Remove it, or record it again: trtforge engine check ${path.replace(/\.known-answer\.json$/, '')} --record --against model.onnx`
+      : 'Build the engine again, with --force-rebuild --known-answer.',
   });

@@ -112,7 +112,10 @@ export async function measured(
   widens = true,
 ): Promise<{ readonly answer: KnownAnswer; readonly observed: Observed | null }> {
   try {
-    const observed = await observeEngine(proofOf(planPath, answer), options);
+    const observed = await observeEngine(
+      proofOf(planPath, options.environment ?? process.env, answer),
+      options,
+    );
     const { gpu, driver, library, found } = observed;
     return { answer: withMeasured(answer, { gpu: gpu.name, driver, library }, found, widens), observed };
   } catch (error) {

@@ -10,6 +10,7 @@ import {
   loadEngine,
 } from '../../engines/runtime/tensorrt/load-engine.js';
 import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
+import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
@@ -37,7 +38,7 @@ export async function openCheckedSession(
   const engine = await loadEngine(planPath, options);
   try {
     if (check !== 'off') {
-      const proof = proofOfPlan(engine.plan);
+      const proof = proofOfPlan(engine.plan, isSignatureRequired(options, environment));
       const { gpu, addon, toolchain } = engine;
       const place = placeOf(proof, { gpu, toolchain, driver: addon.gpus().driverVersion });
       const work = async () => {
@@ -75,7 +76,7 @@ export function placeFinder(
   return async (planPath) => {
     if (gpu === undefined) return undefined;
     try {
-      const proof = proofOf(planPath);
+      const proof = proofOf(planPath, environment);
       const { plan } = proof;
       checkComputeCapability(plan, gpu);
       const { header, passport } = plan;

@@ -56,8 +56,9 @@ export async function observeEngine(
 
 /** The same with what follows from it, which is remembered for this GPU, driver and library. Throws TF_PASSPORT_INVALID as well. */
 export async function checkEngine(planPath: string, options: CheckOptions = {}): Promise<EngineCheck> {
-  const proof = proofOf(planPath);
+  const { environment = process.env } = options;
+  const proof = proofOf(planPath, environment);
   const result = resultOf(proof, await observeEngine(proof, options));
-  rememberCheck(result, options.environment ?? process.env);
+  rememberCheck(result, environment);
   return result;
 }

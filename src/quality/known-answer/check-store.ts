@@ -105,8 +105,9 @@ async function enginesOf(store: LocalStore, names: readonly string[] = [], signa
     const planPath = store.planPath(identity);
     const name = known ?? identity;
     // What cannot be read fails where it is checked.
-    if (passport === undefined || passport.knownAnswer !== undefined || hasAnswerBeside(planPath))
-      candidates.push({ name, identity, planPath });
+    const hasAnswer =
+      passport?.knownAnswer !== undefined || (!store.trust.required && hasAnswerBeside(planPath));
+    if (passport === undefined || hasAnswer) candidates.push({ name, identity, planPath });
     else unanswered.push({ name, identity, record: recordLine(planPath, passport.model.name) });
   }
   return { candidates, unanswered };

@@ -1,8 +1,8 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
-import { cacheFolder, makeFolder } from '../../base/files/folders.js';
+import { cacheFolder, isPrivate, makePrivate } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
@@ -26,7 +26,9 @@ const pathOf = (
 
 /** What an earlier check found of the plan in this place; undefined where there was none, or none that decided. */
 export function recallCheck(place: CheckedPlace, environment: NodeJS.ProcessEnv): EngineCheck | undefined {
-  const parsed = checkedSchema.safeParse(readJson(pathOf(place, environment)));
+  const path = pathOf(place, environment);
+  // What stands there is taken for true.
+  const parsed = checkedSchema.safeParse(isPrivate(path, dirname(path)) ? readJson(path) : undefined);
   return parsed.success ? parsed.data.result : undefined;
 }
 
@@ -36,7 +38,7 @@ export function rememberCheck(result: EngineCheck, environment: NodeJS.ProcessEn
   if (result.outcome === 'inconclusive' || gpu === null || library === null) return;
   const path = pathOf({ ...result, gpu, library }, environment);
   try {
-    makeFolder(join(cacheFolder(environment), 'checks'));
+    makePrivate(dirname(path));
     publishFile(path, `${JSON.stringify({ result })}\n`);
   } catch (error) {
     if (!(error instanceof TrtforgeError) && !(error instanceof Error && 'code' in error)) throw error;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
@@ -62,7 +62,7 @@ export async function engineCheck(
   const options: CheckOptions = { ...request, ...context };
   const model = against!;
   const recorded = record ? await recordBeside({ ...request, against: model }, options) : null;
-  const proof = proofOf(engine);
+  const proof = proofOf(engine, options.environment ?? process.env);
   const observed = recorded === null ? await observeEngine(proof, options) : recorded.observed;
   const more = rebuild && observed !== null ? [await compareRebuilt(proof, observed, model, options)] : [];
   const result = resultOf(proof, observed, { recorded: recorded?.path ?? null, more });
@@ -78,7 +78,7 @@ async function recordBeside(
   options: CheckOptions,
 ): Promise<{ readonly path: string; readonly observed: Observed | null }> {
   const { engine, against } = request;
-  const { plan, planSha256 } = proofOf(engine);
+  const { plan, planSha256 } = proofOf(engine, options.environment ?? process.env);
   if (plan.passport?.knownAnswer !== undefined)
     throw new TrtforgeError('TF_USAGE', `The passport of ${engine} has a known answer, which counts.`, {
       remedy: `Check the engine by it: trtforge engine check ${engine}`,
@@ -144,7 +144,10 @@ async function compareRebuilt(
       conversion === null ? against : typed,
       join(folder, 'rebuilt.engine'),
     );
-    const again = await observeEngine(proofOf(path, answer), { ...options, identity: undefined });
+    const again = await observeEngine(proofOf(path, options.environment ?? process.env, answer), {
+      ...options,
+      identity: undefined,
+    });
     const pairs = (answer?.cases ?? []).flatMap(({ outputs }, at) =>
       outputs.map((output) => {
         const [own, other] = [first, again].map(({ found }) =>
@@ -167,6 +170,6 @@ async function compareRebuilt(
       wrong: failed?.wrong ?? null,
     };
   } finally {
-    removeIfThere(folder);
+    removeIfAllowed(folder);
   }
 }

@@ -5,6 +5,7 @@ import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { passportPath, readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { isSignatureRequired } from '../../engines/store/trust.js';
 import { worst } from '../verify/outcome.js';
 import { hasOutputs, type KnownAnswer, readAnswer, uncovered } from './answer.js';
 import type { Observed } from './check-loaded.js';
@@ -17,16 +18,17 @@ export interface Proof extends Pick<EngineCheck, 'planSha256' | 'answerSha256'> 
   readonly answer: KnownAnswer | undefined;
 }
 
-/** Throws TF_PLAN_INVALID, TF_PASSPORT_INVALID. */
-export function proofOf(path: string, passed?: KnownAnswer): Proof {
+/** `passed` is an answer in place of its own. Throws TF_PLAN_INVALID, TF_PASSPORT_INVALID. */
+export function proofOf(path: string, environment: NodeJS.ProcessEnv, passed?: KnownAnswer): Proof {
   const passport = existsSync(passportPath(path)) ? readPassport(path) : null;
-  return proofOfPlan({ path, header: readPlanHeader(path), passport }, passed);
+  const plan = { path, header: readPlanHeader(path), passport };
+  return proofOfPlan(plan, isSignatureRequired({}, environment), passed);
 }
 
-/** The same of a plan that is read already. `passed` is an answer in place of its own. */
-export function proofOfPlan(plan: PlanFacts, passed?: KnownAnswer): Proof {
+/** The same of a plan that is read already. Where signatures are required, a file beside it counts neither way: nobody signed it. */
+export function proofOfPlan(plan: PlanFacts, mustBeSigned: boolean, passed?: KnownAnswer): Proof {
   const planSha256 = plan.passport?.plan.sha256 ?? planDigest(plan.header);
-  const answer = passed ?? readAnswer(plan.path, plan.passport, planSha256);
+  const answer = passed ?? readAnswer(plan.path, plan.passport, planSha256, mustBeSigned);
   const answerSha256 = answer === undefined ? null : sha256(canonicalJson(answer));
   return { plan, planSha256, answer, answerSha256 };
 }

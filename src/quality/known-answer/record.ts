@@ -22,7 +22,7 @@ import { probabilitiesOf } from '../verify/probabilities.js';
 import { reachingOutputs } from '../verify/reached-by.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { limitsFor, toleranceOf } from '../verify/tolerance.js';
-import { type AnswerCase, type AnsweredOutput, hasOutputs, type KnownAnswer } from './answer.js';
+import { type AnswerCase, type AnsweredOutput, DRAWN_CODES, hasOutputs, type KnownAnswer } from './answer.js';
 import { judgeAnswer } from './judge.js';
 import { inTypesOf, type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
 import {
@@ -341,9 +341,6 @@ const rounded = (tensors: NamedTensors): NamedTensors =>
         : tensor,
     ]),
   );
-
-/** Codes are made for real inputs: on drawn ones a healthy engine may be off by some limits. What is off by more than this many is left out, as nothing can be said of it. */
-const DRAWN_CODES = 4;
 
 /** The answer with what an engine was off where it was built; of codes that is half the limit from then on, within reason, if it `widens`. */
 export function withMeasured(

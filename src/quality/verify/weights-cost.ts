@@ -1,5 +1,6 @@
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
@@ -61,6 +62,6 @@ export async function weightsCost(
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
     return undefined;
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    removeIfAllowed(work);
   }
 }

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
@@ -85,7 +86,7 @@ export async function installToolchain(
     const manifest = await unpackChecked(wheelPath, unpacked, release, environment);
     return publishFolder(unpacked, folder, manifest);
   } finally {
-    rmSync(workspace, { recursive: true, force: true });
+    removeIfAllowed(workspace);
   }
 }
 

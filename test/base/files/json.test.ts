@@ -71,7 +71,12 @@ describe('readers of documents', () => {
       'TF_PASSPORT_INVALID',
       'known answer',
       (text) =>
-        readAnswer(written('a.engine.known-answer.json', text).replace('.known-answer.json', ''), null, ''),
+        readAnswer(
+          written('a.engine.known-answer.json', text).replace('.known-answer.json', ''),
+          null,
+          '',
+          false,
+        ),
     ],
     ['TF_SIGNATURE_INVALID', 'signature', (text) => parseSignature(text, 'a.sig')],
     ['TF_CONTRACT_INVALID', 'contract', (text) => readContract(written('contract.json', text))],

@@ -1,4 +1,4 @@
-import { linkSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -18,12 +18,17 @@ beforeEach(() => {
 afterEach(() => process.chdir(home));
 
 const verbs = await everyVerb();
-const writers = verbs.flatMap(({ path, command }) =>
+const allWriters = verbs.flatMap(({ path, command }) =>
   Object.values(command.options).flatMap((spec) =>
     spec.writes === undefined || spec.configOnly
       ? []
       : [{ path, option: `--${longName(spec)}`, writes: spec.writes, command }],
   ),
+);
+
+/** Without those that read what is there. */
+const writers = allWriters.flatMap(({ writes, ...more }) =>
+  writes === 'missing' ? [] : [{ ...more, writes }],
 );
 
 const answer = async (args: readonly string[]): Promise<Answer> =>
@@ -93,6 +98,26 @@ describe('an output is never an input', () => {
     expect(readFileSync('in.npz', 'utf8')).toBe('precious');
   });
 
+  test.each(allWriters)(
+    '$path $option, set by a configuration that was only found, stays in its folder',
+    async (writer) => {
+      const key = writer.option.slice(2);
+      const own = { [key]: '../elsewhere.npz' };
+      const config = verbs.some(({ path }) => path === key) ? { [writer.path]: own } : own;
+      writeFileSync('trtforge.config.json', JSON.stringify(config));
+      const args = [
+        ...argumentsOf(writer.command, 'absent.onnx'),
+        ...requiredOf(writer.command, writer.option),
+      ];
+      const { error } = await answer([...writer.path.split(' '), ...args]);
+      expect(error).toMatchObject({
+        code: 'TF_CONFIG_INVALID',
+        message: expect.stringContaining(`"${key}" to`),
+      });
+      expect(existsSync(join(folder, '..', 'elsewhere.npz'))).toBe(false);
+    },
+  );
+
   test('a default is no file', async () => {
     writeFileSync('auto', 'notes');
     expect(await codeOf(['build', 'absent.onnx'])).not.toMatch(/TF_OUTPUT/);
@@ -113,7 +138,7 @@ describe('an output is never an input', () => {
         if (/<(file|place|out|npz|folder|name=@file|reference|json|onnx|meta)>/.test(spec.flags))
           if (spec.writes === undefined) reading.add(longName(spec));
     expect([...reading].sort()).toEqual(
-      'audio-dir beside bundle cache-dir cache-from calibration calibration-cache candidate contract data decoder detections engines folder from held-out hyp image image-ids images inputs instances labels manifest model onnx-dir profile-from profiles recording ref reference root sign-key swap trust-key truth wheel'.split(
+      'audio-dir beside bundle cache-dir cache-from calibration candidate contract data decoder detections engines folder from held-out hyp image image-ids images inputs instances labels manifest model onnx-dir profile-from profiles recording ref reference sign-key swap trust-key truth wheel'.split(
         ' ',
       ),
     );

@@ -104,12 +104,12 @@ describe('an engine and its passport', () => {
 });
 
 describe('publishing an engine', () => {
-  test('puts plan and passport in place and leaves nothing else', () => {
+  test('puts plan and passport in place and leaves nothing else', async () => {
     const where = folder();
     const pending = join(where, 'pending');
     writeFileSync(pending, samplePlan());
     const path = join(where, 'sub', 'm.engine');
-    publishEngine(pending, samplePassport(samplePlan()), path);
+    await publishEngine(pending, samplePassport(samplePlan()), path);
     expect(verifyEngine(path).plan.bytes).toBe(4096);
     expect(() => readFileSync(pending)).toThrow();
     expect(() => readFileSync(`${pending}.passport.json`)).toThrow();

@@ -218,6 +218,25 @@ describe.skipIf(!namespaces)(`file systems with limits${mayMount}`, () => {
     ]);
   });
 
+  test.each(['before the plan', 'after the plan'] as const)(
+    'a store that becomes read-only during a build, %s: the error names what could not be written',
+    async (remount) => {
+      const scene = new Scene(root);
+      const store = join(scene.folder, 'turning');
+      mkdirSync(store);
+      const listing = join(scene.folder, 'listing');
+      const through = inNamespace(
+        `mount -t tmpfs tmpfs '${store}' && trap "find '${store}' -path '*pending/*' > '${listing}'" EXIT && "$@"; exit; true`,
+      );
+      expect(await scene.run({ through, store, remount })).toMatchObject({
+        code: 'TF_WRITE_FAILED',
+        message: expect.stringMatching(/engine\.plan could not be written: writing there is not allowed/),
+      });
+      // What stays is swept like what a kill left.
+      expect(readFileSync(listing, 'utf8')).toContain('.unpublished');
+    },
+  );
+
   test.each([
     ['while the plan is written', '8k', false],
     ['between plan and passport', '200k', true],

@@ -15,6 +15,8 @@ export interface Task {
   readonly buildMs?: number;
   readonly hang?: boolean;
   readonly fillDisk?: boolean;
+  /** When the store becomes read-only during the build. */
+  readonly remount?: 'before the plan' | 'after the plan';
   /** Kills itself before the rename of this number, counted from 0. */
   readonly dieAtRename?: number;
   readonly forceRebuild?: boolean;

@@ -248,7 +248,7 @@ describe('what was found sound before', () => {
     for (const open of [folder, dirname(entry)]) {
       chmodSync(open, 0o777);
       expect((await obtain(store, {})).passport.warnings).toEqual([]);
-      chmodSync(open, 0o700);
+      chmodSync(open, 0o755);
       writeFileSync(entry, JSON.stringify({ files, value: forged }));
     }
     expect((await obtain(store, required)).passport.warnings).toEqual([]);

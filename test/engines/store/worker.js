@@ -1,5 +1,6 @@
 // One process of many that ask for an engine. Plain JavaScript over dist/, because it is started as it stands.
-// argv[2]: JSON of { store, memo, plan, model, log, identity, buildMs, hang, dieAtRename, forceRebuild, output, bucket }.
+// argv[2]: JSON of { store, memo, plan, model, log, identity, buildMs, hang, remount, dieAtRename, forceRebuild, output, bucket }.
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -32,7 +33,9 @@ async function build(_, { planPath }) {
   }
   await new Promise((resolve) => setTimeout(resolve, task.buildMs ?? 0));
   try {
+    if (task.remount === 'before the plan') remount();
     fs.writeFileSync(planPath, plan);
+    if (task.remount === 'after the plan') remount();
     if (task.fillDisk) fillDisk(`${planPath}.ballast`);
   } catch (cause) {
     throw writeFailed(planPath, cause);
@@ -61,6 +64,11 @@ async function openBucket(bucket) {
   const address = remoteAddress(bucket.address);
   return new RemoteStore(await openS3(address), address.prefix, { leaseTiming: bucket.leaseTiming });
 }
+
+const MOUNT = 'mount';
+
+/** The store, which is a file system of its own, becomes read-only. */
+const remount = () => execFileSync(MOUNT, ['-o', 'remount,ro', task.store]);
 
 /** Leaves not one byte on the file system. */
 function fillDisk(path) {

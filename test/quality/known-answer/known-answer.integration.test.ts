@@ -1,13 +1,29 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { knownAnswerSchema } from '../../../src/engines/identity/known-answer-schema.js';
+import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { loadEngine } from '../../../src/engines/runtime/tensorrt/load-engine.js';
 import type { WorkEvent } from '../../../src/events.js';
-import { type KnownAnswer, readAnswer, writeAnswer } from '../../../src/quality/known-answer/answer.js';
+import {
+  type AnsweredOutput,
+  type KnownAnswer,
+  readAnswer,
+  writeAnswer,
+} from '../../../src/quality/known-answer/answer.js';
 import { openCheckedSession } from '../../../src/quality/known-answer/at-load.js';
 import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
+import { recallCheck, rememberCheck } from '../../../src/quality/known-answer/checked.js';
 import { proofOfPlan, resultOf } from '../../../src/quality/known-answer/proof.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
@@ -46,7 +62,7 @@ function writePassport(knownAnswer: KnownAnswer | undefined) {
 async function checked(fault: EngineFault | null) {
   const engine = await loadEngine(planPath, { addon: layerEngine(fault), toolchain: sampleToolchain });
   try {
-    const proof = proofOfPlan(engine.plan);
+    const proof = proofOfPlan(engine.plan, false);
     return resultOf(proof, await checkLoaded(engine, proof));
   } finally {
     await engine.close();
@@ -74,19 +90,72 @@ describe('a recorded answer', () => {
 
   it('lies beside a plan without passport, and is of no other plan', () => {
     writeAnswer(planPath, 'a'.repeat(64), answer);
-    expect(readAnswer(planPath, null, 'a'.repeat(64))).toEqual(answer);
-    expect(() => readAnswer(planPath, null, 'b'.repeat(64))).toThrow(
+    expect(readAnswer(planPath, null, 'a'.repeat(64), false)).toEqual(answer);
+    expect(() => readAnswer(planPath, null, 'b'.repeat(64), false)).toThrow(
       expect.objectContaining({ code: 'TF_PASSPORT_INVALID' }),
     );
     const path = `${planPath}.known-answer.json`;
     const text = readFileSync(path, 'utf8');
     for (let length = 0; length < text.length; length += 997) {
       writeFileSync(path, text.slice(0, length));
-      expect(() => readAnswer(planPath, null, 'a'.repeat(64))).toThrow(
+      expect(() => readAnswer(planPath, null, 'a'.repeat(64), false)).toThrow(
         expect.objectContaining({ code: 'TF_PASSPORT_INVALID' }),
       );
     }
+    // Nobody signed it: neither its answer nor its damage counts.
+    expect(readAnswer(planPath, null, 'a'.repeat(64), true)).toBeUndefined();
     rmSync(path);
+  });
+
+  const widened: readonly [string, (output: AnsweredOutput) => Partial<AnsweredOutput>][] = [
+    ['a limit of its RMS that nothing exceeds', ({ limit }) => ({ limit: { ...limit, rms: 1e300 } })],
+    ['a limit of its elements that nothing exceeds', ({ limit }) => ({ limit: { ...limit, max: 1e300 } })],
+    ['limits as large as what the reference gives', ({ l2, max }) => ({ limit: { rms: l2, max } })],
+    ['a set without values', () => ({ as: 'set', values: [] })],
+    ['values that are not kept', () => ({ values: [] })],
+    ['exact values of which all may differ', () => ({ as: 'exact', limit: { rms: 1, max: 0 } })],
+    ['exact values that may be off', () => ({ as: 'exact', limit: { rms: 0, max: 1e9 } })],
+  ];
+  it.each(widened)('with %s is none, in a passport and beside a plan', (_what, change) => {
+    const [first, ...more] = answer.cases;
+    const outputs = first!.outputs.map((output) => ({ ...output, ...change(output) }));
+    const knownAnswer = { ...answer, cases: [...more, { ...first!, outputs }] };
+    const invalid = expect.objectContaining({ code: 'TF_PASSPORT_INVALID' });
+    expect(() => readAnswer(planPath, { knownAnswer }, 'a'.repeat(64), true)).toThrow(invalid);
+    const path = writeAnswer(planPath, 'a'.repeat(64), knownAnswer);
+    expect(() => readAnswer(planPath, null, 'a'.repeat(64), false)).toThrow(invalid);
+    rmSync(path);
+  });
+
+  it('of an earlier check is not taken from a folder or file that others may write', () => {
+    const environment = { XDG_CACHE_HOME: mkdtempSync(join(folder, 'cache-')) };
+    const gpu = { uuid: 'GPU-1', name: 'a GPU' };
+    const place = {
+      planSha256: 'a'.repeat(64),
+      answerSha256: 'b'.repeat(64),
+      driver: '1',
+      library: 'tensorrt 10',
+    };
+    const proof = proofOfPlan({ path: planPath, header: readPlanHeader(planPath), passport: null }, true);
+    const result = { ...resultOf(proof, null), ...place, gpu, outcome: 'pass' as const };
+    rememberCheck(result, environment);
+    const recalled = () => recallCheck({ ...place, gpu }, environment)?.outcome;
+    expect(recalled()).toBe('pass');
+    const checks = join(environment.XDG_CACHE_HOME, 'trtforge', 'checks');
+    const [file] = readdirSync(checks).map((name) => join(checks, name));
+    chmodSync(checks, 0o777);
+    expect(recalled()).toBeUndefined();
+    chmodSync(checks, 0o755);
+    chmodSync(file!, 0o666);
+    expect(recalled()).toBeUndefined();
+    chmodSync(file!, 0o644);
+    expect(recalled()).toBe('pass');
+    if (process.getuid?.() !== 0) return;
+    for (const path of [checks, file!]) {
+      chownSync(path, 65534, 65534);
+      expect(recalled()).toBeUndefined();
+      chownSync(path, 0, 0);
+    }
   });
 });
 
@@ -94,7 +163,7 @@ describe('an engine that proves itself', () => {
   it('passes with every check where it is right, and closes what it opened', async () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon, toolchain: sampleToolchain });
-    const proof = proofOfPlan(engine.plan);
+    const proof = proofOfPlan(engine.plan, false);
     const result = resultOf(proof, await checkLoaded(engine, proof));
     expect(result).toMatchObject({ outcome: 'pass', answer: 'passport', reasons: [], next: null });
     expect(result.checks.map(({ id, outcome }) => [id, outcome])).toEqual([
@@ -126,7 +195,7 @@ describe('an engine that proves itself', () => {
   it('passes where a TensorRT lends a profile to one context at a time', async () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon: lendingOnce(addon), toolchain: sampleToolchain });
-    const proof = proofOfPlan(engine.plan);
+    const proof = proofOfPlan(engine.plan, false);
     const { outcome, checks } = resultOf(proof, await checkLoaded(engine, proof));
     expect(outcome).toBe('pass');
     expect(checks.find(({ id }) => id === 'contexts')).toMatchObject({ outcome: null });
@@ -156,7 +225,7 @@ describe('an output of boxes in pixels beside scores', () => {
   async function checkedDetector(answer: KnownAnswer, change?: (output: Float32Array) => void) {
     const engine = await loadEngine(planPath, { addon: detectorEngine(change), toolchain: sampleToolchain });
     try {
-      const proof = proofOfPlan(engine.plan, answer);
+      const proof = proofOfPlan(engine.plan, false, answer);
       return resultOf(proof, await checkLoaded(engine, proof));
     } finally {
       await engine.close();

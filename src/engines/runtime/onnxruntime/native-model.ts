@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadAddon } from '../../../addon/addon.js';
 import {
@@ -7,6 +7,7 @@ import {
   type NativeOrtOutput,
   type NativeOrtSession,
 } from '../../../addon/onnx-runtime.js';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
@@ -33,7 +34,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
   const { version } = runtime.probe(library);
   const isRecorded = provider !== 'cpu' && Number(version.split('.')[1]) < REPORTS_PLACEMENT;
   const recordFolder = isRecorded ? makeScratch('profile') : null;
-  const discard = () => recordFolder !== null && rmSync(recordFolder, { recursive: true, force: true });
+  const discard = () => recordFolder !== null && removeIfAllowed(recordFolder);
   if (recordFolder !== null) process.once('exit', discard);
   let session: NativeOrtSession;
   try {

@@ -1,6 +1,7 @@
-import { rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Setting } from '../../../addon/onnx-runtime.js';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
@@ -84,7 +85,7 @@ export async function prepareModel(
       if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
         return { path, weightsFolder, ...facts, discard: () => {} };
       const folder = makeScratch('model');
-      const discard = () => rmSync(folder, { recursive: true, force: true });
+      const discard = () => removeIfAllowed(folder);
       const copy = join(folder, 'model.onnx');
       try {
         await writeModel(

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
@@ -21,7 +21,7 @@ async function open(request: EngineRequest & { kind: 'open' }, emit: EventListen
   sender = new TensorSender(folders);
   // Whoever asked may be gone by then: nobody else would remove them.
   process.on('exit', () => {
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+    for (const folder of folders) removeIfAllowed(folder);
   });
   session = await openEngineSession(request.planPath, { ...request.options, emit });
   const { backend, inputs, outputs, facts } = session;

@@ -1,7 +1,7 @@
 import { closeSync, constants, openSync } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { removeIfThere } from '../../../base/files/files.js';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -86,6 +86,6 @@ async function privateCopy(path: string): Promise<Pick<PlanOnDisk, 'loadPath' | 
   } catch (cause) {
     throw writeFailed(copy, cause);
   } finally {
-    removeIfThere(folder);
+    removeIfAllowed(folder);
   }
 }

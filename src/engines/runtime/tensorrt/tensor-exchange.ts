@@ -1,6 +1,7 @@
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { systemErrorCode, TrtforgeError } from '../../../errors.js';
@@ -37,7 +38,7 @@ export function openExchange(): Exchange {
   return {
     folders,
     remove: () => {
-      for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+      for (const folder of folders) removeIfAllowed(folder);
     },
   };
 }

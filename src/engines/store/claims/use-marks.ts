@@ -96,7 +96,7 @@ function holdOf(planPath: string): Hold | undefined {
 function removeUnused(folder: string, { path, isKept, open }: Hold): void {
   if (isKept || open > 0) return;
   held.delete(folder);
-  rmSync(path, { force: true });
+  removeIfAllowed(path);
 }
 
 function isAlive(path: string, now: number): boolean {
@@ -130,5 +130,5 @@ function touch(path: string): void {
 }
 
 function releaseAll(): void {
-  for (const { path } of held.values()) rmSync(path, { force: true });
+  for (const { path } of held.values()) removeIfAllowed(path);
 }

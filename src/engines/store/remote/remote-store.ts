@@ -68,13 +68,22 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     this.leases = new RemoteLeases(objects, `${this.#prefix}.leases/`, options.leaseTiming);
   }
 
-  /** One request. Throws TF_REMOTE_* where the server does not answer; what it answers wrongly is a miss with a reason. */
-  async get(identity: string, signal?: AbortSignal): Promise<StoreHit<RemoteEngine> | NotFound> {
+  /** The index and the plan's object, two requests. Throws TF_REMOTE_* where the server does not answer; what it answers wrongly is a miss with a reason. */
+  get(identity: string, signal?: AbortSignal): Promise<StoreHit<RemoteEngine> | NotFound> {
+    return this.#get(identity, signal, true);
+  }
+
+  async #get(
+    identity: string,
+    signal: AbortSignal | undefined,
+    isWhole: boolean,
+  ): Promise<StoreHit<RemoteEngine> | NotFound> {
     try {
       const engine = await this.#read(identity, signal);
       if (engine === undefined)
         return { found: false, code: null, reason: `${this.place} has no engine of this identity` };
       checkTrust(this.#trust, engine.key, engine.passport, engine.signature);
+      if (isWhole) await this.#planObject(engine, signal);
       return { found: true, engine, rule: 'exact' };
     } catch (error) {
       if (!(error instanceof TrtforgeError) || !isAboutContent(error)) throw error;
@@ -90,12 +99,13 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     if (!othersMayServe(wanted)) return undefined;
     for (const { engine } of await this.ofModel(wanted.model, signal)) {
       const { serves, rule } = mayServe(wanted, engine.passport.identity.document);
-      if (serves) return { found: true, engine, rule };
+      const answer = serves ? await this.get(engine.passport.identity.digest, signal) : undefined;
+      if (answer?.found) return { ...answer, rule };
     }
     return undefined;
   }
 
-  /** The engines of one model whose entries pass their checks. */
+  /** The engines of one model whose entries pass their checks; their plans are not looked at. */
   async ofModel(model: string, signal?: AbortSignal): Promise<readonly StoreHit<RemoteEngine>[]> {
     const identities: string[] = [];
     for await (const { key } of this.#objects.list(this.#modelKey(model, ''), signal)) {
@@ -104,7 +114,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     }
     const found: StoreHit<RemoteEngine>[] = [];
     await inParallel(identities, READS_AT_ONCE, signal, async (identity, _index, stop) => {
-      const answer = await this.get(identity, stop);
+      const answer = await this.#get(identity, stop, false);
       if (answer.found) found.push(answer);
     });
     return found;
@@ -112,16 +122,27 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
 
   /** Fetches a plan into `planPath` and checks it: size, SHA-256, header. Throws TF_REMOTE_*, TF_REMOTE_DAMAGED, TF_ENGINE_HEADER_MISMATCH, TF_WRITE_FAILED. */
   async download(
-    { key, passport }: Pick<RemoteEngine, 'key' | 'passport'>,
+    engine: Pick<RemoteEngine, 'key' | 'passport'>,
     planPath: string,
     options: TransferOptions,
   ): Promise<void> {
-    const facts = await this.#objects.head(key, options.signal);
-    if (facts === undefined) {
-      throw new TrtforgeError('TF_REMOTE_DAMAGED', `${this.place} lists ${key}, but it is not there.`);
-    }
-    await downloadFile(this.#objects, facts, planPath, passport.plan, options);
-    checkPlanHeaderOf(planPath, passport);
+    const facts = await this.#planObject(engine, options.signal);
+    await downloadFile(this.#objects, facts, planPath, engine.passport.plan, options);
+    checkPlanHeaderOf(planPath, engine.passport);
+  }
+
+  /** Throws TF_REMOTE_DAMAGED where the object of a plan is gone, or is another by its size or the SHA-256 in its metadata. */
+  async #planObject(
+    { key, passport: { plan } }: Pick<RemoteEngine, 'key' | 'passport'>,
+    signal: AbortSignal | undefined,
+  ): Promise<ObjectFacts> {
+    const facts = await this.#objects.head(key, signal);
+    if (facts?.bytes === plan.bytes && facts.metadata['trtforge-sha256'] === plan.sha256) return facts;
+    const what =
+      facts === undefined
+        ? 'it is not there'
+        : `it has ${facts.bytes} bytes, its passport states ${plan.bytes}, and ${facts.metadata['trtforge-sha256'] ?? 'nothing'} for a SHA-256 in its metadata`;
+    throw new TrtforgeError('TF_REMOTE_DAMAGED', `${this.place} lists ${key}, but ${what}.`);
   }
 
   /** Keeps a verified engine. Others see it only when it is there as a whole. Throws TF_REMOTE_*, TF_CANCELLED. */

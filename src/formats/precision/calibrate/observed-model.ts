@@ -1,6 +1,7 @@
-import { realpathSync, rmSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { create } from '@bufbuild/protobuf';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
 import { leaves } from '../../onnx/external-data.js';
@@ -58,7 +59,7 @@ export async function withObservedModel<T>(
     });
     return await use(observed);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    removeIfAllowed(folder);
   }
 }
 

@@ -41,6 +41,7 @@ export const answerOptions = {
     flags: '--root <folder>',
     advanced: true,
     describe: 'the folder that holds models/ (default: the one in the path, else the working folder)',
+    writes: true,
   }),
 };
 

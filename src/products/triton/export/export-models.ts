@@ -5,7 +5,7 @@ import {
   LARGEST_DOCUMENT,
   listFolder,
   readText,
-  removeIfThere,
+  removeIfAllowed,
   statIfThere,
 } from '../../../base/files/files.js';
 import { makeFolder, pathBelow } from '../../../base/files/folders.js';
@@ -168,7 +168,7 @@ async function publishModels(
   } catch (cause) {
     throw writeFailed(repository, cause);
   } finally {
-    removeIfThere(pending);
+    removeIfAllowed(pending);
   }
 }
 

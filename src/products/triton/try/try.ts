@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { listFolder, removeIfThere } from '../../../base/files/files.js';
+import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
@@ -54,7 +54,7 @@ export async function tryRepository(
     await using server = await startTriton(found, staged, context);
     return await tried(repository, all, server, context);
   } finally {
-    if (isStub) removeIfThere(staged);
+    if (isStub) removeIfAllowed(staged);
   }
 }
 

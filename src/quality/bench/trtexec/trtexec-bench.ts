@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { removeIfThere } from '../../../base/files/files.js';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { holds } from '../../../behaviour/facts.js';
@@ -107,7 +107,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
     return lease.warning === null ? result : { ...result, warnings: [lease.warning, ...result.warnings] };
   } finally {
     lease.release();
-    removeIfThere(scratch);
+    removeIfAllowed(scratch);
   }
 }
 

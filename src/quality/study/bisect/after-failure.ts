@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
@@ -156,6 +156,6 @@ async function search(
     const why = limit.aborted ? ` after ${LIMIT_MS / 1000} s.` : `: ${(error as TrtforgeError).message}`;
     return { ...noRepair, tried: trials.all.length, message: `The search for what fails ended${why}` };
   } finally {
-    rmSync(work, { recursive: true, force: true });
+    removeIfAllowed(work);
   }
 }

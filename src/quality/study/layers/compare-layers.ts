@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { plural } from '../../../base/text/quantity.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
@@ -93,7 +93,7 @@ export async function compareLayers(
       repeat: null,
     };
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    removeIfAllowed(folder);
   }
 }
 

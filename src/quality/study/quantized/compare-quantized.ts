@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeIfAllowed } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
@@ -95,7 +96,7 @@ async function compare(request: CompareQuantizedRequest, context: OpenContext): 
       for (const { name, samples: errors } of sums.result().tensors) found.set(name, errors);
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    removeIfAllowed(folder);
   }
   const [worst] = shared
     .map((name) => ({ name, errors: errorsOf(found.get(`output ${name}`)!) }))

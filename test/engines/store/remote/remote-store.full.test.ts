@@ -165,18 +165,32 @@ describeWith('minio', 'a store in a bucket', (binary) => {
   });
 
   test.each([
-    ['other bytes of the same size', (plan: Buffer) => samplePlan(99, plan.length), /SHA-256/],
-    ['fewer bytes', (plan: Buffer) => plan.subarray(0, 100), /100 bytes, its passport states 4096/],
-  ])('%s under the key of an engine are refused, and nothing of them stays', async (_what, damage, why) => {
-    const { plan, engine } = await uploaded();
-    await put(engine.key, damage(plan));
-    const target = join(folder, 'back.plan');
-    await expect(store.download(engine, target, options)).rejects.toMatchObject({
-      code: 'TF_REMOTE_DAMAGED',
-      message: expect.stringMatching(why),
-    });
-    expect(() => readFileSync(target)).toThrow(/ENOENT/);
-  });
+    [
+      'other bytes of the same size',
+      (plan: Buffer) => samplePlan(99, plan.length),
+      false,
+      /nothing for a SHA/,
+    ],
+    ['the same with the metadata', (plan: Buffer) => samplePlan(99, plan.length), true, /SHA-256/],
+    ['fewer bytes', (plan: Buffer) => plan.subarray(0, 100), true, /100 bytes, its passport states 4096/],
+  ])(
+    '%s under the key of an engine are refused, and nothing of them stays',
+    async (_what, damage, isMarked, why) => {
+      const { plan, engine } = await uploaded();
+      const Metadata: Record<string, string> = isMarked
+        ? { 'trtforge-sha256': engine.passport.plan.sha256 }
+        : {};
+      await minio.client.send(
+        new PutObjectCommand({ Bucket: bucket, Key: engine.key, Body: damage(plan), Metadata }),
+      );
+      const target = join(folder, 'back.plan');
+      await expect(store.download(engine, target, options)).rejects.toMatchObject({
+        code: 'TF_REMOTE_DAMAGED',
+        message: expect.stringMatching(why),
+      });
+      expect(() => readFileSync(target)).toThrow(/ENOENT/);
+    },
+  );
 
   test('an engine is removed with its passport and its entry', async () => {
     const { identity, engine } = await uploaded();
