@@ -370,12 +370,13 @@ describe('an inventory', () => {
 });
 
 /** A bucket in memory, as far as entries are read and written. */
-function bucket(): Objects {
+function bucket({ bytes, sha256 }: Passport['plan']): Objects {
   const content = new Map<string, Buffer>();
   const unused = () => Promise.reject(new Error('no plan is fetched'));
   return {
     place: 's3://team',
-    ...{ head: unused, stream: unused, startParts: unused, remove: unused, close: () => {} },
+    head: async (key) => ({ key, bytes, etag: '', metadata: { 'trtforge-sha256': sha256 } }),
+    ...{ stream: unused, startParts: unused, remove: unused, close: () => {} },
     read: async (key) => (content.has(key) ? { body: content.get(key)!, etag: '' } : undefined),
     put: async (key, body) => {
       content.set(key, Buffer.from(body));
@@ -409,7 +410,7 @@ describe('the engines that are searched', () => {
     const far = passportOf('rtx-1.7.1.116:89');
     const store = await kept('first', at('2026-01-01', old), at('2026-02-01', young));
     const layer = await kept('second', old);
-    const remote = new RemoteStore(bucket(), 'engines');
+    const remote = new RemoteStore(bucket(far.plan), 'engines');
     for (const passport of [young, far])
       await remote.sign({ key: 'engines/sample/e.engine', passport }, null);
     const stores = { store, layers: [layer], remote, trust: noTrust, maxBytes: null };
