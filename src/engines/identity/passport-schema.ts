@@ -9,6 +9,8 @@ const networkTensorSchema = z.object({
   dtype: z.string(),
   /** null where nobody stated the rank. */
   shape: z.array(z.int().nonnegative().nullable()).nullable(),
+  /** What the model calls each axis that it leaves open; null for the others. Absent: it names none, or the passport is older. */
+  symbols: z.array(z.string().nullable()).optional(),
 });
 
 /** The JSON beside a plan. Holds no path, no host and no user name: passports travel with engines. */

@@ -5,7 +5,15 @@ import type { Passport } from '../../engines/identity/passport-file.js';
 export const contractSchema = z.looseObject({
   schema: z.literal('trtforge.contract/1'),
   inputs: z
-    .array(z.looseObject({ shape: z.array(z.union([z.number(), z.string(), z.null()])).nullish() }))
+    .array(
+      z.looseObject({
+        name: z.string(),
+        shape: z
+          .array(z.union([z.number(), z.string(), z.null()]))
+          .nullable()
+          .default(null),
+      }),
+    )
     .default([]),
   state: z
     .array(

@@ -144,6 +144,11 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ],
   ['batch-negative', 'det/config.pbtxt: max_batch_size', det('max_batch_size: 8', 'max_batch_size: -1')],
   ['batch-axis-fixed', 'det/config.pbtxt: input[0].dims', engine({ inputs: [batchOne] })],
+  [
+    'batch-axis-other',
+    'det/config.pbtxt: max_batch_size',
+    engine({ outputs: [{ ...detector.outputs[0]!, symbols: ['rows', null] }, detector.outputs[1]!] }),
+  ],
   ['batch-axis-missing', 'det/config.pbtxt: input[0].dims', det('max_batch_size: 8', '')],
   ['batching-without-batch', 'det/config.pbtxt: dynamic_batching', det('max_batch_size: 8', '')],
   ['two-schedulers', 'det/config.pbtxt', det('dynamic_batching', 'sequence_batching { } dynamic_batching')],

@@ -2,6 +2,7 @@ import { dirname, join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { parseGpu } from '../../../engines/identity/target.js';
+import { type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
@@ -68,7 +69,7 @@ function namedBy(settings: NvinferSettings, config: string) {
   const facts = model === null ? null : modelFacts(model, settings);
   const library = path('custom-lib-path');
   const symbols = exportedSymbols(library, settings.where('custom-lib-path'), settings.findings);
-  const ports = engine?.ports ?? facts;
+  const ports: NamedAxes | null = engine?.ports ?? facts;
   return { path, engineFile, engine, model, facts, library, symbols, ports, outputs: ports?.outputs };
 }
 
@@ -157,6 +158,9 @@ function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
   const offsets = isOffset ? settings.list('offsets').length : 0;
   for (const [code, key, message] of faultsOfInput(ports, { channels, color, offsets }))
     if (isFilled || code === 'type-unknown') settings.add(code, key, message);
+  const other = otherThanBatch(ports);
+  if (other !== undefined)
+    settings.add('batch-axis', 'batch-size', `nvinfer splits ${other.tensor} by pictures: ${other.why}.`);
 }
 
 /** What a key that names a parse function has in its name, by network-type. */

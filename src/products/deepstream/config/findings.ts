@@ -18,6 +18,7 @@ export const findingKinds = {
   'engine-other-tensorrt': ['error', "Build it with the TensorRT of the pipeline's machine."],
   'engine-other-gpu': ['error', "Build it on the pipeline's GPU."],
   'engine-batch': ['error', 'Lower batch-size, or build an engine for that batch.'],
+  'batch-axis': ['error', 'Export the model so that the first axis of each tensor is the batch.'],
   'engine-dims': ['error', 'Correct infer-dims, or build an engine for them.'],
   'passport-missing': ['info', 'Build it with trtforge, or keep its passport beside it.'],
   'folder-read-only': ['error', 'Build the engine beforehand, and name it in model-engine-file.'],

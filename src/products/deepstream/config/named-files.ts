@@ -4,10 +4,10 @@ import { closing, openFile } from '../../../base/files/byte-source.js';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { passportPath, readPassport } from '../../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../../engines/plan/header.js';
+import { axesOf, type NamedAxes } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
 import { readElf } from '../../../tensorrt/toolchain/elf.js';
 import type { Findings } from './findings.js';
-import type { Ports } from './first-input.js';
 import type { EngineState } from './predict.js';
 
 /** A file that a configuration names, relative to it, through the links of its folder as nvinfer goes; null for no name. */
@@ -50,7 +50,7 @@ export function readEngine(path: string) {
 }
 
 /** The same for nvinfer's decision; `ports` is null without a passport. */
-export function engineFacts(path: string): { state: EngineState; ports: Ports | null } {
+export function engineFacts(path: string): { state: EngineState; ports: NamedAxes | null } {
   const invalid = (why: string) => ({ state: { state: 'invalid', why } as const, ports: null });
   if (statIfThere(path) === undefined) return { state: { state: 'missing' }, ports: null };
   try {
@@ -62,7 +62,7 @@ export function engineFacts(path: string): { state: EngineState; ports: Ports | 
     const known = recipe === undefined ? null : { ...recipe, capabilities, profile };
     return {
       state: { state: 'plan', product, version, passport: known },
-      ports: passport?.plan ?? null,
+      ports: passport && axesOf(passport),
     };
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;

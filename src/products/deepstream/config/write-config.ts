@@ -5,6 +5,7 @@ import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited, isForced } from '../../../base/files/user-files.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { isEngineFile, type PlanHeader } from '../../../engines/plan/header.js';
+import { axesOf, type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
 import { labelsOfMetadata, readLabels } from '../../../formats/images/labels.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
@@ -90,7 +91,7 @@ function decide(request: ConfigRequest) {
   const found = engine === null ? file : (request.onnx ?? modelOfEngine(file));
   const model = found === undefined ? null : resolve(found);
   const facts = model === null ? null : factsOfModel(model);
-  const ports = engine?.passport?.plan ?? facts;
+  const ports: NamedAxes | null = engine?.passport ? axesOf(engine.passport) : facts;
   if (ports === null)
     throw refused(`${file} has no passport, and its model is not known.`, 'Pass the model with --onnx.');
   if (model === null)
@@ -139,6 +140,13 @@ function decide(request: ConfigRequest) {
     if (code === 'offsets-count') throw refused(message, 'Pass --offsets with a number for each channel.');
     warnings.push(message);
   }
+  const other = otherThanBatch(ports);
+  if (other !== undefined)
+    unlessForced(
+      `nvinfer splits "${other.tensor}" by pictures, and ${other.why}.`,
+      'Export the model so that the first axis of each tensor is the batch, or pass --force.',
+      warnings,
+    );
   const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
   const layout = isRead ? layoutOf(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);
@@ -172,7 +180,12 @@ function judgePlan({ path, product, foreignHeader }: PlanHeader, warnings: strin
     );
   if (product === 'tensorrt') return;
   const why = `${path} is an engine of TensorRT-RTX, which DeepStream cannot load.`;
-  if (!isForced()) throw refused(why, 'Build it with --target tensorrt, or pass --force.');
+  unlessForced(why, 'Build it with --target tensorrt, or pass --force.', warnings);
+}
+
+/** What DeepStream cannot serve is a warning with --force, else an error. */
+function unlessForced(why: string, remedy: string, warnings: string[]): void {
+  if (!isForced()) throw refused(why, remedy);
   warnings.push(why);
 }
 

@@ -4,6 +4,7 @@ import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
+import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
 import {
@@ -228,7 +229,8 @@ function engineOf({ file, passport }: ServedPlan, contract: Model['states']): En
   if (passport === null) return null;
   const { inputs, outputs } = passport.plan;
   const others = knownStates(passport).filter(({ input }) => contract.every((pair) => pair.input !== input));
-  return { file, inputs, outputs, profiles: profilesOf(passport), states: [...contract, ...others] };
+  const other = otherThanBatch(axesOf(passport));
+  return { file, inputs, outputs, profiles: profilesOf(passport), states: [...contract, ...others], other };
 }
 
 /** One TensorRT serves all plans; returns the version that the server must have. */

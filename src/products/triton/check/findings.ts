@@ -51,6 +51,7 @@ export const findingCodes = {
   'batch-without-profile': error`No batch from 1 to {0} has a profile on every GPU. | Build the engines with the same profiles, or serve them as two models.`,
   'batch-negative': error`{0} is not a batch. | Write 0 for none.`,
   'batch-axis-fixed': error`Batching needs an open first axis: "{0}" is {2} in {3}. | Set max_batch_size to 0, and write dims with the first axis.`,
+  'batch-axis-other': error`Batching splits "{0}" by rows: in {2} {1}. | Set max_batch_size to 0, and write dims with the first axis.`,
   'batch-axis-missing': warning`"{0}" is {1} without a batch, and {2} in {3}; Triton completes max_batch_size unless that is disabled. | Write max_batch_size, or dims with the first axis.`,
   'batching-without-batch': warning`max_batch_size is 0: nothing is batched. | Set it, or remove dynamic_batching.`,
   'two-schedulers': error`{0} | Keep one of dynamic_batching, sequence_batching, ensemble_scheduling.`,

@@ -20,6 +20,7 @@ beforeAll(async () => {
   await writeDetector(at('gray.onnx'), { input: ['batch', 1, 64, 64] });
   await writeDetector(at('nhwc.onnx'), { input: ['batch', 64, 64, 3] });
   await writeDetector(at('flat.onnx'), { input: ['batch', 64] });
+  await writeDetector(at('rows.onnx'), { outputs: { dets: ['num_dets', 7] } });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
   writePlan(at('net.engine'));
   writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
@@ -179,6 +180,11 @@ describe('findings of a configuration that loads', () => {
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
     [bare, ['passport-missing'], 0],
+    [
+      { ...bare, 'onnx-file': 'rows.onnx', 'output-blob-names': 'dets' },
+      ['batch-axis', 'passport-missing'],
+      1,
+    ],
     [{ ...masks, 'output-instance-mask': 1 }, [], 0],
     [{ offsets: '1;2', 'mean-file': 'labels.txt' }, [], 0],
     [{ offsets: '1;2;3' }, [], 0],
