@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findingCodes } from '../../../src/products/triton/check/findings.js';
 import { type TritonCheck, tritonCheckSchema } from '../../../src/products/triton/check/result.js';
+import { writeDetector } from '../../fakes/nvinfer-engine.js';
 import { samplePlan } from '../../support/sample-engine.js';
 import { codeOfLine, trtforge } from '../../support/trtforge.js';
 import {
@@ -34,6 +35,12 @@ async function check(files: Files, ...options: string[]): Promise<TritonCheck & 
   expect(result.error).toBeUndefined();
   return { ...result, exitCode };
 }
+
+let otherModel = '';
+beforeAll(async () => {
+  otherModel = await writeDetector(join(mkdtempSync(join(tmpdir(), 'trtforge-triton-model-')), 'det.onnx'));
+});
+afterAll(() => rmSync(dirname(otherModel), { recursive: true, force: true }));
 
 type Fault = (files: Files) => Files;
 
@@ -123,6 +130,7 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['passport-missing', 'enc/3/model.plan', remove('enc/3/model.plan.passport.json')],
   ['passport-unreadable', `${one}.passport.json`, add({ [`${one}.passport.json`]: '{}' })],
   ['passport-differs', `${one}.passport.json`, add({ [one]: trtPlan(7) })],
+  ['model-changed', one, (files) => ({ ...files, 'det/1/det.onnx': readFileSync(otherModel) })],
   [
     'identity-differs',
     'det/config.pbtxt: parameters["trtforge.identity.8.9"]',

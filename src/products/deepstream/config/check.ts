@@ -2,9 +2,9 @@ import { dirname, join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { parseGpu } from '../../../engines/identity/target.js';
+import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
 import { type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import type { DeepstreamCheck } from './check-result.js';
@@ -29,7 +29,7 @@ export interface CheckRequest {
 /** Predicts what DeepStream does with a configuration. Throws TF_SERVING_CONFIG where it cannot be read, TF_USAGE for an unknown GPU, what reading files throws. */
 export async function checkDeepstream(
   { config, image, ...where }: CheckRequest,
-  context: WorkContext = {},
+  context: ModelContext = {},
 ): Promise<DeepstreamCheck> {
   const text = readText(config, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG');
   const target = { tensorrt: where.tensorrt ?? null, gpu: where.gpu ?? null };
@@ -42,6 +42,10 @@ export async function checkDeepstream(
   const plan = planOf(settings, named);
   const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
+  const passport = engine?.passport ?? null;
+  const changed =
+    passport === null || model === null ? null : await changedModel(engineFile!, passport, context, model);
+  if (changed !== null) settings.add('engine-other-model', 'model-engine-file', changed);
   judgeInput(settings, named);
   judgeFunctions(settings, named);
   judgeOutputs(settings, named);

@@ -17,6 +17,7 @@ export const findingKinds = {
   'engine-rtx': ['error', 'Build an engine with TensorRT: --target tensorrt.'],
   'engine-other-tensorrt': ['error', "Build it with the TensorRT of the pipeline's machine."],
   'engine-other-gpu': ['error', "Build it on the pipeline's GPU."],
+  'engine-other-model': ['error', 'Build the engine of the model again; nvinfer loads it as it is.'],
   'engine-batch': ['error', 'Lower batch-size, or build an engine for that batch.'],
   'batch-axis': ['error', 'Export the model so that the first axis of each tensor is the batch.'],
   'engine-dims': ['error', 'Correct infer-dims, or build an engine for them.'],

@@ -2,7 +2,7 @@ import { accessSync, constants, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { closing, openFile } from '../../../base/files/byte-source.js';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
-import { passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../../engines/plan/header.js';
 import { axesOf, type NamedAxes } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -50,9 +50,14 @@ export function readEngine(path: string) {
 }
 
 /** The same for nvinfer's decision; `ports` is null without a passport. */
-export function engineFacts(path: string): { state: EngineState; ports: NamedAxes | null } {
-  const invalid = (why: string) => ({ state: { state: 'invalid', why } as const, ports: null });
-  if (statIfThere(path) === undefined) return { state: { state: 'missing' }, ports: null };
+export function engineFacts(path: string): {
+  readonly state: EngineState;
+  readonly ports: NamedAxes | null;
+  readonly passport: Passport | null;
+} {
+  const none = { ports: null, passport: null };
+  const invalid = (why: string) => ({ ...none, state: { state: 'invalid', why } as const });
+  if (statIfThere(path) === undefined) return { ...none, state: { state: 'missing' } };
   try {
     const { header, passport, recipe, profile } = readEngine(path);
     const { product, version, foreignHeader } = header;
@@ -63,6 +68,7 @@ export function engineFacts(path: string): { state: EngineState; ports: NamedAxe
     return {
       state: { state: 'plan', product, version, passport: known },
       ports: passport && axesOf(passport),
+      passport,
     };
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;

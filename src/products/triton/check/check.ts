@@ -1,9 +1,10 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
+import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
@@ -45,7 +46,10 @@ export interface CheckRequest {
 }
 
 /** What Triton would meet in a repository, found from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE. */
-export async function checkRepository({ repository, gpu, tensorrt }: CheckRequest): Promise<TritonCheck> {
+export async function checkRepository(
+  { repository, gpu, tensorrt }: CheckRequest,
+  context: ModelContext = {},
+): Promise<TritonCheck> {
   const findings = new Findings();
   const folders = readRepository(repository, findings.report);
   const byName = new Map(folders.map((folder) => [folder.name, folder]));
@@ -66,7 +70,14 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
     const hasOwn = served.some(
       ({ capability }) => capability !== null && smOf(capability) === gpu?.capability,
     );
-    for (const plan of served) checkPlanFor(gpu, hasOwn, plan, findings.report);
+    for (const plan of served) {
+      checkPlanFor(gpu, hasOwn, plan, findings.report);
+      const file = join(repository, plan.file);
+      const models = listFolder(dirname(file)).filter((each) => each.endsWith('.onnx'));
+      const only = models.length === 1 ? join(dirname(file), models[0]!) : undefined;
+      const changed = plan.passport && (await changedModel(file, plan.passport, context, only));
+      if (changed !== null) findings.report('model-changed', plan.file, changed);
+    }
     plans.push(...served);
     const ofPlan = ({ file, capability, header, passport }: ServedPlan) => {
       const identity = passport?.identity.digest ?? null;

@@ -42,6 +42,7 @@ export const findingCodes = {
   'passport-missing': info`Without a passport, tensors, profiles and states were not compared with the engine. | Build or import it with trtforge.`,
   'passport-unreadable': warning`{0} | Copy the passport again.`,
   'passport-differs': error`{0} | Copy the plan and its passport together.`,
+  'model-changed': warning`{0} | Build the plan of the model again, unless that is meant.`,
   'identity-differs': error`{0} is the identity of no plan that is there. | Write that of the plan: trtforge triton export.`,
   'instance-kind': error`{0}: Triton runs plans on GPUs alone. | Write KIND_GPU, or remove kind.`,
   'profile-unknown': error`{2} has the profiles 0 to {1}, not "{0}". | Write the index of one, as a string.`,

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { readModelContent } from '../../../../src/engines/identity/model-content.js';
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
 import { findingKinds } from '../../../../src/products/deepstream/config/findings.js';
 import { fakeElf } from '../../../fakes/elf.js';
@@ -11,6 +12,9 @@ import { codeOfLine, trtforge } from '../../../support/trtforge.js';
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-deepstream-check-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (...names: string[]) => join(folder, ...names);
+
+const digestOf = async (name: string) =>
+  (await readModelContent(at(name), { cacheFolder: at('cache'), emit: () => {} })).digest;
 
 beforeAll(async () => {
   await writeDetector(at('net.onnx'));
@@ -22,8 +26,10 @@ beforeAll(async () => {
   await writeDetector(at('flat.onnx'), { input: ['batch', 64] });
   await writeDetector(at('rows.onnx'), { outputs: { dets: ['num_dets', 7] } });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
-  writePlan(at('net.engine'));
-  writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
+  writePlan(at('net.engine'), { model: await digestOf('net.onnx') });
+  writePlan(at('typed.engine'), { model: await digestOf('typed.onnx') });
+  writePlan(at('old.engine'));
+  writePlan(at('rtx.engine'), { product: 'tensorrt-rtx', model: await digestOf('net.onnx') });
   writePlan(at('bare.engine'), { passport: false });
   writeFileSync(at('labels.txt'), 'cat\ndog\n');
   writeFileSync(at('three.txt'), 'cat\ndog\nbird\n');
@@ -174,7 +180,8 @@ describe('findings of a configuration that loads', () => {
     [{ 'parse-bbox-func-name': undefined }, ['parser-missing'], 1],
     [{ 'onnx-file': 'no.onnx' }, ['model-missing'], 1],
     [{ 'onnx-file': 'labels.txt' }, ['model-invalid'], 1],
-    [{ 'onnx-file': 'typed.onnx' }, ['model-typed'], 0],
+    [{ 'onnx-file': 'typed.onnx', 'model-engine-file': 'typed.engine' }, ['model-typed'], 0],
+    [{ 'model-engine-file': 'old.engine' }, ['engine-other-model'], 1],
     [{ 'strongly-typed': 1, 'network-mode': 2 }, ['mode-strongly-typed'], 0],
     [{ 'strongly-typed': 1, 'network-mode': 1 }, ['mode-strongly-typed'], 0],
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
