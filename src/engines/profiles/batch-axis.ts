@@ -60,9 +60,10 @@ export function otherThanBatch(
     if (leader === undefined || !isBatch(input))
       return differs(input, symbol === null ? 'no axis is' : `the model calls the batch "${symbol}"`);
     const isNamed = input.shape[0] !== null && input.shape[0] === leader.shape![0];
-    const sizesIn = (profile: Profile, { name }: Named) =>
-      ['min', 'opt', 'max'].map((end) => profile[name]?.[end as 'min'][0]).join('/');
-    const at = profiles.findIndex((profile) => sizesIn(profile, input) !== sizesIn(profile, leader));
+    const at = profiles.findIndex((profile) => {
+      const [own, other] = [profile[input.name], profile[leader.name]];
+      return own && other && (['min', 'opt', 'max'] as const).some((end) => own[end][0] !== other[end][0]);
+    });
     if (at >= 0 && !isNamed)
       return differs(input, `profile ${at} has other sizes of it than of "${leader.name}"`);
   }

@@ -330,6 +330,61 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     'det/config.pbtxt: optimization.cuda',
     det('dynamic', 'optimization { cuda { graphs: true } } dynamic'),
   ],
+  [
+    'graph-batch',
+    'det/config.pbtxt: optimization.cuda.graph_spec[0].batch_size',
+    det('dynamic', 'optimization { cuda { graphs: true graph_spec { batch_size: 9 } } } dynamic'),
+  ],
+  [
+    'graph-batch',
+    'shape/config.pbtxt: optimization.cuda.graph_spec[0].batch_size',
+    edit('shape/config.pbtxt', 'backend', 'optimization { cuda { graph_spec { batch_size: 1 } } } backend'),
+  ],
+  [
+    'graphs-unbatched',
+    'shape/config.pbtxt: optimization.cuda',
+    edit('shape/config.pbtxt', 'backend', 'optimization { cuda { graphs: true } } backend'),
+  ],
+  [
+    'allocation-strategy',
+    'enc/config.pbtxt: parameters["execution_context_allocation_strategy"]',
+    enc(
+      'backend',
+      'parameters { key: "execution_context_allocation_strategy" value { string_value: "on_profile_change" } } backend',
+    ),
+  ],
+  [
+    'format-dims',
+    'det/config.pbtxt: input[0].format',
+    det('dims: [ 3, -1, -1 ]', 'format: FORMAT_NCHW dims: [ 1, 3, -1, -1 ]'),
+  ],
+  [
+    'cache-unsupported',
+    'enc/config.pbtxt: response_cache',
+    enc('backend', 'response_cache { enable: true } backend'),
+  ],
+  [
+    'slot-utilization',
+    'enc/config.pbtxt: sequence_batching.direct.minimum_slot_utilization',
+    enc(/oldest \{[^}]*\}/, 'direct { minimum_slot_utilization: 2 }'),
+  ],
+  [
+    'queue-policy',
+    'det/config.pbtxt: dynamic_batching',
+    det('dynamic_batching {', 'dynamic_batching { priority_levels: 2'),
+  ],
+  [
+    'batch-io',
+    'det/config.pbtxt: batch_input[0]',
+    det('dynamic', 'batch_input [ { target_name: "n" data_type: TYPE_FP32 } ] dynamic'),
+  ],
+  [
+    'control-input',
+    'enc/config.pbtxt: sequence_batching.control_input[0]',
+    enc('state [', 'control_input [ { name: "START" control [ { } ] } ] state ['),
+  ],
+  ['instance-gpus', 'det/config.pbtxt: instance_group[0].gpus', det('KIND_GPU', 'KIND_MODEL gpus: [ 0 ]')],
+  ['ensemble-step', 'pipe/config.pbtxt: platform', pipe('platform', 'backend: "ensemble" platform')],
   ['ensemble-step', 'pipe/config.pbtxt: ensemble_scheduling.step[0].model_name', pipe('"det"', '"dog"')],
   [
     'ensemble-step',
@@ -399,6 +454,13 @@ const fine: readonly (readonly [what: string, change: Fault, ...options: string[
   [
     'a policy that asks for more versions than there are',
     edit('shape/config.pbtxt', 'backend', 'version_policy { latest { num_versions: 3 } } backend'),
+  ],
+  [
+    "parameters of the back end, and of others' own",
+    enc(
+      'backend',
+      'parameters { key: "metadata" value { string_value: "task: detect" } } parameters { key: "execution_context_allocation_strategy" value { string_value: "STATIC" } } backend',
+    ),
   ],
   ['a version that is not served', add({ 'det/0/sm_89.plan': 'none' })],
   ['dims that a profile takes', det('[ 3, -1, -1 ]', '[ 3, 640, 640 ]')],

@@ -16,6 +16,7 @@ import {
   servedVersions,
 } from '../repository.js';
 import { knownStates } from '../states.js';
+import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
 import {
@@ -62,6 +63,7 @@ export async function checkRepository(
     const [backend, versions] = [servingOf(folder, report), servedVersions(folder)];
     checkVersions(folder, versions, report);
     const model: Model = { ...folder, config: folder.config ?? {}, report };
+    checkCoreRules(model);
     if (backend === 'ensemble') checkEnsemble(model, byName);
     else checkConfig(model);
     const served = backend === 'tensorrt' ? await servedPlans(folder, versions, gpu, findings.report) : [];
@@ -213,7 +215,9 @@ function compareModel(model: Model, plans: readonly ServedPlan[]): void {
   for (const [at, { kind = 'KIND_GPU' }] of groups.entries())
     if (!allowed.includes(kind)) report('instance-kind', `instance_group[${at}].kind`, kind);
   for (const [key, { string_value: value = '' }] of Object.entries(parameters)) {
-    const [, capability] = /^trtforge\.identity(?:\.(.+))?$/.exec(key) ?? [key, null];
+    const found = /^trtforge\.identity(?:\.(.+))?$/.exec(key);
+    if (found === null) continue;
+    const [, capability] = found;
     const named = plans.filter((plan) => capability === undefined || plan.capability === capability);
     const identities = named.map(({ passport }) => passport?.identity.digest ?? value);
     if (identities.length > 0 && !identities.includes(value))
