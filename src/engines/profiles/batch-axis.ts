@@ -31,9 +31,11 @@ export function axesOf(
   return { inputs: plan.inputs.map(named), outputs: plan.outputs.map(named), profiles, knownAnswer };
 }
 
-/** The symbol of the batch, wherever it stands; null where nothing names it. */
-export const batchSymbol = (inputs: NamedAxes['inputs']): string | null =>
-  openDimensions(inputs).find(({ isBatch, symbol }) => isBatch && symbol !== null)?.symbol ?? null;
+/** Whether an axis of an input is the batch: its first, or the one that is named like it or left open in a state. */
+export const isBatchAxis = (inputs: NamedAxes['inputs'], name: string, axis: number): boolean =>
+  openDimensions(inputs).some(
+    ({ isBatch, places }) => isBatch && places.some((place) => place.input === name && place.axis === axis),
+  );
 
 /**
  * The first input or output whose open first axis is not the batch, and what states that: sizes of the known answer, names of axes, ranges of profiles. undefined where
@@ -46,11 +48,10 @@ export function otherThanBatch(
   const isValued = ({ name }: Named) => profiles.some((profile) => profile[name]?.values === true);
   const isOpen = ({ shape }: Named) => shape?.length !== 0 && typeof shape?.[0] !== 'number';
   const inputs = axes.inputs.filter((input) => !isValued(input));
-  const batches = openDimensions(inputs).filter(({ isBatch }) => isBatch);
-  const isBatch = ({ name }: Named) =>
-    batches.some(({ places }) => places.some(({ input, axis }) => input === name && axis === 0));
+  const isBatch = ({ name }: Named) => isBatchAxis(inputs, name, 0);
   const leader = inputs.find((input) => isOpen(input) && isBatch(input));
-  const symbol = batchSymbol(inputs);
+  const batch = openDimensions(inputs).find(({ isBatch, symbol }) => isBatch && symbol !== null);
+  const symbol = batch?.symbol ?? null;
   const differs = ({ name, shape }: Named, why: string) => ({
     tensor: name,
     why: `the first axis of "${name}" [${shape!.map((size) => size ?? '?').join(', ')}] is not the batch: ${why}`,

@@ -289,6 +289,15 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
         'enc/lengths.json': '{"schema":"trtforge.contract/1","state":[{"input":"n","output":"n_next"}]}',
       }),
   ],
+  [
+    'state-by-name',
+    'enc/config.pbtxt: sequence_batching.state',
+    (files) =>
+      enc(
+        /sequence_batching \{[\s\S]*?\} \]\n\}/,
+        'input [ { name: "z" data_type: TYPE_FP16 dims: [ 2 ] } ] output [ { name: "z_next" data_type: TYPE_FP16 dims: [ 2 ] } ]',
+      )(remove('enc/contract.json')(files)),
+  ],
   ['state-uninitialized', 'enc/config.pbtxt: sequence_batching.state[0]', enc(/initial_state.*/, '')],
   [
     'state-same-buffer',

@@ -313,3 +313,14 @@ describe('the verdict over two decoders', () => {
     expect(notFinite).toMatchObject({ drifts: 'predictor', components: [{}, { max_abs: null }, {}] });
   });
 });
+
+test.each([
+  ['cache_last_channel', 'cache_last_channel_next'],
+  ['cached_key_0', 'new_cached_key_0'],
+  ['past_key_values.0.key', 'present.0.key'],
+  ['state', 'stateN'],
+])('the encoder gets its state %s back as %s', (input, output) => {
+  const inputs = [binding('audio', 'float32', ['B', 80, 'T']), binding(input, 'float32', ['B', 4])];
+  const outputs = [binding('encoded', 'float32', ['B', 8, 'T']), binding(output, 'float32', ['B', 4])];
+  expect(encoderStates({ inputs, outputs }).map(({ name }) => name)).toEqual([input]);
+});

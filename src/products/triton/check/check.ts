@@ -15,7 +15,7 @@ import {
   type ServedPlan,
   servedVersions,
 } from '../repository.js';
-import { knownStates } from '../states.js';
+import { knownStates, statesByName } from '../states.js';
 import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
@@ -245,7 +245,9 @@ function engineOf({ file, passport }: ServedPlan, contract: Model['states']): En
   const { inputs, outputs } = passport.plan;
   const others = knownStates(passport).filter(({ input }) => contract.every((pair) => pair.input !== input));
   const other = otherThanBatch(axesOf(passport));
-  return { file, inputs, outputs, profiles: profilesOf(passport), states: [...contract, ...others], other };
+  const states = [...contract, ...others];
+  const unstated = states.length === 0 ? statesByName(passport) : [];
+  return { file, inputs, outputs, profiles: profilesOf(passport), states, unstated, other };
 }
 
 /** One TensorRT serves all plans; returns the version that the server must have. */

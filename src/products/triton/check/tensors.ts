@@ -27,6 +27,8 @@ export interface Engine {
   readonly outputs: readonly EngineTensor[];
   readonly profiles: readonly Profile[];
   readonly states: readonly StatePair[];
+  /** States by their names alone, which nothing states. */
+  readonly unstated?: readonly StatePair[];
   /** Why the engine has no batch that Triton could split, where it has none. */
   readonly other?: ReturnType<typeof otherThanBatch>;
 }

@@ -16,7 +16,7 @@ import {
   profilesOf,
 } from '../engine.js';
 import { agree, type ConfigTensor, dataTypes } from '../model-config.js';
-import { type Contract, fedByOrder, knownStates } from '../states.js';
+import { type Contract, fedByOrder, knownStates, statesByName } from '../states.js';
 
 export interface ServeRequest {
   readonly name: string;
@@ -85,6 +85,11 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   if (new Set(profiles.map(({ length }) => length)).size > 1)
     throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
   const all = statesOf(first, request.contract);
+  const unstated = request.contract === undefined && all.length === 0 ? statesByName(first.passport) : [];
+  for (const { input, output } of unstated)
+    warn(
+      `${output} reads like the next ${input}, and is no state here: each request begins anew. Pass a contract: trtforge stream draft ${first.planPath} -o contract.json`,
+    );
   const wide = all.filter(({ input }) => input.shape!.length > 1);
   const batch = batchOf(first.passport, { states: wide, profiles, contract: request.contract });
   // Beside a batch a [B] state has no dimensions, and core allocates nothing for it (`GetElementCount`).
