@@ -3,7 +3,13 @@ import type { Binding } from '../../../src/engines/runtime/session.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { type ChainedComponent, ChainJudge } from '../../../src/products/bundle/judge-chain.js';
-import { encode, type Runner, type TransducerFacts, window } from '../../../src/quality/tasks/transducer.js';
+import {
+  encode,
+  encoderStates,
+  type Runner,
+  type TransducerFacts,
+  window,
+} from '../../../src/quality/tasks/transducer.js';
 import {
   type Decision,
   decisionOf,
