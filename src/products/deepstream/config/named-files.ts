@@ -97,11 +97,14 @@ export function exportedSymbols(
   }
 }
 
-/** Judges a file of labels as DeepStream reads it, a class a line, empty lines left out; `classes` is undefined where their number is not to be compared. */
+/**
+ * Judges a file of labels as DeepStream reads it, empty lines left out: of a detector a class a line, of a classifier a line for each output, with its labels between ";".
+ * `classes` is their number, of a classifier one for each output (null: not known), undefined where it is not to be compared.
+ */
 export function judgeLabels(
   path: string | null,
   where: string,
-  classes: number | undefined,
+  classes: number | readonly (number | null)[] | undefined,
   findings: Findings,
 ): void {
   if (path === null) return;
@@ -110,6 +113,18 @@ export function judgeLabels(
     return;
   }
   const lines = readText(path, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG').split('\n').filter(Boolean);
+  if (typeof classes === 'object') {
+    const counts = lines.map((line) => line.split(';').filter((label) => label.trim() !== '').length);
+    const fits = (count: number, at: number) => classes[at] !== undefined && (classes[at] ?? count) === count;
+    if (counts.length === classes.length && counts.every(fits)) return;
+    const [has, needs] = [counts, classes].map((each) => each.map((count) => count ?? 'any').join(', '));
+    findings.add(
+      'labels-classifier',
+      where,
+      `${path} has lines of ${has} labels, and outputs have ${needs}.`,
+    );
+    return;
+  }
   if (classes === undefined || lines.length === classes) return;
   const isUseless = lines.length === 0 || (lines.length === 1 && lines[0]!.includes(';'));
   const message = `${path} has ${lines.length} lines, for ${classes} classes.`;

@@ -14,7 +14,7 @@ import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
 import { hasTypes } from './check.js';
 import { faultsOfInput } from './first-input.js';
-import { type Layout, layoutOf } from './layout.js';
+import { classesOfClassifier, type Layout, layoutOf, logitsOf, otherTask } from './layout.js';
 import { readEngine } from './named-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
 import { builtEngine, modes } from './predict.js';
@@ -42,7 +42,7 @@ export const deepstreamConfigSchema = z.strictObject({
   files: z.array(z.string()),
   engine: z.string(),
   model: z.string().nullable(),
-  layout: z.enum(['boxes', 'end-to-end', 'detr']).nullable(),
+  layout: z.enum(['boxes', 'end-to-end', 'detr', 'classifier']).nullable(),
   classes: z.int().nullable(),
   /** What no file states, and was taken all the same. */
   assumed: z.array(z.string()),
@@ -66,7 +66,8 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
     texts.set(join(parser, parserFile(name)), parserSource(name, layout, background));
     texts.set(join(parser, 'Makefile'), parserMakefile(name));
   }
-  if (labels !== undefined) texts.set(join(folder, 'labels.txt'), `${labels.join('\n')}\n`);
+  if (labels !== undefined)
+    texts.set(join(folder, 'labels.txt'), `${labels.join(decided.isClassifier ? ';' : '\n')}\n`);
   texts.set(join(folder, `config_infer_primary_${name}.txt`), nvinferText(decided, folder, library));
   texts.set(join(folder, `config_inferserver_primary_${name}.txt`), serverText(decided, library));
   for (const [path, text] of texts) assertUnedited(path, text);
@@ -74,7 +75,7 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
   return {
     schema: 'trtforge.deepstream-config/1',
     files: [...texts.keys()],
-    layout: layout?.kind ?? null,
+    layout: decided.isClassifier ? 'classifier' : (layout?.kind ?? null),
     ...{ name, engine, model, classes, assumed, warnings },
   };
 }
@@ -148,20 +149,51 @@ function decide(request: ConfigRequest) {
       warnings,
     );
   const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
-  const layout = isRead ? layoutOf(ports.outputs) : undefined;
+  const task = otherTask(metadata);
+  const layout = isRead && task === undefined ? layoutOf(ports.outputs) : undefined;
+  const ofClassifier = isRead && layout === undefined ? classesOfClassifier(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);
   const classes = layout === undefined ? null : classesOf(layout, labels);
-  if (layout === undefined)
-    warnings.push(
-      `The outputs are ${isRead ? 'of no known layout' : 'not FP32'}: network-type=100 passes them on as they are.`,
+  // An embedding has the same shape.
+  const [classesOfOne = null] = ofClassifier ?? [];
+  const isLogits = model === null || logitsOf(model).length > 0;
+  const isClassifier =
+    ofClassifier?.length === 1 &&
+    (!isLogits || task === 'classify' || (labels !== undefined && labels.length === classesOfOne));
+  if (isClassifier && labels !== undefined && classesOfOne !== null && labels.length !== classesOfOne)
+    throw refused(
+      `There are ${labels.length} labels, and ${classesOfOne} classes in the outputs.`,
+      'Pass --labels.',
     );
-  else if (labels === undefined)
+  if (isClassifier && isLogits)
+    warnings.push(
+      'The output does not end in Softmax or Sigmoid: classifier-threshold is compared with logits.',
+    );
+  if (layout === undefined && !isClassifier) {
+    const why = task !== undefined ? `of the task "${task}"` : isRead ? 'of no known layout' : 'not FP32';
+    warnings.push(
+      `The outputs are ${why}, without a parser here: network-type=100 passes them on as they are.`,
+    );
+  } else if (labels === undefined)
     warnings.push('No names of classes were found: labels.txt is missing. Pass --labels.');
   const isTyped = facts !== null && hasTypes(facts);
   const mode = !isTyped && engine?.recipe?.precision === modes[2] ? 2 : 0;
   if (engine === null) assumed.push('The engine is the one that nvinfer builds: FP32, GPU 0.');
   const decided = {
-    ...{ model, labels, layout, classes, batch, dims, mode, isTyped, prepared, assumed, warnings },
+    ...{
+      model,
+      labels,
+      layout,
+      isClassifier,
+      classes: isClassifier ? classesOfOne : classes,
+      batch,
+      dims,
+      mode,
+      isTyped,
+      prepared,
+      assumed,
+      warnings,
+    },
     name: request.name ?? streamsNames(model ?? file.replace(/\.\w+$/, '')).modelName,
     engine: engine === null ? builtEngine(file, batch, 'gpu0', mode) : file,
     outputs: ports.outputs.map((output) => output.name),
@@ -251,6 +283,11 @@ function nvinferText(decided: Decided, folder: string, library: string | null): 
     `pre-cluster-threshold=${THRESHOLD}`,
     layout.kind === 'boxes' && 'nms-iou-threshold=0.45\ntopk=300',
   ];
+  const classifier = decided.isClassifier && [
+    'network-type=1',
+    labels !== undefined && 'labelfile-path=labels.txt',
+    `classifier-threshold=${THRESHOLD}`,
+  ];
   const lines = [
     '# nvinfer, written by trtforge.',
     ...[...decided.assumed, ...decided.warnings].map((note) => `# ${note}`),
@@ -267,7 +304,7 @@ function nvinferText(decided: Decided, folder: string, library: string | null): 
     `infer-dims=${dims.join(';')}`,
     decided.isNhwc && 'network-input-order=1',
     `output-blob-names=${decided.outputs.join(';')}`,
-    ...(detector || ['network-type=100', 'output-tensor-meta=1']),
+    ...(detector || classifier || ['network-type=100', 'output-tensor-meta=1']),
   ];
   return `${lines.filter((line) => line !== false).join('\n')}\n`;
 }
@@ -301,11 +338,17 @@ function serverText(decided: Decided, library: string | null): string {
       },
       postprocess: {
         ...(labels === undefined ? {} : { labelfile_path: 'labels.txt' }),
-        ...(layout === undefined ? { other: {} } : { detection }),
+        ...(decided.isClassifier
+          ? { classification: { threshold: THRESHOLD } }
+          : layout === undefined
+            ? { other: {} }
+            : { detection }),
       },
       ...(library === null ? {} : { custom_lib: { path: library } }),
     },
     input_control: { process_mode: 'PROCESS_MODE_FULL_FRAME', interval: 0 },
-    ...(layout === undefined ? { output_control: { output_tensor_meta: true } } : {}),
+    ...(layout === undefined && !decided.isClassifier
+      ? { output_control: { output_tensor_meta: true } }
+      : {}),
   });
 }

@@ -25,6 +25,8 @@ beforeAll(async () => {
   await writeDetector(at('nhwc.onnx'), { input: ['batch', 64, 64, 3] });
   await writeDetector(at('flat.onnx'), { input: ['batch', 64] });
   await writeDetector(at('rows.onnx'), { outputs: { dets: ['num_dets', 7] } });
+  await writeDetector(at('class.onnx'), { outputs: { scores: ['batch', 2] } });
+  await writeDetector(at('pose.onnx'), { metadata: { task: 'pose' } });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
   writePlan(at('net.engine'), { model: await digestOf('net.onnx') });
   writePlan(at('typed.engine'), { model: await digestOf('typed.onnx') });
@@ -200,6 +202,48 @@ describe('findings of a configuration that loads', () => {
     [{ 'custom-lib-path': '/opt/nvidia/deepstream/lib/x.so' }, ['library-elsewhere'], 0],
   ] as const)('%j', async (changes, codes, exitCode) => {
     expect(await check(changes)).toMatchObject({ outcome: 'loads', codes, exitCode });
+  });
+
+  const classifier = {
+    ...{ ...bare, 'onnx-file': 'class.onnx', 'output-blob-names': 'scores', 'labelfile-path': 'line.txt' },
+    ...{ 'parse-bbox-func-name': undefined, 'custom-lib-path': undefined, 'cluster-mode': undefined },
+  };
+  const rest = ['classifier-logits', 'passport-missing'];
+  it.each([
+    [{ ...classifier, 'network-type': 1 }, rest],
+    [{ ...classifier, 'is-classifier': 1 }, ['key-translated', ...rest]],
+    [{ ...classifier, 'is-classifier': 1, 'network-type': 1 }, ['key-legacy', ...rest]],
+    [{ ...classifier, 'network-type': 1, 'labelfile-path': 'labels.txt' }, [...rest, 'labels-classifier']],
+    [{ ...bare, 'onnx-file': 'pose.onnx' }, ['task-differs', 'passport-missing']],
+    [{ ...bare, 'onnx-file': 'pose.onnx', 'network-type': 100 }, ['passport-missing']],
+    [{ 'cluster-mode': undefined, 'enable-dbscan': 1 }, ['key-translated']],
+  ] as const)('%j finds %j', async (changes, codes) => {
+    const { codes: found } = await check(changes);
+    expect(found.toSorted()).toEqual(codes.toSorted());
+  });
+
+  test('the configuration that a file of deepstream-app names is checked, with what replaces it', async () => {
+    const { result } = await check();
+    const gie = (name: string, ...keys: string[]) => `[${name}]\n${keys.join('\n')}\n`;
+    const config = `config-file=${result.config}`;
+    const app = async (...groups: string[]) => {
+      writeFileSync(at('app.txt'), `[application]\n${groups.join('')}`);
+      const { json } = await trtforge(['deepstream', 'check', at('app.txt'), '--json']);
+      const { config: checked, reason, findings } = json<DeepstreamCheck>();
+      return { isChecked: checked === result.config, reason, codes: findings.map(({ code }) => code) };
+    };
+    const plain = { isChecked: true, reason: 'engine-fits', codes: ['app-config'] };
+    expect(await app(gie('primary-gie', config))).toEqual(plain);
+    const off = gie('primary-gie', 'enable=0', 'config-file=other.txt');
+    expect(await app(off, gie('secondary-gie0', config))).toEqual(plain);
+    expect(await app(gie('primary-gie', config, 'batch-size=16'))).toMatchObject({
+      reason: 'engine-batch',
+      codes: ['app-overrides', 'engine-batch', 'app-config'],
+    });
+    expect((await app(gie('secondary-gie0', config), gie('primary-gie', config))).codes).toEqual([
+      'app-config',
+      'app-config',
+    ]);
   });
 
   test('end-to-end outputs are not clustered', async () => {

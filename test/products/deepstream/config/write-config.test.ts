@@ -145,6 +145,24 @@ describe('what is written', () => {
     expect(keys['cluster-mode']).toBe(mode);
   });
 
+  it.each(['pose', 'obb', 'segment'])('the task %s has no parser here, whatever the labels', async (task) => {
+    const { keys, result } = await configured({ model: { metadata: { ...ultralytics, task } } });
+    expect([result.layout, keys['network-type']]).toEqual([null, '100']);
+    expect(result.warnings).toHaveLength(1);
+  });
+
+  test('a classifier has its labels on one line, and no parser', async () => {
+    const outputs = { scores: ['batch', 2] };
+    const { keys, result, root, server } = await configured({ model: { outputs, metadata: ultralytics } });
+    expect(keys).toMatchObject({ 'network-type': '1', 'labelfile-path': 'labels.txt' });
+    expect(result).toMatchObject({ layout: 'classifier', classes: 2 });
+    expect(readFileSync(join(root, 'config/labels.txt'), 'utf8')).toBe('cat;dog\n');
+    expect(server).toMatchObject({ infer_config: { postprocess: { classification: {} } } });
+    const classify = { ...ultralytics, task: 'classify' };
+    const { line } = await project({ model: { outputs: { scores: ['batch', 3] }, metadata: classify } });
+    expect(await codeOfLine(line)).toBe('TF_SERVING_REFUSED');
+  });
+
   test('for nvinferserver: the next line exports the model that it takes from Triton', async () => {
     const { line, root } = await project({ model: { metadata: ultralytics }, plan: {} });
     const [, next = ''] = /Next.* trtforge (triton .+)/.exec((await trtforge(line)).out) ?? [];
