@@ -45,6 +45,8 @@ export interface PlanOptions {
   /** Digest of the model that it was built from, and its name. */
   readonly model?: string;
   readonly name?: string;
+  /** How the images of its calibration were prepared. */
+  readonly preprocess?: string;
 }
 
 /** A plan of TensorRT 10.14.1.48 by its header, for sm_89, with a passport of the detector above. */
@@ -71,6 +73,7 @@ export function writePlan(path: string, options: PlanOptions = {}): string {
     dtype: 'float32',
     shape: [...shape],
   });
+  if (options.preprocess !== undefined) content.model.preprocess = options.preprocess;
   content.model.name = options.name ?? content.model.name;
   content.plan.inputs = [tensor(['images', [null, 3, 64, 64]])];
   content.plan.outputs = Object.entries(outputs).map(tensor);

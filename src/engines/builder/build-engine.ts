@@ -146,11 +146,16 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
   const { identity } = build;
   const typed = build.conversion === null ? build.content.precisions : [];
   const machine = machineFacts(build.device);
+  const preprocess = build.conversion?.calibration?.preprocess;
   return {
     schema: 'trtforge.passport/1',
     identity: { digest: identityDigest(identity), document: identity },
     name: formatEngineName(engineNameOf(identity, build.model.name, build.model.version), build.extension),
-    model: { ...build.model, ...(typed.length > 0 && { precisions: [...typed] }) },
+    model: {
+      ...build.model,
+      ...(typed.length > 0 && { precisions: [...typed] }),
+      ...(preprocess !== undefined && { preprocess }),
+    },
     plan: {
       sha256: record.sha256,
       bytes: outcome.bytes,

@@ -28,6 +28,8 @@ export const passportSchema = z.object({
     bytes: z.int().nonnegative(),
     /** Of a model that was built as it is: the formats among its types, the one with the widest tolerance first. Absent: FP32 alone. */
     precisions: z.array(z.enum(formatIds)).optional(),
+    /** How the images of its calibration were prepared, by the name of `--preprocess`; whoever feeds the engine prepares them so. */
+    preprocess: z.string().optional(),
   }),
   plan: z.object({
     sha256: sha256Schema,

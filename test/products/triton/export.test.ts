@@ -177,6 +177,13 @@ describe('a model for several GPUs', () => {
   });
 });
 
+test('the preparation of images is a parameter, which is no identity', async () => {
+  await exported(engine('m.engine', { preprocess: 'yolo' }));
+  expect(configOf().parameters?.['trtforge.preprocess']).toEqual({ string_value: 'yolo' });
+  const { json } = await trtforge(['triton', 'check', models, '--json'], environment());
+  expect((json().findings as { code: string }[]).map(({ code }) => code)).not.toContain('identity-differs');
+});
+
 test('states that nothing states are named, and the line of the warning makes the contract', async () => {
   const sizes = (batch: number, ...more: number[]) => [batch, ...more];
   const facts = {

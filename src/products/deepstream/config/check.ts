@@ -14,9 +14,10 @@ import { type KeyEntry, type KeyGroups, parseKeyGroups } from './key-file.js';
 import { classesOfClassifier, layoutOf, logitsOf, otherTask } from './layout.js';
 import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from './named-files.js';
 import { builtEngine, effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
+import { differsFromPassport } from './preparation.js';
 import { checkServer, isServerText } from './server-check.js';
 import { NvinferSettings } from './settings.js';
-import { tryPreprocessing } from './trial.js';
+import { configuredPreparation, tryPreprocessing } from './trial.js';
 
 export interface CheckRequest {
   readonly config: string;
@@ -93,6 +94,9 @@ export async function checkDeepstream(
   const changed =
     passport === null || model === null ? null : await changedModel(engineFile!, passport, context, model);
   if (changed !== null) settings.add('engine-other-model', 'model-engine-file', changed);
+  const prepared = differsFromPassport(configuredPreparation(settings), passport?.model.preprocess);
+  if (prepared !== undefined && !settings.isSet('input-tensor-from-meta'))
+    settings.add('preparation-differs', 'net-scale-factor', prepared);
   judgeInput(settings, named);
   judgeFunctions(settings, named);
   judgeOutputs(settings, named);

@@ -66,6 +66,10 @@ export const findingKinds = {
   'output-unknown': ['warning', "Write the model's names, or remove the key."],
   'cluster-mode': ['warning', 'Set 4 where the outputs have one box an object, else 2.'],
   'scale-default': ['warning', 'Set it: 0.00392156862745098 for a network of values from 0 to 1.'],
+  'preparation-differs': [
+    'warning',
+    'Prepare pictures as for the calibration, or calibrate as the pipeline prepares.',
+  ],
   'preprocessing-doubtful': ['error', 'Set those keys, if the image has objects of the classes.'],
   'scores-low': ['warning', 'Try an image with objects of the classes.'],
 } as const satisfies Readonly<

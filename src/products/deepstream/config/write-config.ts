@@ -18,7 +18,13 @@ import { classesOfClassifier, type Layout, layoutOf, logitsOf, otherTask } from 
 import { readEngine } from './named-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
 import { builtEngine, modes } from './predict.js';
-import { colors, knownPreparation, type Preparation, preparationKeys } from './preparation.js';
+import {
+  colors,
+  differsFromPassport,
+  knownPreparation,
+  type Preparation,
+  preparationKeys,
+} from './preparation.js';
 
 export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
   /** An engine or a model. */
@@ -106,7 +112,7 @@ function decide(request: ConfigRequest) {
   if (others.length > 0)
     warnings.push(`nvinfer fills ${input.name} alone; a custom library must fill the other inputs.`);
   const metadata = facts?.metadata ?? {};
-  const known = knownPreparation(model ?? file, metadata);
+  const known = knownPreparation(model ?? file, metadata, engine?.passport?.model.preprocess);
   const [height, width] = request.size ?? known.size ?? [];
   const side = (axis: number, otherwise: number | undefined) => {
     const dim = shape[axis];
@@ -134,6 +140,9 @@ function decide(request: ConfigRequest) {
     color: dims[0] === 1 ? 'gray' : (request.color ?? known.prepared.color),
     fit: fit ?? known.prepared.fit,
   };
+  const isChanged = scale !== undefined || fit !== undefined || request.color !== undefined;
+  const changed = isChanged ? differsFromPassport(prepared, engine?.passport?.model.preprocess) : undefined;
+  if (changed !== undefined) warnings.push(changed);
 
   const color = colors.indexOf(prepared.color);
   const pictures = { channels: dims[0], color, offsets: prepared.offsets.length };

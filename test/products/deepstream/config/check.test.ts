@@ -31,6 +31,8 @@ beforeAll(async () => {
   writePlan(at('net.engine'), { model: await digestOf('net.onnx') });
   writePlan(at('typed.engine'), { model: await digestOf('typed.onnx') });
   writePlan(at('old.engine'));
+  writePlan(at('yolo.engine'), { model: await digestOf('net.onnx'), preprocess: 'yolo' });
+  writePlan(at('detr.engine'), { model: await digestOf('net.onnx'), preprocess: 'rt-detr' });
   writePlan(at('rtx.engine'), { product: 'tensorrt-rtx', model: await digestOf('net.onnx') });
   writePlan(at('bare.engine'), { passport: false });
   writeFileSync(at('labels.txt'), 'cat\ndog\n');
@@ -183,6 +185,9 @@ describe('findings of a configuration that loads', () => {
     [{ 'onnx-file': 'no.onnx' }, ['model-missing'], 1],
     [{ 'onnx-file': 'labels.txt' }, ['model-invalid'], 1],
     [{ 'onnx-file': 'typed.onnx', 'model-engine-file': 'typed.engine' }, ['model-typed'], 0],
+    [{ 'model-engine-file': 'yolo.engine' }, ['preparation-differs'], 0],
+    [{ 'model-engine-file': 'yolo.engine', 'input-tensor-from-meta': 1 }, [], 0],
+    [{ 'model-engine-file': 'detr.engine', 'net-scale-factor': 0.0039216 }, [], 0],
     [{ 'model-engine-file': 'old.engine' }, ['engine-other-model'], 1],
     [{ 'strongly-typed': 1, 'network-mode': 2 }, ['mode-strongly-typed'], 0],
     [{ 'strongly-typed': 1, 'network-mode': 1 }, ['mode-strongly-typed'], 0],

@@ -151,6 +151,31 @@ describe('what is written', () => {
     expect(result.warnings).toHaveLength(1);
   });
 
+  it.each([
+    ['yolo', { 'maintain-aspect-ratio': '1', 'symmetric-padding': '1', offsets: undefined }, [], 0],
+    ['rt-detr', { 'maintain-aspect-ratio': '0', offsets: undefined }, [], 0],
+    ['arcface', { 'net-scale-factor': `${1 / 127.5}`.slice(0, 9), offsets: '127.5;127.5;127.5' }, [], 0],
+    ['imagenet', { 'maintain-aspect-ratio': '0', offsets: '123.675;116.28;103.53' }, [], 1],
+    ['yolo', { 'maintain-aspect-ratio': '0' }, ['--fit', 'stretch'], 1],
+  ] as const)('of an engine that was calibrated as %s: %j', async (preprocess, expected, options, warned) => {
+    const given = { plan: { preprocess }, files: { 'config.json': { names: ['cat', 'dog'] } } };
+    const { keys, result } = await configured(given, options);
+    for (const [key, value] of Object.entries(expected))
+      if (value === undefined) expect(keys[key]).toBeUndefined();
+      else expect(keys[key]).toContain(value);
+    expect([result.assumed, result.warnings.length]).toEqual([[], warned]);
+  });
+
+  test('what the model states beside another preparation of its calibration is a warning', async () => {
+    const { result } = await configured({
+      model: { metadata: ultralytics },
+      plan: { preprocess: 'rt-detr' },
+    });
+    expect(result.warnings).toEqual([expect.stringContaining('"rt-detr"')]);
+    const same = await configured({ model: { metadata: ultralytics }, plan: { preprocess: 'yolo' } });
+    expect(same.result.warnings).toEqual([]);
+  });
+
   test('a classifier has its labels on one line, and no parser', async () => {
     const outputs = { scores: ['batch', 2] };
     const { keys, result, root, server } = await configured({ model: { outputs, metadata: ultralytics } });
