@@ -50,7 +50,7 @@ interface KnownPreparation {
 }
 
 /** The preparation of a passport, as nvinfer would do it; undefined for a name that is none. */
-export function preparationNamed(name: string): Preparation | undefined {
+function preparationNamed(name: string): Preparation | undefined {
   const { mean, std, channels: color, fit } = preprocessings[name] ?? {};
   if (mean === undefined || std === undefined || color === undefined || fit === undefined) return undefined;
   const deviation = std.reduce((sum, each) => sum + each / std.length, 0);
