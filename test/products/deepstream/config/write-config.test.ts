@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { readModelContent } from '../../../../src/engines/identity/model-content.js';
 import { parseProtobufText } from '../../../../src/formats/serving/protobuf-text.js';
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
@@ -40,7 +41,9 @@ async function project(
   for (const [name, content] of Object.entries(files))
     writeFileSync(join(root, 'model', name), typeof content === 'string' ? content : JSON.stringify(content));
   const engine = join(root, 'benchmarks', 'engines', 'net_dynamic_b8.engine');
-  if (plan !== undefined) writePlan(engine, plan);
+  const reading = { cacheFolder: join(folder, 'cache'), emit: () => {} };
+  const own = model === null ? {} : { model: (await readModelContent(onnx, reading)).digest };
+  if (plan !== undefined) writePlan(engine, { ...own, ...plan });
   const line = [
     'deepstream',
     'config',
@@ -164,6 +167,14 @@ describe('what is written', () => {
       if (value === undefined) expect(keys[key]).toBeUndefined();
       else expect(keys[key]).toContain(value);
     expect([result.assumed, result.warnings.length]).toEqual([[], warned]);
+  });
+
+  test('an engine of another model is a warning', async () => {
+    const { result } = await configured({
+      model: { metadata: ultralytics },
+      plan: { model: 'b'.repeat(64) },
+    });
+    expect(result.warnings).toEqual([expect.stringContaining('bbbbbbbbbbbb')]);
   });
 
   test('what the model states beside another preparation of its calibration is a warning', async () => {
