@@ -42,6 +42,11 @@ export interface PlanOptions {
   readonly maxBatch?: number;
   readonly recipe?: Partial<Recipe>;
   readonly passport?: boolean;
+  /** Digest of the model that it was built from, and its name. */
+  readonly model?: string;
+  readonly name?: string;
+  /** How the images of its calibration were prepared. */
+  readonly preprocess?: string;
 }
 
 /** A plan of TensorRT 10.14.1.48 by its header, for sm_89, with a passport of the detector above. */
@@ -57,7 +62,7 @@ export function writePlan(path: string, options: PlanOptions = {}): string {
   if (!passport) return path;
   const dims = (batch: number) => [batch, 3, 64, 64];
   const profile = { min: dims(1), opt: dims(maxBatch), max: dims(maxBatch), values: false };
-  const identity = sampleIdentity();
+  const identity = sampleIdentity(options.model);
   const content = samplePassport(plan, {
     ...identity,
     recipe: { ...defaultRecipe, profiles: [{ images: profile }], ...recipe },
@@ -68,6 +73,8 @@ export function writePlan(path: string, options: PlanOptions = {}): string {
     dtype: 'float32',
     shape: [...shape],
   });
+  if (options.preprocess !== undefined) content.model.preprocess = options.preprocess;
+  content.model.name = options.name ?? content.model.name;
   content.plan.inputs = [tensor(['images', [null, 3, 64, 64]])];
   content.plan.outputs = Object.entries(outputs).map(tensor);
   writeFileSync(`${path}.passport.json`, JSON.stringify(content));

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
-import { readPlanHeader, stripForeignHeader } from '../../engines/plan/header.js';
+import { stripForeignHeader } from '../../engines/plan/header.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
 import { engineOptions, engineOptionsOf } from '../options/engine.js';
@@ -20,18 +19,10 @@ export const inspect = defineCommand({
   arguments: [engineArgument],
   options: {},
   schema: async () => (await import('../../engines/plan/facts.js')).planFactsSchema,
-  run: async ([file = ''], _options, { environment }): Promise<PlanFacts> => {
-    const { inspectPlan } = await import('../../engines/plan/inspect.js');
-    const { passportPath, readPassport } = await import('../../engines/identity/passport.js');
+  run: async ([file = ''], _options, context): Promise<PlanFacts> => {
+    const { inspectEngine } = await import('../../engines/plan/inspect.js');
     const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
-    const { path: plan } = readPlanHeader(file);
-    return inspectPlan(plan, {
-      passport: {
-        path: passportPath(plan),
-        read: () => (existsSync(passportPath(plan)) ? readPassport(plan) : null),
-      },
-      toolchains: await findToolchains(environment),
-    });
+    return inspectEngine(file, await findToolchains(context.environment), context);
   },
   render: renderPlan,
 });

@@ -5,6 +5,8 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
 import { viewModel } from '../../formats/onnx/model.js';
+import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
@@ -115,6 +117,20 @@ function checkPlan(planPath: string, outcome: BuildOutcome, { target }: Identity
   });
 }
 
+/** The tensors of an engine with the names that its model has for their open axes. */
+const withSymbols = (
+  tensors: BuildOutcome['inputs'],
+  declared: readonly Pick<ValueFacts, 'name' | 'shape'>[],
+): BuildOutcome['inputs'] =>
+  tensors.map((tensor) => {
+    const stated = declared.find(({ name }) => name === tensor.name)?.shape ?? [];
+    const symbols = (tensor.shape ?? []).map((size, axis) => {
+      const symbol = stated[axis];
+      return size === null && typeof symbol === 'string' && !isPlaceholder(symbol) ? symbol : null;
+    });
+    return symbols.some((symbol) => symbol !== null) ? { ...tensor, symbols } : tensor;
+  });
+
 interface BuildRecord {
   readonly outcome: BuildOutcome;
   readonly sha256: string;
@@ -130,17 +146,22 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
   const { identity } = build;
   const typed = build.conversion === null ? build.content.precisions : [];
   const machine = machineFacts(build.device);
+  const preprocess = build.conversion?.calibration?.preprocess;
   return {
     schema: 'trtforge.passport/1',
     identity: { digest: identityDigest(identity), document: identity },
     name: formatEngineName(engineNameOf(identity, build.model.name, build.model.version), build.extension),
-    model: { ...build.model, ...(typed.length > 0 && { precisions: [...typed] }) },
+    model: {
+      ...build.model,
+      ...(typed.length > 0 && { precisions: [...typed] }),
+      ...(preprocess !== undefined && { preprocess }),
+    },
     plan: {
       sha256: record.sha256,
       bytes: outcome.bytes,
       layers: outcome.layers,
-      inputs: outcome.inputs,
-      outputs: outcome.outputs,
+      inputs: withSymbols(outcome.inputs, build.content.inputs),
+      outputs: withSymbols(outcome.outputs, build.content.outputs),
       // Left out rather than undefined: a passport equals the one read from its file.
       ...(precisions === null ? {} : { precisions }),
     },

@@ -110,6 +110,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       if (found?.identity === null) return 'unknown';
       return data.length === 0 && method === undefined ? found!.identity.method : methodText(chosen);
     },
+    preprocess,
     judging:
       data.length === 0 || part === 'held-out'
         ? undefined

@@ -42,8 +42,8 @@ export function contextModel(
   source: string = sources.tensorrt,
 ): Uint8Array {
   const graph = new GraphBuilder('engine');
-  const shapeOf = ({ name, shape }: Passport['plan']['inputs'][number]): Dimension[] | null =>
-    shape?.map((size, axis) => (typeof size === 'number' && size >= 0 ? size : `${name}_${axis}`)) ?? null;
+  const shapeOf = ({ name, shape, symbols }: Passport['plan']['inputs'][number]): Dimension[] | null =>
+    shape?.map((size, axis) => size ?? symbols?.[axis] ?? `${name}_${axis}`) ?? null;
   for (const input of inputs) graph.input(input.name, input.dtype as Dtype, shapeOf(input));
   graph.node('EPContext', {
     name: 'engine',

@@ -9,6 +9,8 @@ const networkTensorSchema = z.object({
   dtype: z.string(),
   /** null where nobody stated the rank. */
   shape: z.array(z.int().nonnegative().nullable()).nullable(),
+  /** What the model calls each axis that it leaves open; null for the others. Absent: it names none, or the passport is older. */
+  symbols: z.array(z.string().nullable()).optional(),
 });
 
 /** The JSON beside a plan. Holds no path, no host and no user name: passports travel with engines. */
@@ -26,6 +28,8 @@ export const passportSchema = z.object({
     bytes: z.int().nonnegative(),
     /** Of a model that was built as it is: the formats among its types, the one with the widest tolerance first. Absent: FP32 alone. */
     precisions: z.array(z.enum(formatIds)).optional(),
+    /** How the images of its calibration were prepared, by the name of `--preprocess`; whoever feeds the engine prepares them so. */
+    preprocess: z.string().optional(),
   }),
   plan: z.object({
     sha256: sha256Schema,

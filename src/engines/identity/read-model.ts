@@ -17,6 +17,7 @@ export interface ModelContent {
   readonly bytes: number;
   readonly weightBytes: number;
   readonly inputs: readonly ValueFacts[];
+  readonly outputs: readonly ValueFacts[];
   /** The formats among its types, the one with the widest tolerance first. */
   readonly precisions: readonly FormatId[];
 }
@@ -34,7 +35,7 @@ export async function readModel(
   options: ContentOptions,
 ): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
   return editModel(path, async (model) => {
-    const { inputs } = interfaceOf(model.proto);
+    const { inputs, outputs } = interfaceOf(model.proto);
     const precisions = precisionsOf(model.proto);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
@@ -46,6 +47,6 @@ export async function readModel(
       });
     }
     const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
-    return { content: { digest, bytes, weightBytes, inputs, precisions }, stamps };
+    return { content: { digest, bytes, weightBytes, inputs, outputs, precisions }, stamps };
   });
 }

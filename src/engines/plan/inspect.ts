@@ -1,9 +1,11 @@
+import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
-import type { Passport } from '../identity/passport-file.js';
+import { type Passport, passportPath, readPassport } from '../identity/passport.js';
 import type { PlanFacts } from './facts.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';
+import { changedModel, type ModelContext, wrappersOf } from './model-beside.js';
 import { multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
 /** What lies around a plan, read by the caller. */
@@ -51,6 +53,30 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
       .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain, flags) })),
     findings,
   };
+}
+
+/** The same of an engine file, or the ONNX file around one, with the passport and the models beside it. Throws TF_PLAN_INVALID, TF_CANCELLED. */
+export async function inspectEngine(
+  file: string,
+  toolchains: PlanEnvironment['toolchains'],
+  context: ModelContext,
+): Promise<PlanFacts> {
+  const { path } = readPlanHeader(file);
+  const passport = passportPath(path);
+  const read = () => (existsSync(passport) ? readPassport(path) : null);
+  const facts = inspectPlan(path, { passport: { path: passport, read }, toolchains });
+  const warn = (code: string, message: string) =>
+    facts.findings.push({ code, severity: 'warning', message, where: file });
+  const isOwn = facts.passport !== null && facts.findings.every(({ severity }) => severity !== 'error');
+  const changed = isOwn ? await changedModel(file, facts.passport!.content, context) : null;
+  if (changed !== null) warn('model-changed', `${changed} Build it again, unless that is meant.`);
+  const wrappers = wrappersOf(path);
+  if (wrappers.length > 1)
+    warn(
+      'plan-shared',
+      `${wrappers.join(' and ')} name this one plan: models whose caches share a folder run the engine of one of them. Give each model a folder.`,
+    );
+  return facts;
 }
 
 function programFacts(program: PlanProgram | null): PlanFacts['program'] {

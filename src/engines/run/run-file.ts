@@ -11,6 +11,7 @@ import { writeNpy } from '../../formats/tensor/npy.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
+import { changedModel } from '../plan/model-beside.js';
 import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../runtime/open-session.js';
 import { chooseProfile } from '../runtime/tensorrt/choose-profile.js';
@@ -19,7 +20,7 @@ import { checkSources } from './check-sources.js';
 import { runGuessed } from './guessed-run.js';
 import { describedInput } from './inputs.js';
 import { npyFileName } from './npy-name.js';
-import { inputsInPassport } from './passport-inputs.js';
+import { inputsInPassport, passportHere } from './passport-inputs.js';
 import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf } from './run-inputs.js';
 import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';
@@ -48,7 +49,11 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
   };
   const { takes } = chooseBackEnd(request.file, request, context.backEnds);
   checkIterations(request);
-  checkSources(request, takes === 'engine' ? inputsInPassport(request.file) : null);
+  const passport = takes === 'engine' ? passportHere(request.file) : null;
+  checkSources(request, inputsInPassport(passport));
+  const warn = (message: string) => emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  const changed = passport && (await changedModel(request.file, passport, context));
+  if (changed !== null) warn(changed);
   const started = performance.now();
   return closing(
     await inPhase('load', emit, () =>
@@ -63,7 +68,7 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
           : await runModel(session, request, runs);
       const facts = await session.facts();
       const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more, onnxRuntime } = facts;
-      for (const message of more) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      for (const message of more) warn(message);
       return {
         schema: 'trtforge.run/1',
         file: request.file,

@@ -1,7 +1,7 @@
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 
 /** An input or output, as far as it is known. */
-interface Named {
+export interface Named {
   readonly name: string;
   readonly dtype: Dtype | null;
   readonly shape: readonly (number | string | null)[] | null;

@@ -64,6 +64,10 @@ const NUMBERED = /unk|dim|dyn|axis|axes/i;
 
 export const isPlaceholder = (symbol: string): boolean => PLACEHOLDER.test(symbol);
 
+/** Whether a symbol states that an axis is something else than a batch. */
+export const isOtherThanBatch = (symbol: string): boolean =>
+  !isPlaceholder(symbol) && !NUMBERED.test(symbol) && !BATCH.test(symbol);
+
 /**
  * The open dimensions of the inputs: by symbol where they have one, else each for itself, except that the batch of a state is the batch of the inputs.
  * What each counts follows from its name, the shape of its input and, with `uses`, from what the graph does with the input. Inputs without a rank have none.

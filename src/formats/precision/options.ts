@@ -56,6 +56,8 @@ export interface Calibration {
   readonly digest: () => string;
   /** How ranges are chosen for formats that quantize: `max`, `percentile:99.99`, `entropy`, `mse`; `unknown` where a table has them. */
   readonly method: string;
+  /** How its images were prepared, by the name of `--preprocess`; undefined where that was not stated. */
+  readonly preprocess?: string | undefined;
   /** The range of every activation, for `dataMax`. */
   readonly observe: ObserveRanges;
   /** Ranges of tensors by the method, for formats that quantize. */

@@ -181,6 +181,15 @@ function checkPredictor(found: Findings, predictor: Component): void {
     );
 }
 
+/** The output of each state by names alone: shapes are what is compared. */
+function returnedIn({ inputs, outputs }: Component): ReadonlyMap<string, ValueFacts> {
+  const bare = ({ name }: ValueFacts) => ({ name, dtype: null, shape: null });
+  const returned = returnedAs({ inputs: inputs.map(bare), outputs: outputs.map(bare) });
+  return new Map(
+    [...returned].map(([input, { name }]) => [input, outputs.find((output) => output.name === name)!]),
+  );
+}
+
 /** A state comes back in the shape it went in. */
 function checkReturned(
   found: Findings,
@@ -188,7 +197,7 @@ function checkReturned(
   name: string,
   shape: ValueFacts['shape'],
 ): void {
-  const returned = returnedAs(predictor.outputs, { name });
+  const returned = returnedIn(predictor).get(name);
   if (returned?.shape && shape && !sameSizes(returned.shape, shape))
     found.add(
       predictor,
@@ -233,7 +242,7 @@ function checkJoint(
       `the meta file's blank ${blankId} is beyond its ${vocabulary} tokens.`,
     );
   const [fromEncoder, fromPredictor] = jointInputs(joint);
-  const states = encoder?.inputs.map((input) => returnedAs(encoder.outputs, input)) ?? [];
+  const states = encoder === undefined ? [] : [...returnedIn(encoder).values()];
   const encoded = encoder?.outputs.find((output) => isFloat(output) && !states.includes(output));
   checkFed(found, joint, fromEncoder, encoded, 'encoder');
   checkFed(found, joint, fromPredictor, predictor?.outputs.find(isFloat), 'predictor');

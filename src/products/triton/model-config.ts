@@ -17,20 +17,28 @@ export interface ModelConfig {
   };
   readonly input?: readonly ConfigTensor[];
   readonly output?: readonly ConfigTensor[];
-  readonly batch_input?: readonly { readonly target_name?: readonly string[] }[];
-  readonly batch_output?: readonly { readonly target_name?: readonly string[] }[];
+  readonly batch_input?: readonly BatchIo[];
+  readonly batch_output?: readonly BatchIo[];
   readonly instance_group?: readonly {
     readonly kind?: string;
     readonly count?: number;
+    readonly gpus?: readonly number[];
     readonly profile?: readonly string[];
   }[];
   readonly dynamic_batching?: Batcher;
   readonly sequence_batching?: {
     readonly max_sequence_idle_microseconds?: number;
+    readonly direct?: { readonly minimum_slot_utilization?: number };
     readonly oldest?: Batcher & { readonly max_candidate_sequences?: number };
     readonly control_input?: readonly {
       readonly name?: string;
-      readonly control?: readonly { readonly kind?: string }[];
+      readonly control?: readonly {
+        readonly kind?: string;
+        readonly data_type?: string;
+        readonly int32_false_true?: readonly number[];
+        readonly fp32_false_true?: readonly number[];
+        readonly bool_false_true?: readonly boolean[];
+      }[];
     }[];
     readonly state?: readonly ConfigState[];
   };
@@ -43,8 +51,13 @@ export interface ModelConfig {
     }[];
   };
   readonly optimization?: {
-    readonly cuda?: { readonly graphs?: boolean; readonly graph_spec?: readonly object[] };
+    readonly cuda?: {
+      readonly graphs?: boolean;
+      readonly graph_spec?: readonly { readonly batch_size?: number }[];
+    };
   };
+  readonly response_cache?: { readonly enable?: boolean };
+  readonly model_transaction_policy?: { readonly decoupled?: boolean };
   readonly model_warmup?: readonly {
     readonly name?: string;
     readonly batch_size?: number;
@@ -52,6 +65,13 @@ export interface ModelConfig {
     readonly inputs?: Readonly<Record<string, WarmUpInput>>;
   }[];
   readonly parameters?: Readonly<Record<string, { readonly string_value?: string }>>;
+}
+
+/** What back ends make of a whole batch. */
+interface BatchIo {
+  readonly data_type?: string;
+  readonly source_input?: readonly string[];
+  readonly target_name?: readonly string[];
 }
 
 interface Typed {
@@ -62,6 +82,7 @@ interface Typed {
 
 export interface ConfigTensor extends Typed {
   readonly name?: string;
+  readonly format?: string;
   readonly reshape?: { readonly shape?: readonly number[] };
   readonly is_shape_tensor?: boolean;
   readonly allow_ragged_batch?: boolean;
@@ -89,6 +110,16 @@ interface WarmUpInput extends Typed {
 interface Batcher {
   readonly preferred_batch_size?: readonly number[];
   readonly max_queue_delay_microseconds?: number;
+  readonly preserve_ordering?: boolean;
+  readonly priority_levels?: number;
+  readonly default_priority_level?: number;
+  readonly default_queue_policy?: QueuePolicy;
+  readonly priority_queue_policy?: Readonly<Record<string, QueuePolicy>>;
+}
+
+interface QueuePolicy {
+  readonly timeout_action?: string;
+  readonly default_timeout_microseconds?: number;
 }
 
 /** Real files have some hundred lines. */

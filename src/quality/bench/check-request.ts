@@ -2,7 +2,7 @@ import { checkDevice } from '../../addon/chosen-gpu.js';
 import { assertWithin } from '../../base/text/number-range.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
-import { inputsInPassport } from '../../engines/run/passport-inputs.js';
+import { inputsInPassport, passportHere } from '../../engines/run/passport-inputs.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { type BenchRequest, sourcesOf } from './request.js';
@@ -21,7 +21,7 @@ export function checkRequest(request: BenchRequest): void {
   readPlanHeader(engine);
   const { ranges } = inputs;
   const asked = shapes.kind === 'shapes' ? { shapes: shapes.shapes } : {};
-  checkSources({ sources: sourcesOf(inputs), ranges, ...asked }, inputsInPassport(engine));
+  checkSources({ sources: sourcesOf(inputs), ranges, ...asked }, inputsInPassport(passportHere(engine)));
 }
 
 /** Throws TF_USAGE for a percentile beyond 0 and 100. */

@@ -1,4 +1,5 @@
 import { inDtype } from '../../engines/run/inputs.js';
+import { type Named, pairByName } from '../../engines/run/state-names.js';
 import type { Binding, RunOptions, Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
@@ -39,7 +40,7 @@ interface EncoderSetting {
 
 /**
  * Features [batch, mels, frames] to encoder steps; every row is `frames` long. Fewer frames than the encoder takes are padded with zeros. States are the
- * inputs that come back as outputs of their names with `_out`, `_n` or `_next`.
+ * inputs that come back as outputs by their names (`pairByName`).
  */
 export async function encode(
   encoder: Runner,
@@ -67,8 +68,8 @@ export async function encode(
   for (const state of stateInputs)
     inputs.set(state.name, states.get(state.name) ?? zeros(state, smallest.get(state.name)));
   const outputs = await encoder.run(inputs);
-  const returned = stateInputs.map((state) => [state, returnedAs(encoder.outputs, state)!] as const);
-  const results = encoder.outputs.filter((output) => !returned.some(([, state]) => state === output));
+  const returned = returnedAs(encoder);
+  const results = encoder.outputs.filter((output) => ![...returned.values()].includes(output));
   const output = firstFloat({ outputs: results }, outputs);
   const lengths = results.find(isInteger);
   const counted = lengths === undefined ? undefined : numbersOf(outputs.get(lengths.name)!)[0];
@@ -76,7 +77,7 @@ export async function encode(
   return {
     output,
     steps: Math.max(0, Math.min(counted ?? axisSteps, axisSteps)),
-    states: new Map(returned.map(([state, { name }]) => [state.name, outputs.get(name)!])),
+    states: new Map([...returned].map(([state, { name }]) => [state, outputs.get(name)!])),
   };
 }
 
@@ -84,15 +85,22 @@ export async function encode(
 export const FRAME_AXIS = 2;
 
 /** The inputs of an encoder that are states: a streaming encoder has some. */
-export const encoderStates = ({ inputs, outputs }: Pick<Runner, 'inputs' | 'outputs'>): readonly Binding[] =>
-  inputs.filter((input) => returnedAs(outputs, input) !== undefined);
+export const encoderStates = (encoder: Pick<Runner, 'inputs' | 'outputs'>): readonly Binding[] => {
+  const returned = returnedAs(encoder);
+  return encoder.inputs.filter(({ name }) => returned.has(name));
+};
 
-/** The output that a state comes back as, by its name. */
-export const returnedAs = <T extends { readonly name: string }>(
-  outputs: readonly T[],
-  { name }: { readonly name: string },
-): T | undefined =>
-  outputs.find((output) => ['_out', '_n', '_next'].some((ending) => output.name === `${name}${ending}`));
+/** The output that each state comes back as, by their names. */
+export function returnedAs<T extends Named>({
+  inputs,
+  outputs,
+}: {
+  readonly inputs: readonly Named[];
+  readonly outputs: readonly T[];
+}): ReadonlyMap<string, T> {
+  const byName = new Map(outputs.map((output) => [output.name, output]));
+  return new Map(pairByName(inputs, outputs).map(({ input, output }) => [input, byName.get(output)!]));
+}
 
 /** The predictor, which has seen `tokens`: what it returns for the last of them. */
 export class PredictorState {
@@ -142,13 +150,14 @@ export class PredictorState {
   }
 }
 
-/** `h` comes back as `h_out`; under other names states come back in the order they go in, after the output. */
+/** States come back by their names; under other names states come back in the order they go in, after the output. */
 function returnedStates(predictor: Runner, states: readonly Binding[]): ReadonlyMap<string, Binding> {
   const floats = predictor.outputs.filter(isFloat);
   const last = floats.slice(floats.length - states.length);
+  const named = returnedAs({ inputs: predictor.inputs, outputs: floats });
   return new Map(
     states.map((state, index) => {
-      const found = returnedAs(floats, state) ?? last[index];
+      const found = named.get(state.name) ?? last[index];
       if (found === undefined)
         throw notATransducer(`The predictor does not return its state "${state.name}".`);
       return [state.name, found];

@@ -161,13 +161,19 @@ describe('engines for ONNX Runtime', () => {
   it('have the engine’s inputs and outputs, and are well formed for ONNX Runtime', async () => {
     const tensors = {
       inputs: [{ name: 'x', dtype: 'float16', shape: [null, 64] }],
-      outputs: [{ name: 'y', dtype: 'int64', shape: [1] }],
+      outputs: [
+        { name: 'y', dtype: 'int64', shape: [1] },
+        { name: 'z', dtype: 'float32', shape: [null], symbols: ['rows'] },
+      ],
     } as unknown as Parameters<typeof contextModel>[0];
     const path = file(contextModel(tensors, 'm.engine'));
     const facts = factsOfModel(path);
     expect(facts).toMatchObject({
       inputs: [{ name: 'x', dtype: 'float16', shape: ['x_0', 64] }],
-      outputs: [{ name: 'y', dtype: 'int64', shape: [1] }],
+      outputs: [
+        { name: 'y', dtype: 'int64', shape: [1] },
+        { name: 'z', dtype: 'float32', shape: ['rows'] },
+      ],
       ops: { 'com.microsoft::EPContext': 1 },
     });
     // The CPU has no implementation of the node; its schema and types were accepted before that.

@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { findingCodes } from '../../../src/products/triton/check/findings.js';
 import { type TritonCheck, tritonCheckSchema } from '../../../src/products/triton/check/result.js';
+import { writeDetector } from '../../fakes/nvinfer-engine.js';
 import { samplePlan } from '../../support/sample-engine.js';
 import { codeOfLine, trtforge } from '../../support/trtforge.js';
 import {
@@ -34,6 +35,12 @@ async function check(files: Files, ...options: string[]): Promise<TritonCheck & 
   expect(result.error).toBeUndefined();
   return { ...result, exitCode };
 }
+
+let otherModel = '';
+beforeAll(async () => {
+  otherModel = await writeDetector(join(mkdtempSync(join(tmpdir(), 'trtforge-triton-model-')), 'det.onnx'));
+});
+afterAll(() => rmSync(dirname(otherModel), { recursive: true, force: true }));
 
 type Fault = (files: Files) => Files;
 
@@ -123,6 +130,7 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['passport-missing', 'enc/3/model.plan', remove('enc/3/model.plan.passport.json')],
   ['passport-unreadable', `${one}.passport.json`, add({ [`${one}.passport.json`]: '{}' })],
   ['passport-differs', `${one}.passport.json`, add({ [one]: trtPlan(7) })],
+  ['model-changed', one, (files) => ({ ...files, 'det/1/det.onnx': readFileSync(otherModel) })],
   [
     'identity-differs',
     'det/config.pbtxt: parameters["trtforge.identity.8.9"]',
@@ -144,6 +152,11 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ],
   ['batch-negative', 'det/config.pbtxt: max_batch_size', det('max_batch_size: 8', 'max_batch_size: -1')],
   ['batch-axis-fixed', 'det/config.pbtxt: input[0].dims', engine({ inputs: [batchOne] })],
+  [
+    'batch-axis-other',
+    'det/config.pbtxt: max_batch_size',
+    engine({ outputs: [{ ...detector.outputs[0]!, symbols: ['rows', null] }, detector.outputs[1]!] }),
+  ],
   ['batch-axis-missing', 'det/config.pbtxt: input[0].dims', det('max_batch_size: 8', '')],
   ['batching-without-batch', 'det/config.pbtxt: dynamic_batching', det('max_batch_size: 8', '')],
   ['two-schedulers', 'det/config.pbtxt', det('dynamic_batching', 'sequence_batching { } dynamic_batching')],
@@ -276,6 +289,15 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
         'enc/lengths.json': '{"schema":"trtforge.contract/1","state":[{"input":"n","output":"n_next"}]}',
       }),
   ],
+  [
+    'state-by-name',
+    'enc/config.pbtxt: sequence_batching.state',
+    (files) =>
+      enc(
+        /sequence_batching \{[\s\S]*?\} \]\n\}/,
+        'input [ { name: "z" data_type: TYPE_FP16 dims: [ 2 ] } ] output [ { name: "z_next" data_type: TYPE_FP16 dims: [ 2 ] } ]',
+      )(remove('enc/contract.json')(files)),
+  ],
   ['state-uninitialized', 'enc/config.pbtxt: sequence_batching.state[0]', enc(/initial_state.*/, '')],
   [
     'state-same-buffer',
@@ -317,6 +339,61 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
     'det/config.pbtxt: optimization.cuda',
     det('dynamic', 'optimization { cuda { graphs: true } } dynamic'),
   ],
+  [
+    'graph-batch',
+    'det/config.pbtxt: optimization.cuda.graph_spec[0].batch_size',
+    det('dynamic', 'optimization { cuda { graphs: true graph_spec { batch_size: 9 } } } dynamic'),
+  ],
+  [
+    'graph-batch',
+    'shape/config.pbtxt: optimization.cuda.graph_spec[0].batch_size',
+    edit('shape/config.pbtxt', 'backend', 'optimization { cuda { graph_spec { batch_size: 1 } } } backend'),
+  ],
+  [
+    'graphs-unbatched',
+    'shape/config.pbtxt: optimization.cuda',
+    edit('shape/config.pbtxt', 'backend', 'optimization { cuda { graphs: true } } backend'),
+  ],
+  [
+    'allocation-strategy',
+    'enc/config.pbtxt: parameters["execution_context_allocation_strategy"]',
+    enc(
+      'backend',
+      'parameters { key: "execution_context_allocation_strategy" value { string_value: "on_profile_change" } } backend',
+    ),
+  ],
+  [
+    'format-dims',
+    'det/config.pbtxt: input[0].format',
+    det('dims: [ 3, -1, -1 ]', 'format: FORMAT_NCHW dims: [ 1, 3, -1, -1 ]'),
+  ],
+  [
+    'cache-unsupported',
+    'enc/config.pbtxt: response_cache',
+    enc('backend', 'response_cache { enable: true } backend'),
+  ],
+  [
+    'slot-utilization',
+    'enc/config.pbtxt: sequence_batching.direct.minimum_slot_utilization',
+    enc(/oldest \{[^}]*\}/, 'direct { minimum_slot_utilization: 2 }'),
+  ],
+  [
+    'queue-policy',
+    'det/config.pbtxt: dynamic_batching',
+    det('dynamic_batching {', 'dynamic_batching { priority_levels: 2'),
+  ],
+  [
+    'batch-io',
+    'det/config.pbtxt: batch_input[0]',
+    det('dynamic', 'batch_input [ { target_name: "n" data_type: TYPE_FP32 } ] dynamic'),
+  ],
+  [
+    'control-input',
+    'enc/config.pbtxt: sequence_batching.control_input[0]',
+    enc('state [', 'control_input [ { name: "START" control [ { } ] } ] state ['),
+  ],
+  ['instance-gpus', 'det/config.pbtxt: instance_group[0].gpus', det('KIND_GPU', 'KIND_MODEL gpus: [ 0 ]')],
+  ['ensemble-step', 'pipe/config.pbtxt: platform', pipe('platform', 'backend: "ensemble" platform')],
   ['ensemble-step', 'pipe/config.pbtxt: ensemble_scheduling.step[0].model_name', pipe('"det"', '"dog"')],
   [
     'ensemble-step',
@@ -386,6 +463,13 @@ const fine: readonly (readonly [what: string, change: Fault, ...options: string[
   [
     'a policy that asks for more versions than there are',
     edit('shape/config.pbtxt', 'backend', 'version_policy { latest { num_versions: 3 } } backend'),
+  ],
+  [
+    "parameters of the back end, and of others' own",
+    enc(
+      'backend',
+      'parameters { key: "metadata" value { string_value: "task: detect" } } parameters { key: "execution_context_allocation_strategy" value { string_value: "STATIC" } } backend',
+    ),
   ],
   ['a version that is not served', add({ 'det/0/sm_89.plan': 'none' })],
   ['dims that a profile takes', det('[ 3, -1, -1 ]', '[ 3, 640, 640 ]')],

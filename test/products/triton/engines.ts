@@ -17,6 +17,7 @@ export interface EngineFacts {
   readonly knownAnswer?: Passport['knownAnswer'];
   readonly gpu?: string;
   readonly model?: string;
+  readonly preprocess?: string;
 }
 
 export const tensor = (name: string, shape: Tensor['shape'], dtype = 'float32'): Tensor => ({
@@ -49,6 +50,7 @@ export function writeEngine(
     knownAnswer,
     gpu,
     model = 'a'.repeat(64),
+    preprocess,
   }: EngineFacts = {},
 ): string {
   const plan = planBytes(rtx ? 'rtx1' : '10', { kind: 'copy', memory: file.length + capability });
@@ -67,7 +69,7 @@ export function writeEngine(
     JSON.stringify({
       ...passport,
       name: `${name}_${model.slice(0, 4)}_sm_${capability}.engine`,
-      model: { ...passport.model, name },
+      model: { ...passport.model, name, preprocess },
       plan: { ...passport.plan, inputs, outputs },
       built: { ...passport.built, gpu: gpu ?? null },
       knownAnswer,

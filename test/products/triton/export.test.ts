@@ -178,6 +178,38 @@ describe('a model for several GPUs', () => {
   });
 });
 
+test('the preparation of images is a parameter, which is no identity', async () => {
+  await exported(engine('m.engine', { preprocess: 'yolo' }));
+  expect(configOf().parameters?.['trtforge.preprocess']).toEqual({ string_value: 'yolo' });
+  const { json } = await trtforge(['triton', 'check', models, '--json'], environment());
+  expect((json().findings as { code: string }[]).map(({ code }) => code)).not.toContain('identity-differs');
+});
+
+test('states that nothing states are named, and the line of the warning makes the contract', async () => {
+  const sizes = (batch: number, ...more: number[]) => [batch, ...more];
+  const facts = {
+    inputs: [tensor('x', [null, 8]), tensor('cache', [null, 4])],
+    outputs: [tensor('y', [null, 8]), tensor('cache_out', [null, 4])],
+    recipe: {
+      profiles: [
+        {
+          x: range(sizes(1, 8), sizes(2, 8), sizes(4, 8)),
+          cache: range(sizes(1, 4), sizes(2, 4), sizes(4, 4)),
+        },
+      ],
+    },
+  };
+  const path = engine('m.engine', facts);
+  const { warnings } = await exported(path);
+  expect(warnings).toHaveLength(1);
+  const [, words = ''] = /(stream draft .*) -o contract\.json$/.exec(warnings[0]!) ?? [];
+  const contract = join(folder, 'contract.json');
+  expect(words.split(' ')).toEqual(['stream', 'draft', path]);
+  expect((await trtforge([...words.split(' '), '-o', contract], environment())).exitCode).toBe(0);
+  const { warnings: none, models: own } = await exported(path, '--contract', contract);
+  expect([none, own[0]?.states.map(({ input }) => input)]).toEqual([[], ['cache']]);
+});
+
 describe('a model with states', () => {
   const frames = tensor('x', [null, 8, null]);
   const profiles = (state: [number[], number[], number[]]) => [

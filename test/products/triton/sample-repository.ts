@@ -135,7 +135,6 @@ version_policy { specific { versions: [ 3 ] } }
     'shape/config.pbtxt': `backend: "tensorrt"
 input [ { name: "data" data_type: TYPE_FP32 dims: [ 1, 6 ] }, { name: "size" data_type: TYPE_INT32 dims: [ 2 ] is_shape_tensor: true } ]
 output [ { name: "out" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
-optimization { cuda { graphs: true } }
 model_warmup [ {
   name: "file" batch_size: 1
   inputs { key: "data" value { data_type: TYPE_FP32 dims: [ 1, 6 ] random_data: true } }

@@ -50,6 +50,19 @@ const isOfAnswer = (event: WorkEvent) => 'phase' in event && event.phase === 'kn
 const answerIn = (plan: string) => readPassport(plan).knownAnswer;
 
 describe('a build', () => {
+  it('keeps how the images of its calibration were prepared', async () => {
+    const calibration = {
+      ...{ digest: () => 'c'.repeat(64), method: 'max', preprocess: 'yolo' },
+      ...{
+        observe: async () => new Map(),
+        calibrate: async () => ({ ranges: new Map(), corrections: new Map() }),
+      },
+    } as never;
+    const { passport } = await obtain({ precision: 'fp16', conversion: { calibration } });
+    expect(passport.model.preprocess).toBe('yolo');
+    expect((await obtain()).passport.model.preprocess).toBeUndefined();
+  });
+
   it('ends the phase as skipped, with the reason, where no answer was recorded in its time', async () => {
     const built = await obtain();
     expect(built.source).toBe('built');

@@ -3,7 +3,13 @@ import type { Binding } from '../../../src/engines/runtime/session.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { type ChainedComponent, ChainJudge } from '../../../src/products/bundle/judge-chain.js';
-import { encode, type Runner, type TransducerFacts, window } from '../../../src/quality/tasks/transducer.js';
+import {
+  encode,
+  encoderStates,
+  type Runner,
+  type TransducerFacts,
+  window,
+} from '../../../src/quality/tasks/transducer.js';
 import {
   type Decision,
   decisionOf,
@@ -312,4 +318,15 @@ describe('the verdict over two decoders', () => {
     const notFinite = judge(same, same, { joint: moved(0.5), predictor: moved(Number.NaN) });
     expect(notFinite).toMatchObject({ drifts: 'predictor', components: [{}, { max_abs: null }, {}] });
   });
+});
+
+test.each([
+  ['cache_last_channel', 'cache_last_channel_next'],
+  ['cached_key_0', 'new_cached_key_0'],
+  ['past_key_values.0.key', 'present.0.key'],
+  ['state', 'stateN'],
+])('the encoder gets its state %s back as %s', (input, output) => {
+  const inputs = [binding('audio', 'float32', ['B', 80, 'T']), binding(input, 'float32', ['B', 4])];
+  const outputs = [binding('encoded', 'float32', ['B', 8, 'T']), binding(output, 'float32', ['B', 4])];
+  expect(encoderStates({ inputs, outputs }).map(({ name }) => name)).toEqual([input]);
 });

@@ -2,15 +2,19 @@ import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { checkDevice } from '../../../addon/chosen-gpu.js';
 import { addonPath } from '../../../addon/load.js';
-import { loadOnnxRuntime } from '../../../addon/onnx-runtime.js';
+import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
+import { sha256 } from '../../../base/files/digest.js';
+import { cacheFolder } from '../../../base/files/folders.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { WorkContext } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
+import { canonicalJson } from '../../identity/canonical-json.js';
+import { readModelContent } from '../../identity/model-content.js';
 import type {
   Arithmetic,
   MeasureOptions,
@@ -27,8 +31,21 @@ import type { OrtFacts } from './ort-facts.js';
 import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
 import { type OrtPlace, ortBackend } from './ort-provider.js';
 import { type PreparedModel, prepareModel } from './prepared-model.js';
-import { ortEnvironment, resolveProvider } from './provider-options.js';
+import { isOn, ortEnvironment, resolveProvider } from './provider-options.js';
 import type { Rounding } from './rounded-model.js';
+
+/** The provider names the engines of its cache by the graph alone: those of two models, or of other options, would serve each other. */
+async function cachePrefix(
+  model: string,
+  { provider, providerOptions = {}, environment, emit = ignoreEvents, signal }: OrtSessionOptions,
+  tf32: boolean,
+): Promise<readonly Setting[]> {
+  const { trt_engine_cache_enable: enabled, trt_engine_cache_prefix: prefix } = providerOptions;
+  if (provider !== 'tensorrt' || !isOn(enabled) || prefix !== undefined) return [];
+  const { digest } = await readModelContent(model, { emit, signal, cacheFolder: cacheFolder(environment) });
+  const { trt_engine_cache_path: _, ...deciding } = providerOptions;
+  return [['trt_engine_cache_prefix', sha256(canonicalJson({ digest, deciding, tf32 })).slice(0, 16)]];
+}
 
 /** Where it is not, models run on the CPU through onnxruntime-node. */
 const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
@@ -91,10 +108,12 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   const library = libraryFor(options, base);
   const prepared = await prepareModel(path, given, options);
   const flags = prepared.precisionFlags.filter(([key]) => options.providerOptions?.[key] === undefined);
+  const { arithmetic } = prepared;
+  const named = arithmetic === 'as-built' ? [] : await cachePrefix(given, options, resolved.tf32);
   const reasons: string[] = [];
   // The arithmetic of an engine was chosen when it was built, and it loads only where NVIDIA_TF32_OVERRIDE is as it was then.
   const { environment, tf32 } =
-    prepared.arithmetic === 'as-built' ? { environment: ortEnvironment(base), tf32: null } : resolved;
+    arithmetic === 'as-built' ? { environment: ortEnvironment(base), tf32: null } : resolved;
   const isReusable = provider === 'cpu' && !prepared.drawsNumbers;
   const child = ortChild(isReusable, {
     emit: (event) => {
@@ -109,7 +128,9 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   });
   try {
     const providers = resolved.providers.map((appended) =>
-      appended.name === 'tensorrt' ? { ...appended, options: [...appended.options, ...flags] } : appended,
+      appended.name === 'tensorrt'
+        ? { ...appended, options: [...appended.options, ...flags, ...named] }
+        : appended,
     );
     const narrow = resolved.narrow || flags.length > 0;
     const { isFloat8 } = prepared;
@@ -135,7 +156,6 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
     const opened = (await child.request(request, options.signal).catch(async (error: unknown) => {
       throw notLoaded(await withReason(error, reasons), given, prepared.path);
     })) as OrtOpened;
-    const { arithmetic } = prepared;
     return sessionOver({
       child,
       given,
@@ -150,7 +170,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
         buildInfo: opened.buildInfo,
         tensorrt: opened.tensorrt,
         provider,
-        providerOptions: { ...options.providerOptions, ...Object.fromEntries(flags) },
+        providerOptions: { ...options.providerOptions, ...Object.fromEntries([...flags, ...named]) },
         tf32,
       },
       isNative: library !== null,

@@ -63,7 +63,7 @@ function words(text: string): readonly string[] {
   return text.split(/\s+/);
 }
 
-const isOn = (value: string | undefined): boolean => value === '1' || value?.toLowerCase() === 'true';
+export const isOn = (value: string | undefined): boolean => value === '1' || value?.toLowerCase() === 'true';
 
 /** What a provider is appended with, and the environment of its process. */
 export interface ResolvedProvider {

@@ -31,9 +31,9 @@ export const command = defineCommand({
   run: async (
     [config = ''],
     options,
-    { emit, signal },
+    { emit, signal, environment },
   ): Promise<DeepstreamCheck & { exitCode: ExitCode }> => {
-    const result = await checkDeepstream({ config, ...options }, { emit, signal });
+    const result = await checkDeepstream({ config, ...options }, { emit, signal, environment });
     const isWrong =
       result.outcome === 'rebuilds' ||
       result.outcome === 'fails' ||

@@ -4,6 +4,8 @@ import { shellLine } from '../../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, option, text } from '../../../cli/option.js';
 import { integer, number } from '../../../cli/values.js';
+import { changedModel } from '../../../engines/plan/model-beside.js';
+import { passportHere } from '../../../engines/run/passport-inputs.js';
 import { TrtforgeError } from '../../../errors.js';
 import {
   type DeepstreamConfig,
@@ -62,8 +64,13 @@ export const command = defineCommand({
     }),
   },
   schema: async () => deepstreamConfigSchema,
-  run: async ([file = ''], { output, ...options }): Promise<DeepstreamConfig> =>
-    writeDeepstreamConfig({ file, folder: output, ...options }),
+  run: async ([file = ''], { output, ...options }, context): Promise<DeepstreamConfig> => {
+    const written = writeDeepstreamConfig({ file, folder: output, ...options });
+    const { engine, model, warnings } = written;
+    const passport = model === null ? null : passportHere(engine);
+    const changed = passport && (await changedModel(engine, passport, context, model!));
+    return changed === null ? written : { ...written, warnings: [...warnings, changed] };
+  },
   render,
 });
 

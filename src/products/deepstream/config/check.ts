@@ -2,19 +2,22 @@ import { dirname, join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { parseGpu } from '../../../engines/identity/target.js';
+import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
+import { type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import type { DeepstreamCheck } from './check-result.js';
+import { Findings } from './findings.js';
 import { faultsOfInput } from './first-input.js';
-import { parseKeyGroups } from './key-file.js';
-import { layoutOf } from './layout.js';
+import { type KeyEntry, type KeyGroups, parseKeyGroups } from './key-file.js';
+import { classesOfClassifier, layoutOf, logitsOf, otherTask } from './layout.js';
 import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from './named-files.js';
 import { builtEngine, effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
+import { differsFromPassport } from './preparation.js';
 import { checkServer, isServerText } from './server-check.js';
 import { NvinferSettings } from './settings.js';
-import { tryPreprocessing } from './trial.js';
+import { configuredPreparation, tryPreprocessing } from './trial.js';
 
 export interface CheckRequest {
   readonly config: string;
@@ -25,27 +28,82 @@ export interface CheckRequest {
   readonly image?: string;
 }
 
+/** Keys of a group of deepstream-app that replace those of the configuration it names; paths are relative to its own file. */
+const overriding = [
+  'batch-size',
+  'model-engine-file',
+  'labelfile-path',
+  'interval',
+  'gie-unique-id',
+  'gpu-id',
+];
+
+/** The configurations that a file of deepstream-app names, the primary's first; null for any other file. */
+function appOf({ groups }: KeyGroups, path: string) {
+  if (groups.has('property')) return null;
+  const gies = [...groups].flatMap(([group, entries]) => {
+    const config = namedFile(path, entries.get('config-file')?.value.trim());
+    if (!/^(primary|secondary)-gie\d*$/.test(group) || config === null) return [];
+    if (/^(0|false)$/.test(entries.get('enable')?.value.trim() ?? '')) return [];
+    const keys = overriding.flatMap((key) => {
+      const { value, line } = entries.get(key) ?? {};
+      if (value === undefined || line === undefined) return [];
+      const absolute = key.endsWith('file') || key.endsWith('path');
+      return [[key, { value: (absolute ? namedFile(path, value.trim()) : null) ?? value, line }] as const];
+    });
+    return [{ group, config, keys: new Map(keys) }];
+  });
+  return gies.length === 0 ? null : gies.toSorted((a, b) => a.group.localeCompare(b.group));
+}
+
 /** Predicts what DeepStream does with a configuration. Throws TF_SERVING_CONFIG where it cannot be read, TF_USAGE for an unknown GPU, what reading files throws. */
 export async function checkDeepstream(
   { config, image, ...where }: CheckRequest,
-  context: WorkContext = {},
+  context: ModelContext = {},
+  overrides?: { readonly path: string; readonly keys: ReadonlyMap<string, KeyEntry> },
 ): Promise<DeepstreamCheck> {
   const text = readText(config, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG');
   const target = { tensorrt: where.tensorrt ?? null, gpu: where.gpu ?? null };
   const base = { schema: 'trtforge.deepstream-check/1', config, target } as const;
   if (isServerText(text)) return { ...base, ...checkServer(text, config) };
-  const settings = new NvinferSettings(parseKeyGroups(text, config), config);
+  const file = parseKeyGroups(text, config);
+  const app = appOf(file, config);
+  if (app !== null) return checkApp(app, { config, image, ...where }, context);
+  const own = file.groups.get('property') ?? new Map<string, KeyEntry>();
+  const groups =
+    overrides === undefined
+      ? file.groups
+      : new Map([...file.groups, ['property', new Map([...own, ...overrides.keys])]]);
+  const settings = new NvinferSettings({ ...file, groups }, config);
   const { findings } = settings;
+  for (const [key, { value, line }] of overrides?.keys ?? []) {
+    const before = own.get(key)?.value.trim();
+    if (before !== undefined && namedFile(config, before) !== value && before !== value.trim())
+      findings.add(
+        'app-overrides',
+        `${overrides!.path}:${line}`,
+        `${key}=${value} wins over ${before} of ${config}.`,
+      );
+  }
   const named = namedBy(settings, config);
   const { path, engineFile, engine, model } = named;
   const plan = planOf(settings, named);
   const capability = target.gpu === null ? null : parseGpu(target.gpu).capability;
   const predicted = predict(plan, engine?.state ?? null, { tensorrt: target.tensorrt, capability });
+  const passport = engine?.passport ?? null;
+  const changed =
+    passport === null || model === null ? null : await changedModel(engineFile!, passport, context, model);
+  if (changed !== null) settings.add('engine-other-model', 'model-engine-file', changed);
+  const prepared = differsFromPassport(configuredPreparation(settings), passport?.model.preprocess);
+  if (prepared !== undefined && !settings.isSet('input-tensor-from-meta'))
+    settings.add('preparation-differs', 'net-scale-factor', prepared);
   judgeInput(settings, named);
   judgeFunctions(settings, named);
   judgeOutputs(settings, named);
   judgeBuild(settings, named, plan.mode, predicted.outcome === 'loads');
-  const classes = settings.isDetector ? settings.number('num-detected-classes') : undefined;
+  const isClassifier = settings.number('network-type') === 1;
+  const ofOutputs = isClassifier ? classesOfClassifier(named.outputs ?? []) : undefined;
+  const classes = settings.isDetector ? settings.number('num-detected-classes') : ofOutputs;
   judgeLabels(path('labelfile-path'), settings.where('labelfile-path'), classes, findings);
   if (engine?.state.state === 'plan' && engine.state.passport === null)
     findings.add('passport-missing', engineFile!, 'Batch, dimensions, outputs and GPU were not compared.');
@@ -55,6 +113,24 @@ export async function checkDeepstream(
     ...{ ...base, ...start, element: 'nvinfer', engine: engineFile, model, trial },
     findings: findings.list,
   };
+}
+
+/** Checks the first configuration that a file of deepstream-app names, with what that file replaces in it. */
+async function checkApp(
+  gies: NonNullable<ReturnType<typeof appOf>>,
+  request: CheckRequest,
+  context: ModelContext,
+): Promise<DeepstreamCheck> {
+  const [{ config, keys }] = gies as [(typeof gies)[number]];
+  const checked = await checkDeepstream({ ...request, config }, context, { path: request.config, keys });
+  const findings = new Findings();
+  for (const [at, { group, config: named }] of gies.entries())
+    findings.add(
+      'app-config',
+      request.config,
+      `[${group}] of deepstream-app is configured by ${named}, which is ${at === 0 ? 'checked here' : 'another file'}.`,
+    );
+  return { ...checked, findings: [...checked.findings, ...findings.list] };
 }
 
 type Named = ReturnType<typeof namedBy>;
@@ -68,7 +144,7 @@ function namedBy(settings: NvinferSettings, config: string) {
   const facts = model === null ? null : modelFacts(model, settings);
   const library = path('custom-lib-path');
   const symbols = exportedSymbols(library, settings.where('custom-lib-path'), settings.findings);
-  const ports = engine?.ports ?? facts;
+  const ports: NamedAxes | null = engine?.ports ?? facts;
   return { path, engineFile, engine, model, facts, library, symbols, ports, outputs: ports?.outputs };
 }
 
@@ -157,6 +233,9 @@ function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
   const offsets = isOffset ? settings.list('offsets').length : 0;
   for (const [code, key, message] of faultsOfInput(ports, { channels, color, offsets }))
     if (isFilled || code === 'type-unknown') settings.add(code, key, message);
+  const other = otherThanBatch(ports);
+  if (other !== undefined)
+    settings.add('batch-axis', 'batch-size', `nvinfer splits ${other.tensor} by pictures: ${other.why}.`);
 }
 
 /** What a key that names a parse function has in its name, by network-type. */
@@ -184,14 +263,29 @@ function judgeFunctions(settings: NvinferSettings, { library, symbols, outputs }
     settings.add('parser-missing', 'network-type', 'nvinfer itself reads outputs named "cov" and "bbox".');
 }
 
-function judgeOutputs(settings: NvinferSettings, { outputs }: Named): void {
+function judgeOutputs(settings: NvinferSettings, { outputs, facts, path }: Named): void {
   if (outputs === undefined) return;
+  const type = settings.number('network-type');
+  const task = facts === null ? undefined : otherTask(facts.metadata);
+  if (task !== undefined && (type === 0 || (type === 1 && task !== 'classify')))
+    settings.add(
+      'task-differs',
+      'network-type',
+      `The metadata of the model state the task "${task}", and network-type=${type} is another.`,
+    );
+  if (type === 1 && facts !== null && classesOfClassifier(outputs) !== undefined)
+    for (const name of logitsOf(path('onnx-file')!))
+      settings.add(
+        'classifier-logits',
+        'classifier-threshold',
+        `${name} does not end in Softmax or Sigmoid: classifier-threshold is compared with logits.`,
+      );
   const names = outputs.map(({ name }) => name);
   for (const name of settings.list<string>('output-blob-names'))
     if (!names.includes(name))
       settings.add('output-unknown', 'output-blob-names', `${name} is not among ${names.join(';')}.`);
   const layout = layoutOf(outputs);
-  if (settings.number('network-type') !== 0 || layout === undefined) return;
+  if (type !== 0 || task !== undefined || layout === undefined) return;
   if (layout.classes !== null && settings.number('num-detected-classes') > layout.classes)
     settings.add('classes-count', 'num-detected-classes', `The outputs have ${layout.classes} classes.`);
   const isBoxes = layout.kind === 'boxes';

@@ -1,16 +1,5 @@
+import type { NamedAxes } from '../../../engines/profiles/batch-axis.js';
 import type { FindingCode } from './findings.js';
-
-/** Inputs and outputs, of a passport or a model. */
-export interface Ports {
-  readonly inputs: readonly Port[];
-  readonly outputs: readonly Port[];
-}
-
-interface Port {
-  readonly name: string;
-  readonly dtype: string | null;
-  readonly shape: readonly (number | string | null)[] | null;
-}
 
 type Fault = readonly [code: FindingCode, key: string, message: string];
 
@@ -29,7 +18,7 @@ interface Pictures {
 
 /** What nvinfer would not take, or fill wrongly, of what it gives pictures to, in its order (initInferenceInfo, preparePreprocess). */
 export function faultsOfInput(
-  { inputs, outputs }: Ports,
+  { inputs, outputs }: NamedAxes,
   { color, offsets, ...given }: Pictures,
 ): readonly Fault[] {
   const faults: Fault[] = [];

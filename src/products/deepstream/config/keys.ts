@@ -53,3 +53,9 @@ export const nvinferKeys: ReadonlyMap<string, NvinferKey> = new Map(
       }),
   ),
 );
+
+/** Legacy keys that nvinfer takes for a newer one where that is absent (gst_nvinfer_parse_props): what they stand for when they are 1. */
+export const translatedKeys: Readonly<Record<string, readonly [key: string, value: number]>> = {
+  'is-classifier': ['network-type', 1],
+  'enable-dbscan': ['cluster-mode', 1],
+};

@@ -1,4 +1,5 @@
 import type { Binding } from '../../../engines/runtime/session.js';
+import { viewModel } from '../../../formats/onnx/model.js';
 
 export type Output = Pick<Binding, 'name' | 'shape'>;
 
@@ -34,3 +35,40 @@ export function layoutOf(outputs: readonly Output[]): Layout | undefined {
   const scores = boxes === one ? other : one;
   return { kind: 'detr', scores: scores.name, boxes: boxes.name, classes: dim(scores, 2) };
 }
+
+/** The classes of each output of a plain classifier, [B,C], null where the shape does not tell; undefined for any other. */
+export function classesOfClassifier(outputs: readonly Output[]): readonly (number | null)[] | undefined {
+  const inner = outputs.map(({ shape }) => shape?.slice(1).filter((size) => size !== 1));
+  if (inner.length === 0 || inner.some((dims) => dims?.length !== 1)) return undefined;
+  return inner.map((dims) => (typeof dims![0] === 'number' ? dims![0] : null));
+}
+
+/** Tasks of Ultralytics' metadata whose outputs look like a detector's and are none. */
+const others: readonly string[] = ['pose', 'obb', 'segment', 'classify'];
+
+/** The task that the exporter left in a model (Ultralytics), where it is not detection. */
+export const otherTask = ({ task = '' }: Readonly<Record<string, string>>): string | undefined =>
+  others.includes(task) ? task : undefined;
+
+const PASSES: ReadonlySet<string> = new Set([
+  'Identity',
+  'Cast',
+  'Reshape',
+  'Flatten',
+  'Squeeze',
+  'Unsqueeze',
+]);
+
+/** Outputs of a model that are no probabilities of a Softmax or Sigmoid. */
+export const logitsOf = (path: string): readonly string[] =>
+  viewModel(path, ({ proto }) => {
+    const { node: nodes, output: outputs } = proto.graph!;
+    const isLogits = (name: string): boolean => {
+      const producer = nodes.find(({ output }) => output.includes(name));
+      if (producer === undefined) return true;
+      return PASSES.has(producer.opType)
+        ? isLogits(producer.input[0] ?? '')
+        : !['Softmax', 'Sigmoid'].includes(producer.opType);
+    };
+    return outputs.map(({ name }) => name).filter(isLogits);
+  });

@@ -2,12 +2,12 @@ import { accessSync, constants, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { closing, openFile } from '../../../base/files/byte-source.js';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
-import { passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../../engines/plan/header.js';
+import { axesOf, type NamedAxes } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
 import { readElf } from '../../../tensorrt/toolchain/elf.js';
 import type { Findings } from './findings.js';
-import type { Ports } from './first-input.js';
 import type { EngineState } from './predict.js';
 
 /** A file that a configuration names, relative to it, through the links of its folder as nvinfer goes; null for no name. */
@@ -50,9 +50,14 @@ export function readEngine(path: string) {
 }
 
 /** The same for nvinfer's decision; `ports` is null without a passport. */
-export function engineFacts(path: string): { state: EngineState; ports: Ports | null } {
-  const invalid = (why: string) => ({ state: { state: 'invalid', why } as const, ports: null });
-  if (statIfThere(path) === undefined) return { state: { state: 'missing' }, ports: null };
+export function engineFacts(path: string): {
+  readonly state: EngineState;
+  readonly ports: NamedAxes | null;
+  readonly passport: Passport | null;
+} {
+  const none = { ports: null, passport: null };
+  const invalid = (why: string) => ({ ...none, state: { state: 'invalid', why } as const });
+  if (statIfThere(path) === undefined) return { ...none, state: { state: 'missing' } };
   try {
     const { header, passport, recipe, profile } = readEngine(path);
     const { product, version, foreignHeader } = header;
@@ -62,7 +67,8 @@ export function engineFacts(path: string): { state: EngineState; ports: Ports | 
     const known = recipe === undefined ? null : { ...recipe, capabilities, profile };
     return {
       state: { state: 'plan', product, version, passport: known },
-      ports: passport?.plan ?? null,
+      ports: passport && axesOf(passport),
+      passport,
     };
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;
@@ -91,11 +97,14 @@ export function exportedSymbols(
   }
 }
 
-/** Judges a file of labels as DeepStream reads it, a class a line, empty lines left out; `classes` is undefined where their number is not to be compared. */
+/**
+ * Judges a file of labels as DeepStream reads it, empty lines left out: of a detector a class a line, of a classifier a line for each output, with its labels between ";".
+ * `classes` is their number, of a classifier one for each output (null: not known), undefined where it is not to be compared.
+ */
 export function judgeLabels(
   path: string | null,
   where: string,
-  classes: number | undefined,
+  classes: number | readonly (number | null)[] | undefined,
   findings: Findings,
 ): void {
   if (path === null) return;
@@ -104,6 +113,18 @@ export function judgeLabels(
     return;
   }
   const lines = readText(path, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG').split('\n').filter(Boolean);
+  if (typeof classes === 'object') {
+    const counts = lines.map((line) => line.split(';').filter((label) => label.trim() !== '').length);
+    const fits = (count: number, at: number) => classes[at] !== undefined && (classes[at] ?? count) === count;
+    if (counts.length === classes.length && counts.every(fits)) return;
+    const [has, needs] = [counts, classes].map((each) => each.map((count) => count ?? 'any').join(', '));
+    findings.add(
+      'labels-classifier',
+      where,
+      `${path} has lines of ${has} labels, and outputs have ${needs}.`,
+    );
+    return;
+  }
   if (classes === undefined || lines.length === classes) return;
   const isUseless = lines.length === 0 || (lines.length === 1 && lines[0]!.includes(';'));
   const message = `${path} has ${lines.length} lines, for ${classes} classes.`;

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { readJson } from '../../../base/files/files.js';
+import { preprocessings } from '../../../formats/images/preprocess.js';
 
 /** How a picture becomes the input, in the terms of nvinfer: scale * (level - offset). */
 export interface Preparation {
@@ -48,8 +49,51 @@ interface KnownPreparation {
   readonly warning?: string;
 }
 
-/** What the exporter left in the model (Ultralytics), else preprocessor_config.json beside it (Hugging Face), else the usual: values from 0 to 1, which is reported. */
-export function knownPreparation(file: string, metadata: Readonly<Record<string, string>>): KnownPreparation {
+/** The preparation of a passport, as nvinfer would do it; undefined for a name that is none. */
+function preparationNamed(name: string): Preparation | undefined {
+  const { mean, std, channels: color, fit } = preprocessings[name] ?? {};
+  if (mean === undefined || std === undefined || color === undefined || fit === undefined) return undefined;
+  const deviation = std.reduce((sum, each) => sum + each / std.length, 0);
+  const offsets = mean.some((each) => each > 0) ? mean.map((each) => each * 255) : [];
+  // nvinfer cuts nothing away.
+  return { scale: 1 / (255 * deviation), offsets, color, fit: fit === 'crop' ? 'stretch' : fit };
+}
+
+/** In which keys of nvinfer a preparation differs from the one of the passport, in one sentence; undefined where it does not, or none is stated. */
+export function differsFromPassport(prepared: Preparation, name: string | undefined): string | undefined {
+  const known = name === undefined ? undefined : preparationNamed(name);
+  if (known === undefined || prepared.color === 'gray') return undefined;
+  const rounded = (each: Preparation) =>
+    preparationKeys({
+      ...each,
+      scale: Number(each.scale.toPrecision(4)),
+      offsets: each.offsets.map(Math.round),
+    });
+  const own = rounded(prepared);
+  const other = rounded(known).filter((key) => !own.includes(key));
+  if (other.length === 0 && prepared.offsets.length === known.offsets.length) return undefined;
+  return `The calibration prepared pictures as "${name}": ${other.join(', ') || 'without offsets'}.`;
+}
+
+/** What the passport states, else what the exporter left in the model (Ultralytics), else preprocessor_config.json beside it (Hugging Face), else the usual: values from 0 to 1, which is reported. */
+export function knownPreparation(
+  file: string,
+  metadata: Readonly<Record<string, string>>,
+  preprocess: string | undefined,
+): KnownPreparation {
+  const named = preprocess === undefined ? undefined : preparationNamed(preprocess);
+  if (named !== undefined) {
+    const { prepared, size, assumed } = knownPreparation(file, metadata, undefined);
+    const other = assumed === undefined ? differsFromPassport(prepared, preprocess) : undefined;
+    const isCut = preprocessings[preprocess!]!.fit === 'crop';
+    const warnings = [
+      ...(other === undefined ? [] : [`${other} The model's files state otherwise.`]),
+      ...(isCut
+        ? [`"${preprocess}" takes the middle of a picture, which nvinfer does not: it is stretched.`]
+        : []),
+    ];
+    return { prepared: named, size, ...(warnings.length > 0 && { warning: warnings.join(' ') }) };
+  }
   const usual = { scale: 1 / 255, offsets: [], color: 'rgb', fit: 'stretch' } as const;
   if (metadata.stride !== undefined && metadata.task !== undefined) {
     const [, height, width] = /^\[(\d+), (\d+)\]$/.exec(metadata.imgsz ?? '') ?? [];

@@ -1,7 +1,7 @@
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { type FindingCode, Findings } from './findings.js';
 import type { KeyEntry, KeyGroups } from './key-file.js';
-import { type NvinferKey, nvinferKeys } from './keys.js';
+import { type NvinferKey, nvinferKeys, translatedKeys } from './keys.js';
 
 type Value = number | string | readonly number[] | readonly string[];
 
@@ -23,6 +23,11 @@ export class NvinferSettings {
     for (const { key, line } of file.replaced)
       this.findings.add('key-twice', `${path}:${line}`, `${key} stands twice; the last one counts.`);
     for (const [group, entries] of file.groups) this.#readGroup(group, entries);
+    for (const [legacy, [key, value]] of Object.entries(translatedKeys)) {
+      if (!this.isSet(legacy) || this.has(key)) continue;
+      this.#values.set(key, value);
+      this.add('key-translated', legacy, `nvinfer takes ${legacy}=1 for ${key}=${value}.`);
+    }
     if (this.isDetector) this.#judgeClasses();
     if (this.isSet('output-instance-mask') && this.number('cluster-mode') !== 4)
       this.add('mask-output', 'output-instance-mask', 'nvinfer does not start: masks are not clustered.');
@@ -84,7 +89,9 @@ export class NvinferSettings {
         add('key-unknown', `nvinfer ignores ${key} in the ${form} group "${group}".${why}`);
         continue;
       }
-      if (known.isLegacy) add('key-legacy', `${key} is a legacy key.`);
+      const [newer] = translatedKeys[key] ?? [];
+      const isTranslated = newer !== undefined && !entries.has(newer);
+      if (known.isLegacy && !isTranslated) add('key-legacy', `${key} is a legacy key.`);
       if (known.kind === 'path' && /\s#|\s$|^["']/.test(value))
         add('value-blanks', `nvinfer takes all of "${value}" for the path, with quotes, blanks and comment.`);
       const read = readValue(known, value, form);

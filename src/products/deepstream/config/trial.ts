@@ -72,7 +72,7 @@ function judge(settings: NvinferSettings, { image, asConfigured, alternatives: [
     settings.add('scores-low', 'net-scale-factor', `${reached}; no usual preprocessing gives clearly more.`);
 }
 
-function configuredPreparation(settings: NvinferSettings): Preparation {
+export function configuredPreparation(settings: NvinferSettings): Preparation {
   const padded = settings.isSet('symmetric-padding') ? 'letterbox' : 'corner';
   return {
     scale: settings.number('net-scale-factor', 1),

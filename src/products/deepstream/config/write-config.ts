@@ -5,6 +5,7 @@ import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited, isForced } from '../../../base/files/user-files.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { isEngineFile, type PlanHeader } from '../../../engines/plan/header.js';
+import { axesOf, type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
 import { labelsOfMetadata, readLabels } from '../../../formats/images/labels.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
@@ -13,11 +14,17 @@ import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
 import { hasTypes } from './check.js';
 import { faultsOfInput } from './first-input.js';
-import { type Layout, layoutOf } from './layout.js';
+import { classesOfClassifier, type Layout, layoutOf, logitsOf, otherTask } from './layout.js';
 import { readEngine } from './named-files.js';
 import { parserFile, parserFunction, parserLibrary, parserMakefile, parserSource } from './parser-source.js';
 import { builtEngine, modes } from './predict.js';
-import { colors, knownPreparation, type Preparation, preparationKeys } from './preparation.js';
+import {
+  colors,
+  differsFromPassport,
+  knownPreparation,
+  type Preparation,
+  preparationKeys,
+} from './preparation.js';
 
 export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
   /** An engine or a model. */
@@ -41,7 +48,7 @@ export const deepstreamConfigSchema = z.strictObject({
   files: z.array(z.string()),
   engine: z.string(),
   model: z.string().nullable(),
-  layout: z.enum(['boxes', 'end-to-end', 'detr']).nullable(),
+  layout: z.enum(['boxes', 'end-to-end', 'detr', 'classifier']).nullable(),
   classes: z.int().nullable(),
   /** What no file states, and was taken all the same. */
   assumed: z.array(z.string()),
@@ -65,7 +72,8 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
     texts.set(join(parser, parserFile(name)), parserSource(name, layout, background));
     texts.set(join(parser, 'Makefile'), parserMakefile(name));
   }
-  if (labels !== undefined) texts.set(join(folder, 'labels.txt'), `${labels.join('\n')}\n`);
+  if (labels !== undefined)
+    texts.set(join(folder, 'labels.txt'), `${labels.join(decided.isClassifier ? ';' : '\n')}\n`);
   texts.set(join(folder, `config_infer_primary_${name}.txt`), nvinferText(decided, folder, library));
   texts.set(join(folder, `config_inferserver_primary_${name}.txt`), serverText(decided, library));
   for (const [path, text] of texts) assertUnedited(path, text);
@@ -73,7 +81,7 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
   return {
     schema: 'trtforge.deepstream-config/1',
     files: [...texts.keys()],
-    layout: layout?.kind ?? null,
+    layout: decided.isClassifier ? 'classifier' : (layout?.kind ?? null),
     ...{ name, engine, model, classes, assumed, warnings },
   };
 }
@@ -90,7 +98,7 @@ function decide(request: ConfigRequest) {
   const found = engine === null ? file : (request.onnx ?? modelOfEngine(file));
   const model = found === undefined ? null : resolve(found);
   const facts = model === null ? null : factsOfModel(model);
-  const ports = engine?.passport?.plan ?? facts;
+  const ports: NamedAxes | null = engine?.passport ? axesOf(engine.passport) : facts;
   if (ports === null)
     throw refused(`${file} has no passport, and its model is not known.`, 'Pass the model with --onnx.');
   if (model === null)
@@ -104,7 +112,7 @@ function decide(request: ConfigRequest) {
   if (others.length > 0)
     warnings.push(`nvinfer fills ${input.name} alone; a custom library must fill the other inputs.`);
   const metadata = facts?.metadata ?? {};
-  const known = knownPreparation(model ?? file, metadata);
+  const known = knownPreparation(model ?? file, metadata, engine?.passport?.model.preprocess);
   const [height, width] = request.size ?? known.size ?? [];
   const side = (axis: number, otherwise: number | undefined) => {
     const dim = shape[axis];
@@ -132,6 +140,9 @@ function decide(request: ConfigRequest) {
     color: dims[0] === 1 ? 'gray' : (request.color ?? known.prepared.color),
     fit: fit ?? known.prepared.fit,
   };
+  const isChanged = scale !== undefined || fit !== undefined || request.color !== undefined;
+  const changed = isChanged ? differsFromPassport(prepared, engine?.passport?.model.preprocess) : undefined;
+  if (changed !== undefined) warnings.push(changed);
 
   const color = colors.indexOf(prepared.color);
   const pictures = { channels: dims[0], color, offsets: prepared.offsets.length };
@@ -139,21 +150,59 @@ function decide(request: ConfigRequest) {
     if (code === 'offsets-count') throw refused(message, 'Pass --offsets with a number for each channel.');
     warnings.push(message);
   }
+  const other = otherThanBatch(ports);
+  if (other !== undefined)
+    unlessForced(
+      `nvinfer splits "${other.tensor}" by pictures, and ${other.why}.`,
+      'Export the model so that the first axis of each tensor is the batch, or pass --force.',
+      warnings,
+    );
   const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
-  const layout = isRead ? layoutOf(ports.outputs) : undefined;
+  const task = otherTask(metadata);
+  const layout = isRead && task === undefined ? layoutOf(ports.outputs) : undefined;
+  const ofClassifier = isRead && layout === undefined ? classesOfClassifier(ports.outputs) : undefined;
   const labels = labelsOf(request.labels, model ?? file, metadata);
   const classes = layout === undefined ? null : classesOf(layout, labels);
-  if (layout === undefined)
-    warnings.push(
-      `The outputs are ${isRead ? 'of no known layout' : 'not FP32'}: network-type=100 passes them on as they are.`,
+  // An embedding has the same shape.
+  const [classesOfOne = null] = ofClassifier ?? [];
+  const isLogits = model === null || logitsOf(model).length > 0;
+  const isClassifier =
+    ofClassifier?.length === 1 &&
+    (!isLogits || task === 'classify' || (labels !== undefined && labels.length === classesOfOne));
+  if (isClassifier && labels !== undefined && classesOfOne !== null && labels.length !== classesOfOne)
+    throw refused(
+      `There are ${labels.length} labels, and ${classesOfOne} classes in the outputs.`,
+      'Pass --labels.',
     );
-  else if (labels === undefined)
+  if (isClassifier && isLogits)
+    warnings.push(
+      'The output does not end in Softmax or Sigmoid: classifier-threshold is compared with logits.',
+    );
+  if (layout === undefined && !isClassifier) {
+    const why = task !== undefined ? `of the task "${task}"` : isRead ? 'of no known layout' : 'not FP32';
+    warnings.push(
+      `The outputs are ${why}, without a parser here: network-type=100 passes them on as they are.`,
+    );
+  } else if (labels === undefined)
     warnings.push('No names of classes were found: labels.txt is missing. Pass --labels.');
   const isTyped = facts !== null && hasTypes(facts);
   const mode = !isTyped && engine?.recipe?.precision === modes[2] ? 2 : 0;
   if (engine === null) assumed.push('The engine is the one that nvinfer builds: FP32, GPU 0.');
   const decided = {
-    ...{ model, labels, layout, classes, batch, dims, mode, isTyped, prepared, assumed, warnings },
+    ...{
+      model,
+      labels,
+      layout,
+      isClassifier,
+      classes: isClassifier ? classesOfOne : classes,
+      batch,
+      dims,
+      mode,
+      isTyped,
+      prepared,
+      assumed,
+      warnings,
+    },
     name: request.name ?? streamsNames(model ?? file.replace(/\.\w+$/, '')).modelName,
     engine: engine === null ? builtEngine(file, batch, 'gpu0', mode) : file,
     outputs: ports.outputs.map((output) => output.name),
@@ -172,7 +221,12 @@ function judgePlan({ path, product, foreignHeader }: PlanHeader, warnings: strin
     );
   if (product === 'tensorrt') return;
   const why = `${path} is an engine of TensorRT-RTX, which DeepStream cannot load.`;
-  if (!isForced()) throw refused(why, 'Build it with --target tensorrt, or pass --force.');
+  unlessForced(why, 'Build it with --target tensorrt, or pass --force.', warnings);
+}
+
+/** What DeepStream cannot serve is a warning with --force, else an error. */
+function unlessForced(why: string, remedy: string, warnings: string[]): void {
+  if (!isForced()) throw refused(why, remedy);
   warnings.push(why);
 }
 
@@ -238,6 +292,11 @@ function nvinferText(decided: Decided, folder: string, library: string | null): 
     `pre-cluster-threshold=${THRESHOLD}`,
     layout.kind === 'boxes' && 'nms-iou-threshold=0.45\ntopk=300',
   ];
+  const classifier = decided.isClassifier && [
+    'network-type=1',
+    labels !== undefined && 'labelfile-path=labels.txt',
+    `classifier-threshold=${THRESHOLD}`,
+  ];
   const lines = [
     '# nvinfer, written by trtforge.',
     ...[...decided.assumed, ...decided.warnings].map((note) => `# ${note}`),
@@ -254,7 +313,7 @@ function nvinferText(decided: Decided, folder: string, library: string | null): 
     `infer-dims=${dims.join(';')}`,
     decided.isNhwc && 'network-input-order=1',
     `output-blob-names=${decided.outputs.join(';')}`,
-    ...(detector || ['network-type=100', 'output-tensor-meta=1']),
+    ...(detector || classifier || ['network-type=100', 'output-tensor-meta=1']),
   ];
   return `${lines.filter((line) => line !== false).join('\n')}\n`;
 }
@@ -288,11 +347,17 @@ function serverText(decided: Decided, library: string | null): string {
       },
       postprocess: {
         ...(labels === undefined ? {} : { labelfile_path: 'labels.txt' }),
-        ...(layout === undefined ? { other: {} } : { detection }),
+        ...(decided.isClassifier
+          ? { classification: { threshold: THRESHOLD } }
+          : layout === undefined
+            ? { other: {} }
+            : { detection }),
       },
       ...(library === null ? {} : { custom_lib: { path: library } }),
     },
     input_control: { process_mode: 'PROCESS_MODE_FULL_FRAME', interval: 0 },
-    ...(layout === undefined ? { output_control: { output_tensor_meta: true } } : {}),
+    ...(layout === undefined && !decided.isClassifier
+      ? { output_control: { output_tensor_meta: true } }
+      : {}),
   });
 }

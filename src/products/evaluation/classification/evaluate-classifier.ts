@@ -55,19 +55,24 @@ export async function evaluateClassifier(
   const images: Labelled[] = [];
   const best: Int32Array[] = [];
   const { candidate, result } = await inPhase('run samples', emit, () =>
-    withCandidate(request.model, request.open, { emit, signal }, (session) => {
-      const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
-      return runImages(
-        session,
-        found,
-        { ...request, preprocessing, findings },
-        { emit, signal },
-        ({ index }, outputs) => {
-          images.push(found[index]!);
-          best.push(fiveBest(scoresOf(outputs, names?.length)));
-        },
-      );
-    }),
+    withCandidate(
+      request.model,
+      request.open,
+      { emit, signal, preprocess: request.preprocess },
+      (session) => {
+        const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
+        return runImages(
+          session,
+          found,
+          { ...request, preprocessing, findings },
+          { emit, signal },
+          ({ index }, outputs) => {
+            images.push(found[index]!);
+            best.push(fiveBest(scoresOf(outputs, names?.length)));
+          },
+        );
+      },
+    ),
   );
   const classes = best[0]?.[0] ?? 0;
   const outside = images.find(({ label }) => label >= classes);

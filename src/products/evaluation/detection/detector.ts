@@ -69,7 +69,8 @@ export async function detect(
     box: [] as number[],
   };
   const ids: number[] = [];
-  const { candidate, result } = await withCandidate(request.model, request.open, context, async (session) => {
+  const own = { ...context, preprocess: request.preprocess };
+  const { candidate, result } = await withCandidate(request.model, request.open, own, async (session) => {
     const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
     const options = {
       classes: labels.names.length,

@@ -41,7 +41,7 @@ export async function evaluateEmbeddings(
   const images = embeddedImages(request);
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, emit, () =>
-      withCandidate(file, open, { emit, signal }, async (session) => {
+      withCandidate(file, open, { emit, signal, preprocess: request.preprocess }, async (session) => {
         const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
         const vectors: Float32Array[] = [];
         const run = await runImages(

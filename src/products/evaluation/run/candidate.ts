@@ -31,13 +31,19 @@ export type Candidate = z.infer<typeof candidateSchema>;
 export async function withCandidate<T>(
   file: string,
   options: OpenOptions,
-  context: OpenContext,
+  context: OpenContext & { readonly preprocess?: string },
   use: (session: OpenedSession) => Promise<T>,
 ): Promise<{ readonly candidate: Candidate; readonly result: T }> {
   await using session = await openSession(file, options, context);
   const result = await use(session);
   const passport = session.kind === 'engine' && existsSync(passportPath(file)) ? readPassport(file) : null;
   const { warnings, onnxRuntime } = await session.facts();
+  const { preprocess = null } = context;
+  const calibrated = passport?.model.preprocess ?? preprocess;
+  const other =
+    preprocess === null || calibrated === preprocess
+      ? []
+      : [`Calibrated on images that were prepared as "${calibrated}", and --preprocess is ${preprocess}.`];
   return {
     result,
     candidate: {
@@ -51,7 +57,7 @@ export async function withCandidate<T>(
       backend: session.backend,
       arithmetic: session.arithmetic,
       ...(onnxRuntime === null ? {} : { onnxRuntime }),
-      warnings: [...warnings],
+      warnings: [...warnings, ...other],
     },
   };
 }

@@ -2,9 +2,10 @@ import { existsSync } from 'node:fs';
 import { cacheFolder } from '../../../base/files/folders.js';
 import type { CommandContext } from '../../../cli/command.js';
 import { readModelContent } from '../../../engines/identity/model-content.js';
-import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
+import type { Passport } from '../../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import { inspectPlan } from '../../../engines/plan/inspect.js';
+import { inspectEngine } from '../../../engines/plan/inspect.js';
+import type { ModelContext } from '../../../engines/plan/model-beside.js';
 import { isCalled, nothingCalled } from '../../../engines/store/engine-query.js';
 import type { EngineStores } from '../../../engines/store/open-stores.js';
 import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
@@ -14,9 +15,11 @@ import type { Candidate, Found } from './which.js';
 export async function findEngines(
   query: string,
   stores: EngineStores,
-  { emit, signal, environment }: Pick<CommandContext, 'emit' | 'signal' | 'environment'>,
+  context: Pick<CommandContext, 'emit' | 'signal' | 'environment'>,
 ): Promise<Found> {
-  if (existsSync(query) && isEngineFile(query)) return { query, model: null, engines: [ofFile(query)] };
+  const { emit, signal, environment } = context;
+  if (existsSync(query) && isEngineFile(query))
+    return { query, model: null, engines: [await ofFile(query, context)] };
   const isModel = existsSync(query) || /\.onnx$/i.test(query);
   const reading = { emit, signal, cacheFolder: cacheFolder(environment) };
   const model = isModel ? (await readModelContent(query, reading)).digest : null;
@@ -36,10 +39,8 @@ export async function findEngines(
 const newestFirst = (a: EngineSummary, b: EngineSummary): number =>
   (b.builtAt ?? '').localeCompare(a.builtAt ?? '');
 
-function ofFile(engine: string): Candidate {
-  const path = passportPath(engine);
-  const read = () => (existsSync(path) ? readPassport(engine) : null);
-  const header = inspectPlan(engine, { passport: { path, read }, toolchains: [] });
+async function ofFile(engine: string, context: ModelContext): Promise<Candidate> {
+  const header = await inspectEngine(engine, [], context);
   const isItsOwn = header.findings.every(({ severity }) => severity !== 'error');
   const passport = (isItsOwn && header.passport?.content) || null;
   const warning = header.findings.map(({ message }) => message).join(' ') || null;

@@ -1,6 +1,7 @@
 import { digestModel } from '../../../engines/identity/model-digest.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
+import { axesOf } from '../../../engines/profiles/batch-axis.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import {
   type EngineLoadOptions,
@@ -81,9 +82,10 @@ function passportOf(path: string, identity: string | undefined): Passport | null
   }
 }
 
-function fromPassport(path: string, { plan, identity }: Passport): KnownModel {
-  const { model, recipe } = identity.document;
-  const binding = ({ name, dtype, shape }: Passport['plan']['inputs'][number]): ModelBinding => ({
+function fromPassport(path: string, passport: Passport): KnownModel {
+  const { model, recipe } = passport.identity.document;
+  const { inputs, outputs } = axesOf(passport);
+  const binding = ({ name, dtype, shape }: (typeof inputs)[number]): ModelBinding => ({
     name,
     dtype: knownDtype(dtype),
     shape,
@@ -95,8 +97,8 @@ function fromPassport(path: string, { plan, identity }: Passport): KnownModel {
   return {
     path,
     kind: 'engine',
-    inputs: plan.inputs.map(binding),
-    outputs: plan.outputs.map(binding),
+    inputs: inputs.map(binding),
+    outputs: outputs.map(binding),
     digest: model,
   };
 }

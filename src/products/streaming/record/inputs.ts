@@ -1,3 +1,4 @@
+import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
@@ -127,24 +128,16 @@ export class StreamInputs {
       if (typeof other === 'number') return other;
       if (binding.name === schedule?.tensor && axis === schedule.axis) return frames;
       if (pair?.axis === axis && pair.capacity !== null) return pair.capacity;
-      if (axis === 0 || this.#isBatch(size, other)) return this.#batch;
+      const isBatch = [this.#bindings, this.#contract.inputs].some((inputs) =>
+        isBatchAxis(inputs, binding.name, axis),
+      );
+      if (axis === 0 || isBatch) return this.#batch;
       throw new TrtforgeError(
         'TF_SHAPE_INVALID',
         `The size of dimension ${axis} (${size ?? '?'}) of the input "${binding.name}" is not known.`,
         { remedy: 'Pass a contract that has it: --contract FILE.' },
       );
     });
-  }
-
-  /** The symbol that stands first in the signal. */
-  #isBatch(...symbols: readonly unknown[]): boolean {
-    const { schedule, inputs } = this.#contract;
-    const ofContract = inputs.find(({ name }) => name === schedule?.tensor)?.shape?.[0];
-    const ofSession = this.#bindings.find(({ name }) => name === schedule?.tensor)?.shape?.[0];
-    return symbols.some(
-      (symbol) =>
-        typeof symbol === 'string' && (symbol === ofContract || symbol === ofSession || symbol === 'B'),
-    );
   }
 }
 

@@ -5,6 +5,7 @@ import { medianOf } from '../../../base/statistics.js';
 import { assertWithin } from '../../../base/text/number-range.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
+import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import {
@@ -149,11 +150,18 @@ export async function draftContract(
 
 const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');
 
-function sizesOf({ schedule }: Contract, { inputs }: KnownModel): readonly number[] {
+/** Sizes of the bins of features, which are no frames. */
+const BINS: readonly number[] = [40, 64, 80, 128];
+
+function sizesOf({ schedule, state }: Contract, { inputs }: KnownModel): readonly number[] {
   if (schedule !== null)
     return schedule.first === schedule.rest ? [schedule.first] : [schedule.first, schedule.rest];
-  const open = inputs.find(({ shape }) => shape?.some((size, axis) => axis > 0 && typeof size !== 'number'));
-  if (open === undefined) return [inputs[0]?.shape?.findLast((size) => typeof size === 'number') ?? 1];
+  const streamed = inputs.filter(({ name }) => state.every(({ input }) => input !== name));
+  const open = streamed.find(({ name, shape }) =>
+    shape?.some((size, axis) => axis > 0 && typeof size !== 'number' && !isBatchAxis(inputs, name, axis)),
+  );
+  const fixed = (streamed[0]?.shape ?? []).slice(1).filter((size) => typeof size === 'number');
+  if (open === undefined) return [fixed.findLast((size) => !BINS.includes(size)) ?? fixed.at(-1) ?? 1];
   throw new TrtforgeError('TF_USAGE', `The frames of a chunk are not known: ${open.name} leaves them open.`, {
     remedy:
       'Pass the sizes of the first chunk and of the others (--schedule 41,57), or a contract that has them.',

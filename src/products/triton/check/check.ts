@@ -1,9 +1,11 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
+import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
+import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
 import {
@@ -13,7 +15,8 @@ import {
   type ServedPlan,
   servedVersions,
 } from '../repository.js';
-import { knownStates } from '../states.js';
+import { knownStates, statesByName } from '../states.js';
+import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
 import {
@@ -44,7 +47,10 @@ export interface CheckRequest {
 }
 
 /** What Triton would meet in a repository, found from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE. */
-export async function checkRepository({ repository, gpu, tensorrt }: CheckRequest): Promise<TritonCheck> {
+export async function checkRepository(
+  { repository, gpu, tensorrt }: CheckRequest,
+  context: ModelContext = {},
+): Promise<TritonCheck> {
   const findings = new Findings();
   const folders = readRepository(repository, findings.report);
   const byName = new Map(folders.map((folder) => [folder.name, folder]));
@@ -57,6 +63,7 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
     const [backend, versions] = [servingOf(folder, report), servedVersions(folder)];
     checkVersions(folder, versions, report);
     const model: Model = { ...folder, config: folder.config ?? {}, report };
+    checkCoreRules(model);
     if (backend === 'ensemble') checkEnsemble(model, byName);
     else checkConfig(model);
     const served = backend === 'tensorrt' ? await servedPlans(folder, versions, gpu, findings.report) : [];
@@ -65,7 +72,14 @@ export async function checkRepository({ repository, gpu, tensorrt }: CheckReques
     const hasOwn = served.some(
       ({ capability }) => capability !== null && smOf(capability) === gpu?.capability,
     );
-    for (const plan of served) checkPlanFor(gpu, hasOwn, plan, findings.report);
+    for (const plan of served) {
+      checkPlanFor(gpu, hasOwn, plan, findings.report);
+      const file = join(repository, plan.file);
+      const models = listFolder(dirname(file)).filter((each) => each.endsWith('.onnx'));
+      const only = models.length === 1 ? join(dirname(file), models[0]!) : undefined;
+      const changed = plan.passport && (await changedModel(file, plan.passport, context, only));
+      if (changed !== null) findings.report('model-changed', plan.file, changed);
+    }
     plans.push(...served);
     const ofPlan = ({ file, capability, header, passport }: ServedPlan) => {
       const identity = passport?.identity.digest ?? null;
@@ -201,7 +215,9 @@ function compareModel(model: Model, plans: readonly ServedPlan[]): void {
   for (const [at, { kind = 'KIND_GPU' }] of groups.entries())
     if (!allowed.includes(kind)) report('instance-kind', `instance_group[${at}].kind`, kind);
   for (const [key, { string_value: value = '' }] of Object.entries(parameters)) {
-    const [, capability] = /^trtforge\.identity(?:\.(.+))?$/.exec(key) ?? [key, null];
+    const found = /^trtforge\.identity(?:\.(.+))?$/.exec(key);
+    if (found === null) continue;
+    const [, capability] = found;
     const named = plans.filter((plan) => capability === undefined || plan.capability === capability);
     const identities = named.map(({ passport }) => passport?.identity.digest ?? value);
     if (identities.length > 0 && !identities.includes(value))
@@ -228,7 +244,10 @@ function engineOf({ file, passport }: ServedPlan, contract: Model['states']): En
   if (passport === null) return null;
   const { inputs, outputs } = passport.plan;
   const others = knownStates(passport).filter(({ input }) => contract.every((pair) => pair.input !== input));
-  return { file, inputs, outputs, profiles: profilesOf(passport), states: [...contract, ...others] };
+  const other = otherThanBatch(axesOf(passport));
+  const states = [...contract, ...others];
+  const unstated = states.length === 0 ? statesByName(passport) : [];
+  return { file, inputs, outputs, profiles: profilesOf(passport), states, unstated, other };
 }
 
 /** One TensorRT serves all plans; returns the version that the server must have. */

@@ -18,6 +18,9 @@ export function checkEnsemble(
   { config, name, report }: Model,
   models: ReadonlyMap<string, ModelFolder>,
 ): void {
+  const { platform = '', backend = '' } = config;
+  if (platform !== 'ensemble' || backend !== '')
+    report('ensemble-step', 'platform', 'The platform must be "ensemble", and backend absent');
   for (const field of ['instance_group', 'model_warmup', 'optimization'] as const) {
     if (config[field] !== undefined) report('ensemble-extra', field, field);
   }

@@ -79,8 +79,14 @@ export function compareStates(model: Model, engine: Engine): void {
 }
 
 /** What an engine or a contract feeds back must be in an entry, or with the client where Triton cannot keep it. */
-export function checkPairs({ config, report }: Model, of: Pick<Engine, 'file' | 'states' | 'inputs'>): void {
+export function checkPairs(
+  { config, report }: Model,
+  of: Pick<Engine, 'file' | 'states' | 'inputs' | 'unstated'>,
+): void {
   const where = 'sequence_batching.state';
+  for (const { input, output } of of.unstated ?? [])
+    if (config.input?.some(({ name }) => name === input))
+      report('state-by-name', where, input, output, of.file);
   for (const { input, output } of of.states) {
     const entry = config.sequence_batching?.state?.find(({ input_name }) => input_name === input);
     const rank = of.inputs.find(({ name }) => name === input)?.shape?.length;

@@ -1,3 +1,4 @@
+import type { otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import { batchesOf, type EngineTensor, isShapeTensor, isTaken, leastBatch, openShape } from '../engine.js';
 import {
@@ -26,6 +27,10 @@ export interface Engine {
   readonly outputs: readonly EngineTensor[];
   readonly profiles: readonly Profile[];
   readonly states: readonly StatePair[];
+  /** States by their names alone, which nothing states. */
+  readonly unstated?: readonly StatePair[];
+  /** Why the engine has no batch that Triton could split, where it has none. */
+  readonly other?: ReturnType<typeof otherThanBatch>;
 }
 
 type Shape = readonly number[];
@@ -150,6 +155,9 @@ function valuesFault(shape: Shape, engine: Shape, batched: boolean): FindingCode
 export function compareBatches({ config, report }: Model, engine: Engine): void {
   const { instance_group: groups = [], max_batch_size: most = 0 } = config;
   const last = engine.profiles.length - 1;
+  const { other } = engine;
+  if (isBatched(config) && other !== undefined)
+    report('batch-axis-other', 'max_batch_size', other.tensor, other.why, engine.file);
   for (const [at, { profile = [] }] of groups.entries()) {
     for (const each of profile) {
       if (!/^\d+$/.test(each) || Number(each) > last)

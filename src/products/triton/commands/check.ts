@@ -26,8 +26,12 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../check/result.js')).tritonCheckSchema,
-  run: async ([repository = ''], { gpu, tensorrt }): Promise<TritonCheck & { exitCode: ExitCode }> => {
-    const result = await checkRepository({ repository, gpu, tensorrt });
+  run: async (
+    [repository = ''],
+    { gpu, tensorrt },
+    context,
+  ): Promise<TritonCheck & { exitCode: ExitCode }> => {
+    const result = await checkRepository({ repository, gpu, tensorrt }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

@@ -2,12 +2,9 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { faultText } from '../../../base/text/schema-error.js';
 import { readYaml } from '../../../base/text/yaml.js';
-import { pairByName } from '../../../engines/run/state-names.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { type ErrorCode, TrtforgeError } from '../../../errors.js';
-import type { Dtype } from '../../../formats/tensor/dtype.js';
-import type { EngineTensor } from '../engine.js';
-import { type Contract, contractSchema, knownStates } from '../states.js';
+import { type Contract, contractSchema, knownStates, statesByName } from '../states.js';
 import { refused, type ServedModel } from './served-model.js';
 
 /** Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CONTRACT_INVALID. */
@@ -50,10 +47,7 @@ export function componentsOf(
 /** The states of a component whose known answer has none, by their names. */
 export function namedStates({ passport }: StoredEngine): Contract | undefined {
   if (knownStates(passport).length > 0) return undefined;
-  const typed = (tensors: readonly EngineTensor[]) =>
-    tensors.map((tensor) => ({ ...tensor, dtype: tensor.dtype as Dtype }));
-  const pairs = pairByName(typed(passport.plan.inputs), typed(passport.plan.outputs));
-  return { inputs: [], state: pairs.map((pair) => ({ ...pair, initial: 0 })) };
+  return { inputs: [], state: [...statesByName(passport)] };
 }
 
 const CLIENT = new URL('../../../../examples/triton/main.ts', import.meta.url);

@@ -70,6 +70,7 @@ const SEQUENCE_COMMENTS = `# With states an instance writes them back before its
 /** The text of config.pbtxt; the tensors that it names are added to `files`. */
 function configOf(model: ServedModel, files: TensorFiles): string {
   const { name, version, isPinned, plans, maxBatch, profiles, delay, states } = model;
+  const { preprocess } = plans[0]!.engine.passport.model;
   const batcher = {
     preferred_batch_size: preferredSizes(model),
     ...(delay === undefined ? {} : { max_queue_delay_microseconds: delay }),
@@ -104,7 +105,10 @@ function configOf(model: ServedModel, files: TensorFiles): string {
         : {}),
     ...(isPinned ? { version_policy: { specific: { versions: [version] } } } : {}),
     model_warmup: warmUps(model, files),
-    parameters: byPlan('trtforge.identity.', ({ engine }) => ({ string_value: engine.identity })),
+    parameters: {
+      ...byPlan('trtforge.identity.', ({ engine }) => ({ string_value: engine.identity })),
+      ...(preprocess === undefined ? {} : { 'trtforge.preprocess': { string_value: preprocess } }),
+    },
   };
   return `# Written by trtforge triton export.\n${states.length > 0 ? SEQUENCE_COMMENTS : ''}${printModelConfig(config)}\n`;
 }

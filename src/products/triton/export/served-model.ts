@@ -1,6 +1,7 @@
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
 import { gpuArchitectures } from '../../../engines/identity/target.js';
+import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -15,7 +16,7 @@ import {
   profilesOf,
 } from '../engine.js';
 import { agree, type ConfigTensor, dataTypes } from '../model-config.js';
-import { type Contract, fedByOrder, knownStates } from '../states.js';
+import { type Contract, fedByOrder, knownStates, statesByName } from '../states.js';
 
 export interface ServeRequest {
   readonly name: string;
@@ -84,8 +85,13 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   if (new Set(profiles.map(({ length }) => length)).size > 1)
     throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
   const all = statesOf(first, request.contract);
+  const unstated = request.contract === undefined && all.length === 0 ? statesByName(first.passport) : [];
+  for (const { input, output } of unstated)
+    warn(
+      `${output} reads like the next ${input}, and is no state here: each request begins anew. Pass a contract: trtforge stream draft ${first.planPath} -o contract.json`,
+    );
   const wide = all.filter(({ input }) => input.shape!.length > 1);
-  const batch = batchOf(plan, { states: wide, profiles, contract: request.contract });
+  const batch = batchOf(first.passport, { states: wide, profiles, contract: request.contract });
   // Beside a batch a [B] state has no dimensions, and core allocates nothing for it (`GetElementCount`).
   const isBatched = typeof batch === 'number' && batch > 0;
   const states = isBatched || swappedStates(all) !== undefined ? wide : all;
@@ -181,7 +187,10 @@ function theOne(capability: string, own: readonly StoredEngine[], gpu: string | 
 
 function rejectOtherSignature({ passport }: StoredEngine, { passport: other }: StoredEngine): void {
   const [own, others] = [passport, other].map(({ plan }) => [...plan.inputs, ...plan.outputs]);
-  const isSame = (at: number) => canonicalJson(own![at] ?? null) === canonicalJson(others![at] ?? null);
+  // An older passport has no symbols.
+  const textOf = (tensor: EngineTensor | undefined) =>
+    tensor === undefined ? '' : canonicalJson({ ...tensor, symbols: [] });
+  const isSame = (at: number) => textOf(own![at]) === textOf(others![at]);
   const at = [...own!, ...others!].findIndex((_, index) => !isSame(index));
   if (at >= 0)
     throw refused(
@@ -247,11 +256,12 @@ function swappedStates(
   return swapped && { input: swapped.input, fed: fed.get(swapped.input)! };
 }
 
-/** The largest batch that every engine takes, where the first axis of every tensor is open; else why Triton cannot batch, or 0 for fixed shapes. */
+/** The largest batch that every engine takes, where the first axis of every tensor is the batch; else why Triton cannot batch, or 0 for fixed shapes. */
 function batchOf(
-  { inputs, outputs }: Passport['plan'],
+  passport: Passport,
   { states, profiles, contract }: Pick<ServedModel, 'states' | 'profiles' | 'contract'>,
 ): number | string {
+  const { inputs, outputs } = passport.plan;
   if (!inputs.some(({ shape }) => shape!.includes(null))) return 0;
   const valued = inputs.find(({ name }) => isShapeTensor(profiles[0]!, name));
   if (valued !== undefined) return `${valued.name} is a shape tensor`;
@@ -262,8 +272,8 @@ function batchOf(
       ? `the batch is not the first axis of state ${fixed.name}, ${shape}; sequences are batched with states [B, …]`
       : `the first axis of ${fixed.name}, ${shape}, is not an open batch`;
   }
-  const symbols = contract?.inputs.flatMap(({ shape }) => (typeof shape?.[0] === 'string' ? [shape[0]] : []));
-  if (new Set(symbols).size > 1) return `the contract names several first axes: ${symbols?.join(', ')}`;
+  const other = otherThanBatch(axesOf(passport, contract?.inputs));
+  if (other !== undefined) return other.why;
   const largest = (own: readonly Profile[]) =>
     Math.max(...own.map((profile) => batchesOf(profile, inputs).max));
   const batch = Math.min(...profiles.map(largest));

@@ -138,9 +138,9 @@ describe('over a library that plays the providers', () => {
     const wish = { wish: 'tensorrt' } as const;
     await using alone = await withFake(ALL, options, wish);
     expect(alone.backend).toMatch(/\(TensorRT(?: [\d.]+)?, GPU 0\)$/);
-    expect([...lines('tensorrt'), ...lines('cuda')]).toEqual([
-      'tensorrt device_id=0 trt_engine_cache_enable=1',
-    ]);
+    const [line, ...others] = [...lines('tensorrt'), ...lines('cuda')];
+    expect(line).toMatch(/^tensorrt device_id=0 trt_engine_cache_enable=1 trt_engine_cache_prefix=\w{16}$/);
+    expect(others).toEqual([]);
     writeFileSync(log, '');
     await using _both = await withFake('MatMul', { ...options, allowFallback: true }, wish);
     expect(lines('cuda')).toEqual(['cuda device_id=0 use_tf32=0']);
@@ -153,6 +153,26 @@ describe('over a library that plays the providers', () => {
     writeFileSync(log, '');
     await using _typed = await withFake(ALL, { provider: 'tensorrt' }, wish, await product('float16'));
     expect(lines('tensorrt')).toEqual(['tensorrt device_id=0 trt_fp16_enable=1']);
+  });
+
+  it('engines in the cache of the provider are named by model and options', async () => {
+    const prefixOf = async (file: string, more: Readonly<Record<string, string>> = {}) => {
+      writeFileSync(log, '');
+      const providerOptions = { trt_engine_cache_enable: '1', ...more };
+      await using _session = await withFake(
+        ALL,
+        { provider: 'tensorrt', providerOptions },
+        { wish: 'tensorrt' },
+        file,
+      );
+      return /trt_engine_cache_prefix=(\w+)/.exec(lines('tensorrt')[0] ?? '')?.[1];
+    };
+    const own = await prefixOf(model);
+    expect(await prefixOf(model, { trt_engine_cache_path: folder })).toBe(own);
+    expect(await prefixOf(model, { use_tf32: '1' })).not.toBe(own);
+    expect(await prefixOf(await product('float16'))).not.toBe(own);
+    expect(await prefixOf(model, { trt_engine_cache_prefix: 'mine' })).toBe('mine');
+    expect(await prefixOf(model, { trt_engine_cache_enable: '0' })).toBeUndefined();
   });
 
   it.each([

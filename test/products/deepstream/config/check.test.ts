@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
+import { readModelContent } from '../../../../src/engines/identity/model-content.js';
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
 import { findingKinds } from '../../../../src/products/deepstream/config/findings.js';
 import { fakeElf } from '../../../fakes/elf.js';
@@ -12,6 +13,9 @@ const folder = mkdtempSync(join(tmpdir(), 'trtforge-deepstream-check-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (...names: string[]) => join(folder, ...names);
 
+const digestOf = async (name: string) =>
+  (await readModelContent(at(name), { cacheFolder: at('cache'), emit: () => {} })).digest;
+
 beforeAll(async () => {
   await writeDetector(at('net.onnx'));
   await writeDetector(at('typed.onnx'), { weight: 'float16' });
@@ -20,9 +24,16 @@ beforeAll(async () => {
   await writeDetector(at('gray.onnx'), { input: ['batch', 1, 64, 64] });
   await writeDetector(at('nhwc.onnx'), { input: ['batch', 64, 64, 3] });
   await writeDetector(at('flat.onnx'), { input: ['batch', 64] });
+  await writeDetector(at('rows.onnx'), { outputs: { dets: ['num_dets', 7] } });
+  await writeDetector(at('class.onnx'), { outputs: { scores: ['batch', 2] } });
+  await writeDetector(at('pose.onnx'), { metadata: { task: 'pose' } });
   await writeDetector(at('end.onnx'), { outputs: { output0: ['batch', 300, 6] } });
-  writePlan(at('net.engine'));
-  writePlan(at('rtx.engine'), { product: 'tensorrt-rtx' });
+  writePlan(at('net.engine'), { model: await digestOf('net.onnx') });
+  writePlan(at('typed.engine'), { model: await digestOf('typed.onnx') });
+  writePlan(at('old.engine'));
+  writePlan(at('yolo.engine'), { model: await digestOf('net.onnx'), preprocess: 'yolo' });
+  writePlan(at('detr.engine'), { model: await digestOf('net.onnx'), preprocess: 'rt-detr' });
+  writePlan(at('rtx.engine'), { product: 'tensorrt-rtx', model: await digestOf('net.onnx') });
   writePlan(at('bare.engine'), { passport: false });
   writeFileSync(at('labels.txt'), 'cat\ndog\n');
   writeFileSync(at('three.txt'), 'cat\ndog\nbird\n');
@@ -173,12 +184,21 @@ describe('findings of a configuration that loads', () => {
     [{ 'parse-bbox-func-name': undefined }, ['parser-missing'], 1],
     [{ 'onnx-file': 'no.onnx' }, ['model-missing'], 1],
     [{ 'onnx-file': 'labels.txt' }, ['model-invalid'], 1],
-    [{ 'onnx-file': 'typed.onnx' }, ['model-typed'], 0],
+    [{ 'onnx-file': 'typed.onnx', 'model-engine-file': 'typed.engine' }, ['model-typed'], 0],
+    [{ 'model-engine-file': 'yolo.engine' }, ['preparation-differs'], 0],
+    [{ 'model-engine-file': 'yolo.engine', 'input-tensor-from-meta': 1 }, [], 0],
+    [{ 'model-engine-file': 'detr.engine', 'net-scale-factor': 0.0039216 }, [], 0],
+    [{ 'model-engine-file': 'old.engine' }, ['engine-other-model'], 1],
     [{ 'strongly-typed': 1, 'network-mode': 2 }, ['mode-strongly-typed'], 0],
     [{ 'strongly-typed': 1, 'network-mode': 1 }, ['mode-strongly-typed'], 0],
     [{ 'network-mode': 1 }, ['calibration-missing'], 0],
     [{ 'net-scale-factor': undefined }, ['scale-default'], 0],
     [bare, ['passport-missing'], 0],
+    [
+      { ...bare, 'onnx-file': 'rows.onnx', 'output-blob-names': 'dets' },
+      ['batch-axis', 'passport-missing'],
+      1,
+    ],
     [{ ...masks, 'output-instance-mask': 1 }, [], 0],
     [{ offsets: '1;2', 'mean-file': 'labels.txt' }, [], 0],
     [{ offsets: '1;2;3' }, [], 0],
@@ -187,6 +207,48 @@ describe('findings of a configuration that loads', () => {
     [{ 'custom-lib-path': '/opt/nvidia/deepstream/lib/x.so' }, ['library-elsewhere'], 0],
   ] as const)('%j', async (changes, codes, exitCode) => {
     expect(await check(changes)).toMatchObject({ outcome: 'loads', codes, exitCode });
+  });
+
+  const classifier = {
+    ...{ ...bare, 'onnx-file': 'class.onnx', 'output-blob-names': 'scores', 'labelfile-path': 'line.txt' },
+    ...{ 'parse-bbox-func-name': undefined, 'custom-lib-path': undefined, 'cluster-mode': undefined },
+  };
+  const rest = ['classifier-logits', 'passport-missing'];
+  it.each([
+    [{ ...classifier, 'network-type': 1 }, rest],
+    [{ ...classifier, 'is-classifier': 1 }, ['key-translated', ...rest]],
+    [{ ...classifier, 'is-classifier': 1, 'network-type': 1 }, ['key-legacy', ...rest]],
+    [{ ...classifier, 'network-type': 1, 'labelfile-path': 'labels.txt' }, [...rest, 'labels-classifier']],
+    [{ ...bare, 'onnx-file': 'pose.onnx' }, ['task-differs', 'passport-missing']],
+    [{ ...bare, 'onnx-file': 'pose.onnx', 'network-type': 100 }, ['passport-missing']],
+    [{ 'cluster-mode': undefined, 'enable-dbscan': 1 }, ['key-translated']],
+  ] as const)('%j finds %j', async (changes, codes) => {
+    const { codes: found } = await check(changes);
+    expect(found.toSorted()).toEqual(codes.toSorted());
+  });
+
+  test('the configuration that a file of deepstream-app names is checked, with what replaces it', async () => {
+    const { result } = await check();
+    const gie = (name: string, ...keys: string[]) => `[${name}]\n${keys.join('\n')}\n`;
+    const config = `config-file=${result.config}`;
+    const app = async (...groups: string[]) => {
+      writeFileSync(at('app.txt'), `[application]\n${groups.join('')}`);
+      const { json } = await trtforge(['deepstream', 'check', at('app.txt'), '--json']);
+      const { config: checked, reason, findings } = json<DeepstreamCheck>();
+      return { isChecked: checked === result.config, reason, codes: findings.map(({ code }) => code) };
+    };
+    const plain = { isChecked: true, reason: 'engine-fits', codes: ['app-config'] };
+    expect(await app(gie('primary-gie', config))).toEqual(plain);
+    const off = gie('primary-gie', 'enable=0', 'config-file=other.txt');
+    expect(await app(off, gie('secondary-gie0', config))).toEqual(plain);
+    expect(await app(gie('primary-gie', config, 'batch-size=16'))).toMatchObject({
+      reason: 'engine-batch',
+      codes: ['app-overrides', 'engine-batch', 'app-config'],
+    });
+    expect((await app(gie('secondary-gie0', config), gie('primary-gie', config))).codes).toEqual([
+      'app-config',
+      'app-config',
+    ]);
   });
 
   test('end-to-end outputs are not clustered', async () => {

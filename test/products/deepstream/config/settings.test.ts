@@ -99,7 +99,8 @@ describe('values', () => {
     ['onnx-file=a.onnx # the model', 'value-blanks'],
     ['onnx-fil=a.onnx', 'key-unknown'],
     ['topk=3', 'key-unknown'],
-    ['enable-dbscan=1', 'key-legacy'],
+    ['enable-dbscan=1', 'key-translated'],
+    ['force-implicit-batch-dim=1', 'key-legacy'],
   ])('%s is %s', (line, code) => {
     expect(found(`[property]\n${line}\n`)).toEqual([`${code} c.txt:2`]);
   });

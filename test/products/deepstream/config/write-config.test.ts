@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { readModelContent } from '../../../../src/engines/identity/model-content.js';
 import { parseProtobufText } from '../../../../src/formats/serving/protobuf-text.js';
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
@@ -40,7 +41,9 @@ async function project(
   for (const [name, content] of Object.entries(files))
     writeFileSync(join(root, 'model', name), typeof content === 'string' ? content : JSON.stringify(content));
   const engine = join(root, 'benchmarks', 'engines', 'net_dynamic_b8.engine');
-  if (plan !== undefined) writePlan(engine, plan);
+  const reading = { cacheFolder: join(folder, 'cache'), emit: () => {} };
+  const own = model === null ? {} : { model: (await readModelContent(onnx, reading)).digest };
+  if (plan !== undefined) writePlan(engine, { ...own, ...plan });
   const line = [
     'deepstream',
     'config',
@@ -143,6 +146,57 @@ describe('what is written', () => {
     const { keys, result } = await configured({ model: { outputs, metadata: ultralytics } });
     expect(result.layout).toBe(layout);
     expect(keys['cluster-mode']).toBe(mode);
+  });
+
+  it.each(['pose', 'obb', 'segment'])('the task %s has no parser here, whatever the labels', async (task) => {
+    const { keys, result } = await configured({ model: { metadata: { ...ultralytics, task } } });
+    expect([result.layout, keys['network-type']]).toEqual([null, '100']);
+    expect(result.warnings).toHaveLength(1);
+  });
+
+  it.each([
+    ['yolo', { 'maintain-aspect-ratio': '1', 'symmetric-padding': '1', offsets: undefined }, [], 0],
+    ['rt-detr', { 'maintain-aspect-ratio': '0', offsets: undefined }, [], 0],
+    ['arcface', { 'net-scale-factor': `${1 / 127.5}`.slice(0, 9), offsets: '127.5;127.5;127.5' }, [], 0],
+    ['imagenet', { 'maintain-aspect-ratio': '0', offsets: '123.675;116.28;103.53' }, [], 1],
+    ['yolo', { 'maintain-aspect-ratio': '0' }, ['--fit', 'stretch'], 1],
+  ] as const)('of an engine that was calibrated as %s: %j', async (preprocess, expected, options, warned) => {
+    const given = { plan: { preprocess }, files: { 'config.json': { names: ['cat', 'dog'] } } };
+    const { keys, result } = await configured(given, options);
+    for (const [key, value] of Object.entries(expected))
+      if (value === undefined) expect(keys[key]).toBeUndefined();
+      else expect(keys[key]).toContain(value);
+    expect([result.assumed, result.warnings.length]).toEqual([[], warned]);
+  });
+
+  test('an engine of another model is a warning', async () => {
+    const { result } = await configured({
+      model: { metadata: ultralytics },
+      plan: { model: 'b'.repeat(64) },
+    });
+    expect(result.warnings).toEqual([expect.stringContaining('bbbbbbbbbbbb')]);
+  });
+
+  test('what the model states beside another preparation of its calibration is a warning', async () => {
+    const { result } = await configured({
+      model: { metadata: ultralytics },
+      plan: { preprocess: 'rt-detr' },
+    });
+    expect(result.warnings).toEqual([expect.stringContaining('"rt-detr"')]);
+    const same = await configured({ model: { metadata: ultralytics }, plan: { preprocess: 'yolo' } });
+    expect(same.result.warnings).toEqual([]);
+  });
+
+  test('a classifier has its labels on one line, and no parser', async () => {
+    const outputs = { scores: ['batch', 2] };
+    const { keys, result, root, server } = await configured({ model: { outputs, metadata: ultralytics } });
+    expect(keys).toMatchObject({ 'network-type': '1', 'labelfile-path': 'labels.txt' });
+    expect(result).toMatchObject({ layout: 'classifier', classes: 2 });
+    expect(readFileSync(join(root, 'config/labels.txt'), 'utf8')).toBe('cat;dog\n');
+    expect(server).toMatchObject({ infer_config: { postprocess: { classification: {} } } });
+    const classify = { ...ultralytics, task: 'classify' };
+    const { line } = await project({ model: { outputs: { scores: ['batch', 3] }, metadata: classify } });
+    expect(await codeOfLine(line)).toBe('TF_SERVING_REFUSED');
   });
 
   test('for nvinferserver: the next line exports the model that it takes from Triton', async () => {

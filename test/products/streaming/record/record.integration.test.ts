@@ -169,6 +169,27 @@ describe('recording a reference', () => {
     expect(chunks[5]?.meta.stateLength).toBe(16);
   });
 
+  test.each([
+    ['named', 'N'],
+    ['without a name', null],
+  ])('records states whose batch is the second axis, %s', async (_what, batch) => {
+    const file = await modelFile((graph) => {
+      graph.input('x', 'float32', ['N', 39, 80]);
+      graph.input('cached_key', 'float32', [2, batch, 3]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.node('Relu', { inputs: ['cached_key'], outputs: ['new_cached_key'] });
+      graph.output('y', 'float32', ['N', 39, 80]);
+      graph.output('new_cached_key', 'float32', [2, batch, 3]);
+    });
+    const output = join(folder, `second-${batch}.jsonl`);
+    const { provenance } = await recordReference(
+      request({ file, contract: undefined, chunks: 2, batch: 3, output }),
+    );
+    expect(provenance.schedule).toEqual([39]);
+    const [, second] = await chunksOf(output);
+    expect(second?.inputs.get('cached_key')?.shape).toEqual([2, 3, 3]);
+  });
+
   test('refuses a contract of another model, a size that nobody knows, and leaves nothing behind', async () => {
     const old = join(CONTRACT, '../layer-first.contract.json');
     await expect(
