@@ -18,7 +18,7 @@ const spreadSchema = z.object({
 });
 
 const driftCheckSchema = z.object({
-  name: z.enum(['p95', 'max', 'mean', 'slope', 'latency']),
+  name: z.enum(['max', 'pass-rate', 'p95', 'mean', 'slope', 'latency']),
   measured: measureSchema,
   limit: z.number(),
   outcome: outcomeSchema,
@@ -213,9 +213,9 @@ export const parityResultSchema = z.object({
   passRate: z.number(),
   outputs: z.array(outputSchema),
   verdicts: z.object({
-    /** Outputs, shapes and every assertion of the contract. */
+    /** Outputs, shapes, lengths and every assertion of the contract. */
     contract: outcomeSchema,
-    /** Errors within the tolerances, and the drift within its policy. */
+    /** Errors within the tolerances, those of the main output in as many chunks and as far as the policy of the drift allows. */
     numeric: outcomeSchema,
     /** Whether both lead to the same decisions; null: not judged, `task` has the reason. */
     task: outcomeSchema.nullable(),
