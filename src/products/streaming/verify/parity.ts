@@ -5,6 +5,7 @@ import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { CacheLengthRule, Immutable } from '../contract/contract.js';
+import { uncheckedSentences } from '../contract/sentences.js';
 import { explain } from '../explain/causes.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
@@ -93,7 +94,11 @@ export function parityResult(run: ParityRun): ParityResult {
     built: candidate.built,
     mode: plan.mode,
     rule: plan.rule,
-    contract: { name: plan.contract.name, ...plan.contract.origin },
+    contract: {
+      name: plan.contract.name,
+      ...plan.contract.origin,
+      notExecutable: plan.contract.notExecutable,
+    },
     state: statePlace(run),
     chunks: chunks.length,
     passed,
@@ -113,7 +118,12 @@ export function parityResult(run: ParityRun): ParityResult {
     explanations,
     dumps: stream.dumps,
     series: chunks,
-    warnings: [...run.warnings, ...stream.warnings, ...(isAllowed ? [missSentence(misses, chunks)] : [])],
+    warnings: [
+      ...run.warnings,
+      ...uncheckedSentences(plan.contract),
+      ...stream.warnings,
+      ...(isAllowed ? [missSentence(misses, chunks)] : []),
+    ],
     outcome: worst(Object.values(verdicts).filter((verdict) => verdict !== null)),
     reasons: [
       ...reasonsOf(stream, isAllowed ? failing : failures, checks, explanations, verdicts.numeric),

@@ -198,7 +198,13 @@ export const parityResultSchema = z.object({
   built: z.object({ model: z.string(), precision: z.string(), tf32: z.boolean() }).nullable(),
   mode: z.enum(['functional', 'closed-loop']),
   rule: z.enum(passRules),
-  contract: z.object({ name: z.string(), path: z.string().nullable(), form: z.string() }),
+  contract: z.object({
+    name: z.string(),
+    path: z.string().nullable(),
+    form: z.string(),
+    /** Its sentences that are no rules, so that nothing checked them. */
+    notExecutable: z.array(z.object({ sentence: z.string(), why: z.string() })).optional(),
+  }),
   state: z.object({
     /** Where the state is between steps; `reference`: every chunk begins with the recorded one. */
     place: z.enum(['device', 'host', 'reference', 'none']),

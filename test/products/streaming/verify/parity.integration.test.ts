@@ -669,6 +669,21 @@ describe('chunks beyond the tolerance are judged as a stream, alike by verify an
   });
 });
 
+it('a sentence of the contract that is no rule is a warning, of the gate too', async () => {
+  const sentence = { sentence: 'it is fast enough', why: 'it is prose' };
+  const result = await parity({}, { contract: { ...contract, notExecutable: [sentence] } });
+  expect(result).toMatchObject({ outcome: 'pass', contract: { notExecutable: [sentence] } });
+  expect(result.warnings).toContainEqual(expect.stringContaining(sentence.sentence));
+  const judged = gate({
+    'policy.yaml': policyOf({ extends: 'streaming-parity' }),
+    'parity.json': { ...result },
+  });
+  expect(judged.outcome).toBe('warn');
+  expect(judged.findings.filter(({ outcome }) => outcome === 'warn').map(({ check }) => check)).toEqual([
+    'contract-sentences',
+  ]);
+});
+
 describe('states that are disturbed after the stream', () => {
   it.each(['closed-loop', 'functional'] as const)('move the output where they are read: %s', async (mode) => {
     const { sensitivity, explanations, outcome } = await parity({}, { mode, sensitivity: true });
