@@ -55,7 +55,7 @@ describe('a policy file', () => {
       ['task', null],
       ['latency', 6],
     ]);
-    expect(policy.checks[4]).toMatchObject({ resultName: 'bench', select: { schema: 'trtforge.bench/1' } });
+    expect(policy.checks[5]).toMatchObject({ resultName: 'bench', select: { schema: 'trtforge.bench/1' } });
     expect(policy.waivers).toMatchObject([{ check: 'encoder-error', line: 16 }]);
     expect(policy).toMatchObject({ expiresSoonDays: 30, extended: ['streaming-parity'] });
   });
