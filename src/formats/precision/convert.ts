@@ -8,6 +8,7 @@ import { lowerIrVersion } from '../onnx/ir-version.js';
 import { CRASHES_ONNXRUNTIME, crashingProducts } from '../onnx/lint/operators.js';
 import { editModel, type OnnxModel, viewModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
+import { clearPlaceholders } from '../onnx/open-dimensions.js';
 import { declaredType } from '../onnx/value-type.js';
 import { rejectWrappedEngine } from '../onnx/wrapped-engine.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
@@ -110,6 +111,7 @@ async function convert(
     await assertConverted({ path: inputPath, plan, quantized, wouldConvert }, resolved);
     checkTypes(inputPath, model.proto);
     lowerIrVersion(model.proto);
+    clearPlaceholders(model.proto);
     const streams = conversionStreams(model, plan, quantized);
     const written = await inPhase('write', emit, () =>
       writeModel(
