@@ -45,7 +45,7 @@ test('the documentation has TypeScript that the package declares, and declaratio
   for (const page of pages) {
     const blocks = [...readFileSync(join(root, page), 'utf8').matchAll(/^```ts\n(.*?)^```/gms)];
     const code = blocks.map((block) => block[1] ?? '').join('');
-    if (code.includes("from 'trtforge'"))
+    if (code.includes("from 'trtforge"))
       writeFileSync(join(folder, `${basename(page, '.md')}.ts`), `${GIVEN}${code}`);
   }
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');

@@ -88,6 +88,6 @@ const NAMED_RUNS = 20;
 function nothingIn({ lines, outcome }: ExplainResult): string {
   if (lines === 0) return 'It is empty. trtexec writes errors to stderr: keep both streams (2>&1).';
   return outcome === 'unknown'
-    ? 'Not one line of it is known to trtforge.'
+    ? 'No line of it has the form of an error, and none is a known issue.'
     : 'Nothing in it needs explaining.';
 }

@@ -259,7 +259,7 @@ function modeloptStep(line: ForeignLine): Step {
   const type =
     lastValue(line, '--low_precision_type', '--quantize_mode') ?? (isQuantized ? 'int8' : defaultFormat.id);
   const asked = isQuantized && !has(line, '--quantize_mode') ? ['--precision', type] : [];
-  const hasSamples = has(line, '--calibration_data') || type.startsWith('int4');
+  const hasSamples = has(line, '--calibration_data', '--calibration_data_path') || type.startsWith('int4');
   return {
     path: 'convert',
     args: [

@@ -46,7 +46,7 @@ const modeloptRows: readonly ForeignFlag[] = [
   ...autocast.valued('--data_max', '--data-max {value}', 'the same; it needs --calibration'),
   ...autocast.valued('--max_depth_of_reduction', '--max-reduction-depth {value}', 'the same'),
   ...autocast.valued(
-    '--calibration_data',
+    '--calibration_data --calibration_data_path',
     '--calibration {value}',
     'npz or npy; Polygraphy JSON is not read',
     {
@@ -64,7 +64,13 @@ const modeloptRows: readonly ForeignFlag[] = [
     '--plugin-types {value}',
     'the same; INT8 and FP8 come as Q/DQ nodes',
   ),
-  ...autocast.listed('--providers --trt_plugins', null, 'calibration runs on ONNX Runtime, on the CPU'),
+  ...autocast.listed(
+    '--providers --trt_plugins --calibration_eps',
+    null,
+    'calibration runs on ONNX Runtime, on the CPU',
+  ),
+  ...autocast.valued('--calibration_cache_path', '--calibration-cache {value}', 'ranges that are kept'),
+  ...autocast.valued('--calibration_shapes', null, 'calibration takes the shapes of its samples'),
   ...autocast.valued('--opset', null, 'the opset rises only where the type needs it'),
   ...autocast.valued('--log_level', null, '--verbose and --quiet'),
   ...autocast.bare(

@@ -4,9 +4,10 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
-import { viewModel } from '../../formats/onnx/model.js';
+import { editModel, viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
+import { clearPlaceholders, isPlaceholder } from '../../formats/onnx/open-dimensions.js';
+import { writeModel } from '../../formats/onnx/write.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
@@ -42,7 +43,9 @@ export async function buildEngine(
   assertHere(build);
   const sizes = await runSizes(build, context);
   const converted = await typedModel(build, places.modelPath, context);
-  const files = { modelPath: converted?.output ?? build.modelPath, planPath: places.planPath };
+  const modelPath =
+    converted?.output ?? (await withoutPlaceholders(build.modelPath, places.modelPath, context));
+  const files = { modelPath, planPath: places.planPath };
   const started = new Date();
   const outcome = await inPhase('build', emit, () =>
     withPossibleSizes(build, () =>
@@ -96,6 +99,14 @@ async function typedModel(
   const convert = () => convertModel(modelPath, output, conversion, { emit, signal });
   return inPhase('convert', emit, convert);
 }
+
+/** The model, or a copy of it in which axes that an exporter left without a name may differ; a typed model is one already. */
+const withoutPlaceholders = (path: string, copy: string, { emit, signal }: BuildContext): Promise<string> =>
+  editModel(path, async (model) => {
+    if (!clearPlaceholders(model.proto)) return path;
+    await writeModel(model, copy, { signal }, emit);
+    return copy;
+  });
 
 /** A plan counts when it is there, large enough, of the right product and version, and as long as the builder reports. Returns its SHA-256. */
 function checkPlan(planPath: string, outcome: BuildOutcome, { target }: IdentityDocument): string {

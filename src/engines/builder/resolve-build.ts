@@ -8,6 +8,7 @@ import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import {
@@ -53,6 +54,7 @@ export async function resolveBuild(
   const { request, toolchain } = await chooseTarget(requested, environment);
   if (request.product === 'tensorrt' && device !== undefined)
     chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
+  viewModel(model, ({ proto }) => rejectWrappedEngine(model, proto));
   const content = await readModelContent(model, { emit, signal, cacheFolder: folder });
   const recipe = resolveRecipe(requested, content, toolchain);
   for (const { name } of content.inputs.filter(({ shape }) => shape === null))

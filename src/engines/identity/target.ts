@@ -22,7 +22,7 @@ export const gpuArchitectures: readonly GpuArchitecture[] = [
   { computeCapability: 72, architecture: 'Volta', examples: 'Jetson Xavier' },
   { computeCapability: 75, architecture: 'Turing', examples: 'RTX 2080 Ti, T4' },
   { computeCapability: 80, architecture: 'Ampere', examples: 'A100, A30' },
-  { computeCapability: 86, architecture: 'Ampere', examples: 'RTX 3090, RTX 3080, A10, A40' },
+  { computeCapability: 86, architecture: 'Ampere', examples: 'RTX 3090, RTX 3080, A10, A10G, A40' },
   { computeCapability: 87, architecture: 'Ampere', examples: 'Jetson Orin' },
   { computeCapability: 89, architecture: 'Ada Lovelace', examples: 'RTX 4090, RTX 4080, L4, L40S' },
   { computeCapability: 90, architecture: 'Hopper', examples: 'H100, H200, GH200' },
@@ -30,7 +30,7 @@ export const gpuArchitectures: readonly GpuArchitecture[] = [
   { computeCapability: 103, architecture: 'Blackwell', examples: 'B300, GB300' },
   { computeCapability: 110, architecture: 'Blackwell', examples: 'Jetson Thor' },
   { computeCapability: 120, architecture: 'Blackwell', examples: 'RTX 5090, RTX 5080, RTX PRO 6000' },
-  { computeCapability: 121, architecture: 'Blackwell', examples: 'DGX Spark (GB10)' },
+  { computeCapability: 121, architecture: 'Blackwell', examples: 'DGX Spark, GB10' },
 ];
 
 /** `sm_90 (Hopper: H100, H200, GH200)`, or the bare number for one nobody knows. */
@@ -61,7 +61,7 @@ export function parseGpu(text: string): NamedGpu {
 
 /** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures. */
 export const isOfProduct = (gpu: string, product: string): boolean =>
-  new RegExp(`\\b${product.replace(/ \(.*/, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+  new RegExp(`\\b${product.replace(/^Jetson /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
 
 /** What an engine is for (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;

@@ -105,7 +105,7 @@ export function resolveProfiles(
   const missing = open.filter(
     ({ name }) => profiles.length === 0 || profiles.some((one) => !Object.hasOwn(one, name)),
   );
-  if (missing.length > 0) throw missingRanges(inputs, missing, suggest());
+  if (missing.length > 0) throw missingRanges(missing, suggest());
   return open.length === 0 && profiles.every((one) => Object.keys(one).length === 0) ? [] : profiles;
 }
 
@@ -179,7 +179,8 @@ function checkShape({ name, shape }: ValueFacts, range: ProfileRange, symbols: S
         `Input "${name}" has the fixed size ${dimension} on axis ${axis}, the profile has ${sizes.join('/')}.`,
       );
     }
-    if (typeof dimension === 'string') checkSymbol(dimension, sizes, `"${name}" axis ${axis}`, symbols);
+    if (typeof dimension === 'string' && !isPlaceholder(dimension))
+      checkSymbol(dimension, sizes, `"${name}" axis ${axis}`, symbols);
   }
 }
 
@@ -190,7 +191,6 @@ function checkSymbol(symbol: string, sizes: readonly number[], where: string, sy
   else if (before.sizes.some((size, index) => size !== sizes[index])) {
     throw invalid(
       `Dimension "${symbol}" is ${before.sizes.join('/')} at ${before.where} but ${sizes.join('/')} at ${where}; the model declares them the same.`,
-      isPlaceholder(symbol) ? { remedy: renaming(symbol) } : {},
     );
   }
 }
@@ -203,28 +203,16 @@ function unknownInput(name: string, inputs: readonly ValueFacts[]): TrtforgeErro
   });
 }
 
-/** TensorRT rejects different sizes for axes of one name, also where an exporter wrote that name for want of one. */
-const renaming = (symbol: string) =>
-  `"${symbol}" is an exporter's placeholder, but TensorRT takes axes of one name for one dimension. Name the axes differently in the model, or not at all, to build it for different sizes.`;
-
-function missingRanges(
-  inputs: readonly ValueFacts[],
-  missing: readonly ValueFacts[],
-  { profile, dims }: Suggestion,
-): TrtforgeError {
-  const names = inputs.flatMap(({ shape }) => shape ?? []).filter((size) => typeof size === 'string');
-  const placeholder = names.find((name, at) => isPlaceholder(name) && names.indexOf(name) < at);
+function missingRanges(missing: readonly ValueFacts[], { profile, dims }: Suggestion): TrtforgeError {
   const places = missing.map(({ name, shape }) => `"${name}" (${shapeText(shape ?? [])})`);
   return new TrtforgeError(
     'TF_PROFILE_MISSING',
     `The model leaves dimensions open and no range is passed for ${places.join(', ')}.`,
     {
-      remedy: [
+      remedy:
         dims === null
           ? `For example: --profile ${shellQuote(profile ?? '')}`
           : `For example, add ${dims.join(' ')}`,
-        ...(placeholder === undefined ? [] : [renaming(placeholder)]),
-      ].join('. '),
       details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion: profile },
     },
   );

@@ -44,7 +44,7 @@ export function modelFacts(model: OnnxModel, inferred = inferShapes(model)): Mod
     functions: proto.functions.map(({ domain, name, node }) => ({ domain, name, nodes: node.length })),
     ops: opCounts(views.flatMap((view) => view.nodes.map(qualifiedOpType))),
     ...initializerFacts(
-      views.flatMap((view) => view.graph?.initializer ?? []),
+      tensors.filter((place) => isMain(place.view) && isStoredWeight(place)).map(({ tensor }) => tensor),
       model,
     ),
     sparseInitializers: sparse,
@@ -52,6 +52,13 @@ export function modelFacts(model: OnnxModel, inferred = inferShapes(model)): Mod
     findings: lintModel(model, all, tensors, inferred),
   };
 }
+
+/** Initializers, and what some exporters (Paddle's) keep in Constant nodes in place of them: not the shapes and single numbers that all keep there. */
+const isStoredWeight = ({ tensor, role, node }: TensorPlace): boolean =>
+  role === 'initializer' ||
+  (node?.opType === 'Constant' &&
+    tensor.dims.length > 0 &&
+    /float|int[48]$/.test(dtypeFromOnnx(tensor.dataType) ?? ''));
 
 function opCounts(types: readonly string[]): Record<string, number> {
   const counts = new Map<string, number>();

@@ -113,10 +113,10 @@ export const modelFactsSchema = z.strictObject({
   functions: z.array(z.strictObject({ domain: z.string(), name: z.string(), nodes: count })),
   /** Op type to count, graph and bodies, most frequent first; other domains as `domain::Type`. */
   ops: z.record(z.string(), count),
-  /** Graph and bodies; bytes of the values, packed, wherever they are stored. */
+  /** Graph and bodies, with the weights that Constant nodes hold; bytes of the values, packed, wherever they are stored. */
   initializers: z.strictObject({ count, bytes }),
   initializersByDtype: z.record(z.string(), z.strictObject({ count, bytes, parameters: count })),
-  /** Elements of all initializers, graph and bodies. */
+  /** Elements of all these. */
   parameters: count,
   /** How many, graph and bodies. */
   sparseInitializers: count,

@@ -1,4 +1,5 @@
 import { channelAxis } from './image-layout.js';
+import type { ModelProto, ValueInfoProto } from './onnx_pb.js';
 import type { Use, ValueUses } from './value-uses.js';
 
 /** One axis of one input. */
@@ -67,6 +68,23 @@ export const isPlaceholder = (symbol: string): boolean => PLACEHOLDER.test(symbo
 /** Whether a symbol states that an axis is something else than a batch. */
 export const isOtherThanBatch = (symbol: string): boolean =>
   !isPlaceholder(symbol) && !NUMBERED.test(symbol) && !BATCH.test(symbol);
+
+/**
+ * Takes the names off dimensions of inputs and outputs that an exporter wrote at several places for want of one (`?`): TensorRT takes axes of one name for one dimension.
+ * Whether there were any.
+ */
+export function clearPlaceholders({ graph }: ModelProto): boolean {
+  const symbolic = (values: readonly ValueInfoProto[] = []) =>
+    values
+      .flatMap(({ type }) => (type?.value.case === 'tensorType' ? (type.value.value.shape?.dim ?? []) : []))
+      .filter(({ value }) => value.case === 'dimParam' && isPlaceholder(value.value));
+  const inputs = symbolic(graph?.input);
+  const names = inputs.map(({ value }) => value.value);
+  const repeated = new Set(names.filter((name, at) => names.indexOf(name) < at));
+  for (const dimension of [...inputs, ...symbolic(graph?.output)])
+    if (repeated.has(dimension.value.value)) dimension.value = { case: undefined };
+  return repeated.size > 0;
+}
 
 /**
  * The open dimensions of the inputs: by symbol where they have one, else each for itself, except that the batch of a state is the batch of the inputs.

@@ -3,9 +3,14 @@ import { assertNotInput, protectingInputs } from '../../base/files/user-files.js
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
-import { editModel, type OnnxModel } from '../onnx/model.js';
+import { nodeLabel, visitGraphs } from '../onnx/graph.js';
+import { lowerIrVersion } from '../onnx/ir-version.js';
+import { CRASHES_ONNXRUNTIME, crashingProducts } from '../onnx/lint/operators.js';
+import { editModel, type OnnxModel, viewModel } from '../onnx/model.js';
 import type { GraphProto, ModelProto, TensorProto } from '../onnx/onnx_pb.js';
+import { clearPlaceholders } from '../onnx/open-dimensions.js';
 import { declaredType } from '../onnx/value-type.js';
+import { rejectWrappedEngine } from '../onnx/wrapped-engine.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
 import { assertConverted } from './assert-converted.js';
 import { CALIBRATION_LOG, type Calibrate } from './calibrate/ranges.js';
@@ -83,6 +88,7 @@ async function convert(
   let started = performance.now();
   return editModel(inputPath, async (model) => {
     assertNotInput(outputPath);
+    rejectWrappedEngine(inputPath, model.proto);
     const interfaceBefore = interfaceTypes(model.proto.graph);
     const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
     assertWellTyped(inputPath, model.proto);
@@ -104,6 +110,8 @@ async function convert(
       convertsSome(inputPath, resolveConversion(other, options, observed), context);
     await assertConverted({ path: inputPath, plan, quantized, wouldConvert }, resolved);
     checkTypes(inputPath, model.proto);
+    lowerIrVersion(model.proto);
+    clearPlaceholders(model.proto);
     const streams = conversionStreams(model, plan, quantized);
     const written = await inPhase('write', emit, () =>
       writeModel(
@@ -136,7 +144,7 @@ async function convert(
       ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
       bytes: { before: bytesOf(model), after: bytesWritten(written) },
       externalData: written.externalData?.path ?? null,
-      warnings: [...warned, ...warningsOf(plan, resolved, quantized)],
+      warnings: [...warned, ...warningsOf(plan, resolved, quantized), ...warningsAbout(outputPath)],
       ms: performance.now() - started,
     };
   });
@@ -309,6 +317,13 @@ const bytesOf = (model: OnnxModel): number =>
   [...new Set(model.files())].reduce((sum, path) => sum + statSync(path).size, 0);
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
+
+/** What the written file meets elsewhere. */
+const warningsAbout = (path: string): readonly string[] =>
+  viewModel(path, ({ proto }) => {
+    const [node] = [...visitGraphs(proto)].flatMap(crashingProducts);
+    return node === undefined ? [] : [`${nodeLabel(node)}: ${CRASHES_ONNXRUNTIME}.`];
+  });
 
 function warningsOf(
   plan: Plan,

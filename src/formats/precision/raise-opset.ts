@@ -1,5 +1,6 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { inferDtypes } from '../onnx/dtype-inference.js';
+import { neededIrVersion } from '../onnx/ir-version.js';
 import type { ModelLike } from '../onnx/model.js';
 import { attributeOf } from '../onnx/node-types.js';
 import {
@@ -32,16 +33,6 @@ import { slotsOf } from './slots.js';
 /** Raising starts from where values broadcast as they do today and ends where every operator knows BF16. */
 const OLDEST = 7;
 const NEWEST = 22;
-
-/** The oldest IR version that goes with an opset, for the opsets between. */
-const irVersions: readonly (readonly [opset: number, ir: bigint])[] = [
-  [23, 11n],
-  [21, 10n],
-  [19, 9n],
-  [15, 8n],
-  [13, 7n],
-  [11, 6n],
-];
 
 export interface Raise {
   readonly to: number;
@@ -100,7 +91,7 @@ export function raiseOpset(model: ModelLike, to: number): string | undefined {
   // Callers hold messages of the graph: what the copy showed to be possible is done to the graph itself.
   proto.graph = original;
   raiseGraph(original, original, raising, new Set(allNames(original)));
-  const ir = irVersions.find(([opset]) => to >= opset)?.[1] ?? 0n;
+  const ir = neededIrVersion(proto);
   if (proto.irVersion < ir) proto.irVersion = ir;
   return undefined;
 }

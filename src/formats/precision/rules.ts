@@ -1,5 +1,6 @@
 import { attributeOf } from '../onnx/node-types.js';
 import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
+import { isPairPart } from '../onnx/quantized-operations.js';
 import { smallIntegers } from '../onnx/small-integers.js';
 import { isControl } from './control-flow.js';
 import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
@@ -238,6 +239,10 @@ function weightMisfit(
   if (role === 'limit') return undefined;
   if (facts.maxAbs > initMax && !(role === 'addend' && facts.elements === 1 && facts.maxAbs >= MASK_VALUE))
     return `weight "${name}" reaches ${quantity(facts.maxAbs)}, beyond ±${quantity(initMax)}`;
+  // One channel whose scale becomes 0 is lost whole, however good the others are.
+  const isScale = index === 1 && isPairPart(operation.node);
+  if (isScale && weightLoss !== null && facts.toZero > 0)
+    return `${facts.toZero} of the ${facts.elements} scales in "${name}" would become 0`;
   return role === 'addend' ? undefined : weightLoss?.(name, facts);
 }
 

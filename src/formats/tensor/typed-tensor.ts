@@ -29,7 +29,8 @@ export function tensor(
   shape: readonly number[] = [],
   type?: ArrayDtype,
 ): TypedTensor {
-  if ('dtype' in values) {
+  // JavaScript calls it with anything, such as the type first, as onnxruntime-node takes it.
+  if (typeof values === 'object' && values !== null && 'dtype' in values) {
     const { dtype } = values;
     return { ...values, data: isArrayDtype(dtype) ? elementsOf({ ...values, dtype }) : null };
   }

@@ -234,7 +234,22 @@ function checkJoint(
       logits?.name ?? null,
       `the meta file's ${jointWidth} logits are not ${vocabulary} tokens, a blank and ${durations.length} durations.`,
     );
-  const { blankId } = found.meta;
+  const { blankId, blankLabels, labels, unstated } = found.meta;
+  const assumed =
+    blankId === null
+      ? 'the last token logit is taken for the blank'
+      : `the label "${labels?.[blankId]}" makes ${blankId} the blank`;
+  if (unstated.length > 0)
+    found.warnings.push(
+      `The meta file does not state ${unstated.join(', ')}, so that is not checked${unstated.includes('blank_id') ? `; ${assumed}` : ''}.`,
+    );
+  const [labelled] = blankLabels;
+  if (blankId !== null && labelled !== undefined && !blankLabels.includes(blankId))
+    found.add(
+      joint,
+      logits?.name ?? null,
+      `the meta file's blank_id is ${blankId}, and its label "${labels?.[labelled]}" is at ${labelled}.`,
+    );
   if (blankId !== null && vocabulary !== null && blankId > vocabulary)
     found.add(
       joint,

@@ -15,4 +15,6 @@ export async function forgeBundle(
   const report = await forgeComponents(request, context);
   return unlessCancelled(report, report.failure, context.signal);
 }
+export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/recogniser.js';
+export { openRecogniser } from './recogniser.js';
 export { taskKind as tokenTask } from './token-task.js';

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
 import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ChunkSchedule, FirstAndRest } from '../../quality/tasks/recogniser.js';
 import { type Layout, parseLayouts } from './layout-contract.js';
@@ -60,7 +61,12 @@ export interface BundleMeta {
   readonly labels: readonly string[] | null;
   /** Tokens without the blank. */
   readonly vocabulary: number | null;
+  /** As stated, or where a label reads like the blank. */
   readonly blankId: number | null;
+  /** Where labels read like the blank; empty where none does. */
+  readonly blankLabels: readonly number[];
+  /** Fields about decoding that the file does not state. */
+  readonly unstated: readonly string[];
   /** Frames that a decoder may advance after a token, one per duration logit; null for none known. */
   readonly durations: readonly number[] | null;
   /** Logits of the joint network: tokens, blank, durations. */
@@ -72,6 +78,9 @@ export interface BundleMeta {
   /** What contradicts itself in the file without touching any engine. */
   readonly warnings: readonly string[];
 }
+
+/** How tokenizers and recipes spell the blank among the labels. */
+const BLANK = /^(?:<(?:blk|blank|b|eps)>|\[(?:blk|blank)\]|∅|ε)$/i;
 
 /** Reads a `model_meta.json`. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_META_INVALID. */
 export function readMeta(path: string): BundleMeta {
@@ -85,7 +94,9 @@ export function parseMeta(text: string, path: string): BundleMeta {
   if (!parsed.success) throw invalid(path, faultText(parsed.error));
   const { data } = parsed;
   const labels = data.labels ?? null;
-  const vocabulary = data.tokenizer_vocab_size ?? labels?.length ?? null;
+  const blankLabels = (labels ?? []).flatMap((label, at) => (BLANK.test(label.trim()) ? [at] : []));
+  const vocabulary =
+    data.tokenizer_vocab_size ?? (labels === null ? null : labels.length - Math.min(1, blankLabels.length));
   const durations = data.duration_values ?? null;
   const { streaming } = data;
   return {
@@ -96,7 +107,11 @@ export function parseMeta(text: string, path: string): BundleMeta {
     features: data.features ?? {},
     labels,
     vocabulary,
-    blankId: data.blank_id ?? null,
+    blankId: data.blank_id ?? blankLabels[0] ?? null,
+    blankLabels,
+    unstated: (['blank_id', 'tokenizer_vocab_size', 'duration_values'] as const).filter(
+      (field) => (data[field] ?? null) === null,
+    ),
     durations,
     jointWidth:
       data.joint_vocab_size ??
@@ -110,14 +125,27 @@ export function parseMeta(text: string, path: string): BundleMeta {
           fewest: streaming.sampling_frames,
         }
       : null,
-    warnings: [...labelWarnings(labels?.length ?? null, data.tokenizer_vocab_size ?? null)],
+    warnings: [
+      ...misspelt(data, metaSchema, ''),
+      ...misspelt(data.features ?? {}, metaSchema.shape.features.unwrap().unwrap(), 'features.'),
+      ...labelWarnings(labels?.length ?? null, data.tokenizer_vocab_size ?? null),
+    ],
   };
+}
+
+/** Fields that are not read and have nearly the name of one that is, and that the file lacks. */
+function misspelt(stated: object, { shape }: z.ZodObject, within: string): readonly string[] {
+  const missing = Object.keys(shape).filter((key) => !Object.keys(stated).includes(key));
+  return Object.keys(stated).flatMap((key) => {
+    const meant = key in shape ? '' : didYouMean(key, missing);
+    return meant === '' ? [] : [`The field "${within}${key}" of the meta file is not read.${meant}`];
+  });
 }
 
 /** Labels turn ids into text and are in no engine; some exporters count the blank among them. */
 function labelWarnings(labels: number | null, vocabulary: number | null): readonly string[] {
   if (labels === null || vocabulary === null || labels === vocabulary || labels === vocabulary + 1) return [];
-  return [`It lists ${labels} labels and states a vocabulary of ${vocabulary}.`];
+  return [`The meta file lists ${labels} labels and states a vocabulary of ${vocabulary}.`];
 }
 
 function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly Layout[]> {

@@ -31,6 +31,13 @@ export const recogniser: Recogniser = {
   open: openBundle,
 };
 
+/** The same for a program; `features` of `transcribe` are [1, mel bins, frames] in float32. Throws what `recogniser.open` throws. */
+export const openRecogniser = (
+  meta: string,
+  options: RecogniserOptions = {},
+  context: OpenContext = {},
+): Promise<OpenRecogniser> => openBundle(meta, options, context);
+
 /**
  * Opens the models beside a meta file, or engines built from them. Throws TF_BUNDLE_META_INVALID, TF_BUNDLE_COMPONENT_MISSING, TF_BUNDLE_MISMATCH for models
  * that contradict each other or cannot be decoded, and what opening sessions throws.

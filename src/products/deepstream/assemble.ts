@@ -7,6 +7,7 @@ import {
   writeBenchmarkData,
 } from './data.js';
 import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './decision.js';
+import { pipelineLogs } from './ds-logs.js';
 import type { StreamsNames, StreamsPaths } from './names.js';
 import {
   type StreamsBody,
@@ -142,7 +143,7 @@ export function finishResult(paths: StreamsPaths, body: StreamsBody): StreamsRes
   if (body.engine === null) return { ...body, data: null, summary: summaryBlock(body, paths.shownModel()) };
   const { before, spoilt } = earlierData(paths.data);
   const checked = { ...body, warnings: [...spoilt, ...droppedRuns(before, body.engine), ...body.warnings] };
-  writeBenchmarkData(paths.data, benchmarkData(checked, before));
+  writeBenchmarkData(paths.data, benchmarkData(checked, before, pipelineLogs(paths.model)));
   return {
     ...checked,
     data: paths.data,

@@ -4,6 +4,7 @@ import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
+import type { PipelineLog } from './ds-logs.js';
 import type { StreamsBody } from './result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */
@@ -34,11 +35,24 @@ export interface BenchmarkData {
 
 const noRun: PipelineRun = { streams: null, total_fps: null, fps_per_stream: null };
 
-/** The data of a result. What DeepStream's own steps wrote of the same engine stays; of another engine it would be wrong. */
-export function benchmarkData(result: StreamsBody, before: EarlierData | null): BenchmarkData {
+/** The run of a number, by its log; of several the one with most streams. */
+function runOf(logs: readonly PipelineLog[], run: number, before: PipelineRun): PipelineRun {
+  const [log] = logs.filter((each) => each.run === run).toSorted((a, b) => b.streams - a.streams);
+  return log === undefined
+    ? before
+    : { streams: log.streams, total_fps: round2(log.totalFps), fps_per_stream: round2(log.meanFps) };
+}
+
+/** The data of a result. Runs of DeepStream are those of its logs, else what its own steps wrote of the same engine; of another engine it would be wrong. */
+export function benchmarkData(
+  result: StreamsBody,
+  before: EarlierData | null,
+  logs: readonly PipelineLog[],
+): BenchmarkData {
   const { model, engine, maxBatch, baseline, engines, peakGpuStreams } = result;
   const peak = engines.find((one) => one.maxBatch === maxBatch)?.peak ?? null;
-  const isSame = before !== null && before.engine === engine;
+  const { run1, run2 } =
+    before !== null && before.engine === engine ? before.deepstream : { run1: noRun, run2: noRun };
   return {
     model_name: model.name,
     engine,
@@ -53,7 +67,7 @@ export function benchmarkData(result: StreamsBody, before: EarlierData | null): 
       },
     },
     peak_gpu_streams: peakGpuStreams,
-    deepstream: isSame ? before.deepstream : { run1: noRun, run2: noRun },
+    deepstream: { run1: runOf(logs, 1, run1), run2: runOf(logs, 2, run2) },
     x_trtforge: {
       schema: 'trtforge.benchmark-data/1',
       fps: result.fps,

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { LARGEST_DOCUMENT, namesIn, readText } from '../../base/files/files.js';
 import { plural } from '../../base/text/quantity.js';
 import type { RunRootSections } from '../../report/kind.js';
@@ -46,17 +46,20 @@ export function readPipelineLog(name: string, text: string): PipelineLog | null 
 /** Where DeepStream's skill leaves its logs, below `models/NAME` or beside the engine. */
 const FOLDERS = ['benchmarks/ds', 'ds', '.'];
 
+/** The logs with figures in `models/NAME` or a run root; files are relative to it. */
+export const pipelineLogs = (root: string): readonly (PipelineLog & { readonly file: string })[] =>
+  FOLDERS.flatMap((folder) => namesIn(join(root, folder)).map((name) => join(folder, name))).flatMap(
+    (file) => {
+      const name = basename(file);
+      if (!NAME.test(name)) return [];
+      const log = readPipelineLog(name, readText(join(root, file), LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE'));
+      return log === null ? [] : [{ file, ...log }];
+    },
+  );
+
 /** The runs of deepstream-app that lie in a run root. */
 export const pipelineSections: RunRootSections = (runs) => {
-  const files = runs.flatMap(({ root }) =>
-    FOLDERS.flatMap((folder) => namesIn(join(root, folder)).map((name) => ({ root, folder, name }))),
-  );
-  const found = files.flatMap(({ root, folder, name }) => {
-    if (!NAME.test(name)) return [];
-    const text = readText(join(root, folder, name), LARGEST_DOCUMENT, 'TF_FILE_UNREADABLE');
-    const log = readPipelineLog(name, text);
-    return log === null ? [] : { file: join(folder, name), ...log };
-  });
+  const found = runs.flatMap(({ root }) => pipelineLogs(root));
   if (found.length === 0) return [];
   const rows = found.toSorted((a, b) => a.streams - b.streams || a.run - b.run);
   return [

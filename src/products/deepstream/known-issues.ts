@@ -26,11 +26,32 @@ export const deepstreamIssues: readonly KnownIssue[] = [
     source: tracker(609),
   },
   {
+    id: 'nvinfer-batch-too-large',
+    severity: 'error',
+    pattern: /Backend has maxBatchSize (?<has>\d+) whereas (?<wanted>\d+) has been requested/,
+    cause:
+      'The engine takes {has} pictures at a time, and the configuration asks for {wanted}: nvinfer builds another one.',
+    remedy:
+      'Lower batch-size in the configuration (deepstream-app has it in its own file, too), or build with --batch 1/{wanted}/{wanted}.',
+    versions: 'DeepStream',
+    source: 'https://github.com/NVIDIA/retinanet-examples/issues/249',
+  },
+  {
+    id: 'nvinfer-dimensions-differ',
+    severity: 'error',
+    pattern: /Backend's input dims mismatch|Infer Context prepare preprocessing resource failed/,
+    cause: 'The input of the engine has other dimensions than infer-dims in the configuration.',
+    remedy: '`trtforge deepstream check CONFIG` compares them; correct infer-dims, or leave it out.',
+    versions: 'DeepStream',
+    source: tracker(595),
+  },
+  {
     id: 'nvinfer-engine-missing',
     severity: 'warning',
-    pattern: /file path: ?(?<file>\S{1,500}) open error|file ?:(?<plan>\S{1,500}) failed, try rebuild/,
+    pattern:
+      /file path: ?(?<file>\S{1,500}) open error|file ?:(?<plan>\S{1,500}) failed, try rebuild|deserialized backend context :(?<context>\S{1,500}) failed to match config params/,
     cause:
-      'nvinfer found no engine at {file}{plan}, or could not load it, and builds one from the model in its place.',
+      'nvinfer found no engine at {file} {plan} {context}, or could not load it, and builds one from the model in its place.',
     remedy:
       'Check model-engine-file: the name has to be the one that nvinfer writes (MODEL_bN_gpu0_fp16.engine), and the engine of this TensorRT and GPU.',
     versions: 'DeepStream',

@@ -33,6 +33,8 @@ const CONSEQUENCE = new RegExp(
     'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
     'Internal Error \\((?:Engine deserialization failed|Assertion engine != nullptr failed)',
     'Network validation failed',
+    // What ONNX Runtime and nvinfer print of an engine that was not built or did not run.
+    'TensorRT EP (?:could not build engine|execution context enqueue failed)|Non-zero status code returned while running TRTKernel|build engine file failed|Failed to set pipeline to',
     // What trtforge reports of a failure whose lines stand before.
     '^TF_[A-Z_]{3,60} ',
   ].join('|'),
@@ -121,7 +123,9 @@ export class IssueFinder {
   /** The worst first. With a model, the nodes that the lines name are looked up in it; `passed` reports that the work went well. */
   issues({ model, passed }: { model?: ModelNodes; passed: boolean }): ExplainedIssue[] {
     const standing = [...this.#found.values()].filter(({ issue }) => !this.#takenBack.has(issue.id));
-    const issues = standing.map((found) => explained(found, passed, model));
+    const issues = standing.map((found) =>
+      explained(found, meaningOf(found.issue, standing, passed), passed, model),
+    );
     const causes = passed || model === undefined ? [] : this.#causes(issues, model);
     const places = new Set(standing.flatMap(({ issue }) => (issue.isPlace ? [issue.id] : [])));
     return inOrder([...causes, ...issues.filter(({ id }) => causes.length === 0 || !places.has(id))]);
@@ -180,8 +184,25 @@ function inMajors({ majors }: KnownIssue, version: string | null): boolean {
   return major >= majors[0] && major <= majors[1];
 }
 
+type Meaning = Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
+
+/** What an issue means beside the others of its run. */
+function meaningOf(issue: KnownIssue, standing: readonly FoundIssue[], passed: boolean): Meaning {
+  if (passed) return issue.whenPassed ?? issue;
+  const cause = standing.find((found) => issue.follows?.includes(found.issue.id));
+  if (cause !== undefined)
+    return {
+      severity: 'note',
+      cause: `${issue.cause} Here it follows from ${cause.issue.id}.`,
+      remedy: `Do what helps against ${cause.issue.id} first.`,
+    };
+  const isFollowed = standing.some((found) => found.issue.follows?.includes(issue.id));
+  return isFollowed ? (issue.whenFollowed ?? issue) : issue;
+}
+
 function explained(
   { issue, groups, lines, mentions, count }: FoundIssue,
+  meaning: Meaning,
   passed: boolean,
   model?: ModelNodes,
 ): ExplainedIssue {
@@ -190,7 +211,6 @@ function explained(
       groups[name] === undefined ? '' : `${space}${groups[name]}`,
     );
   const { id, versions, source } = issue;
-  const meaning = passed ? (issue.whenPassed ?? issue) : issue;
   const isHarmless = passed && meaning.severity === 'error' && issue.hiddenBySuccess !== true;
   const severity = isHarmless ? 'warning' : meaning.severity;
   const [cause, remedy] = [filled(meaning.cause), filled(meaning.remedy)];

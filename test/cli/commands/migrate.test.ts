@@ -85,6 +85,7 @@ const scripts = [
   'trtexec --onnx=a.onnx --saveEngine=a.plan --markDebug=t',
   'polygraphy run m.onnx --trt --onnxrt --trt-outputs mark all --onnx-outputs mark all',
   'python -m modelopt.onnx.quantization --onnx_path m.onnx --quantize_mode=int8 --calibration_data c.npy',
+  'python -m modelopt.onnx.quantization --onnx_path=m.onnx --quantize_mode=int8 --calibration_data_path=cal.npz --calibration_eps trt cuda:0 cpu --calibration_cache_path=ranges.json --calibration_shapes=x:1x3 --output_path=o.onnx',
   'python3 tools/tensorrt/trt_streaming_parity.py --engine e.plan --ref r.jsonl --mode closed_loop --summary-json s.json',
   'python3 streaming_encoder_reference.py --model a.nemo --cache-size 256 --chunk-len 592 --num-chunks 300 --seed 42 --jsonl-out p.jsonl',
   'python tools/build_trt/build_trt.py --meta out/model_meta.json --outdir models/p --fp16',

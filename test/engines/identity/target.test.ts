@@ -123,6 +123,11 @@ describe('a GPU', () => {
     ['rtx4090', { capability: 89, product: 'RTX 4090' }],
     ['NVIDIA A100-SXM4-40GB', { capability: 80, product: 'A100' }],
     ['Tesla T4', { capability: 75, product: 'T4' }],
+    ['NVIDIA GB10', { capability: 121, product: 'GB10' }],
+    ['Jetson AGX Orin', { capability: 87, product: 'Jetson Orin' }],
+    ['Orin (nvgpu)', { capability: 87, product: 'Jetson Orin' }],
+    ['NVIDIA Thor', { capability: 110, product: 'Jetson Thor' }],
+    ['NVIDIA A10G', { capability: 86, product: 'A10G' }],
     ['NVIDIA GH200 480GB', { capability: 90, product: 'GH200' }],
   ])('%s is known', (text, gpu) => {
     expect(parseGpu(text)).toEqual(gpu);

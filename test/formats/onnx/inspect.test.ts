@@ -32,6 +32,14 @@ async function inspected(model: ModelLike, externalData: 'auto' | 'always' = 'au
 const codes = (facts: { findings: readonly { code: string }[] }) => facts.findings.map(({ code }) => code);
 
 /** x → Relu → y, with whatever a test adds. */
+function turnedProduct(g: GraphBuilder, dtype: 'float16' | 'float32', perm: readonly number[]): void {
+  g.input('t', dtype, [4, 4, 4]);
+  g.initializer('w2', { dtype, shape: [4, 4], bytes: new Uint8Array(16 * (dtype === 'float16' ? 2 : 4)) });
+  g.node('Transpose', { inputs: ['t'], outputs: ['turned'], attributes: { perm: attribute.ints(perm) } });
+  g.node('MatMul', { inputs: ['turned', 'w2'], outputs: ['d'] });
+  g.output('d', dtype, null);
+}
+
 function simple(change: (graph: GraphBuilder) => void = () => {}, spec = {}): ModelLike {
   const graph = new GraphBuilder('g');
   graph.input('x', 'float32', ['batch', 4]);
@@ -73,8 +81,8 @@ describe('what inspect tells', () => {
         nodesTotal: 7,
         functions: [{ domain: 'test', name: 'Scaled', nodes: 4 }],
         ops: { Mul: 2, Constant: 1, If: 1, MatMul: 1, Slice: 1, 'test::Scaled': 1 },
-        initializers: { count: 5, bytes: 64 * 64 * 4 + 2 * 8 + 2 * 64 * 4 },
-        parameters: 64 * 64 + 2 + 2 * 64,
+        initializers: { count: 6, bytes: 64 * 64 * 4 + 2 * 8 + 2 * 64 * 4 + 512 * 4 },
+        parameters: 64 * 64 + 2 + 2 * 64 + 512,
         sparseInitializers: 0,
         findings: [],
       });
@@ -307,6 +315,20 @@ describe('findings', () => {
       simple((g) => g.node('Det', { inputs: ['x'], outputs: ['d'] })),
       ['op-unknown'],
     ],
+    [
+      'a plan that is wrapped for ONNX Runtime',
+      simple((g) => g.node('EPContext', { inputs: ['x'], outputs: ['d'], domain: 'com.microsoft' }), {
+        opsets: { 'com.microsoft': 1 },
+      }),
+      ['op-engine'],
+    ],
+    [
+      'a product at which ONNX Runtime crashes',
+      simple((g) => turnedProduct(g, 'float16', [1, 0, 2])),
+      ['onnxruntime-crash'],
+    ],
+    ['the same in FP32', simple((g) => turnedProduct(g, 'float32', [1, 0, 2])), []],
+    ['the same behind another order', simple((g) => turnedProduct(g, 'float16', [0, 2, 1])), []],
     [
       'an operator of another domain',
       simple((g) => g.node('FusedConv', { inputs: ['x'], outputs: ['d'], domain: 'com.microsoft' }), {

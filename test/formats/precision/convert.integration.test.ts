@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openOrtSession } from '../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
 import {
@@ -16,7 +18,17 @@ import { declaredType } from '../../../src/formats/onnx/value-type.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import { mutations } from '../../support/mutations.js';
-import { converted, difference, freshPath, integers, noise, observedBy, run, written } from './judge.js';
+import {
+  converted,
+  difference,
+  floats,
+  freshPath,
+  integers,
+  noise,
+  observedBy,
+  run,
+  written,
+} from './judge.js';
 import { traps } from './models.js';
 
 function layers(count: number, width = 64): GraphBuilder {
@@ -331,6 +343,88 @@ describe('old models', () => {
     expect(result.opset).toEqual({ before: 13, after: 22, reason: 'Softplus takes BF16 from opset 22 on' });
     expect(model.proto.irVersion).toBe(10n);
     expect(keptBy('rows')).toBeUndefined();
+  });
+});
+
+describe('what else reads the file', () => {
+  it.each([
+    [17, 14, 8n],
+    [21, 14, 10n],
+    [17, 7, 7n],
+  ])('of opset %i and IR %i gets the IR version that is needed', async (opset, irVersion, needed) => {
+    const input = await written(layers(2), { opset, irVersion });
+    const { output, model } = await converted(input, { precision: 'fp16' });
+    expect(model.proto.irVersion).toBe(needed);
+    expect([...(await run(output, feeds)).keys()]).toHaveLength(1);
+    // The original runs as well, in the version that it needs.
+    const session = await openOrtSession(input, { threads: 1 });
+    expect(session.outputs).toHaveLength(1);
+    await session.close();
+  });
+
+  it('is warned of a product at which ONNX Runtime crashes', async () => {
+    const turned = (perm: readonly number[]) => {
+      const g = new GraphBuilder('turned');
+      g.input('x', 'float32', ['s', 'b', 64]);
+      g.initializer('w', noise([64, 64], 0.1, 1));
+      g.node('Transpose', { inputs: ['x'], outputs: ['t'], attributes: { perm: a.ints(perm) } });
+      g.node('MatMul', { inputs: ['t', 'w'], outputs: ['y'] });
+      g.output('y', 'float32', null);
+      return g;
+    };
+    const crashing = await converted(await written(turned([1, 0, 2])), { precision: 'fp16' });
+    expect(crashing.result.warnings).toEqual([expect.stringContaining('ORT_ENABLE_BASIC')]);
+    const open = (path: string, level: string) =>
+      spawnSync(process.execPath, [
+        '--input-type=module',
+        '-e',
+        `import ort from 'onnxruntime-node';\nawait ort.InferenceSession.create(${JSON.stringify(path)}, { graphOptimizationLevel: '${level}' });`,
+      ]);
+    expect(open(crashing.output, 'all').signal).toBe('SIGSEGV');
+    expect(open(crashing.output, 'basic').status).toBe(0);
+    const other = await converted(await written(turned([0, 1, 2])), { precision: 'fp16' });
+    expect(other.result.warnings).toEqual([]);
+  });
+
+  it('that wraps an engine is not converted', async () => {
+    const g = new GraphBuilder('wrapped');
+    g.input('x', 'float32', [1]);
+    g.node('EPContext', { domain: 'com.microsoft', name: 'engine', inputs: ['x'], outputs: ['y'] });
+    g.output('y', 'float32', [1]);
+    const input = await written(g, { opsets: { 'com.microsoft': 1 } });
+    await expect(convertModel(input, freshPath(), { precision: 'fp16' })).rejects.toMatchObject({
+      code: 'TF_ONNX_NOT_A_MODEL',
+      remedy: expect.stringContaining('engine inspect'),
+    });
+  });
+
+  it('keeps a pair in FP32 of which one scale would become 0', async () => {
+    const quantized = (scales: readonly number[]) => {
+      const g = new GraphBuilder('pairs');
+      g.input('x', 'float32', ['n', 2]);
+      g.initializer('w', noise([2, 2], 0.1, 1));
+      g.initializer('s', floats([2], scales));
+      g.initializer('z', { dtype: 'int8', shape: [2], bytes: new Uint8Array(2) });
+      g.node('QuantizeLinear', {
+        name: 'q',
+        inputs: ['w', 's', 'z'],
+        outputs: ['wq'],
+        attributes: { axis: a.int(1) },
+      });
+      g.node('DequantizeLinear', {
+        name: 'd',
+        inputs: ['wq', 's', 'z'],
+        outputs: ['wd'],
+        attributes: { axis: a.int(1) },
+      });
+      g.node('MatMul', { name: 'm', inputs: ['x', 'wd'], outputs: ['y'] });
+      g.output('y', 'float32', ['n', 2]);
+      return g;
+    };
+    const lost = await converted(await written(quantized([0.01, 1e-8])), { precision: 'fp16' });
+    expect([lost.keptBy('q'), lost.keptBy('d')]).toEqual(['weight-range', 'weight-range']);
+    const good = await converted(await written(quantized([0.01, 1e-3])), { precision: 'fp16' });
+    expect([good.keptBy('q'), good.keptBy('d')]).toEqual([undefined, undefined]);
   });
 });
 

@@ -73,7 +73,45 @@ describe('a bundle', () => {
   test('whose meta file is all null is taken at its word, and that is said', () => {
     const { mismatches, warnings } = checkBundle(parseMeta('{}', 'model_meta.json'), bundle());
     expect(mismatches).toEqual([]);
-    expect(warnings).toEqual([expect.stringMatching(/mel bins/), expect.stringMatching(/logits/)]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/mel bins/),
+      expect.stringMatching(/logits/),
+      expect.stringMatching(/blank_id, tokenizer_vocab_size, duration_values/),
+    ]);
+  });
+
+  test.each(['blank_id', 'tokenizer_vocab_size', 'duration_values'])('without %s is warned of', (field) => {
+    const { mismatches, warnings } = checkBundle(meta({ [field]: null }), bundle());
+    expect(mismatches).toEqual([]);
+    expect(warnings).toEqual([expect.stringContaining(field)]);
+  });
+
+  describe('whose labels have the blank among them', () => {
+    const words = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`);
+    const found = (labels: readonly string[], more: object) => {
+      const read = meta({ labels, ...more });
+      return { ...checkBundle(read, bundle()), blank: read.blankId };
+    };
+
+    test.each(['<blk>', '<blank>', '<b>', '∅', '<BLANK>', '[blank]', '<eps>'])(
+      'at another place: %s',
+      (label) => {
+        const { mismatches } = found([label, ...words(8192)], {});
+        expect(mismatches).toMatchObject([
+          { component: 'joint', message: expect.stringContaining(`"${label}"`) },
+        ]);
+        expect(found([...words(8192), label], {})).toMatchObject({ mismatches: [], warnings: [] });
+      },
+    );
+
+    test('takes it from them where nothing else states it, and that is said', () => {
+      const first = found(['<blk>', ...words(8192)], { blank_id: null });
+      expect(first).toMatchObject({ blank: 0, mismatches: [] });
+      expect(first.warnings).toEqual([expect.stringContaining('"<blk>"')]);
+      // The labels alone count the tokens.
+      const { vocabulary } = meta({ labels: ['<blk>', ...words(8192)], tokenizer_vocab_size: null });
+      expect(vocabulary).toBe(8192);
+    });
   });
 
   test.each([

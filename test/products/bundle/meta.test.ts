@@ -64,6 +64,17 @@ describe('the meta file of a bundle', () => {
   });
 
   test.each([
+    ['blankid', '{"blankid":1}', 'blank_id'],
+    ['duration_value', '{"duration_value":[0]}', 'duration_values'],
+    ['features.n_mel', '{"features":{"n_mel":80}}', 'n_mels'],
+  ])('names a field that is misspelt: %s', (field, text, meant) => {
+    const { warnings } = parseMeta(text, 'meta.json');
+    expect(warnings).toEqual([expect.stringContaining(`"${field}"`)]);
+    expect(warnings[0]).toContain(`"${meant}"`);
+    expect(parseMeta('{"tokenizer_file":"t.model","exported":"today"}', 'meta.json').warnings).toEqual([]);
+  });
+
+  test.each([
     ['text that is no JSON', '{"features":', /not JSON/],
     ['a list', '[]', /object is expected here, not array/],
     ['labels that are numbers', '{"labels":[1]}', /"labels": is not a list of texts/],

@@ -44,6 +44,21 @@ function recordedSizing(): void {
 }
 
 describe('from the logs that trtexec wrote', () => {
+  test('and those of deepstream-app beside them', () => {
+    recordedSizing();
+    const ds = join(folder, 'models/r50/benchmarks/ds');
+    mkdirSync(ds, { recursive: true });
+    writeFileSync(
+      join(ds, 'ds_s4_run1.log'),
+      '**PERF:  30.01 (29.98)\t30.03 (30.00)\t30.01 (29.9)\t29.99 (30.1)\n'.repeat(3),
+    );
+    repair();
+    const path = join(folder, 'models/r50/reports/benchmark_data.json');
+    const { deepstream } = JSON.parse(readFileSync(path, 'utf8')) as { deepstream: Record<string, object> };
+    expect(deepstream.run1).toEqual({ streams: 4, total_fps: 120.04, fps_per_stream: 30.01 });
+    expect(deepstream.run2).toEqual({ streams: null, total_fps: null, fps_per_stream: null });
+  });
+
   test('whatever an earlier benchmark_data.json holds, the figures are those of the logs', () => {
     recordedSizing();
     const path = join(folder, 'models/r50/reports/benchmark_data.json');

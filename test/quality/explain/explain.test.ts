@@ -305,6 +305,68 @@ describe('an explanation', () => {
     expect(result.unexplained.map(({ line }) => line)).toEqual(unexplained);
   });
 
+  test.each([
+    '2026-01-05 10:00:00.168386616 [E:onnxruntime:Default, provider.h:89 log] [2026-01-05 10:00:00   ERROR] new: it broke',
+    '\u001b[1;31m2026-01-05 10:00:00.16 [E:onnxruntime:, inference_session.cc:2372 operator()] it broke\u001b[m',
+    '[ONNXRuntimeError] : 1 : FAIL : it broke',
+    '[libprotobuf ERROR /src/text_format.cc:317] it broke',
+    "terminate called after throwing an instance of 'Own::Exception'",
+    '  what():  it broke',
+    'own.cpp:100:45: error: it broke',
+    'own.cpp(100): error C2039: it broke',
+    'own.cu(12): fatal error: it broke',
+    'collect2: error: ld returned 1 exit status',
+    '2024-06-03 02:05:05 ERROR (exception.py:183):handler(): it broke',
+    '2024-06-03 02:05:05,123 - own.module - ERROR - it broke',
+    '2024-06-03 02:05:05.123 | ERROR    | own:main:12 - it broke',
+    '[2024-06-03 02:05:05.123] [error] it broke',
+    '[2024-06-03 02:05:05] [own] [CRITICAL] it broke',
+    'ERROR:root:it broke',
+    '[ERROR] [1699999999.1] [node]: it broke',
+    '[TensorRT-LLM][ERROR] it broke',
+    '** ERROR: <main:716>: it broke',
+    '0:00:03.123456789 30000     0x12345670 ERROR                 own_element file.cpp:635:function:<name> it broke',
+    'own backend: 2: [helpers.h::f::694] Error Code 2: Internal Error (it broke)',
+    "thread 'main' panicked at src/main.rs:1:1: it broke",
+  ])('a line whose form is that of an error is one, whoever wrote it: %s', (line) => {
+    expect(explainText(`before\n${line}\n`).unexplained.map((each) => each.line)).toEqual([2]);
+  });
+
+  test.each([
+    '2026-01-05 10:00:00.168386616 [W:onnxruntime:Default, provider.h:89 log] [2026-01-05 10:00:00 WARNING] it is odd',
+    '2024-06-03 02:05:05 INFO (own.py:1): no error',
+    '2024-06-03 02:05:05 there was no error in it',
+    '2024-06-03 02:05:05,123 - own - WARNING - ERROR is a word',
+    'own.cpp:100:45: warning: it is odd',
+    'WARNING:root:error: none',
+    'it has no errors: all is well',
+    'errors: 0',
+  ])('and no other is: %s', (line) => {
+    expect(explainText(`${line}\n`)).toMatchObject({ unexplained: [], issues: [] });
+  });
+
+  test.each([
+    [
+      'gpu-out-of-memory',
+      '[11/22/2024-13:40:47] [E] Error[1]: [defaultAllocator.cpp::allocate::31] Error Code 1: Cuda Runtime (out of memory)',
+    ],
+    [
+      'tactic-skipped-device-memory',
+      '[11/22/2024-13:40:47] [W] [TRT] Tactic Device request: 4229MB Available: 2658MB. Device memory is insufficient to use tactic.',
+    ],
+  ])('what follows from %s has not the remedy of its own', (id, line) => {
+    const end =
+      '[11/22/2024-13:40:48] [E] Error[10]: Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[/a.../b]}.)';
+    const { issues } = explainText(`${line}\n${end}\n`);
+    expect(issues).toMatchObject([
+      { id, severity: 'error' },
+      { id: 'no-implementation-foreign-node', severity: 'note', cause: expect.stringContaining(id) },
+    ]);
+    expect(issues.map(({ remedy }) => remedy).join()).not.toContain('--workspace 32G');
+    const [alone] = explainText(`${end}\n`).issues;
+    expect(alone).toMatchObject({ severity: 'error', remedy: expect.stringContaining('--workspace 32G') });
+  });
+
   test('of a node that the parser rejected has the reason below it', () => {
     const head = '[E] [TRT] ModelImporter.cpp:736: ERROR: onnx2trt_utils.cpp:342 In function convMultiInput:';
     const reason = '[8] Assertion failed: checkSpatialDims(kernelWeights.shape)';

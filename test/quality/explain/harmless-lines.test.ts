@@ -60,7 +60,7 @@ describe('lines that alarm, of runs that are fine', () => {
         '[W] [TRT] UNSUPPORTED_STATE: Skipping tactic 28 due to insufficient memory on requested size of 2833252352 detected for tactic 0x0000000204040736.',
         '[E] [TRT] [virtualMemoryBuffer.cpp::nvinfer1::StdVirtualMemoryBufferImpl::resizePhysical::154] Error Code 2: OutOfMemory (Requested size was 2833252352 bytes.)',
       ],
-      ['gpu-out-of-memory: warning', 'tactic-skipped-memory: note'],
+      ['gpu-out-of-memory: warning', 'tactic-skipped-memory: note', 'tactic-skipped-device-memory: note'],
     ],
     [
       'tactics are left out for any reason',

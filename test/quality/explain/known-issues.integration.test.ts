@@ -18,6 +18,30 @@ const lines: Readonly<Record<string, string | readonly string[]>> = {
     '[E] Error[10]: IBuilder::buildSerializedNetwork: Error Code 10: Internal Error (Could not find any implementation for node {ForeignNode[/model/Cast_2.../model/Sigmoid]} due to insufficient workspace.)',
   'no-implementation':
     '[E] Error Code 10: Internal Error (Could not find any implementation for node /maxpool/MaxPool.)',
+  'tactic-skipped-device-memory':
+    '[W] [TRT] Tactic Device request: 4229MB Available: 2658MB. Device memory is insufficient to use tactic.',
+  'kernel-failed': '[E] Error[1]: [cask.cpp::launch::75] Error Code 1: Cask (Cask convolution execution)',
+  'output-address-missing':
+    '[E] IExecutionContext::enqueueV3: Error Code 3: API Usage Error (Neither address or allocator is set for output tensor pairs.)',
+  'cpp-name-removed': "trtbackend.cpp:100:45: error: 'kFP16' is not a member of 'nvinfer1::BuilderFlag'",
+  'node-addon-not-registered': "Error: Module did not self-register: '/app/onnxruntime_binding.node'.",
+  'plan-for-dla':
+    '[E] Error[9]: Cannot deserialize serialized engine built with EngineCapability::kDLA_STANDALONE, use cuDLA APIs instead.',
+  'ep-plan-not-loaded':
+    'onnxruntime.capi.onnxruntime_pybind11_state.EPFail: [ONNXRuntimeError] : 11 : EP_FAIL : TensorRT EP could not deserialize engine from binary data',
+  'ep-context-without-provider':
+    "[ONNXRuntimeError] : 9 : NOT_IMPLEMENTED : Could not find an implementation for EPContext(1) node with name 'EPContextNode0'",
+  'ep-profile-incomplete':
+    '  what():  User needs to provide all the shapes. Following input(s) has no associated shape profiles provided: /model/NonZero_output_0',
+  'triton-batch-above-engine':
+    "E0101 10:00:00.000000 1 model_lifecycle.cc:638] failed to load 'det' version 1: Internal: autofill failed for model 'det': configuration specified max-batch 16 but TensorRT engine only supports max-batch 1",
+  'triton-field-unknown':
+    '[libprotobuf ERROR /protobuf/text_format.cc:317] Error parsing text-format inference.ModelConfig: 24:20: Message type "inference.ModelSequenceBatching.State" has no field named "initial_state".',
+  'ir-version-too-new':
+    '[ONNXRuntimeError] : 1 : FAIL : model.cc:181 Unsupported model IR version: 11, max supported IR version: 10',
+  'int8-scales-widened': '  tensorrt-rtx warning (foreignNode) Converting conv activation scales to fp32.',
+  'refit-needs-gpu':
+    '[E] Error Code 1: Myelin (MyelinCheckException: graph_jit.cpp:278: CHECK(status == CUDA_SUCCESS) failed.)',
   'tactic-skipped-memory':
     '[W] [TRT] Skipping tactic 3 due to insuficient memory on requested size of 4300 detected for tactic 4.',
   'tactic-skipped-exception':
@@ -204,6 +228,26 @@ describe('every known issue', () => {
   });
 
   it.each([
+    [
+      "triton: unexpected shape for input 'images' for model 'det'. Expected [-1,3,640,640], got [1,3,384,640].",
+      'shape-outside-profile',
+    ],
+    ['RuntimeError: Could not set shape torch.Size([5, 128, 3000]) for tensor x.', 'shape-outside-profile'],
+    [
+      'TensorRT backend: 2: [helpers.h::nvinfer1::smVerHex2Dig::694] Error Code 2: Internal Error (Assertion major >= 0 && major < 10 failed. )',
+      'gpu-not-supported',
+    ],
+    [
+      '[E] Error Code 4: API Usage Error (n: IShuffleLayer `input` and `output` must have identical types. `input` type is Float and `output` type is Int32.)',
+      'types-differ',
+    ],
+    ['[E] Error Code 1: Cuda Runtime (invalid device kernel image)', 'architecture-not-in-library'],
+    ['[E] Error Code 1: Myelin ([cublas] failed with CUBLAS_STATUS_EXECUTION_FAILED)', 'kernel-failed'],
+    [
+      "x.cpp:102: error: 'class nvinfer1::IOptimizationProfile' has no member named 'setShapeValues'",
+      'cpp-name-removed',
+    ],
+    ['Error Code 4: API Usage Error (input ids for profile 0 is not set.)', 'ep-profile-incomplete'],
     // 8.6, 9.x and 10.0 to 10.6 say what CUDA answered, or its number where the macro CHECK asked; later ones where, too.
     ['Cuda failure: out of memory', 'gpu-out-of-memory'],
     ['Cuda failure: 2', 'gpu-out-of-memory'],

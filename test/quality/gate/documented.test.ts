@@ -148,7 +148,8 @@ function schemaAt(schema: unknown, path: string): boolean {
     .map((part) => [part] as const)) {
     while (here.shape === undefined && here.element === undefined && here.unwrap !== undefined)
       here = here.unwrap() as typeof here;
-    const next = key === '*' ? here.element : here.shape?.[key ?? ''];
+    const isLength = key === 'length' && here.element !== undefined;
+    const next = key === '*' || isLength ? here.element : here.shape?.[key ?? ''];
     if (next === undefined) return false;
     here = next as typeof here;
   }

@@ -49,12 +49,13 @@ describe('a policy file', () => {
     const policy = loadPolicy(join(folderOf({ 'p.yaml': WHOLE }), 'p.yaml'));
     expect(policy.checks.map(({ id, line }) => [id, line])).toEqual([
       ['cache-contract', null],
+      ['contract-sentences', null],
       ['encoder-error', null],
       ['finite-outputs', null],
       ['task', null],
       ['latency', 6],
     ]);
-    expect(policy.checks[4]).toMatchObject({ resultName: 'bench', select: { schema: 'trtforge.bench/1' } });
+    expect(policy.checks[5]).toMatchObject({ resultName: 'bench', select: { schema: 'trtforge.bench/1' } });
     expect(policy.waivers).toMatchObject([{ check: 'encoder-error', line: 16 }]);
     expect(policy).toMatchObject({ expiresSoonDays: 30, extended: ['streaming-parity'] });
   });
@@ -146,12 +147,12 @@ describe('a policy file', () => {
     const policy = loadPolicy(
       join(
         policyWith(
-          'extends: streaming-parity\nwithout: [cache-contract, finite-outputs, task]\nchecks:\n  - id: encoder-error\n    fail: { above: 2.0e-3 }\n',
+          'extends: streaming-parity\nwithout: [cache-contract, contract-sentences, finite-outputs, task]\nchecks:\n  - id: encoder-error\n    fail: { above: 2.0e-3 }\n',
         ),
         'p.yaml',
       ),
     );
-    expect(policy.dropped).toEqual(['cache-contract', 'finite-outputs', 'task']);
+    expect(policy.dropped).toEqual(['cache-contract', 'contract-sentences', 'finite-outputs', 'task']);
     expect(policy.checks).toMatchObject([
       { id: 'encoder-error', line: 5, fail: { above: 2e-3 }, warn: { above: 5e-4 }, field: 'drift.max' },
     ]);
@@ -161,7 +162,7 @@ describe('a policy file', () => {
     const folder = folderOf({
       'a.yaml': `schema: trtforge.gate-policy/1\nextends: [b.yaml]\n${check}`,
       'b.yaml':
-        'schema: trtforge.gate-policy/1\nextends: streaming-parity\nwithout: [cache-contract, finite-outputs, task]\n',
+        'schema: trtforge.gate-policy/1\nextends: streaming-parity\nwithout: [cache-contract, contract-sentences, finite-outputs, task]\n',
     });
     const policy = loadPolicy(join(folder, 'a.yaml'));
     expect(policy.checks.map(({ id }) => id)).toEqual(['encoder-error', 'a']);

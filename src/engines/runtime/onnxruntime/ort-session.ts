@@ -313,7 +313,9 @@ function notLoaded(error: unknown, given: string, loaded: string): unknown {
     {
       remedy: error.message.includes('Could not find an implementation')
         ? 'The file is valid, and this provider has no kernel for a type in it: build the model, and run the engine on its GPU.'
-        : error.remedy,
+        : /Unsupported model IR version|under development and support for this is limited/.test(error.message)
+          ? 'The file is newer than this ONNX Runtime: export it at an older opset, or take a newer ONNX Runtime (`trtforge doctor` shows which one is used).'
+          : error.remedy,
       cause: error,
     },
   );

@@ -8,11 +8,13 @@ import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
+import { lowerIrVersion } from '../../../formats/onnx/ir-version.js';
 import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
+import { wrapsEngine } from '../../../formats/onnx/wrapped-engine.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
@@ -81,7 +83,9 @@ export async function prepareModel(
         precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
       } as const;
       const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-      const isAsItIs = rounding === undefined && replacements.size === 0;
+      const isTooNew = model.proto.irVersion > NEWEST_IR;
+      if (isTooNew) lowerIrVersion(model.proto);
+      const isAsItIs = rounding === undefined && replacements.size === 0 && !isTooNew;
       if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
         return { path, weightsFolder, ...facts, discard: () => {} };
       const folder = makeScratch('model');
@@ -107,6 +111,9 @@ export async function prepareModel(
     { weightsFolder },
   );
 }
+
+/** What ONNX Runtime 1.30 loads; a file that states more seldom needs it. */
+const NEWEST_IR = 13n;
 
 /** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */
 function hasShapesOutside(proto: ModelProto): boolean {
@@ -143,10 +150,6 @@ function precisionFlagsOf(proto: ModelProto): readonly Setting[] {
     types.has(dtype) && (dtype !== 'int8' || isQuantized) ? [[precisionFlags[dtype], '1']] : [],
   );
 }
-
-/** Whether a provider loads a compiled engine in the place of nodes. */
-const wrapsEngine = ({ graph }: ModelProto): boolean =>
-  graph?.node.some(({ opType }) => opType === 'EPContext') ?? false;
 
 function bindingsOf(path: string, model: OnnxModel): Pick<PreparedModel, 'inputs' | 'outputs'> {
   const declared = interfaceOf(model.proto);

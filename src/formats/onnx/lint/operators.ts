@@ -8,19 +8,28 @@ import {
   ownOperators,
   pluginOperators,
 } from '../../../behaviour/operators.js';
+import { dtypes } from '../../tensor/dtype.js';
 import { type GraphView, isOnnxDomain, nodeLabel, opsets, qualifiedOpType } from '../graph.js';
+import { attributeOf } from '../node-types.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
+import { constantTensor } from '../small-integers.js';
+import { isWrappedEngine, WRAPPED_ENGINE } from '../wrapped-engine.js';
 import type { Findings } from './findings.js';
 import { isIntegerOperator } from './quantization.js';
 
 /** Findings about operator types and opsets. */
 export function lintOperators(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
   lintOpsets(proto, views, findings);
+  lintProducts(views, findings);
   const functions = new Set(proto.functions.map(({ domain, name }) => `${domain}::${name}`));
   for (const [type, { count, first, where }] of operatorUses(views)) {
     if (functions.has(`${first.domain}::${first.opType}`) || isIntegerOperator(first)) continue;
     const times = count === 1 ? '1 node' : `${count} nodes`;
     if (ownOperators.has(first.opType)) continue;
+    if (isWrappedEngine(first)) {
+      findings.add('op-engine', where, `${type} (${times}) ${WRAPPED_ENGINE}.`);
+      continue;
+    }
     if (pluginOperators.has(first.opType)) {
       findings.add(
         'op-plugin',
@@ -61,6 +70,12 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
       );
     }
   }
+}
+
+function lintProducts(views: readonly GraphView[], findings: Findings): void {
+  for (const view of views)
+    for (const node of crashingProducts(view))
+      findings.add('onnxruntime-crash', `${view.path}/${nodeLabel(node)}`, `${CRASHES_ONNXRUNTIME}.`);
 }
 
 function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
@@ -126,3 +141,26 @@ function operatorUses(
   }
   return uses;
 }
+
+/**
+ * Products of 16-bit weights with a Transpose that moves the first axis behind others ([1, 0, 2]): ONNX Runtime 1.30 to 1.32 fuses them into an operator that has no
+ * such kernel, and the process ends while it loads the file (tried: a constant of two axes on the right, no other).
+ */
+export function crashingProducts(view: GraphView): readonly NodeProto[] {
+  const transposes = new Map(
+    view.nodes.flatMap((node) => (node.opType === 'Transpose' ? [[node.output[0], node] as const] : [])),
+  );
+  return view.nodes.filter(({ opType, input: [left, right = ''] }) => {
+    const transpose = opType === 'MatMul' ? transposes.get(left) : undefined;
+    const weight = transpose === undefined ? undefined : constantTensor(view, right);
+    if (transpose === undefined || weight?.dims.length !== 2) return false;
+    const order = attributeOf(transpose, 'perm')?.ints.map(Number) ?? [];
+    const [first = -1, ...others] = order.toSorted((a, b) => a - b);
+    const isMoved = order.filter((axis) => axis !== 0).every((axis, at) => axis === others[at]);
+    const at = order.indexOf(first);
+    return weight.dataType === dtypes.float16.onnx && isMoved && order.length > 2 && at >= order.length - 2;
+  });
+}
+
+export const CRASHES_ONNXRUNTIME =
+  'ONNX Runtime 1.30 to 1.32 ends with a segmentation fault when it opens the file with its default optimizations (an FP16 product behind a Transpose): open it with graph_optimization_level = ORT_ENABLE_BASIC, or build an engine of it';

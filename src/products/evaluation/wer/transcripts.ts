@@ -1,7 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
+import { z } from 'zod';
 import { readText } from '../../../base/files/files.js';
 import { plural } from '../../../base/text/quantity.js';
+import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
 
 /** One utterance: what was spoken, and what was recognised; `hypothesis` is null where there is none. */
@@ -37,14 +39,14 @@ function linesOf(path: string): readonly string[] {
 }
 
 /**
- * Reads references and hypotheses. References are plain lines, or a manifest: a TSV whose header has `utt_id` and `ref_text` (trt-asr-engine's); its
+ * Reads references and hypotheses. References are plain lines, or a manifest (see `readManifest`); its
  * hypotheses are lines of `utt_id`, a tab and the text, without a header. Throws TF_EVAL_DATA for numbers of lines that differ, ids twice, ids of
  * hypotheses that the manifest lacks, and columns that are missing.
  */
 export function readTranscripts(referencePath: string, hypothesisPath: string): Transcripts {
   const references = linesOf(referencePath);
   const columns = references[0]?.split('\t') ?? [];
-  if (columns.includes('utt_id') || columns.includes('ref_text'))
+  if (columns.includes('utt_id') || columns.includes('ref_text') || isNeMo(references))
     return { form: 'manifest', utterances: byId(referencePath, references, hypothesisPath) };
   // Words have no tabs: this is a table, and its ids would be scored as words.
   if (columns.length > 1)
@@ -74,21 +76,61 @@ export function readTranscripts(referencePath: string, hypothesisPath: string): 
 export interface Spoken {
   readonly id: string;
   readonly reference: string;
-  /** `wav_path`; null where the manifest has no such column. */
+  /** `wav_path` or `audio_filepath`; null where the manifest has no such column. */
   readonly audio: string | null;
 }
 
-/** Reads a manifest: a TSV whose header has `utt_id` and `ref_text`. Throws TF_EVAL_DATA for columns that are missing, rows that are cut and ids twice. */
+/**
+ * Reads a manifest: a TSV whose header has `utt_id` and `ref_text` (trt-asr-engine's), or NeMo's, a line of JSON for each utterance with `audio_filepath` and
+ * `text`. Throws TF_EVAL_DATA for columns and fields that are missing, rows that are cut and ids twice.
+ */
 export const readManifest = (path: string): readonly Spoken[] => rowsOf(path, linesOf(path));
 
+const isNeMo = ([first = '']: readonly string[]): boolean => first.startsWith('{');
+
+const nemoSchema = z.looseObject({
+  audio_filepath: z.string(),
+  text: z.string(),
+  /** Seconds; a part of a recording is not cut here. */
+  offset: z.literal(0).nullish(),
+});
+
+/** An utterance is called as its recording is. */
+function nemoRows(path: string, lines: readonly string[]): readonly Spoken[] {
+  const seen = new Set<string>();
+  return lines.flatMap((line, at): readonly Spoken[] => {
+    if (line.trim() === '') return [];
+    const parsed = nemoSchema.safeParse(parsedLine(line));
+    if (!parsed.success)
+      throw invalid(
+        `Line ${at + 1} of ${path} is not an utterance of a NeMo manifest: ${faultText(parsed.error)}.`,
+        'Write {"audio_filepath": "a.wav", "text": "…"}, a whole recording a line.',
+      );
+    const { audio_filepath: id, text: reference } = parsed.data;
+    if (seen.has(id))
+      throw invalid(`Line ${at + 1} of ${path} has the audio_filepath "${id}" a second time.`);
+    seen.add(id);
+    return [{ id, reference, audio: id }];
+  });
+}
+
+function parsedLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return line;
+  }
+}
+
 function rowsOf(path: string, lines: readonly string[]): readonly Spoken[] {
+  if (isNeMo(lines)) return nemoRows(path, lines);
   const columns = lines[0]?.split('\t') ?? [];
   const [idColumn, textColumn] = [columns.indexOf('utt_id'), columns.indexOf('ref_text')];
   const audioColumn = columns.indexOf('wav_path');
   if (idColumn < 0 || textColumn < 0)
     throw invalid(
       `The manifest ${path} has no column "${idColumn < 0 ? 'utt_id' : 'ref_text'}".`,
-      'Its first line names the columns, separated by tabs: utt_id, wav_path, ref_text.',
+      'Its first line names the columns, separated by tabs: utt_id, wav_path, ref_text; or each line is JSON as of NeMo.',
       { columns },
     );
   const seen = new Set<string>();

@@ -42,7 +42,7 @@ export const referenceOptions = {
   drift: option({
     flags: '--drift <limits>',
     describe:
-      'limits of the main output over the stream: p95=5e-4,max=1e-3,mean=2e-4,slope=1e-6,latency=21 (ms), as many times wider as its tolerance; off for none',
+      'limits of the main output over the stream: max=1e-3,pass-rate=0.8,mean=2e-4,slope=1e-6 (these by default, as many times wider as its tolerance), p95=5e-4,latency=21 (ms); off: every chunk has to be within its tolerance',
     parse: parsePolicy,
   }),
   decoder: text({
@@ -134,9 +134,16 @@ export function assertApplicable(candidate: string, options: ReferenceOptions): 
   });
 }
 
-const LIMITS = { p95: 'p95', max: 'max', mean: 'mean', slope: 'slope', latency: 'latencyMs' } as const;
+const LIMITS = {
+  max: 'max',
+  'pass-rate': 'passRate',
+  p95: 'p95',
+  mean: 'mean',
+  slope: 'slope',
+  latency: 'latencyMs',
+} as const;
 
-/** Reads `p95=5e-4,slope=off`, or `off`; limits that are not named stay the usual ones. Wrapped, since null means off. */
+/** Reads `max=5e-4,slope=off`, or `off`; limits that are not named stay the usual ones. Wrapped, since null means off. */
 function parsePolicy(limits: string): { readonly policy: Partial<DriftPolicy> | null } {
   if (limits === 'off') return { policy: null };
   const policy: { -readonly [K in keyof DriftPolicy]?: DriftPolicy[K] } = {};
@@ -147,10 +154,10 @@ function parsePolicy(limits: string): { readonly policy: Partial<DriftPolicy> | 
     if (
       key === undefined ||
       value.trim() === '' ||
-      (limit !== null && !(limit >= 0 && Number.isFinite(limit)))
+      (limit !== null && !(limit >= 0 && limit <= (key === 'passRate' ? 1 : Number.MAX_VALUE)))
     ) {
       throw new TrtforgeError('TF_USAGE', `"${part}" is not a limit of the drift.`, {
-        remedy: `Write ${Object.keys(LIMITS).join(', ')} with a number or off: p95=5e-4,slope=off; or off alone.`,
+        remedy: `Write ${Object.keys(LIMITS).join(', ')} with a number (of pass-rate a share from 0 to 1) or off: max=5e-4,slope=off; or off alone.`,
       });
     }
     policy[key] = limit;

@@ -2,6 +2,7 @@ import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../
 import type { TextOutput } from '../../../cli/command.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
+import { uncheckedSentences } from '../contract/sentences.js';
 import type { ParityOutput, ParityResult, SensitivityResult } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
 
@@ -124,7 +125,7 @@ export function renderContractCheck(check: ContractCheck, output: TextOutput): v
       dim(`state length after each chunk: ${check.predicted.map(({ stateOut }) => stateOut).join(', ')}`),
     );
   }
-  for (const { sentence, why } of check.notExecutable) output.line(dim(`not checked: "${sentence}": ${why}`));
+  for (const sentence of uncheckedSentences(check)) output.line(`${yellow('warning')} ${sentence}`);
   if (check.ignored.length > 0) {
     const named = check.ignored.slice(0, MOST_NAMED).join(', ');
     const more = check.ignored.length > MOST_NAMED ? `, … ${check.ignored.length} in all` : '';

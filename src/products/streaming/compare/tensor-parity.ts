@@ -22,6 +22,7 @@ export type ChunkFailureKind =
   | 'shape'
   | 'non-finite'
   | 'outside-tolerance'
+  | 'outside-rms'
   | 'differs'
   | 'run';
 
@@ -114,7 +115,8 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
   const typical = anyOdd ? null : (rms?.(errorRms) ?? null);
   const isTypical = typical === null || typical.measured <= typical.limit;
   const pass = (rule === 'tensor' ? tensorRule : allclose) && isTypical;
-  const failure = pass ? null : unequal || anyNaN || anyOdd ? 'non-finite' : 'outside-tolerance';
+  const isOdd = unequal || anyNaN || anyOdd;
+  const failure = pass ? null : isOdd ? 'non-finite' : isTypical ? 'outside-tolerance' : 'outside-rms';
   // As in numpy: one NaN makes every figure over all elements NaN.
   const figure = (value: number): number =>
     anyNaN ? Number.NaN : unequal ? Number.POSITIVE_INFINITY : value;

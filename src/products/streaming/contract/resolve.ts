@@ -11,6 +11,7 @@ import type {
   StatePair,
 } from './contract.js';
 import { lengthsAmong, openAxis, signalAmong, withRoles } from './roles.js';
+import { rulesOfSentences, type SentenceSubjects } from './sentences.js';
 
 /** What the forms of contract have in common, before anything is concluded. Absent is null or empty. */
 export interface StatedContract {
@@ -36,7 +37,7 @@ export interface StatedContract {
   }[];
   /** Valid positions of the state after every chunk. */
   readonly stateCount: number | null;
-  /** Rules in prose. */
+  /** Rules in words: `NAME == 1`, or prose. */
   readonly sentences: readonly string[];
   readonly tolerances: Contract['tolerances'];
   readonly ignored: readonly string[];
@@ -49,8 +50,6 @@ export interface StatedPadding {
   readonly fillValue: number;
 }
 
-const PROSE = 'it is a sentence; a rule under `assertions` of a trtforge.contract/1 file is checked';
-
 /** Draws the conclusions: what is fed back, which tensors are lengths, how long chunks are, what can be checked. */
 export function resolveContract(stated: StatedContract): Contract {
   const pairs = pairByName(stated.inputs, stated.outputs);
@@ -58,6 +57,8 @@ export function resolveContract(stated: StatedContract): Contract {
   const signal = signalAmong(stated.inputs, pairs);
   const outputs = withRoles(stated.outputs, pairs, lengths, null, 'outputs');
   const results = outputs.filter(({ role }) => role === 'result').map(({ name }) => name);
+  const implied = impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null);
+  const said = rulesOfSentences(stated.sentences, subjectsOf(stated, lengths.stateOut), implied);
   return {
     schema: 'trtforge.contract/1',
     name: stated.name,
@@ -69,10 +70,23 @@ export function resolveContract(stated: StatedContract): Contract {
     cacheLengthRule: stated.cacheLengthRule,
     schedule: signal === null ? null : scheduleOf(stated, signal),
     profiles: stated.profiles.map((profile) => resolveProfile(stated.inputs, profile)),
-    assertions: impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null),
+    assertions: [...implied, ...said.assertions],
     tolerances: stated.tolerances,
-    notExecutable: stated.sentences.map((sentence) => ({ sentence, why: PROSE })),
+    notExecutable: said.notExecutable,
     ignored: stated.ignored,
+  };
+}
+
+function subjectsOf(stated: StatedContract, stateLength: string | null): SentenceSubjects {
+  const capacity = stated.stateBounds?.max ?? stated.cacheLengthRule?.capacity;
+  const result = stated.validOutLength;
+  return {
+    tensors: [...stated.outputs, ...stated.inputs],
+    numbers: {
+      ...{ cache_size: capacity, capacity, saturated: capacity, full: capacity },
+      ...{ valid_out_len: result, valid_out_len_expected: result },
+    },
+    stateLength,
   };
 }
 

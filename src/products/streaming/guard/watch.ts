@@ -4,6 +4,7 @@ import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/t
 import { float32Values } from '../../../formats/tensor/values.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import type { Assertion, Contract, ContractBinding } from '../contract/contract.js';
+import { uncheckedSentences } from '../contract/sentences.js';
 import { BindingChecker } from './bindings.js';
 import { GuardCounters } from './counters.js';
 import type { GuardListener, GuardViolation } from './violation.js';
@@ -22,6 +23,9 @@ export interface GuardOptions {
 }
 
 const VALUES_UP_TO = 256;
+
+/** Contracts whose unchecked sentences were listed: a service has a guard for each size of chunk and stream. */
+const warnedOf = new WeakSet<Contract>();
 
 /** What watches one stream: checks before and after each step, counters over all. Not shared by streams that run at the same time. */
 export class GuardWatch {
@@ -56,6 +60,9 @@ export class GuardWatch {
     this.#remembered = assertions.flatMap((each) =>
       each.kind === 'monotonic' && each.than === null ? [each.tensor] : [],
     );
+    for (const sentence of warnedOf.has(contract) ? [] : uncheckedSentences(contract))
+      process.emitWarning(`${sentence} (contract ${contract.name})`, 'ContractWarning');
+    warnedOf.add(contract);
   }
 
   /** Before a step. Throws TF_CONTRACT_BROKEN with `on: 'throw'`, so that such inputs never reach the session. */

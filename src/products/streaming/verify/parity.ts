@@ -1,9 +1,11 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
+import { plural } from '../../../base/text/quantity.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { CacheLengthRule, Immutable } from '../contract/contract.js';
+import { uncheckedSentences } from '../contract/sentences.js';
 import { explain } from '../explain/causes.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
@@ -46,13 +48,18 @@ export function parityResult(run: ParityRun): ParityResult {
   const mainName = mainOutput(plan);
   const main = drifts.find(({ tensor }) => tensor === mainName);
   const times = timesOf(chunks);
+  const passRate = passRateOf(mainName, chunks);
   const outputs = outputsOf(chunks, plan, drifts);
   const { absolute = 0 } = outputs.find(({ tensor }) => tensor === mainName)?.tolerance ?? {};
   const { policy } = request;
   const checks =
     main === undefined || policy === null
       ? []
-      : judgeDrift(main, { ...policyFor(absolute), ...policy }, times.rest?.total.p95 ?? null);
+      : judgeDrift(
+          main,
+          { ...policyFor(absolute), ...policy },
+          { passRate, latencyP95Ms: times.rest?.total.p95 ?? null },
+        );
   const { cacheLengthRule, sensitivity } = run;
   const { isFullFloat32 } = candidate;
   const explanations = [
@@ -70,11 +77,14 @@ export function parityResult(run: ParityRun): ParityResult {
   ];
   const failures = chunks.flatMap(failuresOf);
   const passed = chunks.filter(({ pass }) => pass).length;
+  const misses = missesOf(mainName, failures, checks);
+  const failing = failures.filter((each) => !misses.includes(each));
   const verdicts = {
-    contract: contractVerdict(stream, failures, run.breaksContract),
-    numeric: numericVerdict(chunks, failures, checks, explanations),
+    contract: contractVerdict(run, failures),
+    numeric: numericVerdict(chunks, failing, checks, explanations),
     task: run.taskOutcome,
   };
+  const isAllowed = misses.length > 0 && verdicts.numeric === 'pass';
   return parityResultSchema.parse({
     schema: 'trtforge.stream-verify/1',
     candidate: request.candidate,
@@ -84,7 +94,11 @@ export function parityResult(run: ParityRun): ParityResult {
     built: candidate.built,
     mode: plan.mode,
     rule: plan.rule,
-    contract: { name: plan.contract.name, ...plan.contract.origin },
+    contract: {
+      name: plan.contract.name,
+      ...plan.contract.origin,
+      notExecutable: plan.contract.notExecutable,
+    },
     state: statePlace(run),
     chunks: chunks.length,
     passed,
@@ -95,7 +109,7 @@ export function parityResult(run: ParityRun): ParityResult {
     task: run.task,
     violations: stream.violations,
     failures,
-    drift: main === undefined ? null : { ...main, passRate: passRateOf(main.tensor, chunks), checks },
+    drift: main === undefined ? null : { ...main, passRate, checks },
     times,
     gpuTimes: run.gpuTimes,
     memory: run.memory,
@@ -104,10 +118,15 @@ export function parityResult(run: ParityRun): ParityResult {
     explanations,
     dumps: stream.dumps,
     series: chunks,
-    warnings: [...run.warnings, ...stream.warnings],
+    warnings: [
+      ...run.warnings,
+      ...uncheckedSentences(plan.contract),
+      ...stream.warnings,
+      ...(isAllowed ? [missSentence(misses, chunks)] : []),
+    ],
     outcome: worst(Object.values(verdicts).filter((verdict) => verdict !== null)),
     reasons: [
-      ...reasonsOf(stream, failures, checks, explanations, verdicts.numeric),
+      ...reasonsOf(stream, isAllowed ? failing : failures, checks, explanations, verdicts.numeric),
       ...reasonsOfTask(run.task),
     ],
     repeat: null,
@@ -129,7 +148,7 @@ function floatDrifts(chunks: readonly ChunkOutcome[]): readonly Drift[] {
   return [...series].map(([tensor, column]) => driftOf(tensor, column.errors, column.chunks));
 }
 
-const passRateOf = (main: string, chunks: readonly ChunkOutcome[]): number =>
+const passRateOf = (main: string | null, chunks: readonly ChunkOutcome[]): number =>
   chunks.filter(({ tensors }) => tensors.some(({ tensor, pass }) => tensor === main && pass)).length /
   chunks.length;
 
@@ -246,15 +265,34 @@ const PROVES_NOTHING: ReadonlySet<string> = new Set([
 /** Failures that violate the contract's bindings and shapes, whatever the numbers are. */
 const BREAKS_CONTRACT: ReadonlySet<string> = new Set(['missing', 'dtype', 'shape', 'run']);
 
-function contractVerdict(
-  { chunks, violations }: StreamOutcome,
-  failures: readonly Failure[],
-  breaksContract: boolean,
-): VerifyOutcome {
+/** A length that is not the recorded one makes every later number one of another place of the stream. */
+function contractVerdict(run: ParityRun, failures: readonly Failure[]): VerifyOutcome {
+  const { chunks, violations } = run.stream;
   if (chunks.length === 0) return 'inconclusive';
+  const { outputs } = run.plan.contract;
+  const lengths = new Set(outputs.filter(({ role }) => role.endsWith('length')).map(({ name }) => name));
   const isBroken =
-    breaksContract || violations.length > 0 || failures.some(({ kind }) => BREAKS_CONTRACT.has(kind));
+    run.breaksContract ||
+    violations.length > 0 ||
+    failures.some(
+      ({ kind, tensor }) => BREAKS_CONTRACT.has(kind) || (kind === 'differs' && lengths.has(tensor)),
+    );
   return isBroken ? 'fail' : 'pass';
+}
+
+/** Chunks in which the main output is beyond its tolerance are judged as a stream: by how many there are and how far the worst is off. */
+function missesOf(
+  main: string | null,
+  failures: readonly Failure[],
+  checks: readonly DriftCheck[],
+): readonly Failure[] {
+  const isStream = checks.filter(({ name }) => name === 'pass-rate' || name === 'max').length === 2;
+  return failures.filter(({ tensor, kind }) => isStream && tensor === main && kind === 'outside-tolerance');
+}
+
+function missSentence(misses: readonly Failure[], chunks: readonly ChunkOutcome[]): string {
+  const worst = misses.reduce((most, each) => (Number(each.maxAbs) > Number(most.maxAbs) ? each : most));
+  return `${worst.tensor} is beyond its tolerance in ${misses.length} of ${plural(chunks.length, 'chunk')}, within the limits of the drift (\`--drift\`); the worst is chunk ${worst.chunk}: ${worst.reason}.`;
 }
 
 function numericVerdict(

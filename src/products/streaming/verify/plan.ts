@@ -6,7 +6,7 @@ import { dtypes } from '../../../formats/tensor/dtype.js';
 import { probabilitiesOf } from '../../../quality/verify/probabilities.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';
 import { type AskedTolerance, limitsFor } from '../../../quality/verify/tolerance.js';
-import type { DriftPolicy } from '../compare/drift.js';
+import { CHECKLIST_TOLERANCE, type DriftPolicy } from '../compare/drift.js';
 import type { OutputLimits, PassRule } from '../compare/tensor-parity.js';
 import type { Contract, StatePair } from '../contract/contract.js';
 
@@ -29,7 +29,7 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly rule?: PassRule;
   readonly atol?: readonly AskedTolerance[];
   readonly rtol?: readonly AskedTolerance[];
-  /** null: drift is reported but decides nothing. What is not in it is as the tolerance of the main output has it. */
+  /** null: every chunk has to be within its tolerance, and the drift decides nothing. What is not in it is as the tolerance of the main output has it. */
   readonly policy?: Partial<DriftPolicy> | null;
   /** Chunks to run; default all. */
   readonly limit?: number;
@@ -67,7 +67,7 @@ export interface StreamPlan {
 }
 
 /** The usual tolerance of streams in FP32, over which the order of sums adds up. State gets no more by default: a wide tolerance hides what is wrong. */
-export const usualTolerance = { absolute: 5e-4, relative: 1e-3 };
+export const usualTolerance = { absolute: CHECKLIST_TOLERANCE, relative: 1e-3 };
 
 const DUMP_LIMIT = 5;
 

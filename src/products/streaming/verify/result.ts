@@ -18,7 +18,7 @@ const spreadSchema = z.object({
 });
 
 const driftCheckSchema = z.object({
-  name: z.enum(['p95', 'max', 'mean', 'slope', 'latency']),
+  name: z.enum(['max', 'pass-rate', 'p95', 'mean', 'slope', 'latency']),
   measured: measureSchema,
   limit: z.number(),
   outcome: outcomeSchema,
@@ -198,7 +198,13 @@ export const parityResultSchema = z.object({
   built: z.object({ model: z.string(), precision: z.string(), tf32: z.boolean() }).nullable(),
   mode: z.enum(['functional', 'closed-loop']),
   rule: z.enum(passRules),
-  contract: z.object({ name: z.string(), path: z.string().nullable(), form: z.string() }),
+  contract: z.object({
+    name: z.string(),
+    path: z.string().nullable(),
+    form: z.string(),
+    /** Its sentences that are no rules, so that nothing checked them. */
+    notExecutable: z.array(z.object({ sentence: z.string(), why: z.string() })).optional(),
+  }),
   state: z.object({
     /** Where the state is between steps; `reference`: every chunk begins with the recorded one. */
     place: z.enum(['device', 'host', 'reference', 'none']),
@@ -213,9 +219,9 @@ export const parityResultSchema = z.object({
   passRate: z.number(),
   outputs: z.array(outputSchema),
   verdicts: z.object({
-    /** Outputs, shapes and every assertion of the contract. */
+    /** Outputs, shapes, lengths and every assertion of the contract. */
     contract: outcomeSchema,
-    /** Errors within the tolerances, and the drift within its policy. */
+    /** Errors within the tolerances, those of the main output in as many chunks and as far as the policy of the drift allows. */
     numeric: outcomeSchema,
     /** Whether both lead to the same decisions; null: not judged, `task` has the reason. */
     task: outcomeSchema.nullable(),

@@ -186,7 +186,7 @@ class Stream {
         rule: this.#plan.rule,
       });
       // The first failure of each tensor is looked at more closely; later ones mostly repeat it.
-      if (parity.failure === 'outside-tolerance' && candidate !== undefined && !this.#diagnoses.has(tensor)) {
+      if (parity.failure?.startsWith('outside') && candidate !== undefined && !this.#diagnoses.has(tensor)) {
         const axis = positionAxis(this.#plan.contract, tensor, reference, recorded);
         this.#diagnoses.set(
           tensor,

@@ -25,7 +25,7 @@ export const installationIssues: readonly KnownIssue[] = [
   {
     id: 'gpu-not-supported',
     severity: 'error',
-    pattern: /Target GPU SM (?<sm>\d+) is not supported by this TensorRT release|Unsupported SM/,
+    pattern: /Target GPU SM (?<sm>\d+) is not supported by this TensorRT release|Unsupported SM|smVerHex2Dig/,
     cause:
       'This TensorRT release has no kernels for the GPU: it is newer or older than the release supports.',
     remedy:
@@ -110,7 +110,7 @@ export const installationIssues: readonly KnownIssue[] = [
     id: 'architecture-not-in-library',
     severity: 'error',
     pattern:
-      /no kernel image is available for execution on the device|Internal cuTensor permutate execute failed|^Cuda failure: 209$/,
+      /no kernel image is available for execution on the device|invalid device kernel image|Internal cuTensor permutate execute failed|^Cuda failure: 209$/,
     cause: 'A library or plug-in was compiled for other GPU architectures than this one.',
     remedy: 'Install the build for this GPU, or compile the plug-in for its architecture.',
     versions: 'all',
@@ -185,6 +185,29 @@ export const installationIssues: readonly KnownIssue[] = [
     remedy: 'Install the CUDA version that this TensorRT was built for.',
     versions: '8.0 and later',
     source: tensorrtIssue(1398),
+  },
+  {
+    id: 'cpp-name-removed',
+    severity: 'error',
+    pattern:
+      /'(?<name>\w{1,80})' is not a member of '(?<of>nvinfer1::\w{1,80}|nvonnxparser::\w{1,80})|'class (?<type>nvinfer1::\w{1,80})' has no member named '(?<member>\w{1,80})'/,
+    cause:
+      'A C++ program for an older TensorRT uses {name} {member} of {of} {type}, which these headers no longer have.',
+    remedy:
+      'Compile it against the TensorRT that it was written for, or port it: in 11 every network is strongly typed and of explicit batch (no kFP16, kINT8, kEXPLICIT_BATCH, platformHasFastFp16; the types are in the model, `trtforge convert`), and setShapeValues is setShapeValuesV2.',
+    versions: '10.0 and later',
+    source: 'https://github.com/lightvector/KataGo/issues/1207',
+  },
+  {
+    id: 'node-addon-not-registered',
+    severity: 'error',
+    pattern: /Module did not self-register: '?(?<file>[^'\n]{1,500})/,
+    cause:
+      'The addon {file} was loaded a second time in one process (worker threads, a test runner that resets modules), or was compiled for another Node.js.',
+    remedy:
+      'Load it once, in the main thread or in a child process; install it again with the Node.js that runs it.',
+    versions: 'Node.js',
+    source: 'https://github.com/microsoft/onnxruntime/issues/24486',
   },
   {
     id: 'python-flag-removed',

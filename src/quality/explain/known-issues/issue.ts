@@ -21,6 +21,10 @@ export interface KnownIssue {
   readonly hiddenBySuccess?: true;
   /** It reports where the model is rejected and not why: what `inspect` finds of the model stands in its place. */
   readonly isPlace?: true;
+  /** Issues of which this one is the mere consequence where the same log shows one of them: it is a note then, and that one has the remedy. */
+  readonly follows?: readonly string[];
+  /** What the same lines mean where another issue follows from them. */
+  readonly whenFollowed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
   /** What the same lines mean in a run that went well, where that is something else. */
   readonly whenPassed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
   /** Where it has been seen: `all`, `10.14.1 to 10.16.1`, `before 10.11`. */

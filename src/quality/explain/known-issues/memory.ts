@@ -1,5 +1,8 @@
 import { type KnownIssue, tensorrtIssue } from './issue.js';
 
+/** What leaves a layer without a kernel. */
+const MEMORY = ['gpu-out-of-memory', 'tactic-skipped-device-memory', 'host-out-of-memory'];
+
 export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'workspace-parsed-tiny',
@@ -42,6 +45,7 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'no-implementation-foreign-node',
     severity: 'error',
+    follows: MEMORY,
     pattern: /Could not find any implementation for node \{?ForeignNode\[(?<region>[^\]]{1,2000})/,
     cause:
       'The compiler fused the nodes {region} into one and found no kernel for it: the workspace is too small for every candidate, or the fused pattern is not supported (masks of DETR models are the usual case).',
@@ -53,6 +57,7 @@ export const memoryIssues: readonly KnownIssue[] = [
   {
     id: 'no-implementation',
     severity: 'error',
+    follows: MEMORY,
     pattern:
       /Could not find any implementation for node (?!\{?ForeignNode)(?<node>.{1,2000}?)(?:\.\)| due to |\.? In |\.?$)/,
     cause:
@@ -63,10 +68,28 @@ export const memoryIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(3748),
   },
   {
+    id: 'tactic-skipped-device-memory',
+    severity: 'note',
+    pattern:
+      /Device memory is insufficient to use tactic|[Tt]ry decreasing the workspace|virtualMemoryBuffer\.cpp::.{0,100}resizePhysical.{0,40}OutOfMemory/,
+    cause:
+      'The GPU had less memory free than a kernel needed, which was left out of the choice. The build goes on with the others.',
+    remedy: 'Nothing, unless the engine is slower than expected: then free the GPU and build again.',
+    whenFollowed: {
+      severity: 'error',
+      cause:
+        'The GPU had less memory free than every kernel of a layer needed. On Jetson it is the memory of the whole machine.',
+      remedy:
+        'Stop other programs, lower the maximum shapes of the profile or the precision (--precision fp16), or build on a machine of the same GPU with more memory free. A larger workspace needs more memory, not less: lower --workspace.',
+    },
+    versions: '8.0 and later',
+    source: tensorrtIssue(3355),
+  },
+  {
     id: 'tactic-skipped-memory',
     severity: 'note',
     pattern:
-      /Skipping tactic .{0,200}insu?ff?icient memory|Device memory is insufficient to use tactic|insu?ff?icient memory on requested size|Some tactics do not have sufficient workspace memory|virtualMemoryBuffer\.cpp::.{0,100}resizePhysical.{0,40}OutOfMemory/,
+      /Skipping tactic .{0,200}insu?ff?icient memory|insu?ff?icient memory on requested size|Some tactics do not have sufficient workspace memory/,
     cause:
       'One kernel needed more memory than there was and was left out of the choice. The build goes on with the others.',
     remedy: 'Nothing, unless the engine is slower than expected: then raise the workspace or free the GPU.',

@@ -285,10 +285,33 @@ export const parsingIssues: readonly KnownIssue[] = [
     source: 'measured',
   },
   {
+    id: 'ir-version-too-new',
+    severity: 'error',
+    pattern: /Unsupported model IR version: (?<has>\d+), max supported IR version: (?<max>\d+)/,
+    cause: 'The model file states IR version {has}, and this ONNX Runtime reads files up to {max}.',
+    remedy:
+      'Take a newer ONNX Runtime, or convert the file (`trtforge convert` writes the version that its content needs); models that use nothing new also load after `model.ir_version = {max}` in Python.',
+    versions: 'ONNX Runtime',
+    source: tensorrtIssue(4710),
+  },
+  {
+    id: 'triton-field-unknown',
+    severity: 'error',
+    pattern:
+      /Error parsing text-format inference\.ModelConfig: (?<line>\d+):\d+: .{0,300}has no field named "(?<field>\w{1,100})"/,
+    cause:
+      'This Triton has no field {field} in config.pbtxt (line {line}): it is misspelt, or of a newer server.',
+    remedy:
+      '`trtforge triton check` names the field that was meant; for one that is spelt right take a newer Triton, or leave it out.',
+    versions: 'Triton',
+    source: 'https://github.com/triton-inference-server/server/issues/4775',
+  },
+  {
     id: 'types-differ',
     severity: 'error',
-    pattern: /element type \((?<left>\w+)\) differs from input \d+'s element type \((?<right>\w+)\)/,
-    cause: 'A node mixes {left} and {right}; a strongly typed network casts nothing by itself.',
+    pattern:
+      /element type \((?<left>\w+)\) differs from input \d+'s element type \((?<right>\w+)\)|must have identical types\. `input` type is (?<from>\w+) and `output` type is (?<to>\w+)/,
+    cause: 'A node mixes {left} {from} and {right} {to}; a strongly typed network casts nothing by itself.',
     remedy: '`trtforge convert` puts the casts where they belong and checks every type.',
     versions: '10.x typed, 11.0 and later',
     source: 'https://github.com/NVIDIA/TensorRT/blob/v11.1/CHANGELOG.md',

@@ -15,6 +15,37 @@ export const planIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(2072),
   },
   {
+    id: 'plan-for-dla',
+    severity: 'error',
+    pattern: /EngineCapability::kDLA_STANDALONE, use cuDLA/,
+    cause:
+      'The plan was built for the DLA alone (--safe or DLA standalone), and TensorRT does not run such plans.',
+    remedy: "Run it through NVIDIA's cuDLA, or build without --buildDLAStandalone.",
+    versions: '8.x and later',
+    source: tensorrtIssue(3615),
+  },
+  {
+    id: 'ep-plan-not-loaded',
+    severity: 'error',
+    pattern: /TensorRT EP could not deserialize engine/,
+    cause:
+      "ONNX Runtime's TensorRT provider could not load the plan: it is of another TensorRT version, another GPU or another model, or is cut short.",
+    remedy:
+      'Delete the cached engine and its profile (or make the _ctx.onnx file again) and let this version write it; `trtforge engine inspect FILE` shows what the plan was built with.',
+    versions: 'ONNX Runtime',
+    source: 'https://github.com/microsoft/onnxruntime/issues/22139',
+  },
+  {
+    id: 'ep-context-without-provider',
+    severity: 'error',
+    pattern: /Could not find an implementation for EPContext/,
+    cause: 'The model is a plan wrapped for ONNX Runtime, and the session has not the provider that runs it.',
+    remedy:
+      'Create the session with the provider that made it (TensorrtExecutionProvider first), on its version and GPU, or run the original model.',
+    versions: 'ONNX Runtime',
+    source: 'https://github.com/microsoft/onnxruntime/issues/22131',
+  },
+  {
     id: 'plan-carries-runtime',
     severity: 'error',
     pattern: /Cannot deserialize engine with lean runtime/,

@@ -44,6 +44,25 @@ export const precisionIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(1785),
   },
   {
+    id: 'int8-scales-widened',
+    severity: 'note',
+    pattern: /Converting conv activation scales to fp32/,
+    cause: 'The scales of quantized convolutions are kept in FP32 in the engine, which changes no value.',
+    remedy: 'Nothing.',
+    versions: 'tensorrt-rtx 1.7',
+    source: 'measured',
+  },
+  {
+    id: 'refit-needs-gpu',
+    severity: 'error',
+    pattern: /graph_jit\.cpp:\d+: CHECK\(status == CUDA_SUCCESS\) failed/,
+    cause:
+      "tensorrt-rtx's compiler called CUDA, which is not here: engines whose weights are stripped or can be refitted (strip-plan, refit, refit-identical) are not built without a GPU.",
+    remedy: 'Leave these flags out, take refit-individual, or build where there is a GPU.',
+    versions: 'tensorrt-rtx 1.7',
+    source: 'measured',
+  },
+  {
     id: 'int8-constant-without-dequantize',
     severity: 'error',
     pattern: /Quantized constant \((?<tensor>[^)]{1,300})\) is only allowed before DQ/,

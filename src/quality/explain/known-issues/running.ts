@@ -45,6 +45,27 @@ export const runningIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(2835),
   },
   {
+    id: 'kernel-failed',
+    severity: 'error',
+    follows: ['gpu-out-of-memory', 'architecture-not-in-library', 'illegal-memory-access'],
+    pattern: /Cask convolution execution|CUBLAS_STATUS_EXECUTION_FAILED/,
+    cause: 'The GPU could not run a kernel of the engine.',
+    remedy:
+      'The first CUDA error of the log has the reason; without one, run once with CUDA_LAUNCH_BLOCKING=1, which prints the error where it happens.',
+    versions: 'all',
+    source: tensorrtIssue(3760),
+  },
+  {
+    id: 'output-address-missing',
+    severity: 'error',
+    pattern: /Neither address or allocator is set for (?:output )?tensor/,
+    cause: 'The program ran an engine without giving it memory for one of its outputs.',
+    remedy:
+      'Set an address (or an output allocator, where the size depends on the data) for every output; of ONNX Runtime it is a known fault with outputs that nothing reads: leave them out of the model, or take a newer version.',
+    versions: '8.5 and later',
+    source: 'https://github.com/microsoft/onnxruntime/issues/26170',
+  },
+  {
     id: 'enqueue-bound',
     severity: 'warning',
     pattern: /Throughput may be bound by Enqueue Time/,
@@ -152,6 +173,12 @@ export const runningIssues: readonly KnownIssue[] = [
   {
     id: 'process-crashed',
     severity: 'error',
+    follows: [
+      'gpu-out-of-memory',
+      'host-out-of-memory',
+      'architecture-not-in-library',
+      'illegal-memory-access',
+    ],
     pattern: /^(?:\S{1,300}: line \d{1,9}: {1,9}\d{1,9} )?(?:Segmentation fault|Aborted|Bus error|Killed)\b/,
     cause: 'The process crashed or was killed without an error of its own.',
     remedy:

@@ -34,6 +34,18 @@ export const shapeIssues: readonly KnownIssue[] = [
     source: tensorrtIssue(768),
   },
   {
+    id: 'ep-profile-incomplete',
+    severity: 'error',
+    pattern:
+      /Following input\(s\) has no associated shape profiles provided: (?<inputs>.{1,500})|input ids for profile (?<profile>\d+) is not set/,
+    cause:
+      "ONNX Runtime's TensorRT provider was given shapes for some inputs and not for all of its part of the graph, which may begin inside the model.",
+    remedy:
+      'Name every dynamic input {inputs} in trt_profile_min_shapes, trt_profile_opt_shapes and trt_profile_max_shapes, or none of them; an engine of the whole model (`trtforge build`) has no parts.',
+    versions: 'ONNX Runtime',
+    source: 'https://github.com/microsoft/onnxruntime/issues/26655',
+  },
+  {
     id: 'profile-not-ordered',
     severity: 'error',
     pattern: /Specified optimization profiles must satisfy MIN<=OPT<=MAX/,
@@ -109,10 +121,20 @@ export const shapeIssues: readonly KnownIssue[] = [
     source: 'https://github.com/triton-inference-server/server/issues/4445',
   },
   {
+    id: 'triton-batch-above-engine',
+    severity: 'error',
+    pattern: /specified max-batch (?<wanted>\d+) but TensorRT engine only supports max-batch (?<has>\d+)/,
+    cause: 'config.pbtxt states max_batch_size {wanted}, and the largest batch of the engine is {has}.',
+    remedy:
+      'Set max_batch_size to {has} (0, where the model has no batch), or build the engine with --batch 1/{wanted}/{wanted}; `trtforge triton check` compares them without a server.',
+    versions: 'Triton',
+    source: 'https://github.com/triton-inference-server/server/issues/7056',
+  },
+  {
     id: 'shape-outside-profile',
     severity: 'error',
     pattern:
-      /does not satisfy any optimization profile|exceed min ~ max range at index|Supplied binding dimension|model expected the shape of dimension \d{1,2} to be between|built with static shapes for input tensor .{1,500} but the provided shapes do not match/,
+      /does not satisfy any optimization profile|exceed min ~ max range at index|Supplied binding dimension|model expected the shape of dimension \d{1,2} to be between|built with static shapes for input tensor .{1,500} but the provided shapes do not match|unexpected shape for input '[^']{1,300}' for model|Could not set shape .{1,200} for tensor/,
     cause: "A request has a shape outside the range of the engine's profile.",
     remedy: 'Send a shape within the profile, or build one that includes it.',
     versions: 'all',

@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import { stripVTControlCharacters } from 'node:util';
 import type { ByteSource } from '../../../base/files/byte-source.js';
 import type { LogSeverity } from '../../../events.js';
 
@@ -32,17 +33,31 @@ const CHUNK_BYTES = 1 << 20;
 /** A longer line is cut here: no message is that long, and a file without line ends must not fill the memory. */
 export const LONGEST_LINE = 64 << 10;
 
-/** How programs that run TensorRT begin a line: trtexec and TensorRT's Python logger, its samples, trtforge's run roots and terminal, nvinfer of DeepStream, Triton, Python's exceptions. */
+/**
+ * How programs that run TensorRT begin a line: trtexec and TensorRT's Python logger, its samples, trtforge's run roots and terminal, GStreamer's elements,
+ * Triton, ONNX Runtime (with TensorRT's own line inside), protobuf, Python's logging and its like, compilers, exceptions, and whatever holds an error code.
+ */
 const PREFIXES: readonly RegExp[] = [
   /^(?:\[(?<time>\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?:\[(?<severity>[IWEFV])\] (?<library>\[TRT\] )?)(?<message>.*)$/s,
   /^(?:\[(?<time>\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?<library>\[TRT\] )\[(?<severity>[IWEFV])\] (?<message>.*)$/s,
   /^ {0,9}\d{1,9}\.\d{3} {2}(?<severity>internal_error|error|warning|info|verbose) \[(?<source>[\w-]{1,40})\] (?<message>.*)$/s,
   /^ {2}(?<source>tensorrt|tensorrt-rtx|trtexec) (?<severity>internal_error|error|warning|info|verbose) (?<message>.*)$/s,
   /^\[TensorRT\] (?<severity>INTERNAL_ERROR|ERROR|WARNING|INFO|VERBOSE): (?<message>.*)$/s,
-  /^\d:\d\d:\d\d\.\d{9}\s{1,20}\d{1,9}\s{1,20}0x\w{1,20} (?<severity>ERROR|WARN|INFO)\s{1,20}nvinfer \S{1,200} (?<message>.*)$/s,
+  /^\d:\d\d:\d\d\.\d{9}\s{1,20}\d{1,9}\s{1,20}0x\w{1,20} (?<severity>ERROR|WARN|INFO)\s{1,20}\S{1,60} \S{1,200} (?<message>.*)$/s,
+  /^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{1,9} )?\[(?<severity>[IWEFV]):onnxruntime:[^\]]{0,300}\] (?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d {1,9}[A-Z_]{1,20}\] )?(?<message>.*)$/s,
+  /^\[libprotobuf (?<severity>FATAL|ERROR|WARNING|INFO) [^\]]{1,500}\] (?<message>.*)$/s,
+  /^\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?(?: (?:[-|:] )?[[\]\w./-]{1,80}){0,2}? (?:[-|:] )?\[?(?<severity>CRITICAL|FATAL|ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|(?<=\[)(?:critical|error|warning|info|debug|trace))\b\]?:?\s{0,9}(?:[-|] )?(?<message>.*)$/s,
+  /^(?:\[[^\]]{1,60}\] ?){0,2}\[(?<severity>CRITICAL|FATAL|ERROR|WARN(?:ING)?|INFO|DEBUG)\] (?<message>.*)$/s,
+  /^(?<severity>CRITICAL|ERROR|WARNING|INFO|DEBUG):[\w.-]{1,80}:(?<message>.*)$/s,
+  /^\*\* (?<severity>ERROR|WARN|INFO): (?<message>.*)$/s,
+  /^(?<message>(?:\S{1,500}: )?(?:fatal )?(?<severity>error|warning)(?: [A-Z]{1,4}\d{1,5})?: .*)$/s,
   /^(?<severity>[IWE])\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,9} \S{1,200}\] (?<message>.*)$/s,
   /^(?<severity>ERROR|WARNING): (?:\[TRT\]: )?(?<message>(?!\S{1,200}\.cpp:).*)$/s,
   /^(?<message>(?<severity>(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)): .*)$/s,
+  /^(?<message>\[(?<severity>ONNXRuntimeError)\] : .*)$/s,
+  /^(?<message>(?<severity>terminate called|CMake Error|thread '[^']{1,100}' panicked|panic:|fatal:) ?.*)$/s,
+  /^ {1,9}(?<severity>what\(\)): {1,9}(?<message>.*)$/s,
+  /^(?<message>(?:[^[\n]{0,100}\[[^\]]{1,300}\] |[^:\n]{0,200}: )?(?<severity>Error Code) \d{1,3}: .*)$/s,
 ];
 
 function prefixOf(text: string): Readonly<Record<string, string | undefined>> | undefined {
@@ -54,7 +69,10 @@ function prefixOf(text: string): Readonly<Record<string, string | undefined>> | 
 }
 
 /** Another spelling of a severity; what is none of them is an exception. */
-const LETTERS: Readonly<Record<string, TrtexecSeverity>> = { ...severityLetters, warn: 'W' };
+const LETTERS: Readonly<Record<string, TrtexecSeverity>> = {
+  ...severityLetters,
+  ...{ warn: 'W', debug: 'V', trace: 'V', critical: 'F', fatal: 'F' },
+};
 
 const letterOf = (word: string): TrtexecSeverity =>
   word.length === 1 ? (word as TrtexecSeverity) : (LETTERS[word.toLowerCase()] ?? 'E');
@@ -83,7 +101,8 @@ const GLUED =
 
 /** The messages of one raw line; `\r\n` and control characters at its end are dropped, an overlong line is cut. */
 export function parseLine(raw: string, number: number): readonly TrtexecLine[] {
-  const text = raw.slice(0, LONGEST_LINE).replace(/[\r\0]+$/, '');
+  const cut = raw.slice(0, LONGEST_LINE).replace(/[\r\0]+$/, '');
+  const text = cut.includes('\u001b') ? stripVTControlCharacters(cut) : cut;
   const event = loggedEvent(text);
   if (event !== null) return event.message.split('\n').map((message) => ({ ...event, number, message }));
   return text.split(GLUED).map((part) => {

@@ -173,14 +173,16 @@ describe('a model against a recorded stream', () => {
     expect(status).toBe(0);
     expect(answer()).toMatchObject({ chunks: 12, rule: 'allclose', state: { place: 'reference' } });
     expect(answer().drift?.checks.map(({ name, limit }) => [name, limit])).toEqual([
-      ['p95', 1e-2],
       ['max', 1e-3],
+      ['pass-rate', 0.8],
+      ['p95', 1e-2],
       ['mean', 2e-4],
     ]);
   });
 
   it.each([
     [['--drift', 'p96=1'], /"p96=1" is not a limit of the drift/],
+    [['--drift', 'pass-rate=80'], /"pass-rate=80" is not a limit/],
     [['--drift', 'p95='], /"p95=" is not a limit/],
     [['--mode', 'open-loop'], /open-loop/],
     [['--against', 'other.onnx'], /--against/],

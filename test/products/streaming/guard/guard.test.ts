@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
 import { integerTensor } from '../../../../src/formats/tensor/values.js';
+import { parseContract } from '../../../../src/products/streaming/contract/file.js';
 import { guard, guardCall } from '../../../../src/products/streaming/guard/guard.js';
 import { openGuardTelemetry } from '../../../../src/products/streaming/guard/telemetry.js';
 import type { GuardOptions } from '../../../../src/products/streaming/guard/watch.js';
@@ -19,6 +20,51 @@ const refusalOf = async (promise: Promise<unknown>): Promise<TrtforgeError> => {
   if (error instanceof TrtforgeError) return error;
   throw new Error(`it was not refused: ${String(error)}`);
 };
+
+describe('a contract in sentences', () => {
+  const parse = (sentences: readonly string[]) =>
+    parseContract(
+      'encoder.json',
+      JSON.stringify({
+        inputs: [{ name: 'signal', dtype: 'float32', shape: ['B', 4, 'T'] }],
+        outputs: [
+          { name: 'y', dtype: 'float32', shape: ['B', 'N'] },
+          { name: 'y_len', dtype: 'int64', shape: ['B'] },
+        ],
+        runtime_contract: { assertions: sentences },
+      }),
+    );
+  const answer = new Map(Object.entries({ y: float([1, 3]), y_len: integers(3) }));
+  const step = (sentence: string) =>
+    guard(sessionOf(answer), parse([sentence])).run(new Map([['signal', float([1, 4, 5])]]));
+
+  it.each(['y_len == 3', 'y_len must always be 3', 'y.shape[-1] == 3', 'y_len >= 0 and at most 3'])(
+    'that holds: %s',
+    async (sentence) => {
+      expect(await step(sentence)).toBe(answer);
+    },
+  );
+
+  it.each(['y_len == 1', 'y_len must always be 1', 'y.shape[-1] == 1', 'y_len >= 0 and at most 2'])(
+    'that does not: %s',
+    async (sentence) => {
+      expect(await refusalOf(step(sentence))).toMatchObject({ code: 'TF_CONTRACT_BROKEN' });
+    },
+  );
+
+  it('warns once of a sentence that it does not check', async () => {
+    const warnings: Error[] = [];
+    const listen = (warning: Error) => warnings.push(warning);
+    process.on('warning', listen);
+    const contract = parse(['y_len == 3', 'it is fast enough']);
+    for (let i = 0; i < 2; i++) guard(sessionOf(answer), contract);
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', listen);
+    expect(warnings).toMatchObject([
+      { name: 'ContractWarning', message: expect.stringContaining('it is fast enough') },
+    ]);
+  });
+});
 
 describe('a guarded session', () => {
   it('gives what the session gives, while the contract holds', async () => {

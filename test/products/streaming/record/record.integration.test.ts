@@ -152,6 +152,8 @@ describe('recording a reference', () => {
     );
     expect(result.violations).toMatchObject([
       { tensor: 'cache_last_channel_len_out', chunk: 0, kind: 'bounded-by-capacity' },
+      { tensor: 'cache_last_channel_len_out', chunk: 0, kind: 'range' },
+      { tensor: 'cache_last_channel_len_out', chunk: 1, kind: 'monotonic' },
     ]);
     const lengths = (await chunksOf(result.output)).map(
       ({ outputs }) => numbersOf(outputs.get('cache_last_channel_len_out')!)[0],

@@ -31,7 +31,9 @@ describe('the drift of a stream', () => {
 
   it('names a slope above its limit that is not certain, in its lead and its table', () => {
     const errors = Array.from({ length: 20 }, (_, at) => 1e-3 * ((at * 7) % 5) + 1e-5 * at);
-    const checks = [...judgeDrift(driftOf('output', errors), defaultPolicy, null)];
+    const checks = [
+      ...judgeDrift(driftOf('output', errors), defaultPolicy, { passRate: 1, latencyP95Ms: null }),
+    ];
     const { drift, series } = streamOf(errors);
     const section = driftSection({ drift: { ...drift!, checks }, series });
     const { low, high } = drift!.slope.robust;

@@ -17,6 +17,7 @@ import { type ParityResult, parityResultSchema } from '../../../../src/products/
 import { runParity } from '../../../../src/products/streaming/verify/run-parity.js';
 import { dumpChunk } from '../../../../src/products/streaming/verify/stream.js';
 import { floats, ids } from '../../../engines/runtime/onnxruntime/models.js';
+import { gate, policyOf } from '../../../quality/gate/gate-case.js';
 import {
   CAPACITY,
   contractOfSession,
@@ -146,8 +147,8 @@ describe('a model held against a recording of itself', () => {
       drift: { tensor: 'output', passRate: 1, max: 0, shape: 'steady' },
     });
     expect(result.drift?.checks.map(({ name, outcome }) => [name, outcome])).toEqual([
-      ['p95', 'pass'],
       ['max', 'pass'],
+      ['pass-rate', 'pass'],
       ['mean', 'pass'],
       ['slope', 'pass'],
     ]);
@@ -603,7 +604,7 @@ describe('rules and tolerances', () => {
     const usual = await parity({ bias: 9e-4 }, { mode: 'functional' });
     expect((await parity({ bias: 9e-4 }, nine)).outcome).toBe('pass');
     expect(usual.drift?.checks.filter(({ outcome }) => outcome === 'fail').map(({ name }) => name)).toEqual([
-      'p95',
+      'pass-rate',
       'mean',
     ]);
     const own = { p95: 1e-2, max: 1e-2, mean: 1e-2, slope: 1e-3, latencyMs: 1e-6 };
@@ -613,6 +614,74 @@ describe('rules and tolerances', () => {
     ]);
     expect((await parity({ bias: 9e-4 }, { ...nine, policy: null })).drift?.checks).toEqual([]);
   });
+});
+
+describe('chunks beyond the tolerance are judged as a stream, alike by verify and by the ready rules', () => {
+  /** The reference with the first element of the main output so far off in so many chunks, spread over the stream. */
+  const moved = (by: number) => (values: Float32Array) => {
+    values[0] = values[0]! + by;
+  };
+  const off = (by: number, count: number) =>
+    recorded.map((each): ReferenceChunk => {
+      const at = Math.floor((each.index * count) / recorded.length);
+      if (at === Math.floor(((each.index - 1) * count) / recorded.length)) return each;
+      return changed(each.index, moved(by))[each.index]!;
+    });
+  const judged = (chunks: readonly ReferenceChunk[], more: Partial<ParityRequest> = {}) =>
+    parity({}, { mode: 'functional', rtol: [{ name: 'output', value: 1e-6 }], ...more }, chunks);
+  const ruled = (result: ParityResult, rules: string, more = {}) =>
+    gate({ 'policy.yaml': policyOf({ extends: rules, ...more }), 'parity.json': { ...result } });
+
+  it.each([
+    ['one of 40 by 6e-4', 6e-4, 1, 'pass', 'warn', 'warn'],
+    ['a tenth by 6e-4', 6e-4, 4, 'pass', 'warn', 'fail'],
+    ['a quarter by 6e-4', 6e-4, 10, 'fail', 'fail', 'fail'],
+    ['one by 1.1e-3', 1.1e-3, 1, 'fail', 'fail', 'fail'],
+  ] as const)('%s', async (_, by, count, numeric, parityRules, acceptance) => {
+    const result = await judged(off(by, count));
+    expect(result).toMatchObject({ outcome: numeric, failed: count, drift: { passRate: 1 - count / 40 } });
+    expect(result.failures).toHaveLength(count);
+    expect(result.warnings).toHaveLength(numeric === 'pass' ? 1 : 0);
+    expect(result.reasons.some((reason) => reason.includes('max_abs='))).toBe(numeric === 'fail');
+    expect(ruled(result, 'streaming-parity').outcome).toBe(parityRules);
+    expect(ruled(result, 'streaming-acceptance').outcome).toBe(acceptance);
+  });
+
+  it('without limits of the drift, each has to be within its tolerance', async () => {
+    expect((await judged(off(6e-4, 1), { policy: null })).verdicts.numeric).toBe('fail');
+    expect((await judged(off(6e-4, 1), { policy: { passRate: null } })).verdicts.numeric).toBe('fail');
+    expect((await judged(off(6e-4, 4), { policy: { passRate: 0.95 } })).verdicts.numeric).toBe('fail');
+  });
+
+  it('another output beyond its tolerance fails, and so does a length, which no waiver of the numbers excuses', async () => {
+    const state = changed(7, moved(6e-4), 'sum_out');
+    expect((await judged(state, { rtol: [{ name: null, value: 1e-6 }] })).verdicts.numeric).toBe('fail');
+    const length = recorded.map((each): ReferenceChunk => {
+      const outputs = new Map([...each.outputs, ['lengths', ids([1], [9])]]);
+      return each.index === 7 ? { ...each, outputs } : each;
+    });
+    const result = await judged(length);
+    expect(result.verdicts).toMatchObject({ contract: 'fail', numeric: 'fail' });
+    const waivers = [
+      { check: 'own-outcome', at: 'verdicts.numeric', reason: 'of FP32', expires: '2027-03-01' },
+    ];
+    expect(ruled(result, 'streaming-parity', { waivers }).outcome).toBe('fail');
+  });
+});
+
+it('a sentence of the contract that is no rule is a warning, of the gate too', async () => {
+  const sentence = { sentence: 'it is fast enough', why: 'it is prose' };
+  const result = await parity({}, { contract: { ...contract, notExecutable: [sentence] } });
+  expect(result).toMatchObject({ outcome: 'pass', contract: { notExecutable: [sentence] } });
+  expect(result.warnings).toContainEqual(expect.stringContaining(sentence.sentence));
+  const judged = gate({
+    'policy.yaml': policyOf({ extends: 'streaming-parity' }),
+    'parity.json': { ...result },
+  });
+  expect(judged.outcome).toBe('warn');
+  expect(judged.findings.filter(({ outcome }) => outcome === 'warn').map(({ check }) => check)).toEqual([
+    'contract-sentences',
+  ]);
 });
 
 describe('states that are disturbed after the stream', () => {
