@@ -2,6 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { forgeBundle } from '../../../../src/products/bundle/forge-bundle.js';
+import type { BundleReport } from '../../../../src/products/bundle/report-schema.js';
 import { changeMeta, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
 import { trtforge as run } from '../../../support/trtforge.js';
@@ -88,6 +90,60 @@ describeWith('toolchain', 'trtforge bundle with tensorrt-rtx', () => {
     expect(second.repeat).toMatch(/^trtforge bundle build .* --profiles \S+ --json$/);
     for (const { engine, forge } of second.components)
       expect([existsSync(engine), existsSync(forge.passport)]).toEqual([true, true]);
+  });
+
+  const sizes = (profile: { min: object; opt: object; max: object }, input: string) =>
+    [profile.min, profile.opt, profile.max].map((shapes) => (shapes as Record<string, unknown>)[input]);
+
+  test('takes a batch and dimensions for every component, by option, by configuration file and in a call', async () => {
+    const config = join(folder, 'batch.yaml');
+    writeFileSync(config, 'batch: 1/1/2\nbundle build:\n  dim: time=16/32/512\n');
+    const lines = [
+      ['build', ...common, '--batch', '1/2/4', '--dim', 'time=16/64/512'],
+      ['build', ...common, '--config', config],
+      ['forge', ...common, '--batch', '1/1/2', '--dim', 'time=16/32/128', '--samples', '1'],
+    ];
+    const made = [];
+    for (const line of lines) {
+      const { exitCode, json } = await bundle(...line, '--json');
+      expect(exitCode).toBe(0);
+      made.push(json<BundleReport>().components.map(({ profile }) => profile));
+    }
+    expect(made.map(([encoder]) => sizes(encoder!, 'audio_signal'))).toEqual([
+      [
+        [1, 128, 16],
+        [2, 128, 64],
+        [4, 128, 512],
+      ],
+      [
+        [1, 128, 16],
+        [1, 128, 32],
+        [2, 128, 512],
+      ],
+      [
+        [1, 128, 16],
+        [1, 128, 32],
+        [2, 128, 128],
+      ],
+    ]);
+    const request = { meta, outdir, target: 'tensorrt-rtx:sm_89', store: false, only: ['joint'] } as const;
+    const dims = { time: '16/32/96' };
+    const called = await forgeBundle({ ...request, batch: '1/2/3', dims, check: false });
+    expect([called.outcome, called.checks]).toEqual(['built', []]);
+    expect(sizes(called.components[0]!.profile, 'encoder_output')).toEqual([
+      [1, 32, 16],
+      [2, 32, 32],
+      [3, 32, 96],
+    ]);
+  });
+
+  test('forge checks by default, as command and as call', async () => {
+    const request = { meta, outdir, precision: 'fp16', target: 'tensorrt-rtx:sm_89', store: false } as const;
+    const withoutTimes = (checks: BundleReport['checks']) => checks.map((check) => ({ ...check, ms: 0 }));
+    const { checks, outcome } = await forgeBundle(request);
+    expect([outcome, checks.map(({ samples }) => samples)]).toEqual(['pass', [3]]);
+    const { json } = await bundle('forge', ...common, '--json');
+    expect(withoutTimes(json<BundleReport>().checks)).toEqual(withoutTimes(checks));
   });
 
   test('forge leaves the chained check out with --no-check', async () => {
