@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import { writeBundle } from '../support/bundle.js';
 import { dryRunIn } from '../support/dry-run.js';
 import { noteUsed } from '../support/judged-commands.js';
 import { describeWith } from '../support/needs.js';
-import { trtforge } from '../support/trtforge.js';
+import { type Answer, trtforge } from '../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-recipe-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -174,5 +174,104 @@ describeWith('toolchain', 'an option of the recipe decides what is built', (libr
     const [, ...asked] = lines.build!();
     const line = ['cache', 'why', ...asked, ...int8(verb), '--imgsz', '64', '--json'];
     expect((await trtforge(line, environment)).json().identity).toBe(plans[1]!.of.identity);
+  });
+
+  describe.each(Object.keys(lines))('%s and its store', (verb) => {
+    const name = verb.replace(' ', '-');
+    const here = ['--cache-dir', at(`store-${name}`)];
+    const built = () => [
+      ...lines[verb]!(),
+      ...fp16(),
+      ...(verb === 'forge' ? ['--skip', 'verify,bench'] : []),
+      ...(verb === 'bundle forge' ? ['--no-check'] : []),
+    ];
+    const key = at(`key-${name}`);
+    const trusting = (file: string) => configured({ 'require-signature': true, 'trust-key': file });
+    const plans = async (...words: readonly string[]) => (await planOf(verb, [...fp16(), ...words])).does;
+    /** The same of the search alone. */
+    const why = async (...words: readonly string[]) => {
+      const [, ...asked] = lines.build!();
+      const { exitCode, json } = await trtforge(
+        ['cache', 'why', ...asked, ...fp16(), ...words, '--json'],
+        environment,
+      );
+      expect(exitCode).toBe(0);
+      return json<{ readonly from: string | null } & Answer>().from;
+    };
+    const fresh = isBundle(verb) ? () => ['--outdir', at(`${name}-${configs++}`)] : none;
+
+    beforeAll(async () => {
+      for (const file of [key, `${key}-other`])
+        expect((await trtforge(['cache', 'keygen', '-o', file])).exitCode).toBe(0);
+      const words = [
+        ...here,
+        ...fresh(),
+        ...configured({ 'sign-key': key, 'max-size': '1G' }),
+        '--timeout',
+        '500',
+      ];
+      const { exitCode, err } = await trtforge([...built(), ...words], environment);
+      expect(exitCode, err).toBe(0);
+    });
+
+    test('a signed engine is taken where its key is trusted, and no other', async () => {
+      expect(await plans(...here, ...fresh(), ...trusting(`${key}.pub`))).toContain('take');
+      expect(await plans(...here, ...fresh(), ...trusting(`${key}-other.pub`))).toContain('build');
+      noteUsed(
+        'options',
+        ['require-signature', 'trust-key', 'cache-dir'].map((each) => `${verb} --${each}`),
+      );
+      if (verb !== 'build') return;
+      expect(await why(...here, ...trusting(`${key}.pub`))).toBe('local');
+      expect(await why(...here, ...trusting(`${key}-other.pub`))).toBe(null);
+    });
+
+    test('--force-rebuild, --no-cache and a store behind it', async () => {
+      const empty = ['--cache-dir', at('empty')];
+      expect(await plans(...here, ...fresh())).toContain('take');
+      expect(await plans(...here, ...fresh(), '--force-rebuild')).toEqual(
+        expect.arrayContaining(['build', 'keep']),
+      );
+      const uncached = await plans(...here, ...fresh(), '--no-cache');
+      expect([uncached.includes('build'), uncached.includes('keep')]).toEqual([true, false]);
+      expect(
+        await plans(...empty, ...fresh(), ...configured({ 'cache-from': at(`store-${name}`) })),
+      ).toContain('take');
+      noteUsed(
+        'options',
+        ['force-rebuild', 'no-cache', 'cache-from'].map((each) => `${verb} --${each}`),
+      );
+      if (verb === 'build')
+        expect(await why(...empty, ...configured({ 'cache-from': at(`store-${name}`) }))).not.toBe(null);
+    });
+
+    test('--remote is asked, and none is not', async () => {
+      const asked = async (...words: readonly string[]) => {
+        const { of } = await planOf(verb, [...fp16(), '--cache-dir', at('empty'), ...fresh(), ...words]);
+        return (of.why as readonly { readonly from: string }[]).map(({ from }) => from);
+      };
+      expect(await asked('--remote', 'http://127.0.0.1:9/bucket')).toContain('remote');
+      expect(await asked('--remote', 'none')).not.toContain('remote');
+      noteUsed('options', [`${verb} --remote`]);
+      if (verb === 'build') expect(await why('--cache-dir', at('empty'), '--remote', 'none')).toBe(null);
+    });
+
+    test('a store of few bytes keeps the engine that was built last', async () => {
+      const other = [
+        ...here,
+        ...fresh(),
+        '--builder-config',
+        'optimization-level=1',
+        ...configured({ 'max-size': '1K' }),
+      ];
+      const timing = ['--timing-cache', at('times.cache'), '--workspace', '64M'];
+      // As after the end of the process that made it: until then it is in use.
+      for (const path of readdirSync(here[1]!, { recursive: true, encoding: 'utf8' }))
+        if (/in-use\.[^/]*$/.test(path)) rmSync(join(here[1]!, path));
+      const { exitCode, out, err } = await trtforge([...built(), ...other, ...timing], environment);
+      expect(exitCode, err).toBe(0);
+      expect(`${out}${err}`).toContain('iming cache');
+      expect(await plans(...here, ...fresh())).toContain('build');
+    });
   });
 });
