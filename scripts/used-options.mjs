@@ -2,7 +2,10 @@
 // use in build/used (test/support/judged-commands.ts), file by file: both tiers must have run. test/unused.json lists by name what is not run, with the reason.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { longName } from '../dist/cli/option.js';
+import { fleetOptions } from '../dist/products/fleet/engines-file.js';
+import { enginesFileSchema } from '../dist/products/fleet/engines-schema.js';
 import { products } from '../dist/registry.js';
 import { root } from './setup.mjs';
 
@@ -24,7 +27,23 @@ const options = await Promise.all(
       Object.values((await load()).options).map((spec) => `${path} --${longName(spec)}`),
     ),
 );
-const offered = { options: options.flat() };
+
+/** The keys that a JSON Schema describes, as tests note them. */
+const keysOf = ({ properties = {}, additionalProperties, items, anyOf = [] }, place = []) => [
+  ...Object.entries(properties).flatMap(([key, inner]) => {
+    const here = [...place, key];
+    return [here.join('.'), ...keysOf(inner, here)];
+  }),
+  ...(place.join('.') === 'targets' ? keysOf(additionalProperties, [...place, '*']) : []),
+  ...[items, ...anyOf].flatMap((inner) => (inner === undefined ? [] : keysOf(inner, place))),
+];
+const enginesFile = z.toJSONSchema(enginesFileSchema, { io: 'input', unrepresentable: 'any' });
+const engines = [
+  ...keysOf(enginesFile).filter((key) => !/olume(s|Mounts)\.name$/.test(key)),
+  ...Object.values(fleetOptions).map((spec) => `models.${longName(spec)}`),
+];
+
+const offered = { options: options.flat(), engines };
 
 /** By kind and reason: names. */
 const excused = JSON.parse(readFileSync(join(root, 'test', 'unused.json'), 'utf8'));

@@ -274,4 +274,22 @@ describeWith('toolchain', 'an option of the recipe decides what is built', (libr
       expect(await plans(...here, ...fresh())).toContain('build');
     });
   });
+
+  test('cache why takes the other options of a build, which decide nothing of what is searched', async () => {
+    const [, ...asked] = lines.build!();
+    const why = async (...words: readonly string[]) => {
+      const line = ['cache', 'why', ...asked, ...fp16(), ...words, '--json'];
+      const { exitCode, json } = await trtforge(line, environment);
+      expect(exitCode).toBe(0);
+      return json();
+    };
+    const { identity, name } = await why();
+    const keys = { 'max-size': '1G', 'sign-key': at('key-build'), provider: 'cpu', 'allow-fallback': true };
+    const place = { ...keys, onnxruntime: '/opt/ort', 'provider-option': 'session.x=1' };
+    const told = ['--force-rebuild', '--timing-cache', at('times.cache'), '--toolchain', libraries];
+    expect((await why(...told, ...configured(place))).identity).toBe(identity);
+    expect((await why('--no-cache')).identity).toBe(identity);
+    const named = await why('--name', 'pool:2');
+    expect([named.identity === identity, named.name === name]).toEqual([true, false]);
+  });
 });

@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
+import { parse } from 'yaml';
 import type { Command, CommandResult, Product } from '../../src/cli/command.js';
 import { longName, type OptionTable, takesValue } from '../../src/cli/option.js';
 import { toJson } from '../../src/cli/output.js';
@@ -51,6 +52,8 @@ function judged(verb: string, command: Command, faults: string[]): Command {
           'options',
           [...set, ...switches].map((name) => `${verb} --${name}`),
         );
+      for (const path of inputs.filter((input) => verb.startsWith('fleet ') && input.endsWith('.yaml')))
+        noteUsed('engines', keysOf(parse(readFileSync(path, 'utf8')), []));
       return result;
     },
     // A plan is work of no option but its own.
@@ -63,6 +66,15 @@ function judged(verb: string, command: Command, faults: string[]): Command {
     }),
   };
 }
+
+/** The keys of a file by their places; what a user names is a star: `targets.*.where`. */
+const keysOf = (value: unknown, place: readonly string[]): readonly string[] =>
+  Array.isArray(value)
+    ? value.flatMap((each) => keysOf(each, place))
+    : Object.entries(Object(value)).flatMap(([key, inner]) => {
+        const here = [...place, place.join('.') === 'targets' ? '*' : key];
+        return typeof value === 'string' ? [] : [here.join('.'), ...keysOf(inner, here)];
+      });
 
 const VERDICTS: ReadonlySet<number> = new Set([ExitCode.pass, ExitCode.failed, ExitCode.inconclusive]);
 

@@ -289,3 +289,99 @@ describe('on a provider of ONNX Runtime', () => {
     },
   );
 });
+
+describe('compare-backends', () => {
+  const line = (...more: readonly string[]) => [
+    'compare-backends',
+    models.detector!,
+    '--data',
+    at('instances.json'),
+    '--images',
+    at('images'),
+    '--labels',
+    at('labels.txt'),
+    '--backends',
+    'ort-cpu',
+    '--conf',
+    '0.5',
+    ...more,
+  ];
+  const first = (answer: Answer) =>
+    (
+      answer.variants as readonly {
+        readonly figures: {
+          readonly samples: number;
+          readonly latency: { readonly count: number };
+          readonly comparabilityKey: string;
+        };
+      }[]
+    )[0]!.figures;
+
+  test('scores what it is told to, beside a candidate', async () => {
+    const all = await run(
+      ...line(
+        '-o',
+        at('all'),
+        '--candidate',
+        `again=${models.named}`,
+        '--warmup-runs',
+        '0',
+        '--skip-latency',
+        '1',
+      ),
+    );
+    expect((all.variants as readonly object[]).length).toBe(2);
+    expect(first(all)).toMatchObject({ samples: 2, latency: { count: 1 } });
+    const part = await run(...line('-o', at('part'), '--image-ids', at('ids.txt'), '--max-images', '1'));
+    expect(first(part).samples).toBe(1);
+    const told = [
+      '--iou',
+      '0.5',
+      '--max-det',
+      '1',
+      '--agnostic-nms',
+      '--multi-label',
+      '--preprocess',
+      'rt-detr',
+      '--allow-missing',
+      '1',
+    ];
+    const config = at('compare.json');
+    writeFileSync(config, JSON.stringify({ 'pre-nms-topk': 9, 'warmup-runs': 0 }));
+    const other = await run(...line('-o', at('other'), '--config', config, ...told));
+    expect(first(other).comparabilityKey).not.toBe(first(all).comparabilityKey);
+  });
+
+  test('runs a provider as it is told, and words by their normaliser', async () => {
+    const log = at('compared.log');
+    writeFileSync(log, '');
+    const { ORT_HOME, ...fake } = fakeProviders('AveragePool,Reshape', log);
+    for (const [name, value] of Object.entries(fake)) vi.stubEnv(name, value);
+    const place = [
+      '--onnxruntime',
+      ORT_HOME!,
+      '--provider-option',
+      'use_tf32=0',
+      '--allow-fallback',
+      '--device',
+      '0',
+    ];
+    const onGpu = await run(...line('-o', at('gpu'), ...place).with(9, 'ort-cuda'));
+    vi.unstubAllEnvs();
+    expect(readFileSync(log, 'utf8')).toContain('use_tf32');
+    expect(JSON.stringify(onGpu)).toContain('CUDA');
+    const words = [
+      'compare-backends',
+      models.meta!,
+      '--data',
+      at('ref.tsv'),
+      '--audio-dir',
+      sounds,
+      '--backends',
+      'ort-cpu',
+    ];
+    expect(await run(...words, '--normalizer', 'whisper-en', '-o', at('spoken'))).toMatchObject({
+      task: 'wer',
+    });
+  });
+});
