@@ -1,7 +1,7 @@
 // `npm test`: installs what is missing; format, lint, types and unused exports beside the compilers; then unit and integration tests.
 // `npm run test:full`: what needs minutes or more tools: sanitizers, every real build, races, fuzzing at its full count, Chromium, the S3
 // server, the examples. Both end with "N passed, N failed"; arguments go to vitest: `npm test -- test/formats/onnx`.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { runScript } from './phases.mjs';
@@ -117,8 +117,16 @@ runScript(async () => {
   const outcomes = await Promise.all(checked);
   const checksPassed = outcomes.filter(Boolean).length;
   const failures = failed + outcomes.length - checksPassed;
+  // A part of the tests, or a machine that lacks something, uses a part of the options.
+  const isWhole = first === '--full' && others.length === 0 && skipped === 0;
+  const used = isWhole ? [spawnSync(process.execPath, [join(root, 'scripts', 'used-options.mjs')])] : [];
+  for (const { status, stdout, stderr } of used) {
+    process.stdout.write(`${status === 0 ? 'ok  ' : 'FAIL'} every option is run by a test\n`);
+    process.stdout.write(`${stdout}${stderr}`);
+  }
+  const unused = used.filter(({ status }) => status !== 0).length;
   process.stdout.write(
-    `${passed + checksPassed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+    `${passed + checksPassed + used.length - unused} passed, ${failures + unused} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
   );
-  process.exitCode = failures === 0 ? 0 : 1;
+  process.exitCode = failures + unused === 0 ? 0 : 1;
 });

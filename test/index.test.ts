@@ -183,6 +183,14 @@ test('inspectModel and compareModels return what the command line prints as JSON
   expect((await trtforge(['compare', 'models', a, b, '--json'])).json()).toMatchObject({ ...comparison });
 });
 
+test('a type that is none to convert to names those that are, and the one of a graph as it is', async () => {
+  const asked = { precision: 'fp32' as never };
+  await expect(convertModel(staticModel(folder), join(folder, 'o.onnx'), asked)).rejects.toMatchObject({
+    code: 'TF_USAGE',
+    remedy: expect.stringContaining('as-is'),
+  });
+});
+
 test('a tensor is made of a typed array, and what a session returns has its data', () => {
   const made = tensor(Float32Array.of(1, 2, 3, 4, 5, 6), [2, 3]);
   expect([made.dtype, made.shape, made.data]).toEqual(['float32', [2, 3], Float32Array.of(1, 2, 3, 4, 5, 6)]);

@@ -4,6 +4,7 @@ import { type Program, runProgram } from '../../src/cli/program.js';
 import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from '../fakes/console.js';
+import { faultsOfText, judgedProducts } from './judged-commands.js';
 
 /** The program with every product, as dist/main.js has it. */
 export const program: Program = { name: 'trtforge', version: '0', summary: '', products };
@@ -14,7 +15,10 @@ export interface Terminal {
   readonly ask?: Console['ask'];
 }
 
-/** Runs a command line in this process, as dist/main.js would: its exit code, what it printed, and its JSON. */
+/**
+ * Runs a command line in this process, as dist/main.js would: its exit code, what it printed, and its JSON. Throws where that or what it wrote is not valid
+ * by its published schema.
+ */
 export async function trtforge(
   args: readonly string[],
   environment: NodeJS.ProcessEnv = process.env,
@@ -22,7 +26,14 @@ export async function trtforge(
 ) {
   const recorded = recordedConsole(environment, terminal);
   const console = ask === undefined ? recorded.console : { ...recorded.console, ask };
-  const exitCode = await runProgram(program, args, console);
+  const faults: string[] = [];
+  const exitCode = await runProgram(
+    { ...program, products: judgedProducts(products, faults) },
+    args,
+    console,
+  );
+  if (args.includes('--json')) faults.push(...faultsOfText(recorded.out()));
+  if (faults.length > 0) throw new Error(`${args.join(' ')}\n${[...new Set(faults)].join('\n')}`);
   return {
     exitCode,
     out: recorded.out(),

@@ -2,7 +2,7 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { benchCompare } from '../../quality/bench/compare.js';
 import type { BenchComparison } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
-import { benchOptions, compareOptions, comparisonRequest } from '../options/bench.js';
+import { compareOptions, comparisonRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderComparison } from './bench-text.js';
 
@@ -21,7 +21,7 @@ export const command = defineCommand({
     'trtforge bench compare new.engine old.engine --batch 64 --fail-above 1.02',
     'trtforge bench compare model.engine --mode graph',
   ],
-  options: { ...benchOptions, ...compareOptions, ...timeoutOption },
+  options: { ...compareOptions, ...timeoutOption },
   schema: async () => (await import('../../quality/bench/result.js')).benchComparisonSchema,
   run: limited(async ([engine = '', other], options, context): Promise<Outcome> => {
     const result = await benchCompare(comparisonRequest(engine, other, options), context);

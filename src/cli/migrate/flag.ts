@@ -36,6 +36,8 @@ export interface ForeignFlag {
   readonly isExplained?: true;
   /** TensorRT removed it: a conversion of the model replaces it. */
   readonly removed?: true;
+  /** Without an equivalent: the line to run instead, by all such flags and their values, and the rest of the line. */
+  readonly instead?: (passed: ReadonlyMap<string, string>, line: string) => string | Promise<string>;
   readonly why: string;
 }
 
@@ -54,7 +56,10 @@ export const KEPT_TYPES = `${removal('layer-types')}: the graph has them; \`trtf
 
 export const BUILDER_FLAG = 'the builder flag, by its name';
 
-type Facts = Pick<ForeignFlag, 'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained'> &
+type Facts = Pick<
+  ForeignFlag,
+  'values' | 'verbs' | 'only' | 'removed' | 'isDefault' | 'isExplained' | 'instead'
+> &
   Partial<Pick<ForeignFlag, 'why'>>;
 
 /** How one tool's rows are written. */

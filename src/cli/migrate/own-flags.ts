@@ -17,6 +17,7 @@ interface Chosen {
 interface Answered {
   readonly row: ForeignFlag;
   readonly ours: readonly string[] | undefined;
+  readonly value: string;
 }
 
 /**
@@ -38,7 +39,7 @@ export async function withOwnFlags(
   const { own, answered } = rewritten(args.slice(words.length), await foreignFlags(products), chosen);
   const line = [...words, ...own];
   const first = answered.find(({ ours }) => ours === undefined) ?? answered[0];
-  if (first !== undefined) throw answer(first, line, chosen);
+  if (first !== undefined) throw await answer(first, answered, line, chosen);
   return line;
 }
 
@@ -116,7 +117,11 @@ function equivalent(
   const readable = rows.filter(({ takesValue }) =>
     takesValue === undefined ? !isInline : value !== undefined,
   );
-  const found = readable.map((row) => ({ row, ours: oursFor(row, value ?? '', path, options) }));
+  const found = readable.map((row) => ({
+    row,
+    ours: oursFor(row, value ?? '', path, options),
+    value: value ?? '',
+  }));
   return (
     found.find(({ ours }) => ours !== undefined) ??
     found.find(({ row }) => row.verbs?.includes(path)) ??
@@ -124,7 +129,12 @@ function equivalent(
   );
 }
 
-function answer({ row, ours }: Answered, line: readonly string[], { path, options }: Chosen): TrtforgeError {
+async function answer(
+  { row, ours }: Answered,
+  all: readonly Answered[],
+  line: readonly string[],
+  { path, options }: Chosen,
+): Promise<TrtforgeError> {
   const details = { flag: row.flag, of: row.of, ours: ours ?? null };
   if (ours !== undefined)
     return new TrtforgeError(
@@ -132,11 +142,16 @@ function answer({ row, ours }: Answered, line: readonly string[], { path, option
       `${[row.flag, row.only].join(' ').trim()} is ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
+  const passed = new Map(all.map(({ row: { flag }, value }) => [flag, value]));
+  const remedy = await row.instead?.(passed, `trtforge ${line.map(shellQuote).join(' ')}`);
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
   return new TrtforgeError(
     'TF_USAGE',
     `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${row.of}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
-    { remedy: remedyFor(row, configKeyFor(row, options)), details },
+    {
+      remedy: remedy === undefined ? remedyFor(row, configKeyFor(row, options)) : `Run: ${remedy}`,
+      details,
+    },
   );
 }
 

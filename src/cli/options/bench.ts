@@ -141,8 +141,11 @@ export const modelBenchOptions = {
   samples: benchOptions.samples,
 };
 
-/** What only a comparison has. */
+const { layers: _layers, samples: _samples, ...comparedOptions } = benchOptions;
+
+/** Two engines: what both are measured with, but for views of one, and what only a comparison has. */
 export const compareOptions = {
+  ...comparedOptions,
   mode: option({
     flags: '--mode <changes>',
     describe:
@@ -284,14 +287,14 @@ export function modelBenchRequest(
 export function comparisonRequest(
   engine: string,
   second: string | undefined,
-  options: BenchOptionValues & OptionValues<typeof compareOptions>,
+  options: OptionValues<typeof compareOptions>,
 ): BenchCompareRequest {
   const { mode, rounds, failAbove } = options;
   if (second === undefined && mode === undefined)
     throw new TrtforgeError('TF_USAGE', `Both sides are ${engine} in one mode.`, {
       remedy: 'Name a second engine, or pass another mode for the second side: --mode graph.',
     });
-  const candidate = benchRequest(engine, options);
+  const candidate = benchRequest(engine, { ...options, layers: false, samples: undefined });
   const reference = {
     ...candidate,
     ...(second === undefined ? {} : { engine: second, identity: undefined }),

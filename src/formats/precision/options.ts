@@ -146,7 +146,7 @@ export function resolveConversion(
     quantized === undefined ? floatFormatNamed(precision) : (floatFormatNamed(rest) ?? defaultFormat);
   if (format === undefined)
     throw new TrtforgeError('TF_USAGE', `\`${precision}\` is not a precision to convert to.`, {
-      remedy: `Use ${formatIds.join(' or ')}.`,
+      remedy: `Use ${formatIds.join(' or ')}; \`as-is\` builds the graph's own types, such as FP32.`,
     });
   return {
     format,

@@ -2,7 +2,7 @@ import type { BundleParts } from '../../cli/command.js';
 import { rejectMismatches } from './check-bundle.js';
 import { componentConversions } from './component-conversion.js';
 import { readMeta } from './meta.js';
-import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
+import { componentBuild, inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
 
 /** What `bundle build` would build, component by component. Throws what stops it before its first build. */
 export const bundleParts: BundleParts = async (meta, { profiles: _, ...shared }) => {
@@ -11,12 +11,8 @@ export const bundleParts: BundleParts = async (meta, { profiles: _, ...shared })
   const { components, findings } = inspectBundle(bundle);
   rejectMismatches(bundle.meta, findings);
   const conversions = componentConversions(request, components);
-  return profiledComponents(bundle, components, request).map(({ component: { name, onnx }, profile }) => {
-    const { batch: __, dims: ___, ...recipe } = shared;
-    const profiles = profile.size === 0 ? [] : [profile];
-    return {
-      name,
-      request: { ...recipe, ...conversions.get(name)!.options, model: onnx, modelName: name, profiles },
-    };
-  });
+  return profiledComponents(bundle, components, request).map(({ component, profile }) => ({
+    name: component.name,
+    request: { ...componentBuild(shared, component, profile), ...conversions.get(component.name)!.options },
+  }));
 };

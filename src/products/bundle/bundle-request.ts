@@ -29,16 +29,22 @@ export interface BundleRequest
   readonly timingCache?: string | null;
   /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
   readonly smoke?: 'always' | 'engine' | 'never';
-  /** Decode through all components and compare; default: not. */
-  readonly check?:
-    | {
-        readonly seed: number;
-        readonly samples: number;
-        /** The share of tokens and of durations that must be the same; default 0.99. */
-        readonly minAgreement?: number | undefined;
-      }
-    | undefined;
+  /** How to decode through all components and compare; false: not at all. */
+  readonly check?: Partial<ChainCheckRequest> | false;
 }
+
+export interface ChainCheckRequest {
+  /** Default 0. */
+  readonly seed: number;
+  /** Default 3. */
+  readonly samples: number;
+  /** The share of tokens and of durations that must be the same; default 0.99. */
+  readonly minAgreement?: number | undefined;
+}
+
+/** The chained check with its defaults; undefined where none is wanted. */
+export const chainCheckOf = ({ check = {} }: BundleRequest): ChainCheckRequest | undefined =>
+  check === false ? undefined : { ...check, seed: check.seed ?? 0, samples: check.samples ?? 3 };
 
 export interface BundleContext extends WorkContext {
   /** The command line of this run, for its report; none where a program calls the library. */

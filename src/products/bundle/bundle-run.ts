@@ -9,7 +9,7 @@ import { ignoreEvents } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, PhaseRun } from '../../forge/phase.js';
 import type { ForgeResult } from '../../report/result.js';
-import type { BundleContext, BundleRequest } from './bundle-request.js';
+import { type BundleContext, type BundleRequest, chainCheckOf } from './bundle-request.js';
 import { type Chain, chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type BundleFindings, rejectMismatches } from './check-bundle.js';
@@ -185,7 +185,8 @@ export class BundleRun {
   /** The chained check as it is decided; undefined where none is requested. */
   chain(): Chain | undefined {
     const { request, environment, signal, emit } = this.setting;
-    return request.check && chainOf(this, request.check, { environment, signal, emit });
+    const check = chainCheckOf(request);
+    return check && chainOf(this, check, { environment, signal, emit });
   }
 
   async #check(): Promise<void> {

@@ -2,7 +2,7 @@ import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { EventListener } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import type { BundleRequest } from './bundle-request.js';
+import type { ChainCheckRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainCandidate, type ChainRequest, checkChain } from './chained-check.js';
 import { featuresOf } from './check-bundle.js';
@@ -23,7 +23,7 @@ export function chainOf(
     meta,
     components,
   }: { readonly meta: BundleMeta | undefined; readonly components: readonly ComponentRun[] },
-  check: NonNullable<BundleRequest['check']>,
+  check: ChainCheckRequest,
   context: OpenContext,
 ): Chain {
   const notDecoded = (why: string): Chain => ({

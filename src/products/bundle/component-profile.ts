@@ -60,7 +60,7 @@ const defaultRanges: Readonly<Record<string, Partial<Record<AxisRole, SizeRange>
 };
 
 /** The default range of an axis; in components of other names only the batch has one. */
-const defaultRange = (component: string, role: AxisRole): SizeRange | undefined =>
+export const defaultRange = (component: string, role: AxisRole): SizeRange | undefined =>
   role === 'batch' ? ONE : defaultRanges[component]?.[role];
 
 /**

@@ -23,6 +23,7 @@ import type { Component } from './component.js';
 import { buildChecked } from './component-builder.js';
 import { type ComponentConversion, lowerConversion } from './component-conversion.js';
 import type { ModelFiles } from './model-files.js';
+import { componentBuild } from './read-bundle.js';
 import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
 import { type Staged, stageComponent } from './stage.js';
@@ -95,11 +96,8 @@ export class ComponentRun {
     this.#run = {
       ...shared,
       options: {
-        ...request,
+        ...componentBuild(request, part.component, part.profile),
         ...part.conversion.options,
-        model: onnx,
-        modelName: name,
-        profiles: part.profile.size === 0 ? [] : [part.profile],
         timingCache: null,
         logFolder: join(root.logs, `.trtexec-${name}`),
       },
@@ -107,8 +105,7 @@ export class ComponentRun {
       engine: enginePath(request, name),
       // The chained check and a smoke run without a GPU run it on ONNX Runtime.
       needsTypedModel: () =>
-        request.check !== undefined ||
-        ((request.smoke ?? 'always') === 'always' && this.whyNotRun() !== null),
+        request.check !== false || ((request.smoke ?? 'always') === 'always' && this.whyNotRun() !== null),
       build: (...build) => this.#buildPlan(...build),
     };
     this.#log = openRunLog({ logs: root.logs, log: (phase) => logs[phase] ?? null }, trtexecLines, emit);

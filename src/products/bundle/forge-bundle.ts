@@ -16,7 +16,7 @@ import type { BundleFailure, BundleReport } from './report-schema.js';
  * that they still decide the same.
  *
  * ```ts
- * const { outcome, components } = await forgeBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16', check: { seed: 0, samples: 4 } });
+ * const { outcome, components } = await forgeBundle({ meta: 'out/model_meta.json', outdir: 'engines', precision: 'fp16', check: { samples: 4 } });
  * ```
  * Writes `COMPONENT.engine` with its passport, `build_logs/`, `build_report.json`, and `report.html` and `report.md` beside it; the report also when the run
  * fails, which is then in `failure`, unless nothing was begun because the request is wrong, or no engine changed where the report of a finished run is: then

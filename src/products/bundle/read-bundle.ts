@@ -75,6 +75,18 @@ export const profiledComponents = (
     .map((component) => ({ component, profile: profileOf(component, meta, { batch, dims, file }) }));
 };
 
+/** The build of one component: its own profile stands in the place of the sizes that all share. */
+export const componentBuild = <S extends Pick<BundleRequest, 'batch' | 'dims'>>(
+  { batch: _, dims: __, ...shared }: S,
+  component: Component,
+  profile: ProfileRequest,
+) => ({
+  ...shared,
+  model: component.onnx,
+  modelName: component.name,
+  profiles: profile.size === 0 ? [] : [profile],
+});
+
 function requestedOf(roster: readonly string[], only: readonly string[] | undefined): readonly string[] {
   const unknown = (only ?? []).filter((name) => !roster.includes(name));
   if (unknown.length > 0) {

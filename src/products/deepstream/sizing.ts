@@ -40,7 +40,7 @@ export interface SizedEngine {
 export interface Sizing {
   readonly engines: readonly SizedEngine[];
   readonly baseline: StreamsMeasurement | null;
-  readonly stop: Stop;
+  readonly stop: Omit<Stop, 'do'>;
 }
 
 /**
@@ -87,7 +87,10 @@ class SizingRun {
       throwIfCancelled(this.#effects.signal, 'sizing streams');
       await this.takeStored();
       const step = nextStep(this.#state(this.#request.limits));
-      if (step.do === 'stop') return { engines: [...this.#engines], baseline: this.#baseline, stop: step };
+      if (step.do === 'stop') {
+        const { reason, text } = step;
+        return { engines: [...this.#engines], baseline: this.#baseline, stop: { reason, text } };
+      }
       await this.#attempt(step);
     }
   }

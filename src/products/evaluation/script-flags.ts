@@ -1,4 +1,5 @@
 import { basename, dirname, join } from 'node:path';
+import { shellQuote } from '../../base/process/shell-quote.js';
 import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
 
 const { bare, valued } = rowsOf('detector script');
@@ -24,6 +25,7 @@ export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--out', '-o {value}', 'the folder of metrics.json, which has detections.json too', {
     ...here,
     values: (value) => (basename(value) === 'metrics.json' ? [dirname(value)] : null),
+    instead: (passed, line) => `${line} -o ${shellQuote(passed.get('--out') ?? '')}`,
   }),
   ...valued('--detections-out', null, '-o FOLDER writes detections.json beside metrics.json', here),
   ...bare('--disable-cpu-fallback', '', 'a node that the provider does not take is an error', here),

@@ -1,5 +1,6 @@
 import { cancelled } from '../../base/process/cancel.js';
 import type { DebianPackage, PythonPackage } from '../../tensorrt/toolchain/installed-packages.js';
+import type { Unanswered } from '../known-answer/check-store.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { GpuView } from './gpu.js';
 import type { OnnxRuntimeFacts } from './onnxruntime.js';
@@ -34,7 +35,7 @@ export interface StoreFacts {
   /** Names of engines that run here, have a known answer, and did not give it yet on this GPU with this driver and library. */
   readonly unchecked: readonly string[];
   /** Engines that have no known answer, and the line that records one. */
-  readonly unanswered: readonly { readonly name: string; readonly record: string }[];
+  readonly unanswered: Unanswered[];
 }
 
 /** The store of the environment that machines share. */

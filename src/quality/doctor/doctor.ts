@@ -41,7 +41,9 @@ export const doctorSchema = z.object({
       /** Absent in results of versions before. */
       unchecked: z.array(z.string()).optional(),
       /** Engines without a known answer, and the line that records one of their model. Absent as well. */
-      unanswered: z.array(z.object({ name: z.string(), record: z.string() })).optional(),
+      unanswered: z
+        .array(z.object({ name: z.string(), identity: z.string(), record: z.string() }))
+        .optional(),
     })
     .nullable(),
   /** The remote store that the environment names, and why it cannot be used; null where it names none. */

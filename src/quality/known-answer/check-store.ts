@@ -14,7 +14,7 @@ import { type CheckedPlace, recallCheck } from './checked.js';
 import { recordLine } from './proof.js';
 
 export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
-type Unanswered = z.infer<typeof unansweredSchema>;
+export type Unanswered = z.infer<typeof unansweredSchema>;
 
 export const cacheCheckSchema = z.object({
   schema: z.literal('trtforge.cache-check/1'),

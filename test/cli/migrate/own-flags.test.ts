@@ -154,6 +154,17 @@ describe('flags without an equivalent are answered', () => {
     expect(error.message).toContain(flag);
   });
 
+  test.each([
+    ['eval detector m.onnx --out o', 'trtforge eval detector m.onnx -o o'],
+    [
+      'bundle build meta.json --trtexec /opt/trtexec',
+      'TRTEXEC=/opt/trtexec trtforge bundle build meta.json --builder trtexec',
+    ],
+    ['bundle build meta.json --min-batch 2 --opt-batch 4', 'trtforge bundle build meta.json --batch 2/4/4'],
+  ])('%s is the line that its remedy prints', async (line, instead) => {
+    expect((await answerTo(line)).remedy).toBe(`Run: ${instead}`);
+  });
+
   test('an option that only the configuration file takes is named by its key', async () => {
     expect((await answerTo('build m.onnx --op_types_to_include Conv')).remedy).toContain('`convert-ops: …`');
   });

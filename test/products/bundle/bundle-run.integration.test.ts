@@ -62,6 +62,7 @@ function run(
       target: 'tensorrt-rtx:sm_89',
       store: false,
       smoke: 'never',
+      check: false,
       ...more,
     },
     { build: builder.build, environment: environment(), ...context },

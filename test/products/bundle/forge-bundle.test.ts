@@ -31,6 +31,7 @@ const forge = (build: PlanBuilder, more: Partial<BundleRequest> = {}) =>
       target: 'tensorrt-rtx:sm_89',
       store: false,
       smoke: 'never',
+      check: false,
       memoryBudget: 1,
       ...more,
     },

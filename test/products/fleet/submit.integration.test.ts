@@ -16,6 +16,7 @@ import { runProgram } from '../../../src/cli/program.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { fleetSubmitSchema } from '../../../src/products/fleet/submit/result-schema.js';
 import { recordedConsole } from '../../fakes/console.js';
+import { faultsOfText, judgedProducts } from '../../support/judged-commands.js';
 import { isAlive } from '../../support/processes.js';
 import { samplePlan as planBytes, sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 import type { Answer } from '../../support/trtforge.js';
@@ -82,13 +83,15 @@ async function submit(
 ) {
   const environment = fakePrograms(join(folder, 'bin'), { ...scripts(), ...more });
   const recorded = recordedConsole(environment);
-  const program = { name: 'trtforge', version: '0', summary: '', products: [fleet] };
+  const faults: string[] = [];
+  const program = { name: 'trtforge', version: '0', summary: '', products: judgedProducts([fleet], faults) };
   const exitCode = await runProgram(
     program,
     ['fleet', 'submit', ...args, '--yes', '--json'],
     recorded.console,
     signal,
   );
+  expect([...faults, ...faultsOfText(recorded.out())]).toEqual([]);
   const answer: Answer = JSON.parse(recorded.out());
   return { exitCode, answer, err: recorded.err(), result: () => fleetSubmitSchema.parse(answer) };
 }

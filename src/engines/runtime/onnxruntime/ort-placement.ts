@@ -33,7 +33,13 @@ export function rejectFallback(
   throw new TrtforgeError(
     'TF_PROVIDER_FALLBACK',
     `${executionProvider[provider]} took ${all - fallback.length} of ${plural(all, 'node')}; the others are ${named.join(', ')}${more}.`,
-    { details: { providers, nodes: fallback } },
+    {
+      details: { providers, nodes: fallback },
+      // Where it takes nothing, leave to run the others elsewhere is no help.
+      ...(fallback.length === all && {
+        remedy: 'Use another provider: this one takes nothing of the model.',
+      }),
+    },
   );
 }
 

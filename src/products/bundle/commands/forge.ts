@@ -38,10 +38,10 @@ function requestOf(
   values: OptionValues<typeof options>,
   { verbose = false }: CommandContext,
 ): BundleRequest {
-  const { seed = 0, samples = 3, minAgreement, noCheck } = values;
+  const { seed, samples, minAgreement, noCheck } = values;
   return {
     ...bundleRequest(meta, values),
     verbose,
-    check: noCheck ? undefined : { seed, samples, minAgreement },
+    check: noCheck ? false : { seed, samples, minAgreement },
   };
 }

@@ -2,6 +2,7 @@ import { plural } from '../../../base/text/quantity.js';
 import { engineSteps, resolvedOf } from '../../../cli/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { NO_MEASUREMENT } from '../../../engines/builder/timing-cache.js';
+import { chainCheckOf } from '../bundle-request.js';
 import { enginePath } from '../component-run.js';
 import type { BundlePlan } from '../plan-bundle.js';
 
@@ -14,7 +15,8 @@ export function bundleSteps({
   notDecoded,
   warnings,
 }: BundlePlan): Plan {
-  const { stage, check, outdir } = request;
+  const { stage, outdir } = request;
+  const check = chainCheckOf(request);
   const made = components.flatMap(({ name, onnx, engine }): readonly PlanStep[] => [
     ...(stage === true ? [step('link', onnx, { detail: 'into a clean folder' })] : []),
     ...(engine.isConverted ? [step('convert', onnx, { detail: 'typed model' })] : []),

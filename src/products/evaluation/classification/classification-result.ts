@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { metricSchema } from '../../../quality/tasks/task.js';
+import { variantSchema } from '../compare/variant.js';
 import { findingSchema } from '../findings.js';
 import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
@@ -7,6 +8,8 @@ import { imageRunSchema } from '../run/images.js';
 /** What `trtforge eval classify` returns. */
 export const classificationResultSchema = z.object({
   schema: z.literal('trtforge.eval-classify/1'),
+  /** In metrics.json of a comparison: which variant it is. */
+  variant: variantSchema.optional(),
   truth: z.string(),
   imagesDir: z.string(),
   /** Shares of images whose label is the class of the highest score, or among the five highest. */

@@ -6,12 +6,7 @@ import { type DetectorMetrics, detectorMetricsSchema, metricsOf } from '../detec
 import { type EmbeddingsResult, embeddingsResultSchema } from '../embeddings/embeddings-result.js';
 import { latencySchema } from '../run/evaluate.js';
 import { recogniserResultSchema } from '../speech/recogniser-result.js';
-import { type ComparedTaskId, type Variant, variantSchema } from './variant.js';
-
-const variant = variantSchema.optional();
-/** metrics.json of the tasks whose own result is in it. */
-const classifierMetricsSchema = classificationResultSchema.extend({ variant });
-const recogniserMetricsSchema = recogniserResultSchema.extend({ variant });
+import type { ComparedTaskId, Variant } from './variant.js';
 
 /** What a comparison shows of one variant, whatever the task. */
 export const figuresSchema = z.object({
@@ -56,9 +51,9 @@ export function figuresOfResult(json: unknown): Figures | null {
   const detector =
     detected === undefined ? detectorMetricsSchema.safeParse(json).data : metricsOf(detected, undefined);
   if (detector !== undefined) return detectorFigures(detector);
-  const classified = classifierMetricsSchema.safeParse(json).data;
+  const classified = classificationResultSchema.safeParse(json).data;
   if (classified !== undefined) return classifierFigures(classified);
-  const spoken = recogniserMetricsSchema.safeParse(json).data;
+  const spoken = recogniserResultSchema.safeParse(json).data;
   if (spoken !== undefined) return recogniserFigures(spoken);
   const embedded = embeddingsResultSchema.safeParse(json).data;
   return embedded === undefined ? null : embeddingsFigures(embedded);
@@ -67,8 +62,8 @@ export function figuresOfResult(json: unknown): Figures | null {
 /** How the metrics.json of each task is read. */
 export const figureReaders: Readonly<Record<ComparedTaskId, Reader>> = {
   coco: reader(detectorMetricsSchema, detectorFigures),
-  classify: reader(classifierMetricsSchema, classifierFigures),
-  wer: reader(recogniserMetricsSchema, recogniserFigures),
+  classify: reader(classificationResultSchema, classifierFigures),
+  wer: reader(recogniserResultSchema, recogniserFigures),
 };
 
 function detectorFigures(file: DetectorMetrics): Figures {
@@ -89,7 +84,7 @@ function detectorFigures(file: DetectorMetrics): Figures {
   };
 }
 
-function classifierFigures({ candidate, run, ...file }: z.infer<typeof classifierMetricsSchema>): Figures {
+function classifierFigures({ candidate, run, ...file }: z.infer<typeof classificationResultSchema>): Figures {
   return {
     metrics: file.metrics,
     comparabilityKey: file.comparabilityKey,
@@ -104,7 +99,7 @@ function classifierFigures({ candidate, run, ...file }: z.infer<typeof classifie
   };
 }
 
-function recogniserFigures({ run, ...file }: z.infer<typeof recogniserMetricsSchema>): Figures {
+function recogniserFigures({ run, ...file }: z.infer<typeof recogniserResultSchema>): Figures {
   return {
     metrics: [
       ...file.metrics,

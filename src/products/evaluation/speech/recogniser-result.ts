@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { variantSchema } from '../compare/variant.js';
 import { latencySchema } from '../run/evaluate.js';
 import { werResultSchema } from '../wer/wer-result.js';
 
@@ -26,6 +27,8 @@ export type RecogniserRun = z.infer<typeof recogniserRunSchema>;
 /** What `trtforge eval recogniser` returns: the scores of `eval wer`, and the run behind them. */
 export const recogniserResultSchema = werResultSchema.omit({ form: true }).extend({
   schema: z.literal('trtforge.eval-recogniser/1'),
+  /** In metrics.json of a comparison: which variant it is. */
+  variant: variantSchema.optional(),
   meta: z.string(),
   manifest: z.string(),
   run: recogniserRunSchema,

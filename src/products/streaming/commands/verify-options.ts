@@ -112,7 +112,11 @@ export const referenceOptions = {
     repeat: true,
   }),
   precision: precisionOption,
-  ...toleranceOptions,
+  atol: toleranceOptions.atol,
+  rtol: {
+    ...toleranceOptions.rtol,
+    describe: 'relative tolerance, likewise; --rule decides how the two count',
+  } as typeof toleranceOptions.rtol,
   threads: comparisonOptions.threads,
   ...placeOptions,
 };

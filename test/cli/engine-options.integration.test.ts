@@ -1,0 +1,245 @@
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildAddon } from '../../scripts/build-native.mjs';
+import { writeNpy } from '../../src/formats/tensor/npy.js';
+import { tensorFrom } from '../../src/formats/tensor/values.js';
+import { affineModel, fakeIdentity, manyLayers } from '../fakes/tensorrt/affine.js';
+import { fakeEngine } from '../fakes/tensorrt/engine.js';
+import { samplePassport } from '../support/sample-engine.js';
+import { trtforge } from '../support/trtforge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-engine-options-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+let environment: NodeJS.ProcessEnv = {};
+let model: string;
+
+/** A fake of TensorRT 10.3 on two of its GPUs, and an engine y = 2x + 1 that needs host code allowed and streams its weights. */
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  const engine = await fakeEngine('10');
+  environment = engine.environment({
+    TENSORRT_HOME: at('none'),
+    TRTFORGE_TOOLCHAINS: at('none'),
+    XDG_CACHE_HOME: at('cache'),
+    FAKE_CALLS: at('calls'),
+    FAKE_COMPUTE_US: '2000',
+    FAKE_GPUS: '2',
+    NO_COLOR: '1',
+  });
+  engine.install(at('home'));
+  engine.bench.enter(environment);
+  writeFileSync(at('a.so'), 'a library of plug-ins');
+  const path = engine.writePlan(at('affine.engine'), {
+    kind: 'affine',
+    inner: 4,
+    layers: manyLayers,
+    hostCode: true,
+    streamable: 1 << 20,
+  });
+  writeFileSync(`${path}.passport.json`, JSON.stringify(samplePassport(readFileSync(path), fakeIdentity())));
+  copyFileSync(path, at('bare.engine'));
+  model = await affineModel();
+  writeNpy(at('x4.npy'), tensorFrom('float32', [4, 4], new Float32Array(16).fill(3)));
+});
+
+async function run(line: readonly string[]) {
+  rmSync(at('calls'), { force: true });
+  const { exitCode, json } = await trtforge([...line, '--json'], environment);
+  const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
+  return { exitCode, answer: json(), calls };
+}
+
+const loading = () => [
+  '--toolchain',
+  at('home'),
+  '--plugin',
+  at('a.so'),
+  '--weight-budget',
+  '0',
+  '--allow-host-code',
+];
+const QUICK = ['--warm-up', '1', '--duration', '0.05'];
+const lines: Readonly<Record<string, () => readonly string[]>> = {
+  run: () => ['run', at('affine.engine'), '--inputs', 'random', '--cuda-graph', 'never', '--device', '1'],
+  verify: () => [
+    'verify',
+    at('affine.engine'),
+    '--against',
+    model,
+    '--cuda-graph',
+    'always',
+    '--device',
+    '1',
+  ],
+  bench: () => ['bench', at('affine.engine'), ...QUICK, '--device', '1', '--check', 'warn'],
+  'bench compare': () => [
+    'bench',
+    'compare',
+    at('affine.engine'),
+    '--mode',
+    'graph',
+    '--rounds',
+    '3',
+    ...QUICK,
+    '--device',
+    '1',
+  ],
+  'engine layers': () => ['engine', 'layers', at('affine.engine'), '--device', '1'],
+  'engine diff': () => ['engine', 'diff', at('affine.engine'), at('affine.engine'), '--device', '1'],
+  'stream record': () => [
+    'stream',
+    'record',
+    at('bare.engine'),
+    '--schedule',
+    '4',
+    '--chunks',
+    '2',
+    '-o',
+    at('r.jsonl'),
+    '--device',
+    '1',
+    '--cuda-graph',
+    'never',
+  ],
+  'stream verify': () => [
+    'stream',
+    'verify',
+    at('bare.engine'),
+    '--reference',
+    at('r.jsonl'),
+    '--device',
+    '1',
+    '--cuda-graph',
+    'never',
+    '--check',
+    'warn',
+  ],
+  'stream draft': () => [
+    'stream',
+    'draft',
+    at('bare.engine'),
+    '-o',
+    at('contract.json'),
+    '--schedule',
+    '4',
+    '--device',
+    '1',
+  ],
+  'stream check': () => [
+    'stream',
+    'check',
+    at('bare.engine'),
+    '--contract',
+    at('contract.json'),
+    '--device',
+    '1',
+  ],
+  'engine check': () => [
+    'engine',
+    'check',
+    at('affine.engine'),
+    '--record',
+    '--against',
+    model,
+    '--repeat',
+    '2',
+    '--device',
+    '1',
+  ],
+};
+
+describe('an engine is loaded as it is told', () => {
+  test.each(Object.keys(lines))('by %s', async (verb) => {
+    const { exitCode, answer, calls } = await run([...lines[verb]!(), ...loading()]);
+    expect([0, 1, 4], JSON.stringify(answer.error)).toContain(exitCode);
+    expect(calls).toContain(`loadLibrary ${at('a.so')}`);
+    expect(
+      calls.filter((call) => /udget/.test(call)),
+      calls.slice(0, 60).join('|'),
+    ).not.toEqual([]);
+    const without = await run([...lines[verb]!(), '--toolchain', at('home')]);
+    const isJudged = verb === 'engine check';
+    expect(without.answer.error?.code).toBe(isJudged ? undefined : 'TF_PLAN_LOAD_FAILED');
+    expect(without.exitCode).toBe(isJudged ? 4 : 3);
+  });
+});
+
+describe('a measurement', () => {
+  const pace = [
+    '--warm-up',
+    '2',
+    '--duration',
+    '0.05',
+    '--iterations',
+    '5',
+    '--idle',
+    '1',
+    '--timeout',
+    '100',
+  ];
+  const ways = [
+    '--streams',
+    '2',
+    '--no-data-transfers',
+    '--spin-wait',
+    '--graph',
+    '--percentile',
+    '50',
+    '--wait',
+  ];
+  const drawn = ['--seed', '3', '--val-range', 'x:[0,1]'];
+  const paced = { warmUpMs: 2, durationMs: 50, iterations: 5, idleMs: 1 };
+  const mode = { ...paced, streams: 2, kind: 'gpu-only', spinWait: true };
+  const given = () => ['--shapes', 'x:4x4', '--inputs', `x=@${at('x4.npy')}`];
+  const four = [{ name: 'x', shape: [4, 4] }];
+
+  test('of an engine is made as it is told', async () => {
+    const line = ['bench', at('affine.engine'), '--allow-host-code', '--toolchain', at('home')];
+    const more = ['--batch', '8', '--samples', at('samples.json'), '--layers'];
+    const { exitCode, answer } = await run([...line, ...pace, ...ways, ...drawn, ...more]);
+    expect(exitCode, JSON.stringify(answer.error)).toBe(0);
+    expect(answer).toMatchObject({ mode, runs: [{ batch: 8 }], gpuMs: { percentiles: { p50: 2 } } });
+    expect(answer.runs).toMatchObject([{ samples: at('samples.json') }]);
+    expect(answer.layers).not.toBeNull();
+    expect(existsSync(at('samples.json'))).toBe(true);
+    const again = await run([...line, ...pace, ...given()]);
+    expect(again.answer).toMatchObject({
+      mode: { streams: 1, kind: 'with-transfers' },
+      runs: [{ shapes: four }],
+    });
+  });
+
+  test('of two engines is made as it is told', async () => {
+    const pair = ['bench', 'compare', at('affine.engine'), at('affine.engine'), '--rounds', '3'];
+    const line = [...pair, '--allow-host-code', '--toolchain', at('home')];
+    const { exitCode, answer } = await run([...line, ...pace, ...ways, ...drawn, '--batch', '8']);
+    expect([0, 4], JSON.stringify(answer.error)).toContain(exitCode);
+    const { durationMs: _, ...rest } = mode;
+    for (const side of ['candidate', 'reference']) expect(answer[side]).toMatchObject({ mode: rest });
+    expect(answer.batch).toBe(8);
+    const again = await run([...line, ...pace, ...given()]);
+    expect(again.answer.candidate).toMatchObject({ mode: { streams: 1 } });
+    expect(again.answer.batch).toBe(4);
+  });
+
+  test('of a model is made as it is told', async () => {
+    const line = ['bench', 'model', model, ...pace, '--percentile', '50'];
+    const { exitCode, answer } = await run([
+      ...line,
+      ...drawn,
+      '--batch',
+      '2,4',
+      '--samples',
+      at('samples.npz'),
+    ]);
+    expect(exitCode, JSON.stringify(answer.error)).toBe(0);
+    expect(answer).toMatchObject({ mode: paced, runs: [{ batch: 2 }, { batch: 4 }] });
+    expect(answer.endToEndMs).toHaveProperty('percentiles.p50');
+    for (const { samples } of answer.runs as readonly { readonly samples: string }[])
+      expect(existsSync(samples)).toBe(true);
+    expect((await run([...line, ...given()])).answer).toMatchObject({ runs: [{ shapes: four }] });
+  });
+});
