@@ -4,14 +4,18 @@ import { shellLine } from '../base/process/shell-quote.js';
 import { nearestName } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 
-/** The error of a file that is not there, with the line that names the file beside it that has almost its name. */
-export function withNearFile(error: unknown, words: readonly string[]): unknown {
+/**
+ * The error of a file that is not there, with the line that names the file beside it that has almost its name. `own` are the words of program and verb,
+ * which name no file.
+ */
+export function withNearFile(error: unknown, words: readonly string[], own: number): unknown {
   if (!(error instanceof TrtforgeError) || error.code !== 'TF_FILE_NOT_FOUND') return error;
   const { code, message, details } = error;
   for (const [at, word] of words.entries()) {
     const path = word.replace(/^.*=@?/s, '');
     const folder = dirname(path);
-    if (path === '' || !message.includes(path) || existsSync(path) || !existsSync(folder)) continue;
+    const isNamed = at >= own && path !== '' && ` ${message} `.includes(` ${path} `);
+    if (!isNamed || existsSync(path) || !existsSync(folder)) continue;
     const near = nearestName(basename(path), readdirSync(folder));
     if (near === undefined) continue;
     const found = path.includes('/') ? join(folder, near) : near;

@@ -305,7 +305,7 @@ async function execution(
     return reportResult(shown, result, view, console);
   } catch (thrown) {
     progress.end();
-    const error = withNearFile(usageError(thrown), [program.name, ...own]);
+    const error = withNearFile(usageError(thrown), [program.name, ...own], path.split(' ').length + 1);
     const exitCode = reportError(error, view, console);
     const code = error instanceof TrtforgeError ? error.code : 'TF_INTERNAL';
     log?.({ type: 'end', exitCode, error: { code, message: String((error as Error).message) } });
@@ -357,7 +357,7 @@ function usageError(error: unknown, path = '', command?: Command, args: readonly
   const early = error.code === 'commander.unknownOption' ? globalOption(error.message) : undefined;
   if (early !== undefined)
     return new TrtforgeError('TF_USAGE', `There is no command before ${early}.`, {
-      remedy: 'Options follow the command: trtforge cache ls --json.',
+      remedy: 'Options follow the command: trtforge cache ls --json',
     });
   const [complaint = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.join(' ').replace(/^\(|\)$/g, '');

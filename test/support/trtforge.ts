@@ -4,6 +4,7 @@ import { type Program, runProgram } from '../../src/cli/program.js';
 import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from '../fakes/console.js';
+import { assertRunnable } from './parsed-lines.js';
 
 /** The program with every product, as dist/main.js has it. */
 export const program: Program = { name: 'trtforge', version: '0', summary: '', products };
@@ -23,6 +24,9 @@ export async function trtforge(
   const recorded = recordedConsole(environment, terminal);
   const console = ask === undefined ? recorded.console : { ...recorded.console, ask };
   const exitCode = await runProgram(program, args, console);
+  // Help and completions print usage, which is no line.
+  if (!args.some((arg) => /^(?:--help|-h|help|completion)$/.test(arg)))
+    for (const printed of [recorded.out(), recorded.err()]) await assertRunnable(program, printed);
   return {
     exitCode,
     out: recorded.out(),

@@ -27,7 +27,7 @@ const commandOptions = {
   against: text({
     flags: '--against <model>',
     describe: 'the reference: an ONNX model, usually the FP32 original',
-    required: '--against model.onnx (a recorded stream: trtforge stream verify)',
+    required: '--against model.onnx',
   }),
   precision: precisionOption,
   report: errorReportOption,

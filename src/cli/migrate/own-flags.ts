@@ -1,5 +1,6 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
+import { quantizedFormats } from '../../formats/precision/formats/index.js';
 import type { Product } from '../command.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type ForeignFlag, templateOption, templateWords } from './flag.js';
@@ -132,6 +133,15 @@ function answer({ row, ours }: Answered, line: readonly string[], { path, option
       `${[row.flag, row.only].join(' ').trim()} is ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
+  const quantized =
+    row.removed && isOwn(options, '--precision')
+      ? quantizedFormats.find(({ id }) => row.flag === `--${id}`)
+      : undefined;
+  if (quantized !== undefined)
+    return new TrtforgeError('TF_USAGE', `${row.flag} is --precision ${quantized.id}: ${row.why}.`, {
+      remedy: remedyOf(quantizing(line, quantized)),
+      details,
+    });
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
   return new TrtforgeError(
     'TF_USAGE',
@@ -140,11 +150,23 @@ function answer({ row, ours }: Answered, line: readonly string[], { path, option
   );
 }
 
+/** The line with a type of 8 or 4 bits; what samples it needs stands for the user's. */
+const quantizing = (
+  line: readonly string[],
+  { id, activations }: (typeof quantizedFormats)[number],
+): readonly string[] => {
+  const at = line.indexOf('--precision');
+  const rest = at < 0 ? line : line.toSpliced(at, 2);
+  const samples =
+    activations && !rest.some((word) => word.startsWith('--calibration')) ? ['--calibration', 'SAMPLES'] : [];
+  return [...rest, '--precision', id, ...samples];
+};
+
 function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {
   if (key !== undefined)
-    return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: trtforge convert.`;
+    return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: \`trtforge convert MODEL -o MODEL.onnx\`.`;
   if (removed && ours.length === 0)
-    return `Remove ${flag}, and convert the model first: trtforge convert MODEL -o MODEL.int8.onnx --precision int8 --calibration SAMPLES, or --precision fp16.`;
+    return `Remove ${flag}, and convert the model first: trtforge convert MODEL -o MODEL.int8.onnx --precision int8 --calibration SAMPLES`;
   return `Remove ${flag}. docs/migrating.md lists every flag; \`trtforge migrate\` translates whole lines.`;
 }
 
@@ -168,7 +190,8 @@ export function oursFor(
 const words = (flags: string): readonly string[] =>
   flags.split(/[ ,]+/).filter((word) => word.startsWith('-'));
 
-const specOf = (options: OptionTable, flag: string): OptionTable[string] | undefined =>
+/** The option that a flag is of a verb. */
+export const specOf = (options: OptionTable, flag: string): OptionTable[string] | undefined =>
   Object.values(options).find(({ flags }) => words(flags).includes(flag));
 
 /** Whether a flag of a verb, or of every command, has a value in the next argument. */

@@ -80,7 +80,7 @@ function headerFindings(header: PlanHeader): PlanFacts['findings'] {
     findings.push({
       code: 'plan-foreign-header',
       severity: 'warning',
-      message: `${foreignHeader.bytes} bytes of ${foreignName(foreignHeader)} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. trtforge engine strip-header writes the plan alone.`,
+      message: `${foreignHeader.bytes} bytes of ${foreignName(foreignHeader)} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. \`trtforge engine strip-header\` writes the plan alone.`,
       where: path,
     });
   }

@@ -162,10 +162,10 @@ function remedyFor(
   version: string | undefined,
   purpose: 'build' | 'run',
 ): string {
-  const list = 'trtforge toolchain list shows what is found and where.';
+  const list = '`trtforge toolchain list` shows what is found and where.';
   if (product === 'tensorrt-rtx') {
     const wanted = version !== undefined && /^\d+(\.\d+){3}$/.test(version) ? ` --version ${version}` : '';
-    return `Run trtforge toolchain install tensorrt-rtx${wanted} --accept-license. ${list}`;
+    return `Run \`trtforge toolchain install tensorrt-rtx${wanted} --accept-license\`. ${list}`;
   }
   const instead = purpose === 'build' ? ', or add --target tensorrt-rtx to build without it' : '';
   const wanted = version === undefined ? '' : ` ${version}`;
