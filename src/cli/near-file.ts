@@ -13,12 +13,8 @@ export function withNearFile(error: unknown, words: readonly string[], own: numb
   const { code, message, details } = error;
   for (const [at, word] of words.entries()) {
     const path = word.replace(/^.*=@?/s, '');
-    const folder = dirname(path);
-    const isNamed = at >= own && path !== '' && ` ${message} `.includes(` ${path} `);
-    if (!isNamed || existsSync(path) || !existsSync(folder)) continue;
-    const near = nearestName(basename(path), readdirSync(folder));
-    if (near === undefined) continue;
-    const found = path.includes('/') ? join(folder, near) : near;
+    const found = at >= own && ` ${message} `.includes(` ${path} `) ? nearFile(path) : undefined;
+    if (found === undefined) continue;
     const line = words.with(at, word.slice(0, word.length - path.length) + found);
     return new TrtforgeError(code, message, {
       remedy: `Did you mean ${found}? Run: ${shellLine(line)}`,
@@ -27,4 +23,20 @@ export function withNearFile(error: unknown, words: readonly string[], own: numb
     });
   }
   return error;
+}
+
+/** The remedy for a file, or almost the name of one, where a command is expected. */
+export function commandForFile(word: string): string | undefined {
+  const file = existsSync(word) ? word : nearFile(word);
+  const ending = /\.(onnx|engine|plan|trt)$/i.exec(file ?? '')?.[1];
+  if (file === undefined || ending === undefined) return undefined;
+  return `Files follow a command. Run: ${shellLine(['trtforge', ...(/onnx/i.test(ending) ? [] : ['engine']), 'inspect', file])}`;
+}
+
+/** The file of the same folder that has almost this name. */
+function nearFile(path: string): string | undefined {
+  const folder = dirname(path);
+  if (path === '' || existsSync(path) || !existsSync(folder)) return undefined;
+  const near = nearestName(basename(path), readdirSync(folder));
+  return near !== undefined && path.includes('/') ? join(folder, near) : near;
 }

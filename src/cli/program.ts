@@ -8,7 +8,7 @@ import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type V
 import { configText, type KnownKeys, loadConfig, onlyInConfig } from './config.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
-import { withNearFile } from './near-file.js';
+import { commandForFile, withNearFile } from './near-file.js';
 import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult, toJson } from './output.js';
@@ -360,15 +360,15 @@ function usageError(error: unknown, path = '', command?: Command, args: readonly
       remedy: 'Options follow the command: trtforge cache ls --json',
     });
   const [complaint = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
+  const isUnknownCommand = error.code === 'commander.unknownCommand';
   const hint = hints.join(' ').replace(/^\(|\)$/g, '');
+  const remedy =
+    (isUnknownCommand ? commandForFile(args[0] ?? '') : undefined) ??
+    (hint !== '' ? hint : isUnknownCommand ? '`trtforge --help` lists the commands.' : undefined);
   return new TrtforgeError(
     'TF_USAGE',
     `${complaint.charAt(0).toUpperCase()}${complaint.slice(1).replace(/\.?$/, '.')}`,
-    hint !== ''
-      ? { remedy: hint }
-      : error.code === 'commander.unknownCommand'
-        ? { remedy: 'trtforge --help lists the commands.' }
-        : {},
+    { remedy },
   );
 }
 

@@ -39,8 +39,26 @@ export async function withOwnFlags(
   const { own, answered } = rewritten(args.slice(words.length), await foreignFlags(products), chosen);
   const line = [...words, ...own];
   const first = answered.find(({ ours }) => ours === undefined) ?? answered[0];
-  if (first !== undefined) throw answer(first, line, chosen);
-  return line;
+  if (first === undefined) return line;
+  const { row, ours } = first;
+  const owners =
+    ours === undefined && !row.verbs?.includes(typed) && configKeyFor(row, chosen.options) === undefined
+      ? await verbsWith(row.flag, products)
+      : [];
+  if (owners.length === 0) throw answer(first, line, chosen);
+  throw new TrtforgeError(
+    'TF_USAGE',
+    `\`trtforge ${typed}\` does not take ${row.flag}, which is an option of ${owners.join(', ')}.`,
+    { remedy: `Choose among its options: trtforge ${typed} --help` },
+  );
+}
+/** The verbs that have a flag as an option of their own. */
+async function verbsWith(flag: string, products: readonly Product[]): Promise<readonly string[]> {
+  const verbs = products.flatMap((product) => product.verbs);
+  const loaded = await Promise.all(verbs.map(async ({ path, load }) => ({ path, ...(await load()) })));
+  return loaded
+    .filter(({ options }) => specOf(options, flag) !== undefined && isOwn(options, flag))
+    .map(({ path }) => path);
 }
 
 function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {

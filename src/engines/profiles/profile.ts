@@ -234,14 +234,24 @@ function missingRanges(
 export interface Suggestion {
   /** A whole profile, as `parseProfile` reads it. */
   readonly profile: string | null;
-  /** Options that add what is missing to the sizes that are set; null where they have no names or none is set. */
+  /** Options that add what is missing to the sizes that are set; null where they have no names, or where none is set and more than the batch is missing. */
   readonly dims: readonly string[] | null;
 }
 
 /** What completes a request: by `sizes` where some are set. */
 export function suggestion(inputs: readonly ValueFacts[], uses: ValueUses, sizes?: ProfileSizes): Suggestion {
   const byName = new Map(inputs.map((input) => [input.name, input]));
-  const unset = openDimensions(inputs, uses).filter(({ places }) =>
+  const open = openDimensions(inputs, uses);
+  const [batch] = open;
+  const isBatchAlone = open.every(({ isBatch, range }) => isBatch && `${range}` === `${batch?.range}`);
+  if (
+    sizes === undefined &&
+    batch !== undefined &&
+    isBatchAlone &&
+    !inputs.some((input) => shapeValues(input, uses))
+  )
+    return { profile: suggestProfile(inputs, uses), dims: [`--batch ${batch.range.join('/')}`] };
+  const unset = open.filter(({ places }) =>
     places.some(({ input, axis }) => sizes && sizeOfAxis(sizes, byName.get(input)!, axis) === undefined),
   );
   const isNamed = unset.length > 0 && unset.every(({ symbol }) => symbol !== null);
