@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { shellLine } from '../../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
@@ -50,9 +51,9 @@ export const command = defineCommand({
     'trtforge build resnet50.onnx --precision fp16 --batch 1/8/64',
     "trtforge build encoder.onnx --profile 'ids:1x16/8x128/32x512,mask:1x16/8x128/32x512'",
     'trtforge build encoder.onnx --profile-from samples/',
-    'trtforge build model.onnx -o model.engine --workspace 4G --json',
+    'trtforge build model.onnx -o model.engine --batch 8 --workspace 4G --json',
     "trtforge build m.onnx --profile 'x:1x80x1/1x80x100/1x80x500' --profile 'x:8x80x1/8x80x100/8x80x500'",
-    'trtforge build model.onnx --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=refit',
+    'trtforge build model.onnx --batch 8 --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=refit',
   ],
   options: commandOptions,
   schema: async () => {
@@ -141,4 +142,6 @@ function render(result: BuildReport, output: TextOutput): void {
     output,
   );
   renderWarnings(result.warnings, output);
+  const check = result.unanswered === null ? ['engine', 'check'] : ['bench'];
+  output.line(`${dim('Next:')} ${shellLine(['trtforge', ...check, result.readablePath ?? result.engine])}`);
 }

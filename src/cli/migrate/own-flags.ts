@@ -168,16 +168,10 @@ function answer({ row, ours }: Answered, line: readonly string[], { path, option
   );
 }
 
-/** The line with a type of 8 or 4 bits; what samples it needs stands for the user's. */
-const quantizing = (
-  line: readonly string[],
-  { id, activations }: (typeof quantizedFormats)[number],
-): readonly string[] => {
-  const at = line.indexOf('--precision');
-  const rest = at < 0 ? line : line.toSpliced(at, 2);
-  const samples =
-    activations && !rest.some((word) => word.startsWith('--calibration')) ? ['--calibration', 'SAMPLES'] : [];
-  return [...rest, '--precision', id, ...samples];
+/** The line with a type of 8 or 4 bits, which counts as the last of two; what samples it needs stands for the user's. */
+const quantizing = (line: readonly string[], { id, activations }: (typeof quantizedFormats)[number]) => {
+  const isSampled = !activations || line.some((word) => word.startsWith('--calibration'));
+  return [...line, '--precision', id, ...(isSampled ? [] : ['--calibration', 'SAMPLES'])];
 };
 
 function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {

@@ -181,7 +181,7 @@ describe('flags without an equivalent are answered', () => {
 
   test.each([
     ['forge m.onnx --int8', 'forge m.onnx --precision int8 --calibration SAMPLES'],
-    ['forge m.onnx --fp16 --int4', 'forge m.onnx --precision int4'],
+    ['forge m.onnx --fp16 --int4', 'forge m.onnx --precision fp16 --precision int4'],
     ['build m.onnx --fp8 --calibration s/', 'build m.onnx --calibration s/ --precision fp8'],
   ])('%s: its remedy is the whole line', async (line, better) => {
     expect((await answerTo(line)).remedy).toBe(`Run: trtforge ${better}`);

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
 import { messageLines, renderWarnings } from '../../../cli/text.js';
@@ -28,6 +29,10 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
   if (report.report !== null) line(`report  ${join(report.outdir, 'report.html')}`);
+  if (report.outcome === 'built')
+    line(
+      `${dim('Next:')} ${shellLine(['trtforge', 'bundle', 'forge', report.meta, '--outdir', report.outdir])}`,
+    );
 }
 
 function renderComponent(component: ComponentReport, output: TextOutput): void {

@@ -15,7 +15,7 @@ export const command = defineCommand({
   arguments: [{ name: 'FILE', describe: 'an engine, or the ONNX model that nvinfer builds one from' }],
   examples: [
     'trtforge deepstream config models/yolo/benchmarks/engines/yolo_dynamic_b64.engine -o models/yolo/config',
-    'trtforge deepstream config detector.onnx -o deepstream --labels coco.txt --batch 4',
+    'trtforge deepstream config detector.onnx -o deepstream --size 640x640 --labels coco.txt --batch 4',
   ],
   options: {
     output: text({

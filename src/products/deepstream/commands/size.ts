@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { shellLine } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
@@ -64,6 +66,11 @@ export function renderStreams(streams: StreamsResult, output: TextOutput): void 
   }
   output.line(`  stopped: ${streams.stop.reason}. ${streams.stop.text}`);
   if (streams.data !== null) output.line(`  written: ${streams.data}`);
+  const { root, model, engine } = streams;
+  if (engine !== null)
+    output.line(
+      `${dim('Next:')} ${shellLine(['trtforge', 'deepstream', 'config', join(root, engine), '-o', join(root, 'models', model.name, 'config')])}`,
+    );
   for (const note of streams.notes) output.line(dim(`  ${note}`));
   for (const warning of streams.warnings) output.line(`${yellow('warning')} ${warning}`);
 }

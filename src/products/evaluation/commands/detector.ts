@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, option, text } from '../../../cli/option.js';
@@ -99,6 +101,10 @@ export const command = defineCommand({
       output.line(
         `  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90; ${imagesPerSecond.toFixed(1)} images a second with decoding`,
       );
-    if (result.output !== null) output.line(`  ${result.output}: metrics.json, detections.json`);
+    if (result.output === null) return;
+    output.line(`  ${result.output}: metrics.json, detections.json`);
+    output.line(
+      `${dim('Next:')} ${shellLine(['trtforge', 'gate', 'init', join(result.output, 'metrics.json'), '-o', 'gate.yaml'])}`,
+    );
   },
 });

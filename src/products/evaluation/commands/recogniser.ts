@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
@@ -84,6 +86,10 @@ export const command = defineCommand({
       );
     if (run.resampled > 0)
       output.line(`  ${run.resampled} utterances were resampled to ${run.frontEnd.rate} Hz (windowed sinc)`);
-    if (result.output !== null) output.line(`  ${result.output}: transcripts.tsv, scores.tsv, metrics.json`);
+    if (result.output === null) return;
+    output.line(`  ${result.output}: transcripts.tsv, scores.tsv, metrics.json`);
+    output.line(
+      `${dim('Next:')} ${shellLine(['trtforge', 'gate', 'init', join(result.output, 'metrics.json'), '-o', 'gate.yaml'])}`,
+    );
   },
 });

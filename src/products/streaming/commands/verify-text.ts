@@ -1,5 +1,7 @@
+import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
 import type { ParityOutput, ParityResult, SensitivityResult } from '../verify/result.js';
@@ -52,6 +54,11 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   for (const reason of result.reasons) if (!printed.has(reason)) output.line(`- ${reason}`);
   for (const path of result.dumps) output.line(`written: ${path}`);
   output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
+  const contractPath = result.contract.path;
+  if (result.outcome === 'pass' && contractPath !== null && isEngineFile(result.candidate))
+    output.line(
+      `${dim('Next:')} ${shellLine(['trtforge', 'triton', 'export', result.candidate, '-o', 'models', '--contract', contractPath])}`,
+    );
 }
 
 function sensitivityLine({ input, output, chunk, effects, level }: SensitivityResult): string {
