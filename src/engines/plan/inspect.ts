@@ -103,7 +103,12 @@ function passportFacts(
 ): { readonly path: string; readonly content: Passport } | null {
   try {
     const passport = read();
-    if (passport === null) return null;
+    if (passport === null) {
+      const message =
+        'There is no passport: model, recipe, profiles and known answer of this engine are not known. Build it with `trtforge build`, or copy its passport beside it.';
+      findings.push({ code: 'passport-missing', severity: 'info', message, where: path });
+      return null;
+    }
     if (!isOf(passport, header, sha256)) {
       const message = 'The passport is of another plan: its digest or size is not that of this file.';
       findings.push({ code: 'passport-mismatch', severity: 'error', message, where: path });
