@@ -37,7 +37,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'The command line names an unknown option or command, lacks an option that the command needs, or has a value that an option cannot take.',
-    remedy: 'Run the command with --help to see its options.',
+    remedy: 'Correct what is named; --help after a command lists its options.',
   },
   TF_CONFIG_INVALID: {
     exitCode: ExitCode.badInput,

@@ -1,3 +1,4 @@
+import { shellLine } from '../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { SimilarLines } from '../base/text/similar-lines.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
@@ -5,6 +6,10 @@ import { placeSentences } from '../quality/explain/place-text.js';
 import { REASON } from '../quality/explain/reason-line.js';
 import type { TextOutput } from './command.js';
 import type { PlanResult } from './plan.js';
+
+/** The line of trtforge that usually follows. */
+export const renderNext = (words: readonly string[], { line, colors }: TextOutput): void =>
+  line(`${colors.dim('Next:')} ${shellLine(['trtforge', ...words])}`);
 
 /** Reasons that are shown of one issue; the result lists more. */
 const LISTED_REASONS = 3;

@@ -67,8 +67,7 @@ async function writeYolo(path: string): Promise<void> {
       outputs: [`c${at}`],
       attributes: { strides: attribute.ints([2, 2]) },
     });
-    graph.node('Relu', { name: `/Relu_${at}`, inputs: [`c${at}`], outputs: [`r${at}`] });
-    from = `r${at}`;
+    from = `c${at}`;
   }
   graph.node('Sigmoid', { name: '/Sigmoid', inputs: [from], outputs: ['s'] });
   graph.node('Reshape', { name: '/Reshape', inputs: ['s', 'cells'], outputs: ['scores'] });
@@ -79,7 +78,10 @@ async function writeYolo(path: string): Promise<void> {
     attributes: { axis: attribute.int(1) },
   });
   graph.output('output0', 'float32', [1, 7, side ** 2]);
-  await writeModel(buildModel(graph), path);
+  const model = buildModel(graph);
+  const value = "{0: 'red', 1: 'green', 2: 'blue'}";
+  model.proto.metadataProps.push({ $typeName: 'onnx.StringStringEntryProto', key: 'names', value });
+  await writeModel(model, path);
 }
 
 /** y = x for every input. */
@@ -117,7 +119,6 @@ trtforge build old.onnx --target tensorrt-rtx:sm_89 --batch 1/8/64 -o old.engine
 trtforge build old.onnx --target tensorrt-rtx:sm_89 --batch 1/8/64 -o A.engine
 trtforge build new.onnx --target tensorrt-rtx:sm_89 --batch 1/8/64 -o new.engine
 trtforge build new.onnx --target tensorrt-rtx:sm_89 --batch 1/8/64 -o B.engine
-trtforge build new.onnx --target tensorrt-rtx:sm_89 --batch 1/8/64 -o other.plan
 trtforge build new.onnx --target tensorrt-rtx:sm_89 --batch 1/8/64 -o arcface_r100-fp16-sm75.plan
 trtforge build arcface.onnx --target tensorrt-rtx:sm_89 -o arcface.engine
 trtforge build encoder.onnx --target tensorrt-rtx:sm_89 --profile-from encoder.contract.json -o encoder.engine
@@ -138,6 +139,7 @@ trtforge deepstream config models/yolo/benchmarks/engines/yolo_dynamic_b64.engin
 trtforge run model.onnx samples.npz -o golden/
 trtforge stream verify encoder.onnx --reference reference.jsonl --json > parity.json
 trtforge bench model model.onnx --json > bench.json
+trtforge gate policy.yaml bench.json --baseline baseline.json --update-baseline
 trtforge bench model model.onnx --json > old.bench.json
 trtforge bench model model.onnx --json > new.bench.json
 `;
@@ -148,13 +150,14 @@ export async function writePageFiles(folder: string): Promise<void> {
   await paintCells(folder);
   for (const name of ['val2017', 'val', 'train', 'faces', 'quant100'])
     cpSync(at('images'), at(name), { recursive: true });
+  for (const copy of [1, 2, 3, 4]) copyFileSync(at('images/7.png'), at(`train/${copy}.png`));
   copyFileSync(at('instances.json'), at('instances_val2017.json'));
   copyFileSync(at('images/7.png'), at('street.jpg'));
   const detections = [{ image_id: 7, category_id: 11, bbox: [8, 16, 8, 8], score: 0.9 }];
   const texts: Readonly<Record<string, string>> = {
     'detections.json': JSON.stringify(detections),
     'coco.yaml': 'names: [red, green, blue]\n',
-    'coco.txt': 'red\ngreen\nblue\n',
+    'coco.txt': 'red\ngreen\n',
     'imagenet.txt': 'red\ngreen\nblue\n',
     'val.tsv': '7.png\t0\n9.png\t2\n',
     'first-100.txt': '7\n',
@@ -235,9 +238,16 @@ export const ownFiles: readonly (readonly [
   [
     /image=@/,
     async (at) => {
-      for (const name of ['old', 'new'])
-        await writePassing(at(`${name}.onnx`), { image: ['batch', 3, 4, 4] });
-      writeNpy(at('cat.npy'), pictures(1, 4));
+      for (const name of ['old', 'new']) await writeClassifier(at(`${name}.onnx`), 'image');
+      writeNpy(at('cat.npy'), pictures(1));
+    },
+  ],
+  [
+    /compare out\/ golden\//,
+    async (at) => {
+      for (const name of ['out', 'golden']) mkdirSync(at(name));
+      writeNpy(at('out/logits_0.npy'), pictures(1, 4));
+      writeNpy(at('golden/logits.npy'), pictures(1, 4));
     },
   ],
   [
@@ -252,13 +262,10 @@ export const ownFiles: readonly (readonly [
     },
   ],
   [
-    /out\/(?:heads|detector|scenes)/,
+    /other\.plan/,
     async (at) => {
-      mkdirSync(at('out/heads'), { recursive: true });
-      mkdirSync(at('out/scenes'));
-      await paintCells(at('out/scenes'));
-      writeFileSync(at('out/scenes/labels.txt'), 'red\ngreen\nblue\n');
-      await writeYolo(at('out/heads/end_to_end.onnx'));
+      await writeClassifier(at('model.onnx'), 'x');
+      writePlan(at('other.plan'), { passport: false });
     },
   ],
   [

@@ -1,6 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { shellLine } from '../../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
@@ -19,7 +18,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
-import { renderIssues, renderWarnings } from '../text.js';
+import { renderIssues, renderNext, renderWarnings } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {
@@ -53,7 +52,7 @@ export const command = defineCommand({
     'trtforge build encoder.onnx --profile-from samples/',
     'trtforge build model.onnx -o model.engine --batch 8 --workspace 4G --json',
     "trtforge build m.onnx --profile 'x:1x80x1/1x80x100/1x80x500' --profile 'x:8x80x1/8x80x100/8x80x500'",
-    'trtforge build model.onnx --batch 8 --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=refit',
+    'trtforge build model.onnx --batch 8 --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=no-tf32',
   ],
   options: commandOptions,
   schema: async () => {
@@ -143,5 +142,5 @@ function render(result: BuildReport, output: TextOutput): void {
   );
   renderWarnings(result.warnings, output);
   const check = result.unanswered === null ? ['engine', 'check'] : ['bench'];
-  output.line(`${dim('Next:')} ${shellLine(['trtforge', ...check, result.readablePath ?? result.engine])}`);
+  renderNext([...check, result.readablePath ?? result.engine], output);
 }

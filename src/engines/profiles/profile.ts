@@ -221,8 +221,8 @@ function missingRanges(
     {
       remedy: [
         dims === null
-          ? `For example: --profile ${shellQuote(profile ?? '')}`
-          : `For example, add ${dims.join(' ')}`,
+          ? `For example: --profile ${shellQuote(profile ?? '')} (in code, profiles: [${JSON.stringify(profile)}])`
+          : `For example, add ${dims.join(' ')} (in code, batch or dims)`,
         ...(placeholder === undefined ? [] : [renaming(placeholder)]),
       ].join('. '),
       details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion: profile },

@@ -115,7 +115,7 @@ export function parseMeta(text: string, path: string): BundleMeta {
 /** Labels turn ids into text and are in no engine; some exporters count the blank among them. */
 function labelWarnings(labels: number | null, vocabulary: number | null): readonly string[] {
   if (labels === null || vocabulary === null || labels === vocabulary || labels === vocabulary + 1) return [];
-  return [`It lists ${labels} labels and states a vocabulary of ${vocabulary}.`];
+  return [`The file lists ${labels} labels and states the tokenizer_vocab_size ${vocabulary}.`];
 }
 
 function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly Layout[]> {

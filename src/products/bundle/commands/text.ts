@@ -1,8 +1,7 @@
 import { join } from 'node:path';
-import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
-import { messageLines, renderWarnings } from '../../../cli/text.js';
+import { messageLines, renderNext, renderWarnings } from '../../../cli/text.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
@@ -30,8 +29,9 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
   }
   if (report.report !== null) line(`report  ${join(report.outdir, 'report.html')}`);
   if (report.outcome === 'built')
-    line(
-      `${dim('Next:')} ${shellLine(['trtforge', 'bundle', 'forge', report.meta, '--outdir', report.outdir])}`,
+    renderNext(
+      ['bundle', 'forge', report.meta, '--outdir', report.outdir, '--precision', report.precision],
+      output,
     );
 }
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, option, text } from '../../../cli/option.js';
+import { renderNext } from '../../../cli/text.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
@@ -103,8 +103,9 @@ export const command = defineCommand({
       );
     if (result.output === null) return;
     output.line(`  ${result.output}: metrics.json, detections.json`);
-    output.line(
-      `${dim('Next:')} ${shellLine(['trtforge', 'gate', 'init', join(result.output, 'metrics.json'), '-o', 'gate.yaml'])}`,
+    renderNext(
+      ['gate', 'init', join(result.output, 'metrics.json'), '-o', join(result.output, 'gate.yaml')],
+      output,
     );
   },
 });

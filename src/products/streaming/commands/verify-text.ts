@@ -1,6 +1,6 @@
-import { shellLine } from '../../../base/process/shell-quote.js';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
+import { renderNext } from '../../../cli/text.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
@@ -56,9 +56,7 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
   const contractPath = result.contract.path;
   if (result.outcome === 'pass' && contractPath !== null && isEngineFile(result.candidate))
-    output.line(
-      `${dim('Next:')} ${shellLine(['trtforge', 'triton', 'export', result.candidate, '-o', 'models', '--contract', contractPath])}`,
-    );
+    renderNext(['triton', 'export', result.candidate, '-o', 'models', '--contract', contractPath], output);
 }
 
 function sensitivityLine({ input, output, chunk, effects, level }: SensitivityResult): string {
