@@ -62,6 +62,13 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/repair tmp\/compare|repair models/, 'needs a folder that a run on a GPU left'],
 ];
 
+test('every exception and every folder of its own is of a line', () => {
+  const unused = [...PARSED_ONLY, ...ownFiles].filter(
+    ([pattern]) => !lines.some((line) => pattern.test(line)),
+  );
+  expect(unused.map(([pattern]) => pattern.source)).toEqual([]);
+});
+
 describeWith('toolchain', 'with TensorRT-RTX', () => {
   beforeAll(async () => {
     await writePageFiles(home);

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import { dirname, join, parse } from 'node:path';
+import { dirname, extname, join, parse } from 'node:path';
 import { shellLine } from '../base/process/shell-quote.js';
 import { nearestName } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
@@ -37,16 +37,8 @@ export function commandForFile(word: string): string | undefined {
 function nearFile(path: string): string | undefined {
   const folder = dirname(path);
   if (path === '' || existsSync(path) || !existsSync(folder)) return undefined;
-  const { name, ext } = parse(path);
-  const files = readdirSync(folder).map((file) => parse(file));
-  const stem = nearestName(
-    name,
-    files.flatMap((file) => (file.ext === ext ? [file.name] : [])),
-  );
-  const ending = nearestName(
-    ext,
-    files.flatMap((file) => (file.name === name ? [file.ext] : [])),
-  );
-  const near = stem === undefined ? ending && name + ending : stem + ext;
+  const { base, name, ext } = parse(path);
+  const alike = readdirSync(folder).filter((file) => extname(file) === ext || parse(file).name === name);
+  const near = nearestName(base, alike);
   return near !== undefined && path.includes('/') ? join(folder, near) : near;
 }

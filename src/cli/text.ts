@@ -62,7 +62,7 @@ export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput):
   const label = widest(facts.map(([name]) => name));
   for (const [name, value] of facts) line(`${cyan(name.padEnd(label))}  ${value}`);
   const verb = widest(steps.map(({ does }) => does));
-  for (const { does, what, detail, bytes, ms, skipped } of steps) {
+  for (const [at, { does, what, detail, bytes, ms, skipped }] of steps.entries()) {
     const amounts = [
       bytes === null ? null : formatBytes(bytes),
       ms === null ? null : `about ${formatMs(ms)}`,
@@ -70,7 +70,10 @@ export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput):
     const notes = [detail, ...amounts].filter((note) => note !== null);
     const more = notes.length === 0 ? '' : `  ${dim(notes.join(', '))}`;
     if (skipped === null) line(`  ${bold(does.padEnd(verb))}  ${what}${more}`);
-    else line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${skipped}`));
+    else {
+      const why = skipped === steps[at - 1]?.skipped ? 'for the same reason' : skipped;
+      line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${why}`));
+    }
   }
   renderWarnings(resolved.warnings ?? [], output);
   const total = steps.reduce((sum, { bytes, skipped }) => sum + (skipped === null ? (bytes ?? 0) : 0), 0);

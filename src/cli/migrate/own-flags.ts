@@ -41,24 +41,15 @@ export async function withOwnFlags(
   const first = answered.find(({ ours }) => ours === undefined) ?? answered[0];
   if (first === undefined) return line;
   const { row, ours } = first;
-  const owners =
-    ours === undefined && !row.verbs?.includes(typed) && configKeyFor(row, chosen.options) === undefined
-      ? await verbsWith(row.flag, products)
-      : [];
-  if (owners.length === 0) throw answer(first, line, chosen);
-  throw new TrtforgeError(
-    'TF_USAGE',
-    `\`trtforge ${typed}\` does not take ${row.flag}, which is an option of ${owners.join(', ')}.`,
-    { remedy: `Choose among its options: trtforge ${typed} --help` },
-  );
+  const isNamed = row.verbs?.includes(typed) || configKeyFor(row, chosen.options) !== undefined;
+  // An option of another verb is one that this verb does not have, and no flag of another tool.
+  if (ours === undefined && !isNamed && (await isOfTrtforge(row.flag, products))) return args;
+  throw answer(first, line, chosen);
 }
-/** The verbs that have a flag as an option of their own. */
-async function verbsWith(flag: string, products: readonly Product[]): Promise<readonly string[]> {
-  const verbs = products.flatMap((product) => product.verbs);
-  const loaded = await Promise.all(verbs.map(async ({ path, load }) => ({ path, ...(await load()) })));
-  return loaded
-    .filter(({ options }) => specOf(options, flag) !== undefined && isOwn(options, flag))
-    .map(({ path }) => path);
+
+async function isOfTrtforge(flag: string, products: readonly Product[]): Promise<boolean> {
+  const verbs = await Promise.all(products.flatMap((product) => product.verbs).map(({ load }) => load()));
+  return verbs.some(({ options }) => specOf(options, flag) !== undefined);
 }
 
 function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {

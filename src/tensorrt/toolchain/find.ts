@@ -274,11 +274,13 @@ function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[]
 }
 
 /**
- * The toolchain of a name; or, where a slash, `.` or `..` names a folder, the one in it: an installation, an archive or an environment, also where trtforge does not look
+ * The toolchain of a name, or the first of a product; or, where a slash, `.` or `..` names a folder, the one in it: an installation, an archive or an environment, also where trtforge does not look
  * by itself. Throws TF_TOOLCHAIN_NOT_FOUND.
  */
 export function toolchainNamed(found: readonly FoundToolchain[], name: string, host: Host): FoundToolchain {
-  const match = found.find((each) => each.name === name);
+  const match =
+    found.find((each) => each.name === name) ??
+    found.find(({ product, flavour }) => product === name && flavour === 'full');
   if (match !== undefined) return match;
   if (name.includes('/') || /^\.\.?$/.test(name)) return toolchainIn(found, name, host);
   const names = found.map((each) => each.name);
