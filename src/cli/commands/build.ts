@@ -136,11 +136,11 @@ function render(result: BuildReport, output: TextOutput): void {
     output.line(`  ${index === 0 ? 'computes' : '        '}  ${line}`);
   if (output.verbose)
     for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
+  const check = result.unanswered === null ? ['engine', 'check'] : ['bench'];
+  renderNext([...check, result.readablePath ?? result.engine], output);
   renderIssues(
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,
   );
   renderWarnings(result.warnings, output);
-  const check = result.unanswered === null ? ['engine', 'check'] : ['bench'];
-  renderNext([...check, result.readablePath ?? result.engine], output);
 }

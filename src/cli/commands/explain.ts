@@ -87,5 +87,7 @@ const NAMED_RUNS = 20;
 
 function nothingIn({ lines, outcome }: ExplainResult): string {
   if (lines === 0) return 'It is empty. trtexec writes errors to stderr: keep both streams (2>&1).';
-  return outcome === 'unknown' ? 'None of its lines is a known issue.' : 'Nothing in it needs explaining.';
+  return outcome === 'unknown'
+    ? 'Not one line of it is known to trtforge.'
+    : 'Nothing in it needs explaining.';
 }
