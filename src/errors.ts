@@ -37,7 +37,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'The command line names an unknown option or command, lacks an option that the command needs, or has a value that an option cannot take.',
-    remedy: 'Run the command with --help to see its options.',
+    remedy: 'Correct what is named; --help after a command lists its options.',
   },
   TF_CONFIG_INVALID: {
     exitCode: ExitCode.badInput,
@@ -108,7 +108,7 @@ export const catalogue = {
     meaning:
       'A node of a model takes a value of a type that its operator does not take, a declared type contradicts the value, or nodes wait for each other in a cycle; the message names the node and the types.',
     remedy:
-      'Export the model again. Where a converter wrote it, convert the FP32 original with trtforge convert instead.',
+      'Export the model again. Where a converter wrote it, convert the FP32 original with `trtforge convert` instead.',
   },
   TF_NOT_QUANTIZABLE: {
     exitCode: ExitCode.badInput,
@@ -187,7 +187,7 @@ export const catalogue = {
     exitCode: ExitCode.machineCannot,
     meaning: 'No TensorRT of the requested product and version is installed where trtforge looks.',
     remedy:
-      'Run trtforge toolchain list to see what is found; trtforge toolchain install tensorrt-rtx installs one that builds without a GPU.',
+      'Run `trtforge toolchain list` to see what is found; `trtforge toolchain install tensorrt-rtx` installs one that builds without a GPU.',
   },
   TF_BUNDLED: {
     exitCode: ExitCode.machineCannot,
@@ -220,7 +220,7 @@ export const catalogue = {
   TF_LIBRARY_LOAD_FAILED: {
     exitCode: ExitCode.machineCannot,
     meaning: "A library of a TensorRT installation cannot be loaded; the message has the loader's text.",
-    remedy: 'Check that the installation is whole: trtforge doctor lists what it finds.',
+    remedy: 'Check that the installation is whole: `trtforge doctor` lists what it finds.',
   },
   TF_LIBRARY_UNSUPPORTED: {
     exitCode: ExitCode.machineCannot,
@@ -251,7 +251,7 @@ export const catalogue = {
     meaning:
       'An optimization profile does not fit the model: unknown input, wrong rank, min > opt or opt > max, a missing dynamic input, a size that the model does not run with.',
     remedy:
-      'Pass min, opt and max for every input with open dimensions (x:1x3/8x3/32x3), and values for every shape tensor (k=1/1/1); trtforge inspect lists the inputs.',
+      'Pass min, opt and max for every input with open dimensions (x:1x3/8x3/32x3), and values for every shape tensor (k=1/1/1); `trtforge inspect` lists the inputs.',
   },
   TF_TARGET_UNAVAILABLE: {
     exitCode: ExitCode.machineCannot,
@@ -295,7 +295,7 @@ export const catalogue = {
     meaning:
       'A builder reported success and left an engine much smaller than the weights in it. It is not kept.',
     remedy:
-      'Read the build log named: the builder may have been cut short, or most of the model does not lead to an output (trtforge inspect shows it).',
+      'Read the build log named: the builder may have been cut short, or most of the model does not lead to an output (`trtforge inspect` shows it).',
   },
   TF_PASSPORT_MISSING: {
     exitCode: ExitCode.badInput,
@@ -373,7 +373,7 @@ export const catalogue = {
   TF_REMOTE_NOT_FOUND: {
     exitCode: ExitCode.badInput,
     meaning: 'The remote store has no such object.',
-    remedy: 'List its engines: trtforge cache ls --remote.',
+    remedy: 'List its engines: trtforge cache ls --remote s3://BUCKET/PREFIX',
   },
   TF_REMOTE_CONFLICT: {
     exitCode: ExitCode.machineCannot,
@@ -394,20 +394,20 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning: 'A file passed as a signing or trusted key has no Ed25519 key of that kind.',
     remedy:
-      'Make a pair with trtforge cache keygen; engines are signed with the private half and checked with the public one.',
+      'Make a pair with `trtforge cache keygen`; engines are signed with the private half and checked with the public one.',
   },
   TF_SIGNATURE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
       'A signature is required, and the engine, or a plan or record of a fleet, has none that a trusted key made for its content.',
     remedy:
-      'Trust the key that signed it (--trust-key, TRTFORGE_TRUSTED_KEYS), have it signed (trtforge cache sign), or build or plan it with TRTFORGE_SIGNING_KEY set.',
+      'Trust the key that signed it (--trust-key, TRTFORGE_TRUSTED_KEYS), have it signed (`trtforge cache sign`), or build or plan it with TRTFORGE_SIGNING_KEY set.',
   },
   TF_MODEL_REJECTED: {
     exitCode: ExitCode.badInput,
     meaning: "TensorRT's ONNX parser rejected the model; the message lists every rejected node.",
     remedy:
-      'Change or export the nodes named another way, or use a newer TensorRT; trtforge explain knows common causes.',
+      'Change or export the nodes named another way, or use a newer TensorRT; `trtforge explain` knows common causes.',
   },
   TF_BUILDER_UNAVAILABLE: {
     exitCode: ExitCode.machineCannot,
@@ -418,7 +418,7 @@ export const catalogue = {
   TF_BUILD_FAILED: {
     exitCode: ExitCode.badInput,
     meaning: 'The library parsed the model but could not build a plan; the message has its last error lines.',
-    remedy: "Read the library's lines; trtforge explain knows common causes.",
+    remedy: "Read the library's lines; `trtforge explain` knows common causes.",
   },
   TF_TRTEXEC_NOT_FOUND: {
     exitCode: ExitCode.machineCannot,
@@ -429,7 +429,7 @@ export const catalogue = {
   TF_TRTEXEC_VERSION: {
     exitCode: ExitCode.machineCannot,
     meaning: 'trtexec has another version than the toolchain it is used with, by its first line.',
-    remedy: 'Use the trtexec that came with the toolchain: trtforge toolchain list shows which is which.',
+    remedy: 'Use the trtexec that came with the toolchain: `trtforge toolchain list` shows which is which.',
   },
   TF_TRTEXEC_MISREAD: {
     exitCode: ExitCode.internal,
@@ -440,7 +440,7 @@ export const catalogue = {
   TF_TRTEXEC_FAILED: {
     exitCode: ExitCode.machineCannot,
     meaning: 'trtexec ended without measuring; the message has its last lines.',
-    remedy: 'Read its lines; trtforge explain LOG knows common causes.',
+    remedy: 'Read its lines; `trtforge explain LOG` knows common causes.',
   },
   TF_TRTEXEC_EXPORT_INVALID: {
     exitCode: ExitCode.badInput,
@@ -465,7 +465,7 @@ export const catalogue = {
     meaning:
       'A file of layer information belongs to another engine: plan, inputs, outputs or profiles differ.',
     remedy:
-      'Export the layers of this engine where it runs: trtforge engine layers ENGINE --json, or trtexec --exportLayerInfo=FILE.',
+      'Export the layers of this engine where it runs: `trtforge engine layers ENGINE --json`, or trtexec --exportLayerInfo=FILE.',
   },
   TF_LIBRARY_INVALID: {
     exitCode: ExitCode.machineCannot,
@@ -491,7 +491,7 @@ export const catalogue = {
   TF_GATE_BASELINE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A file passed to a gate as its baseline is not one, or is damaged.',
-    remedy: 'Write it again with trtforge gate POLICY RESULT… --baseline FILE --update-baseline.',
+    remedy: 'Write it again with `trtforge gate POLICY RESULT… --baseline FILE --update-baseline`.',
   },
   TF_EVAL_DATA: {
     exitCode: ExitCode.badInput,
@@ -546,13 +546,13 @@ export const catalogue = {
   TF_ONNXRUNTIME_FAILED: {
     exitCode: ExitCode.badInput,
     meaning: 'ONNX Runtime rejected a model or failed while running it; the message has its text.',
-    remedy: 'Run trtforge inspect on the model: its findings name what is wrong with the file.',
+    remedy: 'Run `trtforge inspect` on the model: its findings name what is wrong with the file.',
   },
   TF_GPU_UNAVAILABLE: {
     exitCode: ExitCode.machineCannot,
     meaning:
       'Building with TensorRT, running an engine, or a model on CUDA, needs an NVIDIA GPU, and the driver shows none, or not the requested one, or ONNX Runtime left it unused; the message has the reason.',
-    remedy: 'Run trtforge doctor to see what the driver shows; CUDA_VISIBLE_DEVICES may hide a GPU.',
+    remedy: 'Run `trtforge doctor` to see what the driver shows; CUDA_VISIBLE_DEVICES may hide a GPU.',
   },
   TF_GPU_MEMORY: {
     exitCode: ExitCode.machineCannot,
@@ -591,7 +591,8 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'The tensors passed to a model do not fit its inputs: a name, a type or a shape is wrong or missing.',
-    remedy: 'Run trtforge inspect on the model, or trtforge engine inspect on the engine, to see its inputs.',
+    remedy:
+      'Run `trtforge inspect` on the model, or `trtforge engine inspect` on the engine, to see its inputs.',
   },
   TF_PROFILE_MISFIT: {
     exitCode: ExitCode.badInput,
@@ -620,7 +621,7 @@ export const catalogue = {
     meaning:
       'An engine does not give its known answer on this GPU with this driver and library, and the check at load was set to refuse it.',
     remedy:
-      'Build the engine again for this machine, and look for the cause: trtforge bisect ENGINE --against MODEL',
+      'Build the engine again for this machine, and look for the cause: trtforge bisect ENGINE --against MODEL -o bisect',
   },
   TF_ENGINE_VERSION_MISMATCH: {
     exitCode: ExitCode.machineCannot,
@@ -632,7 +633,7 @@ export const catalogue = {
     meaning:
       'An output of a model has another size than the model declares of it by the name of an open dimension: an exporter stored the size that it had.',
     remedy:
-      'Run trtforge inspect on the model, which names the size that is stored. Pass that size (--shapes), or export again with that axis dynamic.',
+      'Run `trtforge inspect` on the model, which names the size that is stored. Pass that size (--shapes), or export again with that axis dynamic.',
   },
   TF_VERIFY_MISMATCH: {
     exitCode: ExitCode.badInput,
@@ -657,7 +658,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A model or engine cannot be run on a reference, or not judged by it: the reference lacks one of its inputs, has no chunk, or does not record the output that the task is about.',
-    remedy: 'Record a reference of the same model: trtforge stream record MODEL.',
+    remedy: 'Record a reference of the same model: trtforge stream record MODEL -o ref/',
   },
   TF_PARITY_SUMMARY_INVALID: {
     exitCode: ExitCode.badInput,
@@ -681,20 +682,20 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A file passed as a streaming contract is not valid: an unknown type, an impossible shape, state without its tensors.',
-    remedy: 'Correct the field named, or draft one from the model: trtforge stream draft MODEL -o FILE.',
+    remedy: 'Correct the field named, or draft one from the model: trtforge stream draft MODEL -o FILE',
   },
   TF_CONTRACT_BROKEN: {
     exitCode: ExitCode.failed,
     meaning: 'A step of a guarded session broke its streaming contract: a length, a shape or a type differs.',
     remedy:
-      'Stop this stream and begin it anew; trtforge stream verify shows which of engine, state and contract is wrong.',
+      'Stop this stream and begin it anew; `trtforge stream verify` shows which of engine, state and contract is wrong.',
   },
   TF_REFERENCE_INVALID: {
     exitCode: ExitCode.badInput,
     meaning:
       'A recorded reference is damaged, cut short or not one; the message names the line. Tensors whose bytes do not fill their shape count as damaged.',
     remedy:
-      'Record it again, or write it anew without the damaged lines: trtforge stream convert OLD -o NEW --skip-damaged.',
+      'Record it again, or write it anew without the damaged lines: trtforge stream convert OLD -o NEW --skip-damaged',
   },
   TF_TENSOR_UNSUPPORTED: {
     exitCode: ExitCode.badInput,

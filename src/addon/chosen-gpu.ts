@@ -15,7 +15,7 @@ export function visibleGpus(): GpuList {
 export function checkDevice(device: number | undefined): void {
   if (device === undefined || (Number.isSafeInteger(device) && device >= 0)) return;
   throw new TrtforgeError('TF_USAGE', `device is ${device}, and must be a whole number from 0.`, {
-    remedy: 'Pass the number of a visible GPU, 0 for the first; trtforge doctor lists them.',
+    remedy: 'Pass the number of a visible GPU, 0 for the first; `trtforge doctor` lists them.',
   });
 }
 

@@ -8,7 +8,7 @@ import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type V
 import { configText, type KnownKeys, loadConfig, onlyInConfig } from './config.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
-import { withNearFile } from './near-file.js';
+import { commandForFile, withNearFile } from './near-file.js';
 import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { globalOptions, longName, type OptionTable } from './option.js';
 import { type Console, printable, reportError, reportResult, toJson } from './output.js';
@@ -306,7 +306,7 @@ async function execution(
     return reportResult(shown, result, view, console);
   } catch (thrown) {
     progress.end();
-    const error = withNearFile(usageError(thrown), [program.name, ...own]);
+    const error = withNearFile(usageError(thrown), [program.name, ...own], path.split(' ').length + 1);
     const exitCode = reportError(error, view, console);
     const code = error instanceof TrtforgeError ? error.code : 'TF_INTERNAL';
     log?.({ type: 'end', exitCode, error: { code, message: String((error as Error).message) } });
@@ -358,18 +358,18 @@ function usageError(error: unknown, path = '', command?: Command, args: readonly
   const early = error.code === 'commander.unknownOption' ? globalOption(error.message) : undefined;
   if (early !== undefined)
     return new TrtforgeError('TF_USAGE', `There is no command before ${early}.`, {
-      remedy: 'Options follow the command: trtforge cache ls --json.',
+      remedy: 'Options follow the command: trtforge cache ls --json',
     });
   const [complaint = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
+  const isUnknownCommand = error.code === 'commander.unknownCommand';
   const hint = hints.join(' ').replace(/^\(|\)$/g, '');
+  const remedy =
+    (isUnknownCommand ? commandForFile(args[0] ?? '') : undefined) ??
+    (hint !== '' ? hint : isUnknownCommand ? '`trtforge --help` lists the commands.' : undefined);
   return new TrtforgeError(
     'TF_USAGE',
     `${complaint.charAt(0).toUpperCase()}${complaint.slice(1).replace(/\.?$/, '.')}`,
-    hint !== ''
-      ? { remedy: hint }
-      : error.code === 'commander.unknownCommand'
-        ? { remedy: 'trtforge --help lists the commands.' }
-        : {},
+    { remedy },
   );
 }
 

@@ -134,9 +134,13 @@ function booleanOf(where: string, value: unknown): boolean {
   throw new TrtforgeError('TF_USAGE', `${where} is on or off: "${String(value)}" is neither true nor false.`);
 }
 
-function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): unknown {
+/** What a text is as the value of an option. Throws TF_USAGE and what the reader of the value throws, with `where` in front. */
+export function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-    throw new TrtforgeError('TF_CONFIG_INVALID', `${where} is not text, a number, true or false.`);
+    const pairs = Object.entries(value ?? {}).map(([name, each]) => `${name}=${each}`);
+    throw new TrtforgeError('TF_CONFIG_INVALID', `${where} is not text, a number, true or false.`, {
+      remedy: pairs.length > 0 && spec.repeat ? `Write a list: [${pairs.join(', ')}].` : undefined,
+    });
   }
   const text = String(value);
   if (spec.choices !== undefined && !spec.choices.includes(text)) {

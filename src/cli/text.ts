@@ -1,3 +1,4 @@
+import { shellLine } from '../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { SimilarLines } from '../base/text/similar-lines.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
@@ -5,6 +6,10 @@ import { placeSentences } from '../quality/explain/place-text.js';
 import { REASON } from '../quality/explain/reason-line.js';
 import type { TextOutput } from './command.js';
 import type { PlanResult } from './plan.js';
+
+/** The line of trtforge that usually follows. */
+export const renderNext = (words: readonly string[], { line, colors }: TextOutput): void =>
+  line(`${colors.dim('Next:')} ${shellLine(['trtforge', ...words])}`);
 
 /** Reasons that are shown of one issue; the result lists more. */
 const LISTED_REASONS = 3;
@@ -57,7 +62,7 @@ export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput):
   const label = widest(facts.map(([name]) => name));
   for (const [name, value] of facts) line(`${cyan(name.padEnd(label))}  ${value}`);
   const verb = widest(steps.map(({ does }) => does));
-  for (const { does, what, detail, bytes, ms, skipped } of steps) {
+  for (const [at, { does, what, detail, bytes, ms, skipped }] of steps.entries()) {
     const amounts = [
       bytes === null ? null : formatBytes(bytes),
       ms === null ? null : `about ${formatMs(ms)}`,
@@ -65,7 +70,10 @@ export function renderPlan({ steps, resolved }: PlanResult, output: TextOutput):
     const notes = [detail, ...amounts].filter((note) => note !== null);
     const more = notes.length === 0 ? '' : `  ${dim(notes.join(', '))}`;
     if (skipped === null) line(`  ${bold(does.padEnd(verb))}  ${what}${more}`);
-    else line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${skipped}`));
+    else {
+      const why = skipped === steps[at - 1]?.skipped ? 'for the same reason' : skipped;
+      line(dim(`  ${does.padEnd(verb)}  ${what}  skipped: ${why}`));
+    }
   }
   renderWarnings(resolved.warnings ?? [], output);
   const total = steps.reduce((sum, { bytes, skipped }) => sum + (skipped === null ? (bytes ?? 0) : 0), 0);

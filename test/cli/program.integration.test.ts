@@ -9,6 +9,7 @@ import { runProgram } from '../../src/cli/program.js';
 import { integer, parseShapes } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { recordedConsole } from '../fakes/console.js';
+import { trtforge } from '../support/trtforge.js';
 
 interface Echo extends CommandResult {
   readonly inputs: readonly string[];
@@ -187,6 +188,19 @@ describe('the command line', () => {
       exitCode: 2,
       error: { code: 'TF_USAGE' },
     });
+  });
+
+  test.each([
+    ['engine inspect d.plam', 'engine inspect d.plan'],
+    ['inspect ./yolo.onxx', 'inspect yolo.onnx'],
+    ['yolo.onxx', 'inspect yolo.onnx'],
+    ['yolo.onnx', 'inspect yolo.onnx'],
+    ['d.plan --json', 'engine inspect d.plan'],
+  ])('%s: the remedy names the file that is there', async (line, better) => {
+    for (const file of ['yolo.onnx', 'd.plan', 'engine.plan']) writeFileSync(file, '');
+    const { exitCode, err } = await trtforge(line.split(' '));
+    expect(exitCode).toBe(2);
+    expect(err).toMatch(new RegExp(`Run: trtforge ${better}$`));
   });
 
   test.each([

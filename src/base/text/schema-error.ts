@@ -38,11 +38,23 @@ function complaint(issue: z.core.$ZodIssue | undefined): string {
     /^Invalid (?:input|option): expected (?:one of )?(.+?)(?:, received (.+))?$/.exec(message) ?? [];
   if (expected === undefined) return message;
   if (received === 'undefined') return 'it is missing';
-  const wanted = expected.replaceAll('"|"', '" or "');
+  const plain = (type: string) => TYPES[type] ?? type;
+  const wanted = plain(expected.replaceAll('"|"', '" or "'));
   return received === undefined
     ? `${wanted} is expected here`
-    : `${wanted} is expected here, not ${received}`;
+    : `${wanted} is expected here, not ${plain(received)}`;
 }
+
+/** What zod calls the parts of a document, as its author sees them. */
+const TYPES: Readonly<Record<string, string>> = {
+  record: '`name: value` entries',
+  object: '`name: value` entries',
+  array: 'a list',
+  string: 'text',
+  number: 'a number',
+  boolean: 'true or false',
+  null: 'nothing',
+};
 
 /** Of a key what is wrong with it; of a union's complaints the one that got furthest: the branch that was meant. A schema's own message for all of it is preferred. */
 function deepest(issue: z.core.$ZodIssue): z.core.$ZodIssue {

@@ -99,7 +99,7 @@ export const command = defineCommand({
     'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
     'trtforge bisect model.engine --against model.onnx -o bisect',
     'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
-    "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --check-command './check.sh {} {model}' -o bisect",
+    "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --batch 1/8/32 --check-command './check.sh {} {model}' -o bisect",
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
   options: commandOptions,

@@ -18,7 +18,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
-import { renderIssues, renderWarnings } from '../text.js';
+import { renderIssues, renderNext, renderWarnings } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {
@@ -50,9 +50,9 @@ export const command = defineCommand({
     'trtforge build resnet50.onnx --precision fp16 --batch 1/8/64',
     "trtforge build encoder.onnx --profile 'ids:1x16/8x128/32x512,mask:1x16/8x128/32x512'",
     'trtforge build encoder.onnx --profile-from samples/',
-    'trtforge build model.onnx -o model.engine --workspace 4G --json',
+    'trtforge build model.onnx -o model.engine --batch 8 --workspace 4G --json',
     "trtforge build m.onnx --profile 'x:1x80x1/1x80x100/1x80x500' --profile 'x:8x80x1/8x80x100/8x80x500'",
-    'trtforge build model.onnx --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=refit',
+    'trtforge build model.onnx --batch 8 --target tensorrt-rtx:sm_89 --builder-config optimization-level=5 --builder-config flags=no-tf32',
   ],
   options: commandOptions,
   schema: async () => {
@@ -136,6 +136,8 @@ function render(result: BuildReport, output: TextOutput): void {
     output.line(`  ${index === 0 ? 'computes' : '        '}  ${line}`);
   if (output.verbose)
     for (const miss of result.why) for (const line of missLines(miss)) output.line(dim(`  ${line}`));
+  const check = result.unanswered === null ? ['engine', 'check'] : ['bench'];
+  renderNext([...check, result.readablePath ?? result.engine], output);
   renderIssues(
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,

@@ -55,6 +55,6 @@ function signingKeyOf(signKey: string | undefined, environment: NodeJS.ProcessEn
   const { signingKey } = openTrust({ signKey, requireSignature: false }, environment);
   if (signingKey !== null) return signingKey;
   throw new TrtforgeError('TF_USAGE', 'There is no key to sign with.', {
-    remedy: 'Pass --sign-key FILE, or set TRTFORGE_SIGNING_KEY; trtforge cache keygen makes one.',
+    remedy: 'Pass --sign-key FILE, or set TRTFORGE_SIGNING_KEY; `trtforge cache keygen` makes one.',
   });
 }

@@ -9,7 +9,7 @@ import { storeOptions, storeOptionsOf } from '../options/store.js';
 /** In a file of its own: the options of a build load 250 modules, and the other commands of a store are to answer at once. */
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
-  examples: ['trtforge cache why resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89'],
+  examples: ['trtforge cache why resnet50.onnx --precision fp16 --batch 1/8/32 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
   run: async ([model = ''], options, context): Promise<CacheWhy> => {

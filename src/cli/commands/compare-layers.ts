@@ -71,7 +71,7 @@ export const command = defineCommand({
 const outputsText = ({ engine }: LayerComparison): string =>
   engine?.outputsFail === true
     ? 'with more outputs the engine fails too'
-    : 'with more outputs the engine does not fail: trtforge bisect finds the fusion, if it fails without';
+    : 'with more outputs the engine does not fail: `trtforge bisect` finds the fusion, if it fails without';
 
 /** How many tensors the text lists; --json has all. */
 const LISTED = 10;

@@ -69,7 +69,7 @@ function render({ lines, alternatives, flags }: MigrationResult, output: TextOut
     output.line(bold(command));
     output.line(dim(`  # ${why}`));
   }
-  for (const { command, why } of alternatives) output.line(dim(`# or: ${command}  (${why})`));
+  for (const { command, why } of alternatives) output.line(dim(`# or: ${command}  # ${why}`));
   if (flags.length === 0) return;
   output.line();
   const width = Math.max(...flags.map(({ flag }) => Math.min(flag.length, 40)));

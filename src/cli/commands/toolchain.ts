@@ -73,10 +73,10 @@ export const list = defineCommand({
     if (result.toolchains.length > 0) return;
     output.line('No TensorRT found.');
     output.line(
-      `  ${output.colors.cyan('→')} trtforge toolchain install tensorrt-rtx   builds engines without a GPU`,
+      `  ${output.colors.cyan('→')} trtforge toolchain install tensorrt-rtx   # builds engines without a GPU`,
     );
     output.line(
-      `  ${output.colors.cyan('→')} TENSORRT_HOME=/path/to/TensorRT-10…      makes an installed TensorRT visible`,
+      `  ${output.colors.cyan('→')} TENSORRT_HOME=/path/to/TensorRT-10…      # makes an installed TensorRT visible`,
     );
   },
 });
@@ -221,8 +221,8 @@ function rejectProduct(product: string): void {
       : `trtforge knows no toolchain "${product}" to install.`,
     {
       remedy: isFull
-        ? 'Install its Debian packages, its archive or an NGC container, set TENSORRT_HOME to its folder and look at trtforge toolchain list.'
-        : 'Write trtforge toolchain install tensorrt-rtx.',
+        ? 'Install its Debian packages, its archive or an NGC container, set TENSORRT_HOME to its folder and look at `trtforge toolchain list`.'
+        : 'Run: trtforge toolchain install tensorrt-rtx',
     },
   );
 }

@@ -27,7 +27,7 @@ const commandOptions = {
   against: text({
     flags: '--against <model>',
     describe: 'the reference: an ONNX model, usually the FP32 original',
-    required: '--against model.onnx (a recorded stream: trtforge stream verify)',
+    required: '--against model.onnx',
   }),
   precision: precisionOption,
   report: errorReportOption,
@@ -47,7 +47,7 @@ export const command = defineCommand({
   ],
   examples: [
     'trtforge verify model.fp16.onnx --against model.onnx --report verify.html',
-    'trtforge verify model.engine --against model.onnx --shapes input_ids:4x128 --samples 8 --seed 1',
+    'trtforge verify model.engine --against model.onnx --shapes x:4x3x224x224 --samples 8 --seed 1',
     'trtforge verify new.onnx --against old.onnx --atol 1e-3 --atol logits:1e-2 --inputs image=@cat.npy --json',
     'trtforge verify model.engine --against model.onnx --plugin libplugins.so --device 1',
   ],

@@ -70,7 +70,7 @@ export function readLine(words: readonly string[], rows: readonly ForeignFlag[])
       'TF_USAGE',
       'The line calls none of trtexec, polygraphy, modelopt.onnx, yolo export and the scripts of docs/migrating.md.',
       {
-        remedy: "Pass the whole line: trtforge migrate 'trtexec --onnx=model.onnx --fp16'.",
+        remedy: "Pass the whole line: trtforge migrate 'trtexec --onnx=model.onnx --fp16'",
       },
     );
   const rest = words.slice(at + 1);
@@ -82,7 +82,7 @@ export function readLine(words: readonly string[], rows: readonly ForeignFlag[])
     ...readArguments(
       rest.slice(verb === '' ? 0 : verb.split(' ').length),
       rows.filter(({ of }) => of === tool),
-      tool.endsWith(' script'),
+      tool.endsWith(' script') ? rows : undefined,
     ),
   };
 }
@@ -115,8 +115,8 @@ const short: Readonly<Record<string, string>> = { '-o': '--output', '-v': '--ver
 function readArguments(
   words: readonly string[],
   rows: readonly ForeignFlag[],
-  /** Flags without a row may have a value too. */
-  isScript: boolean,
+  /** Rows of every tool, for a script: its flags without a row of their own have the values of another tool's, or one. */
+  others: readonly ForeignFlag[] | undefined,
 ): Pick<ForeignLine, 'inputs' | 'flags'> {
   const inputs: string[] = [];
   const flags: ReadFlag[] = [];
@@ -133,13 +133,12 @@ function readArguments(
     const row = rows.find((each) => each.flag === flag && (each.only === undefined || each.only === next));
     const values = equals < 0 ? [] : [word.slice(equals + 1)];
     const isValue = (next: string | undefined) => next !== undefined && !/^--?[a-z]/i.test(next);
-    if (row?.takesValue === 'rest') values.push(...words.slice(i + 1));
-    if (row?.takesValue === 'rest') i = words.length;
-    else if (equals < 0 && (row === undefined ? isScript : row.takesValue !== undefined))
-      while (
-        isValue(words[i + 1]) &&
-        (values.length === 0 || row?.takesValue === 'many' || row?.takesValue === 'ranked')
-      )
+    const ranked = others?.find((each) => each.flag === flag && each.takesValue === 'ranked');
+    const takes = row === undefined ? others && (ranked?.takesValue ?? true) : row.takesValue;
+    if (takes === 'rest') values.push(...words.slice(i + 1));
+    if (takes === 'rest') i = words.length;
+    else if (equals < 0 && takes !== undefined)
+      while (isValue(words[i + 1]) && (values.length === 0 || takes === 'many' || takes === 'ranked'))
         values.push(words[++i]!);
     flags.push({ flag, row, values });
   }

@@ -1,10 +1,12 @@
 import { didYouMean } from '../../base/text/suggest-name.js';
+import { TrtforgeError } from '../../errors.js';
 import { defaultFormat } from '../../formats/precision/formats/index.js';
-import type { Product } from '../command.js';
+import type { ArgumentSpec, Product } from '../command.js';
 import type { OptionTable } from '../option.js';
+import { parseValue } from '../resolve.js';
 import type { ForeignFlag } from './flag.js';
 import type { ForeignLine, ReadFlag } from './line.js';
-import { isOwn, oursFor } from './own-flags.js';
+import { isFollowedByValue, isOwn, oursFor, specOf } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
 import { conversionOf, convertedFirst, isTyped, quantizationOf, stepsOf } from './steps.js';
 
@@ -45,11 +47,11 @@ export async function migrate(
   known: readonly ForeignFlag[],
 ): Promise<Migration> {
   const steps = stepsOf(line);
-  const lines: { words: string[]; why: string; path: string; options: OptionTable }[] = [];
+  const lines: (WrittenLine & { why: string })[] = [];
   for (const { path, args, why } of steps) {
     const verb = products.flatMap(({ verbs }) => verbs).find((each) => each.path === path);
-    const { options = {} } = (await verb?.load()) ?? {};
-    lines.push({ words: [...path.split(' '), ...args], why, path, options });
+    const { options = {}, arguments: places = [] } = (await verb?.load()) ?? {};
+    lines.push({ words: [...path.split(' '), ...args], why, path, options, places });
   }
   const codes = quantizationOf(line);
   const isConverted = convertedFirst(line) !== undefined && lines.some(({ path }) => path === 'convert');
@@ -104,7 +106,7 @@ export async function migrate(
   const conversion = conversionOf(line);
   const unread = line.tool === 'yolo' ? [] : line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
   return {
-    lines: lines.map(({ words, why }) => ({ words, why })),
+    lines: lines.map((line) => ({ words: completed(line), why: line.why })),
     alternatives: conversion === undefined ? [] : [conversion],
     flags: [
       ...flags,
@@ -113,21 +115,51 @@ export async function migrate(
   };
 }
 
+/** A line on its way. */
+interface WrittenLine {
+  readonly words: string[];
+  readonly path: string;
+  readonly options: OptionTable;
+  readonly places: readonly ArgumentSpec[];
+}
+
+/** The words with what the verb needs and the line of the other tool does not name, under the names of its help. */
+function completed({ words, path, options, places }: WrittenLine): readonly string[] {
+  const at = path.split(' ').length;
+  const rest = words.slice(at);
+  const named = rest.filter(
+    (word, i) => !word.startsWith('-') && !isFollowedByValue(options, rest[i - 1] ?? ''),
+  );
+  const missing = places.filter(({ optional }) => !optional).slice(named.length);
+  const needed = Object.values(options).filter(
+    (spec) => spec.required !== undefined && !rest.some((word) => specOf(options, word) === spec),
+  );
+  return [
+    ...words.slice(0, at),
+    ...missing.map(({ name }) => name),
+    ...rest,
+    ...needed.flatMap(({ required = '' }) => required.split(' ')),
+  ];
+}
+
 /** A flag of a script that trtforge's verb has under the same name. */
-function ownFlag(
-  { flag, values }: ReadFlag,
-  written: string,
-  line: { words: string[]; path: string; options: OptionTable },
-): MigratedFlag {
+function ownFlag({ flag, values }: ReadFlag, written: string, line: WrittenLine): MigratedFlag {
+  const spec = specOf(line.options, flag);
   if (!isOwn(line.options, flag))
     return { flag: written, ours: null, why: `\`trtforge ${line.path}\` has no such option` };
+  try {
+    for (const value of values) if (spec !== undefined) parseValue(spec, flag, value);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    return { flag: written, ours: null, why: error.message };
+  }
   line.words.push(flag, ...values);
   return { flag: written, ours: written, why: 'the same' };
 }
 
 /** Adds what a flag is for a verb; what is there already, or contradicts it, is not added. */
 function addTo(
-  line: { words: string[]; path: string; options: OptionTable },
+  line: WrittenLine,
   row: ForeignFlag,
   values: readonly string[],
 ): readonly string[] | undefined {

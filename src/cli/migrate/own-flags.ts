@@ -1,5 +1,6 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
+import { quantizedFormats } from '../../formats/precision/formats/index.js';
 import type { Product } from '../command.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type ForeignFlag, templateOption, templateWords } from './flag.js';
@@ -39,8 +40,17 @@ export async function withOwnFlags(
   const { own, answered } = rewritten(args.slice(words.length), await foreignFlags(products), chosen);
   const line = [...words, ...own];
   const first = answered.find(({ ours }) => ours === undefined) ?? answered[0];
-  if (first !== undefined) throw await answer(first, answered, line, chosen);
-  return line;
+  if (first === undefined) return line;
+  const { row, ours } = first;
+  const isNamed = row.verbs?.includes(typed) || configKeyFor(row, chosen.options) !== undefined;
+  // An option of another verb is one that this verb does not have, and no flag of another tool.
+  if (ours === undefined && !isNamed && (await isOfTrtforge(row.flag, products))) return args;
+  throw await answer(first, answered, line, chosen);
+}
+
+async function isOfTrtforge(flag: string, products: readonly Product[]): Promise<boolean> {
+  const verbs = await Promise.all(products.flatMap((product) => product.verbs).map(({ load }) => load()));
+  return verbs.some(({ options }) => specOf(options, flag) !== undefined);
 }
 
 function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chosen: Chosen) {
@@ -142,6 +152,15 @@ async function answer(
       `${[row.flag, row.only].join(' ').trim()} is ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
+  const quantized =
+    row.removed && isOwn(options, '--precision')
+      ? quantizedFormats.find(({ id }) => row.flag === `--${id}`)
+      : undefined;
+  if (quantized !== undefined)
+    return new TrtforgeError('TF_USAGE', `${row.flag} is --precision ${quantized.id}: ${row.why}.`, {
+      remedy: remedyOf(quantizing(line, quantized)),
+      details,
+    });
   const passed = new Map(all.map(({ row: { flag }, value }) => [flag, value]));
   const remedy = await row.instead?.(passed, `trtforge ${line.map(shellQuote).join(' ')}`);
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
@@ -155,11 +174,17 @@ async function answer(
   );
 }
 
+/** The line with a type of 8 or 4 bits, which counts as the last of two; what samples it needs stands for the user's. */
+const quantizing = (line: readonly string[], { id, activations }: (typeof quantizedFormats)[number]) => {
+  const isSampled = !activations || line.some((word) => word.startsWith('--calibration'));
+  return [...line, '--precision', id, ...(isSampled ? [] : ['--calibration', 'SAMPLES'])];
+};
+
 function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {
   if (key !== undefined)
-    return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: trtforge convert.`;
+    return `Write \`${key}: …\` into trtforge.config.yaml, or convert the model first: \`trtforge convert MODEL -o MODEL.onnx\`.`;
   if (removed && ours.length === 0)
-    return `Remove ${flag}, and convert the model first: trtforge convert MODEL -o MODEL.int8.onnx --precision int8 --calibration SAMPLES, or --precision fp16.`;
+    return `Remove ${flag}, and convert the model first: trtforge convert MODEL -o MODEL.int8.onnx --precision int8 --calibration SAMPLES`;
   return `Remove ${flag}. docs/migrating.md lists every flag; \`trtforge migrate\` translates whole lines.`;
 }
 
@@ -183,7 +208,8 @@ export function oursFor(
 const words = (flags: string): readonly string[] =>
   flags.split(/[ ,]+/).filter((word) => word.startsWith('-'));
 
-const specOf = (options: OptionTable, flag: string): OptionTable[string] | undefined =>
+/** The option that a flag is of a verb. */
+export const specOf = (options: OptionTable, flag: string): OptionTable[string] | undefined =>
   Object.values(options).find(({ flags }) => words(flags).includes(flag));
 
 /** Whether a flag of a verb, or of every command, has a value in the next argument. */

@@ -136,7 +136,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...valued(
     '--compare-func --compare',
     null,
-    '`trtforge compare --check cosine=…,psnr=…` has the other comparisons',
+    '`trtforge compare --check cosine=0.999,psnr=40` has the other comparisons',
   ),
   ...bare('--validate', '', 'NaN and infinities are always reported', { verbs: ['run', 'verify'] }),
   ...bare(

@@ -226,7 +226,7 @@ export const trtexecRows: readonly ForeignFlag[] = [
   }),
   ...bare('--dumpProfile', '--layers', "layers' times, with their ONNX nodes"),
   ...valued('--exportProfile --exportLayerInfo', '--layers', 'in the result: --json prints it'),
-  ...bare('--dumpLayerInfo', '--layers', 'also: trtforge engine layers ENGINE'),
+  ...bare('--dumpLayerInfo', '--layers', 'also: `trtforge engine layers ENGINE`'),
   ...valued('--exportOutput', null, FILES),
   ...bare('--dumpOutput --dumpRawBindingsToFile', null, FILES),
   ...bare('--getPlanVersionOnly', '', '`engine inspect` reports the version without loading the plan', {

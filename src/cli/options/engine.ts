@@ -45,7 +45,7 @@ export const engineOptions = {
     advanced: true,
     trust: true,
     describe:
-      'engines: which TensorRT, by its name in trtforge toolchain list or its folder (default: the first that loads it)',
+      'engines: which TensorRT, by its name in `trtforge toolchain list` or its folder (default: the first that loads it)',
   }),
 };
 

@@ -66,7 +66,8 @@ function nativeRequest(
       'TF_LIBRARY_LOAD_FAILED',
       `${inference} is a runtime without an ONNX parser beside it, so it cannot build.`,
       {
-        remedy: 'Install the whole toolchain (libnvonnxparser), or choose another: trtforge toolchain list.',
+        remedy:
+          'Install the whole toolchain (libnvonnxparser), or choose another: `trtforge toolchain list`.',
       },
     );
   }

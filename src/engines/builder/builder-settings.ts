@@ -140,7 +140,8 @@ function flagSettings(recipe: Recipe, version: VersionedCalls): NativeSetting[] 
         'TF_OPTION_UNSUPPORTED',
         `The builder flag ${flag} has no effect on a strongly typed network.`,
         {
-          remedy: 'Convert the model to the precision instead (trtforge convert), or build it weakly typed.',
+          remedy:
+            'Convert the model to the precision instead (`trtforge convert`), or build it weakly typed.',
         },
       );
     }

@@ -290,7 +290,7 @@ export async function withPossibleSizes(
       'TF_PROFILE_INVALID',
       `A profile cannot pass through the graph of ${modelPath}. The builder reports: ${line.trim()}`,
       {
-        remedy: `Pass sizes that the graph takes: trtforge inspect ${shellQuote(modelPath)} names those that are stored in it.`,
+        remedy: `Pass sizes that the graph takes: \`trtforge inspect ${shellQuote(modelPath)}\` names those that are stored in it.`,
         details: { line },
       },
     );

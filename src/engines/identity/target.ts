@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { nearestName } from '../../base/text/suggest-name.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
@@ -121,11 +122,23 @@ function capabilityIn(text: string): number | undefined {
   return major === undefined ? undefined : Number(major) * 10 + Number(minor);
 }
 
-const noTarget = (text: string) =>
-  new TrtforgeError('TF_USAGE', `"${text}" is not a target.`, {
-    remedy:
-      'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90, tensorrt, or tensorrt@10.13.3.9:sm_90 for another machine.',
+/** The remedy has the target where a known GPU is named in it, or a product almost. */
+function noTarget(text: string): TrtforgeError {
+  const [named = '', ...rest] = text.split(/(?=[@:])/);
+  const product = nearestName(named, ['tensorrt', 'tensorrt-rtx']);
+  const gpu = gpuArchitectures.find(({ examples }) =>
+    examples.split(', ').some((name) => isOfProduct(text, name)),
+  );
+  const meant =
+    gpu === undefined
+      ? product && product + rest.join('')
+      : `${product ?? 'tensorrt-rtx'}:sm_${gpu.computeCapability}`;
+  const forms =
+    'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90, tensorrt, or tensorrt@10.13.3.9:sm_90 for another machine.';
+  return new TrtforgeError('TF_USAGE', `"${text}" is not a target.`, {
+    remedy: meant === undefined || meant === text ? forms : `Did you mean "${meant}"? ${forms}`,
   });
+}
 
 function sorted(list: readonly number[] | null): readonly number[] | null {
   return list === null ? null : [...new Set(list)].sort((a, b) => a - b);

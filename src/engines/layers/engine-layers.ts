@@ -161,7 +161,7 @@ function withoutGpuRemedy(error: unknown): unknown {
   const { code, message, details } = error;
   return new TrtforgeError(code, message, {
     cause: error,
-    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (trtforge engine layers ENGINE --json, or trtexec --exportLayerInfo=FILE) and pass them with --from FILE.`,
+    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (\`trtforge engine layers ENGINE --json\`, or trtexec --exportLayerInfo=FILE) and pass them with --from FILE.`,
     details,
   });
 }

@@ -106,7 +106,7 @@ function headerFindings(header: PlanHeader): PlanFacts['findings'] {
     findings.push({
       code: 'plan-foreign-header',
       severity: 'warning',
-      message: `${foreignHeader.bytes} bytes of ${foreignName(foreignHeader)} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. trtforge engine strip-header writes the plan alone.`,
+      message: `${foreignHeader.bytes} bytes of ${foreignName(foreignHeader)} stand before the plan; trtexec and TensorRT's own runtimes reject the file with a "magic tag" error. \`trtforge engine strip-header\` writes the plan alone.`,
       where: path,
     });
   }
@@ -129,7 +129,12 @@ function passportFacts(
 ): { readonly path: string; readonly content: Passport } | null {
   try {
     const passport = read();
-    if (passport === null) return null;
+    if (passport === null) {
+      const message =
+        'There is no passport: model, recipe, profiles and known answer of this engine are not known. Build it with `trtforge build`, or copy its passport beside it.';
+      findings.push({ code: 'passport-missing', severity: 'info', message, where: path });
+      return null;
+    }
     if (!isOf(passport, header, sha256)) {
       const message = 'The passport is of another plan: its digest or size is not that of this file.';
       findings.push({ code: 'passport-mismatch', severity: 'error', message, where: path });

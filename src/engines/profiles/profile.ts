@@ -211,8 +211,8 @@ function missingRanges(missing: readonly ValueFacts[], { profile, dims }: Sugges
     {
       remedy:
         dims === null
-          ? `For example: --profile ${shellQuote(profile ?? '')}`
-          : `For example, add ${dims.join(' ')}`,
+          ? `For example: --profile ${shellQuote(profile ?? '')} (in code, profiles: [${JSON.stringify(profile)}])`
+          : `For example, add ${dims.join(' ')} (in code, batch or dims)`,
       details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion: profile },
     },
   );
@@ -222,14 +222,24 @@ function missingRanges(missing: readonly ValueFacts[], { profile, dims }: Sugges
 export interface Suggestion {
   /** A whole profile, as `parseProfile` reads it. */
   readonly profile: string | null;
-  /** Options that add what is missing to the sizes that are set; null where they have no names or none is set. */
+  /** Options that add what is missing to the sizes that are set; null where they have no names, or where none is set and more than the batch is missing. */
   readonly dims: readonly string[] | null;
 }
 
 /** What completes a request: by `sizes` where some are set. */
 export function suggestion(inputs: readonly ValueFacts[], uses: ValueUses, sizes?: ProfileSizes): Suggestion {
   const byName = new Map(inputs.map((input) => [input.name, input]));
-  const unset = openDimensions(inputs, uses).filter(({ places }) =>
+  const open = openDimensions(inputs, uses);
+  const [batch] = open;
+  const isBatchAlone = open.every(({ isBatch, range }) => isBatch && `${range}` === `${batch?.range}`);
+  if (
+    sizes === undefined &&
+    batch !== undefined &&
+    isBatchAlone &&
+    !inputs.some((input) => shapeValues(input, uses))
+  )
+    return { profile: suggestProfile(inputs, uses), dims: [`--batch ${batch.range.join('/')}`] };
+  const unset = open.filter(({ places }) =>
     places.some(({ input, axis }) => sizes && sizeOfAxis(sizes, byName.get(input)!, axis) === undefined),
   );
   const isNamed = unset.length > 0 && unset.every(({ symbol }) => symbol !== null);

@@ -103,7 +103,7 @@ function describeForeign(path: string, name: string): ForeignEngine {
         : []),
       ...(foreignHeader === null
         ? []
-        : ['Other bytes precede the plan; trtforge engine strip-header removes them.']),
+        : ['Other bytes precede the plan; `trtforge engine strip-header` removes them.']),
     ],
     importedAt: new Date().toISOString(),
   };

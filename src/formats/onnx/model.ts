@@ -16,12 +16,12 @@ const magics: readonly (readonly [magic: string, what: string, remedy: string])[
   [
     'ftrt',
     'a TensorRT plan, not an ONNX model',
-    'Use trtforge engine inspect on the plan, or pass the .onnx file it was built from.',
+    'Use `trtforge engine inspect` on the plan, or pass the .onnx file it was built from.',
   ],
   [
     'vtrt',
     'a TensorRT-RTX plan, not an ONNX model',
-    'Use trtforge engine inspect on the plan, or pass the .onnx file it was built from.',
+    'Use `trtforge engine inspect` on the plan, or pass the .onnx file it was built from.',
   ],
   [
     'PK\u0003\u0004',
@@ -57,7 +57,7 @@ function rejectOtherFormats(source: ByteSource): void {
   if (text.slice(4, 5) === '{' && /^.{4}\{\s*"/s.test(text) && head.length > 8 && head[3] === 0) {
     throw otherFormat(
       'a plan with a JSON header in front, not an ONNX model',
-      'Use trtforge engine inspect on the plan.',
+      'Use `trtforge engine inspect` on the plan.',
     );
   }
   if (isText(head)) {

@@ -140,7 +140,10 @@ export function resolveConversion(
     throw new TrtforgeError(
       'TF_USAGE',
       `${quantized.label} needs the ranges of activations, and there is no calibration.`,
-      { remedy: 'Pass samples of the inputs: --calibration sample.npz.' },
+      {
+        remedy:
+          'Pass samples of the inputs: --calibration samples.npz, or a folder of images with --preprocess, and --imgsz where the model leaves their size open.',
+      },
     );
   const format =
     quantized === undefined ? floatFormatNamed(precision) : (floatFormatNamed(rest) ?? defaultFormat);

@@ -145,7 +145,7 @@ function misspelt(stated: object, { shape }: z.ZodObject, within: string): reado
 /** Labels turn ids into text and are in no engine; some exporters count the blank among them. */
 function labelWarnings(labels: number | null, vocabulary: number | null): readonly string[] {
   if (labels === null || vocabulary === null || labels === vocabulary || labels === vocabulary + 1) return [];
-  return [`The meta file lists ${labels} labels and states a vocabulary of ${vocabulary}.`];
+  return [`The file lists ${labels} labels and states the tokenizer_vocab_size ${vocabulary}.`];
 }
 
 function layoutsOf(contract: Readonly<Record<string, unknown>>): ReadonlyMap<string, readonly Layout[]> {

@@ -43,7 +43,7 @@ export function sizingFromLogs(paths: StreamsPaths): LoggedSizing {
       'TF_FILE_NOT_FOUND',
       `${paths.benchmarks} has no whole log b{N}/trtexec_b{N}.log.`,
       {
-        remedy: `Run trtforge deepstream size, or name the folder that holds models/ with --root.${warnings.length === 0 ? '' : ` ${warnings.join(' ')}`}`,
+        remedy: `Run \`trtforge deepstream size\`, or name the folder that holds models/ with --root.${warnings.length === 0 ? '' : ` ${warnings.join(' ')}`}`,
       },
     );
   }

@@ -1,5 +1,4 @@
 import { basename, dirname, join } from 'node:path';
-import { shellQuote } from '../../base/process/shell-quote.js';
 import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
 
 const { bare, valued } = rowsOf('detector script');
@@ -14,6 +13,7 @@ const ofDataRoot = (root: string): readonly string[] => [
 /** Flags of auto-quantize-model's evaluators that `eval detector` has under other names. `--providers` is Polygraphy's too. */
 export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--onnx-path --onnx_path', '{value}', 'the model is an argument', here),
+  ...valued('--engine --engine-path', '{value}', 'the engine is an argument', here),
   ...valued('--data-root', '{value}', '--instances and --images of that folder; those of the line win', {
     ...here,
     values: ofDataRoot,
@@ -24,8 +24,8 @@ export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--image-ids-list', '--image-ids {value}', 'the same', here),
   ...valued('--out', '-o {value}', 'the folder of metrics.json, which has detections.json too', {
     ...here,
-    values: (value) => (basename(value) === 'metrics.json' ? [dirname(value)] : null),
-    instead: (passed, line) => `${line} -o ${shellQuote(passed.get('--out') ?? '')}`,
+    values: (value) =>
+      basename(value) === 'metrics.json' ? [dirname(value)] : value.endsWith('.json') ? null : [value],
   }),
   ...valued('--detections-out', null, '-o FOLDER writes detections.json beside metrics.json', here),
   ...bare('--disable-cpu-fallback', '', 'a node that the provider does not take is an error', here),

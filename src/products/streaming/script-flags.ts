@@ -14,11 +14,15 @@ export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--jsonl-out', '-o {value}', 'the recorded stream goes there', {
     verbs: ['stream record', 'stream convert'],
   }),
-  ...valued('--model', null, 'streams are recorded from an ONNX model: trtforge stream record MODEL.onnx', {
+  ...valued('--model', null, 'streams are recorded from an ONNX model: `trtforge stream record MODEL.onnx`', {
     verbs: ['stream record'],
   }),
   ...valued('--chunk-len', '--schedule {value}', 'every chunk has as many frames'),
-  ...valued('--cache-size', null, "sizes of caches are the contract's: trtforge stream draft MODEL"),
+  ...valued('--device', '', 'models run on the CPU in float32, and engines on the first GPU', {
+    only: 'cuda',
+    verbs: ['stream record', 'stream verify'],
+  }),
+  ...valued('--cache-size', null, "sizes of caches are the contract's: `trtforge stream draft MODEL`"),
   ...bare(
     '--skip-setup-streaming-params',
     '',

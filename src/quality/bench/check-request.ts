@@ -12,7 +12,7 @@ export function checkRequest(request: BenchRequest): void {
   const { engine, device, inputs, shapes, mode, weightBudget, percentiles } = request;
   if (/\.onnx$/i.test(engine))
     throw new TrtforgeError('TF_USAGE', `${engine} is an ONNX model, not an engine.`, {
-      remedy: `Build it first: trtforge build ${engine} -o model.engine; or measure the model: trtforge bench model ${engine}`,
+      remedy: `Build it first: \`trtforge build ${engine} -o model.engine\`; or measure the model: trtforge bench model ${engine}`,
     });
   assertWithin(mode);
   checkPercentiles(percentiles);

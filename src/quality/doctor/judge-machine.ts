@@ -65,7 +65,7 @@ function judgeTools({ addon, compiler, pip }: ToolFacts, platform: string): read
       ? machine.info(
           'pip',
           'python3 with pip is not installed; toolchain install needs it, or a wheel.',
-          'Install python3-pip, or pass a wheel: trtforge toolchain install tensorrt-rtx --wheel FILE.',
+          'Install python3-pip, or pass a wheel: trtforge toolchain install tensorrt-rtx --wheel FILE',
         )
       : machine.ok('pip', pip);
   const addonFinding = addon.isBuilt
@@ -121,7 +121,7 @@ export function judgeStore(facts: StoreFacts | undefined): readonly Finding[] {
     store.warning(
       'disk',
       what,
-      'Free disk space: trtforge cache clear removes engines that are no longer needed.',
+      'Free disk space: `trtforge cache clear` removes engines that are no longer needed.',
     ),
   ];
 }

@@ -39,7 +39,7 @@ function judgeBuilding(toolchains: readonly ListedToolchain[], platform: string)
       toolchains.length === 0
         ? 'No TensorRT is installed where trtforge looks.'
         : 'No TensorRT found can build here.',
-      'Run trtforge toolchain install tensorrt-rtx: it builds without a GPU. For a full TensorRT elsewhere set TENSORRT_HOME.',
+      'Run `trtforge toolchain install tensorrt-rtx`: it builds without a GPU. For a full TensorRT elsewhere set TENSORRT_HOME.',
     ),
   ];
 }

@@ -20,13 +20,13 @@ const silentIssues: readonly SilentIssue[] = [
   {
     id: 'cumsum-merged',
     find: differingSums,
-    remedy: `Hold the engine against the model (trtforge verify); where it is wrong, write all but one CumSum as a product with a triangular matrix, or build with TensorRT before ${behaviour['cumsum-merged'].tensorrt.since}.`,
+    remedy: `Compare the engine with the model (\`trtforge verify\`); where it is wrong, write all but one CumSum as a product with a triangular matrix, or build with TensorRT before ${behaviour['cumsum-merged'].tensorrt.since}.`,
   },
   {
     id: 'grid-sample-wrong',
     find: ofType('GridSample'),
     remedy:
-      'Hold the engine against the model (trtforge verify); where it is wrong, export with a Gather form or with MultiscaleDeformableAttnPlugin_TRT.',
+      'Compare the engine with the model (`trtforge verify`); where it is wrong, export with a Gather form or with MultiscaleDeformableAttnPlugin_TRT.',
   },
 ];
 

@@ -171,7 +171,7 @@ function withMatchedRows(
   return again.map((one) => {
     const { name, outcome } = one.output;
     if (!ordered.includes(name) || (outcome === 'fail' && hasData)) return one;
-    const reason = `${name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (trtforge eval).`;
+    const reason = `${name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (\`trtforge eval\`).`;
     return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
   });
 }

@@ -68,7 +68,7 @@ export class SampleRuns {
     const { reference, candidate, threads } = request;
     if (isEngineFile(reference))
       throw new TrtforgeError('TF_USAGE', `${reference} is an engine; the reference is an ONNX model.`, {
-        remedy: `To compare two engines, compare their outputs: trtforge run ${reference} --inputs random -o a.npz, the same of the other one, and trtforge compare.`,
+        remedy: `To compare two engines, compare their outputs: \`trtforge run ${reference} --inputs random -o a.npz\`, the same of the other one, and \`trtforge compare\`.`,
       });
     this.seed = request.seed ?? 0;
     this.#plan = plan;

@@ -44,6 +44,6 @@ export function heatMapChart({ title, description, rows, columns, cells }: HeatM
     }),
   );
   const frame = markup`<rect class="track" x="0" y="${TOP}" width="100%" height="${(base - TOP).toFixed(2)}"/>`;
-  const names = markup`<text class="tick" x="0" y="14">${rows}, downwards</text><text class="tick" x="100%" y="14" text-anchor="end">darkest: ${formatStatistic(largest)}</text><text class="tick" x="100%" y="${(base + 16).toFixed(2)}" text-anchor="end">${columns}</text>`;
+  const names = markup`<text class="tick" x="0" y="14">${rows}, downwards</text><text class="tick" x="100%" y="14" text-anchor="end">largest: ${formatStatistic(largest)}</text><text class="tick" x="100%" y="${(base + 16).toFixed(2)}" text-anchor="end">${columns}</text>`;
   return { title, description, height: Math.ceil(base + 22), marks: [frame, drawn, names] };
 }

@@ -162,10 +162,10 @@ function remedyFor(
   version: string | undefined,
   purpose: 'build' | 'run',
 ): string {
-  const list = 'trtforge toolchain list shows what is found and where.';
+  const list = '`trtforge toolchain list` shows what is found and where.';
   if (product === 'tensorrt-rtx') {
     const wanted = version !== undefined && /^\d+(\.\d+){3}$/.test(version) ? ` --version ${version}` : '';
-    return `Run trtforge toolchain install tensorrt-rtx${wanted} --accept-license. ${list}`;
+    return `Run \`trtforge toolchain install tensorrt-rtx${wanted} --accept-license\`. ${list}`;
   }
   const instead = purpose === 'build' ? ', or add --target tensorrt-rtx to build without it' : '';
   const wanted = version === undefined ? '' : ` ${version}`;
@@ -274,11 +274,13 @@ function named(toolchains: readonly FoundToolchain[]): readonly FoundToolchain[]
 }
 
 /**
- * The toolchain of a name; or, where a slash, `.` or `..` names a folder, the one in it: an installation, an archive or an environment, also where trtforge does not look
+ * The toolchain of a name, or the first of a product; or, where a slash, `.` or `..` names a folder, the one in it: an installation, an archive or an environment, also where trtforge does not look
  * by itself. Throws TF_TOOLCHAIN_NOT_FOUND.
  */
 export function toolchainNamed(found: readonly FoundToolchain[], name: string, host: Host): FoundToolchain {
-  const match = found.find((each) => each.name === name);
+  const match =
+    found.find((each) => each.name === name) ??
+    found.find(({ product, flavour }) => product === name && flavour === 'full');
   if (match !== undefined) return match;
   if (name.includes('/') || /^\.\.?$/.test(name)) return toolchainIn(found, name, host);
   const names = found.map((each) => each.name);

@@ -23,16 +23,16 @@ describe('what a schema finds wrong with a document', () => {
     [
       'a type, deep inside',
       { ...whole, sizes: [{ bytes: 1 }, { bytes: '2' }] },
-      '"sizes.1.bytes": number is expected here, not string',
+      '"sizes.1.bytes": a number is expected here, not text',
     ],
     ['a word that is not in the list', { ...whole, kind: 'x' }, '"kind": "plan" or "model" is expected here'],
     ['another value than the only one', { ...whole, version: 2 }, '"version": 1 is expected here'],
-    ['the whole', [], 'object is expected here, not array'],
+    ['the whole', [], '`name: value` entries is expected here, not a list'],
     ['a key that is not known', { ...whole, nmae: 'b' }, '"nmae" is not a known key'],
     [
       'the branch of a choice that was meant',
       { ...whole, place: { path: 'x', line: '3' } },
-      '"place.line": number is expected here, not string',
+      '"place.line": a number is expected here, not text',
     ],
     [
       'a choice that has words of its own',

@@ -341,9 +341,12 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     expect(await build()).toMatchObject({ source: 'built' });
   });
 
-  test('an open dimension without a range ends with a profile to copy', async () => {
+  test('an open dimension without a range ends with sizes to copy', async () => {
     const { exitCode, err } = await run('build', model, '--target', 'tensorrt-rtx');
     expect(exitCode).toBe(2);
-    expect(err).toContain('--profile x:1x64/8x64/32x64');
+    expect(err).toContain('--batch 1/8/32');
+    expect((await run('build', model, '--target', 'tensorrt-rtx:sm_89', '--batch', '1/8/32')).exitCode).toBe(
+      0,
+    );
   });
 });

@@ -3,11 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { type migrationSchema, migrationSchema as schema } from '../../../src/cli/commands/migrate.js';
 import { shellWords } from '../../../src/cli/migrate/line.js';
-import { takesValue } from '../../../src/cli/option.js';
-import { resolveOptions } from '../../../src/cli/resolve.js';
-import { parseBuilderConfig } from '../../../src/engines/identity/builder-config.js';
-import { products } from '../../../src/registry.js';
-import { trtforge } from '../../support/trtforge.js';
+import { rejectionOf } from '../../support/parsed-lines.js';
+import { program, trtforge } from '../../support/trtforge.js';
 
 type Migration = ReturnType<typeof migrationSchema.parse>;
 
@@ -15,39 +12,6 @@ async function migrated(...words: readonly string[]): Promise<Migration> {
   const { exitCode, json } = await trtforge(['migrate', '--json', '--', ...words]);
   expect(exitCode).toBe(0);
   return schema.parse(json());
-}
-
-/** Parses a line as its verb does: every flag is the verb's, every value is read. */
-async function assertParses(line: string): Promise<void> {
-  const [program, ...args] = shellWords(line);
-  expect(program).toBe('trtforge');
-  const verbs = products.flatMap((product) => product.verbs);
-  const two = verbs.find(({ path }) => path === args.slice(0, 2).join(' '));
-  const verb = two ?? verbs.find(({ path }) => path === args[0])!;
-  const command = await verb.load();
-  const specs = Object.values(command.options);
-  const given: Record<string, unknown> = {};
-  const inputs: string[] = [];
-  const rest = args.slice(verb.path.split(' ').length);
-  for (let i = 0; i < rest.length; i++) {
-    const word = rest[i]!;
-    if (!word.startsWith('-')) {
-      inputs.push(word);
-      continue;
-    }
-    if (word === '--verbose') continue;
-    const spec = specs.find(({ flags, configOnly }) => !configOnly && flags.split(/[ ,]+/).includes(word));
-    expect(spec, `${line}: ${word}`).toBeDefined();
-    const long = /--(?:no-)?([\w-]+)/.exec(spec!.flags)?.[1] ?? '';
-    const name = long.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    if (!takesValue(spec!)) given[name] = !spec!.flags.includes('--no-');
-    else if (spec!.repeat) given[name] = [...((given[name] as string[]) ?? []), rest[++i]];
-    else given[name] = rest[++i];
-  }
-  const required = (command.arguments ?? []).filter(({ optional }) => !optional).length;
-  expect(inputs.length, line).toBe(required);
-  const { values } = resolveOptions(command.options, given, { path: '', values: {} } as never, {});
-  parseBuilderConfig((values.builderConfig as string[] | undefined) ?? []);
 }
 
 const logs = fileURLToPath(new URL('../../fixtures/trtexec-logs/', import.meta.url));
@@ -89,6 +53,11 @@ const scripts = [
   'python3 tools/tensorrt/trt_streaming_parity.py --engine e.plan --ref r.jsonl --mode closed_loop --summary-json s.json',
   'python3 streaming_encoder_reference.py --model a.nemo --cache-size 256 --chunk-len 592 --num-chunks 300 --seed 42 --jsonl-out p.jsonl',
   'python tools/build_trt/build_trt.py --meta out/model_meta.json --outdir models/p --fp16',
+  'python3 tools/verify_nemo/streaming_encoder_reference.py --model a.nemo --chunk-len 592 --num-chunks 50 --device cuda --jsonl-out p.jsonl',
+  'python3 trt_streaming_parity.py --engine e.plan --ref r.jsonl --device cuda:1',
+  'python eval_yolov10m_trt_coco.py --engine y.engine --data-root coco --out o/metrics.json',
+  'python eval_yolov10m_onnx_coco.py --onnx-path y.onnx --data-root coco --providers TensorrtExecutionProvider CUDAExecutionProvider --out o',
+  'tools/build_trt/scripts/build_all.sh --fp16',
   'python -m modelopt.onnx.autocast --onnx_path m.onnx --output_path o.onnx --low_precision_type bf16 --nodes_to_exclude ^/a ^/b --op_types_to_exclude Softmax --calibration_data c.npz --data_max 512 --keep_io_types',
 ];
 
@@ -98,7 +67,8 @@ describe('every line migrates, and what it becomes parses', () => {
   test.each(all)('%s', async (line) => {
     const { lines, flags } = await migrated(line);
     expect(lines.length).toBeGreaterThan(0);
-    for (const { command } of lines) await assertParses(command);
+    for (const { command } of lines)
+      expect(await rejectionOf(program, { line: command, isMention: false })).toBeNull();
     const given = shellWords(line).filter((word) => word.startsWith('-') && !/^-(?:m$|\d)/.test(word));
     expect(flags.length).toBe(given.length);
   });
@@ -265,6 +235,19 @@ describe('the line does the job', () => {
     [
       'python build_trt.py --meta m.json --outdir out --fp16',
       ['bundle build m.json --outdir out --precision fp16'],
+    ],
+    ['build_all.sh --fp16', ['bundle build META --precision fp16 --outdir engines']],
+    [
+      'python3 streaming_encoder_reference.py --chunk-len 592 --device cuda --jsonl-out p.jsonl',
+      ['stream record MODEL.onnx --schedule 592 -o p.jsonl'],
+    ],
+    [
+      'eval_yolov10m_trt_coco.py --engine y.engine --images-dir i --instances c.json --out o',
+      ['eval detector y.engine --images i --instances c.json -o o'],
+    ],
+    [
+      'eval_yolov10m_onnx_coco.py --onnx-path y.onnx --images-dir i --instances c.json --providers TensorrtExecutionProvider CUDAExecutionProvider',
+      ['eval detector y.onnx --images i --instances c.json --provider tensorrt'],
     ],
   ])('%s', async (line, commands) => {
     const { lines } = await migrated(line);

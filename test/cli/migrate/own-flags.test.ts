@@ -181,6 +181,23 @@ describe('flags without an equivalent are answered', () => {
     expect(unknown.json<{ error: Refused }>().error.code).toBe('TF_USAGE');
   });
 
+  test.each([
+    ['convert advise', 'm.onnx --inputs x.npz'],
+    ['build', 'm.onnx --iterations 3'],
+  ])('%s %s: an option of another verb is unknown here, and not one of another tool', async (verb, rest) => {
+    expect(await own(`${verb} ${rest}`)).toBe(`${verb} ${rest}`);
+    const { json } = await trtforge([...verb.split(' '), ...rest.split(' '), '--json']);
+    expect(json()).toMatchObject({ exitCode: 2, error: { code: 'TF_USAGE' } });
+  });
+
+  test.each([
+    ['forge m.onnx --int8', 'forge m.onnx --precision int8 --calibration SAMPLES'],
+    ['forge m.onnx --fp16 --int4', 'forge m.onnx --precision fp16 --precision int4'],
+    ['build m.onnx --fp8 --calibration s/', 'build m.onnx --calibration s/ --precision fp8'],
+  ])('%s: its remedy is the whole line', async (line, better) => {
+    expect((await answerTo(line)).remedy).toBe(`Run: trtforge ${better}`);
+  });
+
   test('the command line reports it, and exits 2', async () => {
     const { exitCode, json } = await trtforge(['build', 'm.onnx', '--int8', '--json']);
     expect(exitCode).toBe(2);

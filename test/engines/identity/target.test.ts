@@ -49,6 +49,19 @@ describe('a target', () => {
   });
 
   test.each([
+    ['tensorrt-rtx:RTX 4090', 'tensorrt-rtx:sm_89'],
+    ['rtx4090', 'tensorrt-rtx:sm_89'],
+    ['tensorrt:L4', 'tensorrt:sm_89'],
+    ['tensort', 'tensorrt'],
+    ['tensorrtrtx:sm_120', 'tensorrt-rtx:sm_120'],
+  ])('%s: the remedy has the target that is meant, %s', (text, meant) => {
+    const { remedy } = refusal(() => parseTarget(text));
+    const [, named = ''] = /"(.*?)"/.exec(remedy) ?? [];
+    expect(named).toBe(meant);
+    expect(targetText(parseTarget(named))).toBe(meant);
+  });
+
+  test.each([
     ['tensorrt-rtx:sm_90', /sm_90 \(Hopper: H100, H200/],
     ['tensorrt-rtx:sm_89,sm_100', /sm_100 \(Blackwell: B200/],
     ['tensorrt-rtx:sm_87', /sm_87 \(Ampere: Jetson Orin\)/],

@@ -208,7 +208,7 @@ describe('inspectPlan', () => {
       );
     expect(codes(() => other)).toEqual(['passport-mismatch']);
     expect(codes(refuse)).toEqual(['passport-invalid']);
-    expect(codes(() => null)).toEqual([]);
+    expect(codes(() => null)).toEqual(['passport-missing']);
   });
 
   it('believes a passport of another plan in nothing: what loads it does not follow from its flags', () => {
@@ -229,7 +229,10 @@ describe('inspectPlan', () => {
   it('warns of a foreign header and of bytes after the plan', () => {
     const codes = (bytes: Uint8Array) =>
       inspectPlan(file(bytes), nothingAround).findings.map(({ code }) => code);
-    expect(codes(behindHeader(trtPlan(), ultralytics))).toEqual(['plan-foreign-header']);
-    expect(codes(Buffer.concat([rtxPlan(), Buffer.alloc(9)]))).toEqual(['plan-trailing-bytes']);
+    expect(codes(behindHeader(trtPlan(), ultralytics))).toEqual(['plan-foreign-header', 'passport-missing']);
+    expect(codes(Buffer.concat([rtxPlan(), Buffer.alloc(9)]))).toEqual([
+      'plan-trailing-bytes',
+      'passport-missing',
+    ]);
   });
 });

@@ -382,7 +382,7 @@ describe('requests that cannot be met stop before any build', () => {
 
   test.each([
     ['a setting that there is not', { optimisationLevel: 5 }, /"optimisationLevel".* "optimizationLevel"\?/],
-    ['text for a number', { optimizationLevel: '5' }, /"optimizationLevel": number is expected here/],
+    ['text for a number', { optimizationLevel: '5' }, /"optimizationLevel": a number is expected here/],
     ['one memory pool of five', { memoryPools: { workspace: 1 } }, /"memoryPools\.\w+": it is missing/],
   ])('settings of a caller without types: %s', async (_, settings, message) => {
     const { build, count } = countingBuilder();

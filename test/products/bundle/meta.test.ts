@@ -76,7 +76,7 @@ describe('the meta file of a bundle', () => {
 
   test.each([
     ['text that is no JSON', '{"features":', /not JSON/],
-    ['a list', '[]', /object is expected here, not array/],
+    ['a list', '[]', /`name: value` entries is expected here, not a list/],
     ['labels that are numbers', '{"labels":[1]}', /"labels": is not a list of texts/],
     ['a width that is no number', '{"joint_vocab_size":"8198"}', /"joint_vocab_size"/],
     ['mel bins that are no number', '{"features":{"n_mels":"128"}}', /"features.n_mels"/],

@@ -330,7 +330,7 @@ describe('an inventory', () => {
     ['another processor', 'machines: { a: { arch: riscv } }', 'machines.a.arch', 'x86_64'],
     ['a driver that is none', 'machines: { a: { driver: latest } }', 'machines.a.driver', '550.54'],
     ['a GPU that is not known', 'machines:\n  a: { gpu: L5 }', 'line 2, machines.a.gpu', '"L5"'],
-    ['a list', '- a', 'inventory.yaml', 'object'],
+    ['a list', '- a', 'inventory.yaml', 'entries'],
     ['what is not YAML', 'machines: [', 'line 1', ']'],
     [
       'two products',

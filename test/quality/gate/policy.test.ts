@@ -129,7 +129,7 @@ describe('a policy file', () => {
     [
       'text where a number should be',
       `${check}expires-soon-days: soon\n`,
-      /number is expected here, not string\./,
+      /a number is expected here, not text\./,
     ],
     ['a key given twice', `${check}checks: []\n`, /line 4.*unique/],
     ['no YAML', 'checks: [\n', /, line 3:/],

@@ -127,6 +127,7 @@ describe('places where TensorRT is found', () => {
       'tensorrt-8.6.1',
     ]);
     expect(toolchainNamed(found, 'tensorrt-10.6.0.26@2', here).foundBy).toBe('Debian package');
+    expect(toolchainNamed(found, 'tensorrt', here).name).toBe('tensorrt-10.6.0.26');
   });
 });
 

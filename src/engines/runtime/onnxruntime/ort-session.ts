@@ -300,7 +300,7 @@ async function withReason(error: unknown, reasons: readonly string[]): Promise<u
   const reason = reasons.at(-1);
   return new TrtforgeError(error.code, reason === undefined ? error.message : `${error.message} ${reason}`, {
     cause: error,
-    remedy: 'trtforge build shows whether TensorRT builds the model itself.',
+    remedy: '`trtforge build` shows whether TensorRT builds the model itself.',
   });
 }
 

@@ -144,7 +144,7 @@ export function assertFloat(proto: ModelProto, path: string): void {
     `${path} is quantized already: it has ${quantized.opType} "${quantized.name || quantized.output[0]}".`,
     {
       remedy:
-        'Quantize the FP32 original. To build this model, type what is around its pairs: trtforge convert --precision fp16; trtforge inspect reports misplaced pairs.',
+        'Quantize the FP32 original. To build this model, type what is around its pairs: `trtforge convert --precision fp16`; `trtforge inspect` reports misplaced pairs.',
     },
   );
 }

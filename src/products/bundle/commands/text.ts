@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
-import { messageLines, renderWarnings } from '../../../cli/text.js';
+import { messageLines, renderNext, renderWarnings } from '../../../cli/text.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
@@ -28,6 +28,11 @@ export function renderBundle(report: BundleReport, output: TextOutput): void {
     line(`  ${dim('→')} ${report.failure.remedy} ${dim(report.failure.code)}`);
   }
   if (report.report !== null) line(`report  ${join(report.outdir, 'report.html')}`);
+  if (report.outcome === 'built')
+    renderNext(
+      ['bundle', 'forge', report.meta, '--outdir', report.outdir, '--precision', report.precision],
+      output,
+    );
 }
 
 function renderComponent(component: ComponentReport, output: TextOutput): void {

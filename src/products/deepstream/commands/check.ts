@@ -6,7 +6,9 @@ import { checkDeepstream } from '../config/check.js';
 import type { DeepstreamCheck } from '../config/check-result.js';
 
 export const command = defineCommand({
-  arguments: [{ name: 'CONFIG', describe: 'a configuration of nvinfer (text or YAML) or nvinferserver' }],
+  arguments: [
+    { name: 'CONFIG', describe: 'a configuration of nvinfer (text or YAML) or nvinferserver, or its folder' },
+  ],
   examples: [
     'trtforge deepstream check config_infer_primary_yolo.txt',
     'trtforge deepstream check config_infer_primary_yolo.txt --gpu L4 --tensorrt 10.14 --json',

@@ -1,6 +1,6 @@
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { statIfThere } from '../../../base/files/files.js';
-import { shellLine } from '../../../base/process/shell-quote.js';
+import { shellLine, shellQuote } from '../../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, option, text } from '../../../cli/option.js';
 import { integer, number } from '../../../cli/values.js';
@@ -17,7 +17,7 @@ export const command = defineCommand({
   arguments: [{ name: 'FILE', describe: 'an engine, or the ONNX model that nvinfer builds one from' }],
   examples: [
     'trtforge deepstream config models/yolo/benchmarks/engines/yolo_dynamic_b64.engine -o models/yolo/config',
-    'trtforge deepstream config detector.onnx -o deepstream --labels coco.txt --batch 4',
+    'trtforge deepstream config detector.onnx -o deepstream --size 640x640 --labels coco.txt --batch 4',
   ],
   options: {
     output: text({
@@ -85,6 +85,9 @@ function render({ name, files, engine, assumed, warnings }: DeepstreamConfig, ou
   for (const file of files) output.line(file);
   for (const each of assumed) output.line(dim(`  Assumed: ${each}`));
   for (const each of warnings) output.line(`  ${yellow('warning')} ${each}`);
+  const makefile = files.find((file) => basename(file) === 'Makefile');
+  if (makefile !== undefined)
+    output.line(`${dim('Next, for the parser:')} make -C ${shellQuote(dirname(makefile))}`);
   const repository = join(dirname(files.at(-1)!), '..', 'triton');
   // One that nvinfer builds has no passport, which Triton's configuration is made from.
   const served = statIfThere(engine) === undefined ? 'ENGINE' : engine;

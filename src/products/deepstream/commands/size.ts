@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { plural } from '../../../base/text/quantity.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
+import { renderNext } from '../../../cli/text.js';
 import type { StreamsResult } from '../result.js';
 import { deepstreamLibraries, requireGpu, streamsEffects, whyNoGpu } from '../setup.js';
 import { decideStreams, planStreams, streams } from '../streams.js';
@@ -64,6 +66,12 @@ export function renderStreams(streams: StreamsResult, output: TextOutput): void 
   }
   output.line(`  stopped: ${streams.stop.reason}. ${streams.stop.text}`);
   if (streams.data !== null) output.line(`  written: ${streams.data}`);
+  const { root, model, engine } = streams;
+  if (engine !== null)
+    renderNext(
+      ['deepstream', 'config', join(root, engine), '-o', join(root, 'models', model.name, 'config')],
+      output,
+    );
   for (const note of streams.notes) output.line(dim(`  ${note}`));
   for (const warning of streams.warnings) output.line(`${yellow('warning')} ${warning}`);
 }

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
@@ -58,10 +59,11 @@ function appOf({ groups }: KeyGroups, path: string) {
 
 /** Predicts what DeepStream does with a configuration. Throws TF_SERVING_CONFIG where it cannot be read, TF_USAGE for an unknown GPU, what reading files throws. */
 export async function checkDeepstream(
-  { config, image, ...where }: CheckRequest,
+  { config: place, image, ...where }: CheckRequest,
   context: ModelContext = {},
   overrides?: { readonly path: string; readonly keys: ReadonlyMap<string, KeyEntry> },
 ): Promise<DeepstreamCheck> {
+  const config = configIn(place);
   const text = readText(config, LARGEST_DOCUMENT, 'TF_SERVING_CONFIG');
   const target = { tensorrt: where.tensorrt ?? null, gpu: where.gpu ?? null };
   const base = { schema: 'trtforge.deepstream-check/1', config, target } as const;
@@ -131,6 +133,17 @@ async function checkApp(
       `[${group}] of deepstream-app is configured by ${named}, which is ${at === 0 ? 'checked here' : 'another file'}.`,
     );
   return { ...checked, findings: [...checked.findings, ...findings.list] };
+}
+
+/** The file, or the one of nvinfer in a folder, as `deepstream config` writes it. */
+function configIn(place: string): string {
+  if (statIfThere(place)?.isDirectory() !== true) return place;
+  const found = readdirSync(place).filter((name) => /^config_infer_.*\.(?:txt|ya?ml)$/.test(name));
+  const [only] = found;
+  if (only !== undefined && found.length === 1) return join(place, only);
+  throw new TrtforgeError('TF_USAGE', `${place} has ${found.length} files called config_infer_….txt.`, {
+    remedy: `Name one file${found.map((name, at) => (at === 0 ? `: ${name}` : name)).join(', ')}.`,
+  });
 }
 
 type Named = ReturnType<typeof namedBy>;

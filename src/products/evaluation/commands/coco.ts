@@ -70,7 +70,7 @@ export function renderScores(result: Omit<CocoResult, 'schema' | 'detections'>, 
   for (const category of weakest) output.line(`  ${categoryLine(category)}`);
   output.line(
     dim(
-      `  data ${result.dataDigest.slice(0, 16)}, compare with results of key ${result.comparabilityKey.slice(0, 16)}`,
+      `  data ${result.dataDigest.slice(0, 16)}; compare it only with results of key ${result.comparabilityKey.slice(0, 16)}`,
     ),
   );
   renderFindings(result.warnings, output);

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { flag, option, text } from '../../../cli/option.js';
+import { renderNext } from '../../../cli/text.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
@@ -99,6 +101,11 @@ export const command = defineCommand({
       output.line(
         `  run ${formatMs(latency.median_ms)} median, ${formatMs(latency.p90_ms)} p90; ${imagesPerSecond.toFixed(1)} images a second with decoding`,
       );
-    if (result.output !== null) output.line(`  ${result.output}: metrics.json, detections.json`);
+    if (result.output === null) return;
+    output.line(`  ${result.output}: metrics.json, detections.json`);
+    renderNext(
+      ['gate', 'init', join(result.output, 'metrics.json'), '-o', join(result.output, 'gate.yaml')],
+      output,
+    );
   },
 });

@@ -1,8 +1,10 @@
+import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { renderNext } from '../../../cli/text.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
 import { normalizers } from '../wer/normalizers.js';
@@ -84,6 +86,11 @@ export const command = defineCommand({
       );
     if (run.resampled > 0)
       output.line(`  ${run.resampled} utterances were resampled to ${run.frontEnd.rate} Hz (windowed sinc)`);
-    if (result.output !== null) output.line(`  ${result.output}: transcripts.tsv, scores.tsv, metrics.json`);
+    if (result.output === null) return;
+    output.line(`  ${result.output}: transcripts.tsv, scores.tsv, metrics.json`);
+    renderNext(
+      ['gate', 'init', join(result.output, 'metrics.json'), '-o', join(result.output, 'gate.yaml')],
+      output,
+    );
   },
 });

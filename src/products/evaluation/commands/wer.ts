@@ -71,7 +71,7 @@ export function renderWer(result: Omit<WerResult, 'schema' | 'form'>, output: Te
   if (result.scores !== null) output.line(`scores of all utterances: ${result.scores}`);
   output.line(
     dim(
-      `data ${result.dataDigest.slice(0, 12)}, compare with results of key ${result.comparabilityKey.slice(0, 12)}`,
+      `data ${result.dataDigest.slice(0, 12)}; compare it only with results of key ${result.comparabilityKey.slice(0, 12)}`,
     ),
   );
 }

@@ -100,7 +100,7 @@ export function writeComparison(
   if (first === undefined && damaged[0] !== undefined) throw damagedError(join(root, damaged[0]));
   if (first === undefined)
     throw new TrtforgeError('TF_EVAL_DATA', `${root} has no variant of a comparison.`, {
-      remedy: 'Pass the folder that trtforge compare-backends wrote.',
+      remedy: 'Pass the folder that `trtforge compare-backends` wrote.',
     });
   const result = compareVariants([first, ...others], { root, damaged, ...facts });
   const report = { kind: comparisonReport, result };

@@ -52,7 +52,7 @@ export async function comparedModels(
       'TF_USAGE',
       `--precision ${unsampled} needs samples, which a comparison has none of.`,
       {
-        remedy: `Convert the model first, trtforge convert --precision ${unsampled} --calibration FILE, and pass it with --candidate.`,
+        remedy: `Convert the model first, \`trtforge convert --precision ${unsampled} --calibration FILE\`, and pass it with --candidate.`,
         details: { option: '--precision', precision: unsampled },
       },
     );

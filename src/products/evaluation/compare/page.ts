@@ -40,7 +40,7 @@ export const comparisonReport = defineReport<Comparison>({
       verdict: {
         outcome,
         word: isWhole ? 'Compared' : outcomeWord[outcome],
-        headline: `${countText(result)} ran; others are compared with ${result.reference ?? 'none'}. Limits are the gate's: trtforge gate.`,
+        headline: `${countText(result)} ran; others are compared with ${result.reference ?? 'none'}. Limits are the gate's: \`trtforge gate\`.`,
         reasons: notesOf(result),
         remedies: [],
       },

@@ -236,7 +236,7 @@ export const normalizers: readonly Normalizer[] = [
   },
   {
     id: 'seed',
-    summary: 'upper case without . , ! ? ; : \' " ( ) - [ ] { }, as trt-asr-engine scores',
+    summary: 'upper case, punctuation removed',
     words: (text) => wordsOf(text.toUpperCase().replace(/[.,!?;:'"()\-[\]{}]/g, '')),
   },
   { id: 'whisper-en', summary: "Whisper's English normaliser", words: whisperEnglish },

@@ -152,7 +152,7 @@ function missing({ gpu, anyGpu, tensorrt, container }: Machine, built: string): 
   const isPart = tensorrt !== null && !isWhole(tensorrt.version) && agree(tensorrt.version, built);
   return [
     ...(gpu === null && !anyGpu ? ['Its GPU is not stated.'] : []),
-    ...(tensorrt === null ? [`${unstated} is not known; trtforge toolchain list prints it there.`] : []),
+    ...(tensorrt === null ? [`${unstated} is not known; \`trtforge toolchain list\` prints it there.`] : []),
     ...(isPart ? [`The engine needs ${built}, and only ${tensorrt.version} is known.`] : []),
   ];
 }

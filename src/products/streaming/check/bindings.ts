@@ -121,8 +121,8 @@ function finding(
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 export const remedies = {
-  contract: 'Correct the contract; trtforge stream draft MODEL -o FILE drafts one from the model.',
-  data: 'Record the reference again with this model: trtforge stream record MODEL --contract CONTRACT.',
+  contract: 'Correct the contract; `trtforge stream draft MODEL -o FILE` drafts one from the model.',
+  data: 'Record the reference again with this model: trtforge stream record MODEL --contract CONTRACT -o ref/',
   model: 'Export the model again, or take the one that the contract and the reference were made for.',
   undecided: 'Pass `--contract` with a model and `--reference`.',
 } as const;

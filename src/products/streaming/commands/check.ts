@@ -16,7 +16,7 @@ export const command = defineCommand({
     contract: text({
       flags: '--contract <file>',
       describe: 'contract of names, types, shapes, profiles, lengths and state',
-      required: '--contract FILE (`trtforge stream draft` drafts one)',
+      required: '--contract FILE',
     }),
     reference: text({
       flags: '--reference <place>',

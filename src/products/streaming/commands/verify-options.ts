@@ -19,7 +19,7 @@ export const referenceOptions = {
   reference: text({
     flags: '--reference <place>',
     describe: 'recorded stream to run: JSONL, or the folder of a compact one',
-    required: '--reference REFERENCE (`trtforge stream record` records one)',
+    required: '--reference REFERENCE',
   }),
   mode: choice({
     flags: '--mode <mode>',

@@ -1,5 +1,7 @@
 import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../../../base/text/quantity.js';
 import type { TextOutput } from '../../../cli/command.js';
+import { renderNext } from '../../../cli/text.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
 import { uncheckedSentences } from '../contract/sentences.js';
@@ -53,6 +55,9 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   for (const reason of result.reasons) if (!printed.has(reason)) output.line(`- ${reason}`);
   for (const path of result.dumps) output.line(`written: ${path}`);
   output.line(`${colored[result.outcome]}  ${dim('To repeat:')} ${result.repeat}`);
+  const contractPath = result.contract.path;
+  if (result.outcome === 'pass' && contractPath !== null && isEngineFile(result.candidate))
+    renderNext(['triton', 'export', result.candidate, '-o', 'models', '--contract', contractPath], output);
 }
 
 function sensitivityLine({ input, output, chunk, effects, level }: SensitivityResult): string {

@@ -67,7 +67,7 @@ const causes = [
     sentence: ({ chunk, outputs }) =>
       `In chunk ${chunk} the candidate returns NaN or infinite values (${outputs.join(', ')}) for inputs without any.`,
     remedy:
-      'FP16 ends at 65504: keep in FP32 what grows beyond it (trtforge convert --calibration finds it), or take BF16. In FP32 look for a division by zero, or an exponential of something large.',
+      'FP16 ends at 65504: keep in FP32 what grows beyond it (`trtforge convert --calibration FILE` finds it), or take BF16. In FP32 look for a division by zero, or an exponential of something large.',
     evidence: (sign) => ({ ...sign }),
   }),
   cause({
@@ -120,7 +120,7 @@ const causes = [
     sentence: ({ tensor, chunk, slices }) =>
       `In chunk ${chunk} the error of ${tensor} is about the same at every position of axis ${slices.axis} (${short(slices.ratio)} times between best and worst): precision or other weights, not padding.`,
     remedy:
-      'FP32 engine: build it with no-tf32 and run again; if the error falls a hundredfold it was TF32. FP16 or BF16: without --atol, --rtol and tolerances of the contract the limits are those of the precision; beyond them trtforge bisect finds the nodes.',
+      'FP32 engine: build it with no-tf32 and run again; if the error falls a hundredfold it was TF32. FP16 or BF16: without --atol, --rtol and tolerances of the contract the limits are those of the precision; beyond them `trtforge bisect` finds the nodes.',
     evidence: ({ tensor, chunk, slices: { axis, ratio } }) => ({ tensor, chunk, axis, ratio }),
   }),
   cause({

@@ -119,7 +119,7 @@ function besideOnnxRuntime(one: RunNumbers, other: RunNumbers): Explanation | nu
     severity: isWorse ? 'warning' : 'note',
     sentence: `The largest error is ${short(max)} with ${engine.label} and ${short(baselineMax)} with ${baseline.label}: ${short(ratio)} times as much.`,
     remedy: isWorse
-      ? 'The engine adds to the error: look at its precision and TF32 first (trtforge stream verify --beside, trtforge bisect).'
+      ? 'The engine adds to the error: look at its precision and TF32 first (`trtforge stream verify --beside MODEL`, `trtforge bisect`).'
       : 'There is nothing to do about the engine: what is left comes from the model or the reference.',
     evidence: { max, baselineMax, ratio },
   };

@@ -107,7 +107,7 @@ const unfedStates = ({ mode, contract, inputs, outputs }: StreamPlan): ParityRes
           id: 'state-not-in-contract',
           severity: 'warning',
           sentence: `The input ${input} reads like a state, and the contract feeds nothing back into it: every chunk ran with the recorded one.`,
-          remedy: `Add it to the state of the contract, as ${candidates.map((output) => `${output} to ${input}`).join(' or ')} (trtforge stream draft MODEL -o FILE), or pass --mode functional.`,
+          remedy: `Add it to the state of the contract, as ${candidates.map((output) => `${output} to ${input}`).join(' or ')} (\`trtforge stream draft MODEL -o FILE\`), or pass --mode functional.`,
           evidence: { input, candidates: candidates.join(', ') },
         }));
 

@@ -67,7 +67,8 @@ async function inputsOf(
         'TF_PARITY_MISFIT',
         `${path} does not record ${binding.name} in its last chunk, so no state can be disturbed there.`,
         {
-          remedy: 'Remove --sensitivity, or record every input of every chunk: trtforge stream record does.',
+          remedy:
+            'Remove --sensitivity, or record every input of every chunk: `trtforge stream record` does.',
         },
       );
     }),

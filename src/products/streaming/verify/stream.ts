@@ -236,7 +236,7 @@ class Stream {
     const place = `Chunk ${chunk.index} of ${this.#plan.reference}`;
     if (tensor !== undefined) return inDtype(binding, asListed(binding, tensor), place);
     throw new TrtforgeError('TF_PARITY_MISFIT', `${place} records no input "${binding.name}".`, {
-      remedy: `The candidate takes ${this.#plan.inputs.map(({ name }) => name).join(', ')}; record a reference of the same model with trtforge stream record.`,
+      remedy: `The candidate takes ${this.#plan.inputs.map(({ name }) => name).join(', ')}; record a reference of the same model with \`trtforge stream record\`.`,
     });
   }
 

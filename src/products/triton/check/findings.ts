@@ -16,7 +16,7 @@ const [error, warning, info] = [rows('error'), rows('warning'), rows('info')];
 export const findingCodes = {
   'no-models': error`The repository has no model folder. | Pass the folder that has one folder a model.`,
   'config-unreadable': error`{0} | Correct the line named.`,
-  'config-missing': warning`There is no configuration that can be read. | Write one: trtforge triton export.`,
+  'config-missing': warning`There is no configuration that can be read. | Write one: trtforge triton export ENGINE -o REPOSITORY`,
   'config-bom': error`The file begins with a byte-order mark, which Triton cannot read. | Save it as UTF-8 without one.`,
   'name-differs': error`The name is "{0}", and the folder is "{1}". | Give both one name, or remove "name".`,
   'backend-missing': warning`There is neither platform nor backend: Triton decides by the name of the file. | Write backend: "tensorrt".`,
@@ -43,7 +43,7 @@ export const findingCodes = {
   'passport-unreadable': warning`{0} | Copy the passport again.`,
   'passport-differs': error`{0} | Copy the plan and its passport together.`,
   'model-changed': warning`{0} | Build the plan of the model again, unless that is meant.`,
-  'identity-differs': error`{0} is the identity of no plan that is there. | Write that of the plan: trtforge triton export.`,
+  'identity-differs': error`{0} is the identity of no plan that is there. | Write that of the plan: trtforge triton export ENGINE -o REPOSITORY`,
   'instance-gpus': error`{0} takes no list of GPUs. | Remove gpus.`,
   'instance-kind': error`{0}: Triton runs plans on GPUs alone. | Write KIND_GPU, or remove kind.`,
   'profile-unknown': error`{2} has the profiles 0 to {1}, not "{0}". | Write the index of one, as a string.`,

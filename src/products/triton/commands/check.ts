@@ -49,6 +49,6 @@ function render({ repository, outcome, models, container, findings }: TritonChec
   if (container.tensorrt === null) return;
   const tags = container.tags.map(({ image, tag, source }) => `${image}:${tag} (${source})`);
   output.line(
-    `TensorRT ${container.tensorrt}: ${tags.length > 0 ? tags.join(', ') : `which container has it is unknown; inside of one, ${container.command} prints its TensorRT`}`,
+    `TensorRT ${container.tensorrt}: ${tags.length > 0 ? tags.join(', ') : `which container has it is unknown; inside of one, \`${container.command}\` prints its TensorRT`}`,
   );
 }

@@ -69,7 +69,7 @@ export const precisionIssues: readonly KnownIssue[] = [
     cause:
       'The stored INT8 values {tensor} are read by another operator than DequantizeLinear, such as a Cast with a product by the scale behind it.',
     remedy:
-      'Build with --precision fp16, or convert first (trtforge convert): a DequantizeLinear takes the place of a Cast. `trtforge inspect` names the node.',
+      'Build with --precision fp16, or convert first (`trtforge convert`): a DequantizeLinear takes the place of a Cast. `trtforge inspect` names the node.',
     versions: 'tensorrt-rtx 1.7',
     source: 'measured',
   },

@@ -71,7 +71,7 @@ async function decideAdvice(request: AdviseRequest, context: AdviseContext): Pro
       `${precision} is not a quantized format, so there is nothing to choose.`,
       {
         remedy:
-          'Pass --precision int8, fp8, int4 or nvfp4. trtforge bisect finds what must stay FP32 in 16 bits.',
+          'Pass --precision int8, fp8, int4 or nvfp4. `trtforge bisect` finds what must stay FP32 in 16 bits.',
       },
     );
   const budget = budgetOf(request, context);

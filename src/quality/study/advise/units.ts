@@ -90,7 +90,7 @@ export const unitsOf = (
       throw new TrtforgeError(
         'TF_NOT_QUANTIZABLE',
         `No node of ${path} can be quantized to ${format.label}${ruledOut[0] === undefined ? '' : `: of "${ruledOut[0].node}", for one, ${ruledOut[0].reason}`}.`,
-        { remedy: `trtforge convert --precision ${precision} --json lists the reason of every node.` },
+        { remedy: `\`trtforge convert --precision ${precision} --json\` lists the reason of every node.` },
       );
     const sum = (amount: (operation: Operation) => number) =>
       considered.reduce((total, { operation }) => total + amount(operation), 0);

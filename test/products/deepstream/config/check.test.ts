@@ -324,3 +324,21 @@ test('each finding is documented', () => {
   );
   expect(Object.keys(findingKinds).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
 });
+
+test('a folder stands for the configuration of nvinfer in it', async () => {
+  const place = at('written');
+  mkdirSync(place);
+  expect(await codeOfLine(['deepstream', 'check', place])).toBe('TF_USAGE');
+  writeFileSync(join(place, 'config_inferserver_primary_net.txt'), '');
+  writeFileSync(
+    join(place, 'config_infer_primary_net.txt'),
+    '[property]\nonnx-file=../net.onnx\nbatch-size=1\n',
+  );
+  const { json } = await trtforge(['deepstream', 'check', place, '--json']);
+  expect(json<DeepstreamCheck>()).toMatchObject({
+    config: join(place, 'config_infer_primary_net.txt'),
+    element: 'nvinfer',
+  });
+  writeFileSync(join(place, 'config_infer_secondary.txt'), '');
+  expect(await codeOfLine(['deepstream', 'check', place])).toBe('TF_USAGE');
+});
