@@ -122,7 +122,15 @@ export function resolvedBuild(
   const { target, ...identity } = sampleIdentity();
   return {
     modelPath,
-    content: { digest: identity.model, bytes: 1000, weightBytes: 0, inputs: [], precisions: [] },
+    content: {
+      digest: identity.model,
+      bytes: 1000,
+      weightBytes: 0,
+      inputs: [],
+      precisions: [],
+      operators: {},
+      opset: null,
+    },
     model: { name: 'sample', version: null, bytes: 1000 },
     identity: {
       ...identity,

@@ -5,7 +5,7 @@ import { inPhase } from '../../events.js';
 import type { ContentOptions, ModelContent } from './read-model.js';
 
 /** Goes up when the digest is worked out another way, and with more content. */
-const MEMO = 'models-3';
+const MEMO = 'models-4';
 
 /**
  * Reads what a build must know of a model. The first time this streams every weight once (SHA-256, about 2 GB/s); while neither the model file nor an
@@ -30,6 +30,7 @@ function isModelContent(value: unknown): value is ModelContent {
     typeof content.bytes === 'number' &&
     typeof content.weightBytes === 'number' &&
     Array.isArray(content.inputs) &&
-    Array.isArray(content.precisions)
+    Array.isArray(content.precisions) &&
+    typeof content.operators === 'object'
   );
 }

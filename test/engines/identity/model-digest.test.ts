@@ -261,7 +261,7 @@ describe('what is remembered of a model', () => {
     const path = write(model(raw));
     const cache = join(root, `cache-${caches++}`);
     await read(path, cache);
-    expect(() => readdirSync(join(cache, 'models-3'))).toThrow();
+    expect(() => readdirSync(join(cache, 'models-4'))).toThrow();
   });
 
   test('damaged entries and a folder that is a file cost time, not correctness', async () => {
@@ -269,9 +269,9 @@ describe('what is remembered of a model', () => {
     const cache = join(root, `cache-${caches++}`);
     await settle();
     const before = await read(path, cache);
-    for (const shard of readdirSync(join(cache, 'models-3'))) {
-      for (const name of readdirSync(join(cache, 'models-3', shard))) {
-        const entry = join(cache, 'models-3', shard, name);
+    for (const shard of readdirSync(join(cache, 'models-4'))) {
+      for (const name of readdirSync(join(cache, 'models-4', shard))) {
+        const entry = join(cache, 'models-4', shard, name);
         const text = readFileSync(entry, 'utf8');
         for (const damaged of [
           '',
