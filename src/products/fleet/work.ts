@@ -41,7 +41,11 @@ export async function workOn(
   context: CommandContext,
 ): Promise<FleetWork> {
   const records: WorkRecord[] = [];
-  for (const job of jobs) records.push(await workOnJob(fleet, job, context));
+  for (const [at, job] of jobs.entries()) {
+    const message = `${at + 1} of ${jobs.length}: ${job.name}, for ${job.on}`;
+    context.emit({ type: 'log', source: 'trtforge', severity: 'info', message });
+    records.push(await workOnJob(fleet, job, context));
+  }
   return {
     schema: 'trtforge.fleet-work/1',
     plan: fleet.plan.id,

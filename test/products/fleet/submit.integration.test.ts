@@ -198,6 +198,21 @@ test('-o writes what would be sent, and sends nothing', async () => {
   expect(wasSent()).toEqual([]);
 });
 
+test('-o writes the same each time, asks no scheduler, and warns of a folder that no pod sees', async () => {
+  const address = kept(places);
+  const busy = { squeue: `echo '1_[0-1]|PENDING||Resources'; echo asked > '${folder}/asked'` };
+  const written = async () => {
+    const { result, err } = await submit([address, '-o', join(folder, 'twice')], busy);
+    expect(result().schedulers).toEqual([]);
+    expect(err).toMatch(/warning .*h100/);
+    return readFileSync(join(folder, 'twice', 'h100.yaml'), 'utf8');
+  };
+  const first = await written();
+  await new Promise((later) => setTimeout(later, 5));
+  expect(await written()).toBe(first);
+  expect(existsSync(join(folder, 'asked'))).toBe(false);
+});
+
 test('--dry-run lists the targets, and writes and sends nothing', async () => {
   const { answer } = await submit([kept(places), '-o', join(folder, 'manifests'), '--dry-run']);
   expect(answer).toMatchObject({

@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { runCommand } from '../../../base/process/command.js';
@@ -12,7 +13,7 @@ import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
 import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
-import { kindOfWhere, type Where, type WhereKind } from '../where.js';
+import { kindOfWhere, unseenStore, type Where, type WhereKind } from '../where.js';
 import { workOn, worst } from '../work.js';
 import { kubernetesManifest } from './kubernetes.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
@@ -75,7 +76,7 @@ interface Batch extends Submission {
 
 async function decide(
   { plan, address: given }: Fleet,
-  { kind, instead }: SubmitOptions,
+  { kind, instead, output }: SubmitOptions,
   context: CommandContext,
 ): Promise<{ readonly batches: readonly Batch[]; readonly asked: Scheduled['asked'] }> {
   const meant = Object.entries(plan.targets).filter(([, { where }]) =>
@@ -85,10 +86,15 @@ async function decide(
     throw new TrtforgeError('TF_USAGE', `No target of the plan is built by ${kind}.`, {
       remedy: `Write where: { ${kind}: … } at a target of the engines file, or leave out --${kind}.`,
     });
-  const scheduled = await scheduledJobs(plan, context);
+  const targets = Object.fromEntries(
+    meant.map(([name, entry]) => [name, { ...entry, where: instead ?? entry.where }]),
+  );
+  for (const message of unseenStore(plan.store, targets))
+    context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  // What is only written is the same each time, whatever is under way.
+  const scheduled = await scheduledJobs({ ...plan, targets: output === undefined ? targets : {} }, context);
   // A relative path would be another file in the plan's folder.
   const address = isRemoteAddress(given) ? given : resolve(given);
-  const attempt = Date.now().toString(36);
   const batches = meant.map(([target, entry]): Batch => {
     const own = plan.jobs.filter(({ on }) => on === target);
     const skipped = own.flatMap(({ index, state }): Batch['skipped'] => {
@@ -98,6 +104,7 @@ async function decide(
     const left = own.filter(({ index }) => skipped.every((each) => each.index !== index));
     const jobs = left.map(({ index }) => index);
     const where = instead ?? entry.where;
+    const attempt = output === undefined ? Date.now().toString(36) : sha256(jobs.join(',')).slice(0, 8);
     const submission = { plan, address, target, builds: entry.target, jobs, attempt };
     return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
   });
@@ -178,6 +185,10 @@ async function workAt(
       const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
       emit({ type: 'log', source: 'trtforge', severity: 'error', message });
     }
+    const count = (word: string) => worked.jobs.filter(({ did }) => did === word).length;
+    const sums = (['there', 'built', 'refused', 'failed'] as const).filter((word) => count(word) > 0);
+    const message = `${target}: ${sums.map((word) => `${count(word)} ${word}`).join(', ')}`;
+    emit({ type: 'log', source: 'trtforge', severity: 'info', message });
     return worked.exitCode;
   }
   throwIfCancelled(signal, `working on ${target}`);

@@ -48,7 +48,7 @@ describe.each(quantized)('$id: errors of rounding', (format) => {
         return [bitsOf(squares), bitsOf(sums)];
       });
       expect(results[1]).toEqual(results[0]);
-      expect(results[0]![0]!.some((bits) => bits !== 0)).toBe(true);
+      if (shape.lanes > 1) expect(new Set(results[0]![0]).size).toBeGreaterThan(1);
     }
   });
 });
