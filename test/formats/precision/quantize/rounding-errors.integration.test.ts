@@ -35,7 +35,7 @@ describe.each(quantized)('$id: errors of rounding', (format) => {
     const draw = () => stream.below(1 << 20) / (1 << 20);
     const first = 3;
     const length = first + (shape.lanes - 1) * shape.laneStride + (shape.rows - 1) * shape.rowStride + 1;
-    for (const share of [0, 0.05, 1]) {
+    for (const share of [0, 0.005, 0.05, 1]) {
       const values = Float32Array.from({ length }, () =>
         draw() < share ? odd[Math.floor(draw() * odd.length)]! : (draw() - 0.5) * 2 ** (8 * draw()),
       );
@@ -48,7 +48,7 @@ describe.each(quantized)('$id: errors of rounding', (format) => {
         return [bitsOf(squares), bitsOf(sums)];
       });
       expect(results[1]).toEqual(results[0]);
-      if (shape.lanes > 1) expect(new Set(results[0]![0]).size).toBeGreaterThan(1);
+      if (share === 0 && shape.lanes > 1) expect(new Set(results[0]![0]).size).toBeGreaterThan(1);
     }
   });
 });
