@@ -177,8 +177,8 @@ function modelFaults(
         ? []
         : fault(
             'TF_TARGET_UNSUPPORTED',
-            `${nameOf(toolchain)} has no ${type}, which the model has ${count === 1 ? 'once' : `${count} times`}; ${elsewhere} has it.`,
-            `Choose a target of ${elsewhere}, export the model without ${type}, or load a plug-in for it: --plugin FILE.`,
+            `${nameOf(toolchain)} has no ${type}, which the model has ${count === 1 ? 'once' : `${count} times`}; it is in ${elsewhere}.`,
+            `Choose a target among ${elsewhere}, export the model without ${type}, or load a plug-in for it: --plugin FILE.`,
           );
     }),
     ...(opset !== null && newest !== undefined && opset > newest

@@ -36,7 +36,7 @@ export const command = defineCommand({
   render: ({ targets, schedulers, address }: FleetSubmit, { line, colors }) => {
     for (const { target, where, job, indices, manifest, skipped } of targets) {
       line(`${colors.bold(target)}  ${where}, ${plural(indices.length, 'job')}  ${job ?? manifest ?? ''}`);
-      for (const { index, why } of skipped) line(colors.dim(`  ${index} ${why}`));
+      for (const { index, why } of skipped) line(colors.dim(`  job ${index}: ${why}`));
     }
     for (const { name, why } of schedulers)
       if (why !== null) line(colors.dim(`${name} was not asked: ${why}`));
