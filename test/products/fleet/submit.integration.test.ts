@@ -170,6 +170,8 @@ describe('a flag', () => {
     const { result, exitCode, err } = await submit([kept(places), '--local']);
     for (const index of [0, 1, 2, 3, 4]) expect(err).toContain(`m${index}.onnx does not exist`);
     expect(result().targets.map(({ where }) => where)).toEqual(['local', 'local', 'local']);
+    expect(result().targets.map(({ did }) => did)).toEqual(['2 failed', '2 failed', '1 failed']);
+    expect(err).toMatch(/2 of 2 .*failed /);
     // Their models are not there.
     expect(exitCode).toBe(2);
     const records = readdirSync(join(folder, 'store', 'fleet', 'records'));

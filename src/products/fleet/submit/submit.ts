@@ -12,6 +12,7 @@ import { type Plan, step } from '../../../cli/plan.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
+import { workRecordSchema } from '../plan-schema.js';
 import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
 import { kindOfWhere, unseenStore, type Where, type WhereKind } from '../where.js';
 import { workOn, worst } from '../work.js';
@@ -45,8 +46,8 @@ export const submitFleet = (
       plan: fleet.plan.id,
       address: withoutSecrets(fleet.address),
       targets: batches.map(({ target, where, jobs, skipped }) => {
-        const { job = null, manifest = null } = done.get(target) ?? {};
-        return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, skipped };
+        const { job = null, manifest = null, did = null } = done.get(target) ?? {};
+        return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, did, skipped };
       }),
       schedulers: asked,
       exitCode: worst([...done.values()].map(({ exitCode = ExitCode.pass }) => exitCode)),
@@ -123,7 +124,7 @@ function manifestOf(submission: Submission, where: Where): Batch['manifest'] {
 }
 
 /** What became of a target. */
-type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest'> & { readonly exitCode: ExitCode }>;
+type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest' | 'did'> & { readonly exitCode: ExitCode }>;
 
 function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, Done> {
   const done = new Map<string, Done>();
@@ -147,7 +148,7 @@ async function send(
   const places = new Map<string, Promise<unknown>>();
   for (const batch of batches.filter((each) => !queued.includes(each))) {
     const place = batch.where === 'local' ? '' : batch.where.ssh!.host;
-    const work = async () => done.set(batch.target, { exitCode: await workAt(batch, fleet, context) });
+    const work = async () => done.set(batch.target, await workAt(batch, fleet, context));
     places.set(place, (places.get(place) ?? Promise.resolve()).then(work));
   }
   for (const end of await Promise.allSettled(places.values()))
@@ -176,7 +177,7 @@ async function workAt(
   { where, target, jobs, manifest }: Batch,
   fleet: Fleet,
   context: CommandContext,
-): Promise<ExitCode> {
+): Promise<Done> {
   const { emit, environment, signal } = context;
   if (where === 'local') {
     const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
@@ -186,10 +187,10 @@ async function workAt(
       emit({ type: 'log', source: 'trtforge', severity: 'error', message });
     }
     const count = (word: string) => worked.jobs.filter(({ did }) => did === word).length;
-    const sums = (['there', 'built', 'refused', 'failed'] as const).filter((word) => count(word) > 0);
-    const message = `${target}: ${sums.map((word) => `${count(word)} ${word}`).join(', ')}`;
-    emit({ type: 'log', source: 'trtforge', severity: 'info', message });
-    return worked.exitCode;
+    const sums = workRecordSchema.shape.did.options.flatMap((word) =>
+      count(word) === 0 ? [] : [`${count(word)} ${word}`],
+    );
+    return { exitCode: worked.exitCode, did: sums.join(', ') };
   }
   throwIfCancelled(signal, `working on ${target}`);
   const { child, stop } = startGroup('/bin/sh', ['-c', manifest.content], { environment });
@@ -199,7 +200,7 @@ async function workAt(
   const exitCode = await new Promise<number | null>((end) => child.on('close', end));
   signal.removeEventListener('abort', onAbort);
   throwIfCancelled(signal, `working on ${target}`);
-  if (exitCode !== null && exitCode <= ExitCode.internal) return exitCode as ExitCode;
+  if (exitCode !== null && exitCode <= ExitCode.internal) return { exitCode: exitCode as ExitCode };
   const why = `ended with exit code ${exitCode}: ${lines.all().join('\n')}`;
   throw new TrtforgeError('TF_SCHEDULER_FAILED', `ssh for ${target} ${why}`);
 }
