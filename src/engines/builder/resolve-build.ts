@@ -21,6 +21,7 @@ import {
   toolchainNamed,
   unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
+import { releaseOf } from '../../tensorrt/toolchain/release.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
@@ -52,7 +53,14 @@ export async function resolveBuild(
   const { model, device } = requested;
   const folder = cacheFolder(environment);
   checkDevice(device);
-  const { request, toolchain } = await chooseTarget(requested, environment);
+  const asked = typeof requested.target === 'string' ? parseTarget(requested.target) : requested.target;
+  // What no TensorRT-RTX serves is not worth installing one.
+  if (asked?.product === 'tensorrt-rtx' && asked.named === undefined)
+    assertBuildable(
+      { toolchain: releaseOf(undefined), computeCapabilities: asked.computeCapabilities ?? [] },
+      ignoreEvents,
+    );
+  const { request, toolchain } = await chooseTarget({ ...requested, target: asked }, environment);
   // Before the weights are read.
   assertBuildable({ toolchain, computeCapabilities: request.computeCapabilities ?? [] }, ignoreEvents);
   if (request.product === 'tensorrt' && device !== undefined)
