@@ -32,6 +32,15 @@ export const trtforge = (context: BenchContext, ...parameters: string[]): string
   ...parameters,
 ];
 
+/** The same of the clone that BENCH_BASE names (the last release, compiled); undefined where it names none. */
+export const ofOtherClone = (...parameters: readonly string[]): readonly string[] | undefined => {
+  const base = process.env.BENCH_BASE;
+  return base === undefined ? undefined : [process.execPath, join(base, 'dist', 'main.js'), ...parameters];
+};
+
+export const OTHER_CLONE = 'the other clone';
+export const NO_OTHER_CLONE = 'beside another clone: BENCH_BASE names none';
+
 /** The peers, or undefined with the reason noted. */
 export function peersOr(context: BenchContext, skipped: string[]): Peers | undefined {
   if ('python' in context.peers) return context.peers;

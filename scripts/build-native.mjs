@@ -29,7 +29,7 @@ const NUMERIC = ['-O3', '-ffp-contract=off'];
 const HARDENED = ['-O2', '-fstack-protector-strong', '-U_FORTIFY_SOURCE', '-D_FORTIFY_SOURCE=2'];
 const HARDENED_LINK = '-Wl,-z,relro,-z,now';
 
-const NUMERIC_UNIT = 'compare.cpp';
+const NUMERIC_UNITS = ['compare.cpp', 'rounding.cpp'];
 /** How many compilers may work at once on the rest. */
 const UNITS = 4;
 
@@ -123,7 +123,7 @@ export async function buildAddon({
   await eachAtOnce(units, availableParallelism(), (unit) =>
     compile(compiler, [
       ...common,
-      ...(unit === NUMERIC_UNIT ? NUMERIC : []),
+      ...(NUMERIC_UNITS.includes(unit) ? NUMERIC : []),
       '-isystem',
       napiHeaders,
       `-I${nodeHeaders}`,
@@ -149,9 +149,9 @@ export async function buildAddon({
  * Returns the units' names, written into `folder`.
  */
 function writeUnits(folder, files) {
-  const glue = files.filter((file) => file !== NUMERIC_UNIT);
+  const glue = files.filter((file) => !NUMERIC_UNITS.includes(file));
   const size = Math.ceil(glue.length / UNITS);
-  const units = [[NUMERIC_UNIT, [NUMERIC_UNIT]]];
+  const units = NUMERIC_UNITS.map((file) => [file, [file]]);
   for (let at = 0; at < glue.length; at += size)
     units.push([`unit-${at / size}.cpp`, glue.slice(at, at + size)]);
   for (const [name, parts] of units)

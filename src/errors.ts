@@ -242,7 +242,8 @@ export const catalogue = {
   },
   TF_TARGET_UNSUPPORTED: {
     exitCode: ExitCode.badInput,
-    meaning: 'The library cannot build for a requested compute capability.',
+    meaning:
+      'This TensorRT cannot build for a requested compute capability, or lacks a number type or an operator of the model.',
     remedy:
       'tensorrt-rtx builds for sm_75, sm_80, sm_86, sm_89, sm_120, sm_121; TensorRT builds for the GPU it runs on.',
   },

@@ -1,7 +1,17 @@
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BenchCase, type BenchContext, generate, load, peersOr, trtforge } from '../context.js';
+import {
+  type BenchCase,
+  type BenchContext,
+  generate,
+  load,
+  NO_OTHER_CLONE,
+  OTHER_CLONE,
+  ofOtherClone,
+  peersOr,
+  trtforge,
+} from '../context.js';
 import { CommandFailed, type MeasureOptions, measureBeside } from '../measure.js';
 import { costs, type Measurement } from '../result.js';
 
@@ -43,11 +53,34 @@ export const convert: BenchCase = {
       measurements: [
         ...costs('FP32 to FP16, file to file', ours, peer, { seconds: 5, megabytes: 250 }),
         ...(await fourBits(context, model, result, command, fresh)),
+        ...besideOtherClone(context, model, result, fresh),
       ],
-      skipped,
+      skipped: ofOtherClone() === undefined ? [...skipped, NO_OTHER_CLONE] : skipped,
     };
   },
 };
+
+/** Without data, so that nothing but the weights is read, in turns with another clone's: what a change of the loops costs. */
+function besideOtherClone(
+  context: BenchContext,
+  model: string,
+  result: string,
+  fresh: MeasureOptions,
+): readonly Measurement[] {
+  return ['int4', 'nvfp4'].flatMap((precision) => {
+    const words = ['convert', model, '--precision', precision, '-o', result];
+    const other = ofOtherClone(...words);
+    if (other === undefined) return [];
+    const { ours, peer } = measureBeside(
+      trtforge(context, ...words),
+      { name: OTHER_CLONE, argv: other },
+      fresh,
+    );
+    return costs(`FP32 to ${precision.toUpperCase()} without data, file to file`, ours, peer, {
+      seconds: 12,
+    });
+  });
+}
 
 /** After the calibration, whose moments choose scales and correct biases. */
 async function fourBits(

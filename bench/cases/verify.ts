@@ -1,6 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
-import { type BenchCase, type BenchContext, generate, trtforge } from '../context.js';
+import {
+  type BenchCase,
+  type BenchContext,
+  generate,
+  NO_OTHER_CLONE,
+  OTHER_CLONE,
+  ofOtherClone,
+  trtforge,
+} from '../context.js';
 import { CommandFailed, measureCommands, median } from '../measure.js';
 
 /** Family, size and the file of each generated model; a folder where the family writes several. */
@@ -25,13 +33,12 @@ const BASE_RATIO = 1.5;
 export const verify: BenchCase = {
   name: 'verify',
   run: (context) => {
-    const base = process.env.BENCH_BASE;
     const lines = MODELS.map(([family, size, file]) => {
       const { original, converted } = pairOf(context, family, size, file);
       const words = ['verify', converted, '--against', original, '--quiet'];
-      const ours = trtforge(context, ...words);
-      const sides =
-        base === undefined ? [ours] : [ours, [process.execPath, join(base, 'dist', 'main.js'), ...words]];
+      const sides = [trtforge(context, ...words), ofOtherClone(...words)].filter(
+        (side) => side !== undefined,
+      );
       const [own, other] = measureCommands(sides, { runs: context.runs, codes: VERDICTS });
       const seconds = (runs = own) => runs?.median.cpuSeconds ?? runs?.median.seconds ?? Number.NaN;
       const name = [family, size, file?.replace('.onnx', '')].filter(Boolean).join(' ');
@@ -39,7 +46,7 @@ export const verify: BenchCase = {
     });
     const ours = median(lines.map(({ own }) => own));
     const others = lines.flatMap(({ other }) => other ?? []);
-    const peer = others.length === 0 ? undefined : { name: 'the other clone', figure: median(others) };
+    const peer = others.length === 0 ? undefined : { name: OTHER_CLONE, figure: median(others) };
     return {
       case: 'verify',
       title: 'Verify eight FP16 models',
@@ -61,7 +68,7 @@ export const verify: BenchCase = {
       tables: [
         {
           caption: 'Processor time of one verdict, s',
-          head: ['model', 'ours', ...(peer === undefined ? [] : ['the other clone', 'times'])],
+          head: ['model', 'ours', ...(peer === undefined ? [] : [OTHER_CLONE, 'times'])],
           rows: lines.map(({ name, own, other }) => [
             name,
             own.toFixed(2),
@@ -69,7 +76,7 @@ export const verify: BenchCase = {
           ]),
         },
       ],
-      skipped: peer === undefined ? ['beside another clone: BENCH_BASE names none'] : [],
+      skipped: peer === undefined ? [NO_OTHER_CLONE] : [],
     };
   },
 };

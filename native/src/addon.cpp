@@ -7,6 +7,7 @@
 #include "engine_bindings.hpp"
 #include "gpus.hpp"
 #include "job.hpp"
+#include "rounding.hpp"
 #include "values.hpp"
 
 namespace trtforge {
@@ -121,6 +122,7 @@ Napi::Object initialise(Napi::Env, Napi::Object exports) {
   addGpuStateExport(exports);
   addOrtExports(exports);
   addCompareExport(exports);
+  addRoundingExport(exports);
   return exports;
 }
 

@@ -57,3 +57,13 @@ export function requireAddon(path: string = addonPath): unknown {
     });
   }
 }
+
+/** What the addon exports by a name; undefined where there is no addon, or one without it. Nothing is compiled for it. */
+export function optionalExport<T>(name: string): T | undefined {
+  try {
+    return (requireAddon() as Readonly<Record<string, T>>)[name];
+  } catch (error) {
+    if (error instanceof TrtforgeError) return undefined;
+    throw error;
+  }
+}

@@ -73,6 +73,18 @@ export const behaviour = {
     source: 'the library, which rejects others',
     value: { served: [75, 80, 86, 89, 120, 121], usual: [80, 86, 89, 120] },
   },
+  'number-types': {
+    tensorrt: always,
+    ...rtx,
+    holds: 'formats by the first TensorRT that parses them; those not named are in every version',
+    source: "the parser's changelog",
+    value: { bf16: '9.0', fp8: '9.0', int4: '10.0', nvfp4: '10.8' },
+  },
+  'ampere-plus': {
+    tensorrt: always,
+    holds: 'engines for Ampere and newer are built on such a GPU, and reach neither Turing nor Jetson',
+    source: HEADERS,
+  },
   'forward-compatible': {
     tensorrt: always,
     holds: 'majors whose version-compatible plans load in another major, besides newer minors of their own',
@@ -121,6 +133,13 @@ export const behaviour = {
     'tensorrt-rtx': since('1.7'),
     holds: 'attributes, types and ranks that are rejected although the operator is imported',
     source: 'onnxOpCheckers.cpp of onnx-tensorrt 10.1; with 1.7.1, one model for each row',
+  },
+  'rtx-parser': {
+    'tensorrt-rtx': since('1.7.1'),
+    holds:
+      'imports what the parser of this TensorRT does, but plug-ins, DFT, DeformConv, NonMaxSuppression and NonZero',
+    source: 'measured, one model for each',
+    value: '11.2',
   },
   'contrib-operators': { 'tensorrt-rtx': since('1.7'), holds: 'contrib operators', source: 'measured' },
   'top-k-limit': {

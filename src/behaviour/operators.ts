@@ -1,17 +1,28 @@
+import { behaviour } from './facts.js';
+import { always, before, isWithin, type Range, rangeText, since } from './versions.js';
+
 /**
- * What TensorRT's ONNX parser knows, from the public operator lists (docs/operators.md of onnx/onnx-tensorrt) for TensorRT 8.6, 10.0, 10.1 and 10.15.
+ * What TensorRT's ONNX parser knows, from the public operator lists (docs/operators.md of onnx/onnx-tensorrt) for TensorRT 8.6, 10.0, 10.1 and 10.15, its changelog
+ * for the versions between, and the release notes of TensorRT 11.0 to 11.4.
  * The lists name operator types only; each may have restrictions of its own, which the parser checks.
  */
 export const operatorLists = {
-  newest: '10.15',
-  /** Whose lists name what is recent; operators of older lists are in every TensorRT that is in use. */
-  recent: ['10.1', '10.15'],
+  newest: '11.4',
+  /** What came since is recent; operators of older lists are in every TensorRT that is in use. */
+  recent: '10.1',
+  /** Opsets of a newer version than this one are recent too. */
+  recentOpset: '10.15',
 } as const;
 
-/** Opsets by TensorRT version, newest first: the same lists; 11 from NVIDIA's ONNX opset guide. */
+/**
+ * Opsets by TensorRT version, newest first: the same lists, the ONNX release that the parser's changelog names for 10.6 (1.17) and 10.11 (1.18), and 11 from
+ * NVIDIA's ONNX opset guide. The parser reads a model of a newer opset all the same, operator by operator (measured with TensorRT-RTX 1.7.1).
+ */
 export const opsetRanges: readonly { readonly version: string; readonly newest: number }[] = [
   { version: '11.0', newest: 25 },
   { version: '10.15', newest: 24 },
+  { version: '10.11', newest: 23 },
+  { version: '10.6', newest: 22 },
   { version: '10.0', newest: 20 },
   { version: '9.0', newest: 19 },
   { version: '8.6', newest: 17 },
@@ -32,16 +43,21 @@ const since86 =
 const additions: readonly (readonly [version: string, types: string])[] = [
   ['10.0', 'CastLike Gelu Hardmax Mish'],
   ['10.1', 'DeformConv'],
-  [
-    '10.15',
-    'Attention BlackmanWindow HammingWindow HannWindow RMSNormalization RotaryEmbedding STFT TensorScatter',
-  ],
+  ['10.4', 'BlackmanWindow HammingWindow HannWindow'],
+  ['10.5', 'STFT'],
+  ['10.14', 'Attention'],
+  ['10.15', 'RMSNormalization RotaryEmbedding TensorScatter'],
+  ['11.0', 'Swish'],
+  ['11.2', 'DFT'],
 ];
+
+/** GridSample of volumes, whose input has five axes. */
+export const GRID_SAMPLE_3D = 'GridSample 3D';
 
 /** What the parser imports under any domain besides: layers as TensorRT writes them, and quantization as ModelOpt exports it. */
 export const ownOperators: ReadonlySet<string> = new Set(
   (
-    'TRT_FP8QuantizeLinear TRT_FP8DequantizeLinear TRT_INT4QuantizeLinear TRT_INT4DequantizeLinear TRT_MXFP8QuantizeLinear ' +
+    'TRT_Attention TRT_KVCacheUpdate TRT_FP8QuantizeLinear TRT_FP8DequantizeLinear TRT_INT4QuantizeLinear TRT_INT4DequantizeLinear TRT_MXFP8QuantizeLinear ' +
     'TRT_MXFP8DequantizeLinear TRT_MXFP8DynamicQuantize TRT_FP4DynamicQuantize TRT_DynamicQuantize TRT_BlockQuantize TRT_AveragePool TRT_Conv ' +
     'TRT_Deconv TRT_FloorDiv TRT_Gather TRT_MatMul TRT_MaxPool TRT_MoE TRT_Resize TRT_Scale TRT_Shuffle TRT_Slice TRT_TopK_Min TRT_TopK_Max'
   ).split(' '),
@@ -65,9 +81,34 @@ export const pluginOperators: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** The first of the listed TensorRT versions whose parser imports an operator of the ONNX domain. */
-export const operatorsSince: ReadonlyMap<string, string> = new Map(
-  [['8.6', since86] as const, ...additions].flatMap(([version, types]) =>
-    types.split(' ').map((type) => [type, version]),
-  ),
-);
+/** Plug-ins that the release notes of TensorRT 11.0 name as removed. */
+const removedPlugins =
+  'BatchTilePlugin_TRT CoordConvAC CropAndResize CropAndResizeDynamic CustomGeluPluginDynamic LReLU_TRT NMS_TRT NMSDynamic_TRT Normalize_TRT Proposal ' +
+  'ProposalDynamic SpecialSlice_TRT';
+
+/** The TensorRT versions that have an operator, of those that the lists name. */
+export const operatorRanges: ReadonlyMap<string, Range> = new Map(
+  [
+    [always, since86] as const,
+    ...additions.map(([version, types]) => [since(version), types] as const),
+    [before('11'), removedPlugins] as const,
+  ].flatMap(([range, types]) => types.split(' ').map((type) => [type, range] as const)),
+).set(GRID_SAMPLE_3D, since('11.2'));
+
+/** Of operators that TensorRT has, those that TensorRT-RTX lacks: its plug-ins, and what was measured (`rtx-parser`). */
+const notInRtx: ReadonlySet<string> = new Set([
+  ...pluginOperators,
+  ...'DFT DeformConv NonMaxSuppression NonZero'.split(' '),
+]);
+
+/** Who has an operator that a version lacks, for a sentence; null where it has it, or where nothing is known. */
+export function operatorElsewhere(
+  type: string,
+  { product, version }: { readonly product: 'tensorrt' | 'tensorrt-rtx'; readonly version: string },
+): string | null {
+  const range = operatorRanges.get(type);
+  const text = `TensorRT${range === undefined ? '' : ` ${rangeText(range)}`}`;
+  if (product === 'tensorrt') return range === undefined || isWithin(version, range) ? null : text;
+  if (notInRtx.has(type)) return text;
+  return range === undefined || isWithin(behaviour['rtx-parser'].value, range) ? null : text;
+}

@@ -90,6 +90,13 @@ test('verbs whose plan is worth reading before they run have one', async () => {
   const verbs = (await everyVerb()).filter(({ command }) => command.plan !== undefined);
   expect(verbs.map(({ path }) => path).sort()).toEqual([
     ...['build', 'bundle build', 'bundle forge', 'cache clear', 'cache gc', 'cache import'],
-    ...['deepstream size', 'fleet submit', 'forge', 'toolchain install', 'toolchain remove'],
+    ...[
+      'deepstream size',
+      'fleet rehearse',
+      'fleet submit',
+      'forge',
+      'toolchain install',
+      'toolchain remove',
+    ],
   ]);
 });

@@ -122,7 +122,16 @@ export function resolvedBuild(
   const { target, ...identity } = sampleIdentity();
   return {
     modelPath,
-    content: { digest: identity.model, bytes: 1000, weightBytes: 0, inputs: [], outputs: [], precisions: [] },
+    content: {
+      digest: identity.model,
+      bytes: 1000,
+      weightBytes: 0,
+      inputs: [],
+      outputs: [],
+      precisions: [],
+      operators: {},
+      opset: null,
+    },
     model: { name: 'sample', version: null, bytes: 1000 },
     identity: {
       ...identity,

@@ -1,8 +1,11 @@
+import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { inspectModel } from '../../formats/onnx/inspect.js';
-import type { ModelFacts } from '../../formats/onnx/model-facts.js';
-import { defineCommand } from '../command.js';
+import { byVersion } from '../../formats/onnx/lint/findings.js';
+import { viewModel } from '../../formats/onnx/model.js';
+import type { Finding, ModelFacts } from '../../formats/onnx/model-facts.js';
+import { type CommandContext, defineCommand } from '../command.js';
 import { flag, option } from '../option.js';
 import { shapesOf, shapesOption } from '../options/shapes.js';
 import { pattern } from '../values.js';
@@ -15,6 +18,7 @@ export const command = defineCommand({
     "trtforge inspect model.onnx --nodes '^Conv$'",
     'trtforge inspect model.onnx --shapes x:8x3x224x224',
     'trtforge inspect model.onnx --check-weights',
+    'trtforge inspect model.onnx --target tensorrt@10.3.0.26:sm_87',
   ],
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   options: {
@@ -36,14 +40,50 @@ export const command = defineCommand({
       flags: '--check-weights',
       describe: 'read every weight and report NaN, infinities and values outside FP16',
     }),
+    target: option({
+      flags: '--target <target>',
+      describe:
+        'also whether a TensorRT builds the model for a GPU: tensorrt@10.13.3.9:sm_90, tensorrt-rtx:sm_89',
+      parse: parseTarget,
+    }),
   },
   schema: async () => (await import('../../formats/onnx/model-facts.js')).modelFactsSchema,
-  run: async ([file = ''], { shapes, nodes, weights, checkWeights }, context): Promise<ModelFacts> => {
+  run: async (
+    [file = ''],
+    { shapes, nodes, weights, checkWeights, target },
+    context,
+  ): Promise<ModelFacts> => {
     if (isEngineFile(file))
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,
       });
-    return inspectModel(file, { shapes: shapesOf(shapes), nodes, weights, checkWeights }, context);
+    const request = { shapes: shapesOf(shapes), nodes, weights, checkWeights };
+    const facts = await inspectModel(file, request, context);
+    if (target === undefined) return facts;
+    const general = facts.findings.filter(({ code }) => !byVersion.has(code));
+    return { ...facts, findings: [...(await targetFindings(file, target, context)), ...general] };
   },
   render: renderModel,
 });
+
+/** What the chosen TensorRT cannot build of the model, or is not known to. */
+async function targetFindings(
+  file: string,
+  requested: TargetRequest,
+  { environment }: CommandContext,
+): Promise<readonly Finding[]> {
+  const [{ chooseTarget }, { buildFaults }, { buildFactsOf }] = await Promise.all([
+    import('../../engines/builder/resolve-build.js'),
+    import('../../engines/builder/buildable.js'),
+    import('../../engines/identity/read-model.js'),
+  ]);
+  const { request, toolchain } = await chooseTarget({ target: requested }, environment);
+  const { computeCapabilities } = request;
+  const model = viewModel(file, buildFactsOf);
+  return buildFaults({ toolchain, computeCapabilities: computeCapabilities ?? [], model }).map(
+    ({ severity, message, remedy = '' }) => ({
+      ...{ code: 'target-unsupported', severity, where: targetText(request) },
+      message: `${message} ${remedy}`.trim(),
+    }),
+  );
+}

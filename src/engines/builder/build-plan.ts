@@ -2,11 +2,9 @@ import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-import { builderSettings } from './builder-settings.js';
 
 /**
  * Builds a plan in a child process, so that an abort inside the library ends as an error and its memory comes back.
- * What can be rejected without the library is rejected before the child starts.
  * Errors: TF_OPTION_UNSUPPORTED, TF_TARGET_UNSUPPORTED, TF_PROFILE_INVALID, TF_MODEL_REJECTED, TF_BUILDER_UNAVAILABLE, TF_BUILD_FAILED,
  * TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_UNSUPPORTED, TF_FILE_NOT_FOUND, TF_WRITE_FAILED, TF_GPU_MEMORY, TF_CANCELLED, TF_CHILD_DIED.
  */
@@ -15,7 +13,6 @@ export async function buildPlan(
   files: BuildFiles,
   context: BuildContext,
 ): Promise<BuildOutcome> {
-  builderSettings(build.identity.recipe, build.toolchain);
   openFile(files.modelPath).close();
   const { emit, signal, graceMs, environment = process.env } = context;
   const outcome = await runSupervised(

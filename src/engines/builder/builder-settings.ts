@@ -33,7 +33,10 @@ const PRECISION_FLAGS = [...formats.map(({ builderFlag }) => builderFlag), 'int8
  * Resolves a recipe for a toolchain. An option the version lacks is TF_OPTION_UNSUPPORTED, naming the versions that have it; nothing is dropped.
  * A toolchain without a table is TF_LIBRARY_UNSUPPORTED.
  */
-export function builderSettings(recipe: Recipe, toolchain: Toolchain): BuilderSettings {
+export function builderSettings(
+  recipe: Recipe,
+  toolchain: Pick<Toolchain, 'product' | 'version'>,
+): BuilderSettings {
   const generation = generationOf(toolchain);
   if (generation === null) {
     throw new TrtforgeError(
@@ -55,7 +58,7 @@ export function builderSettings(recipe: Recipe, toolchain: Toolchain): BuilderSe
   };
 }
 
-const nameOf = ({ product, version }: Toolchain): string =>
+const nameOf = ({ product, version }: Pick<Toolchain, 'product' | 'version'>): string =>
   `${product === 'tensorrt' ? 'TensorRT' : product} ${version}`;
 
 /** `kSPARSE_WEIGHTS` as trtforge spells it: `sparse-weights`. */
@@ -66,7 +69,7 @@ const isNone = (versions: string): boolean => versions.startsWith('no ');
 class VersionedCalls {
   constructor(
     readonly generation: Generation,
-    private readonly toolchain: Toolchain,
+    private readonly toolchain: Pick<Toolchain, 'product' | 'version'>,
   ) {}
 
   has(id: FactId): boolean {

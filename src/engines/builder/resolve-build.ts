@@ -6,6 +6,7 @@ import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
+import { ignoreEvents } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
@@ -21,13 +22,14 @@ import {
   toolchainNamed,
   unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
+import { releaseOf } from '../../tensorrt/toolchain/release.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
 import { recipeSchema } from '../identity/recipe-schema.js';
-import { parseTarget, resolveTarget, type Target, type TargetRequest } from '../identity/target.js';
+import { parseTarget, resolveTarget, type TargetRequest } from '../identity/target.js';
 import {
   type ProfileRequest,
   parseProfile,
@@ -37,6 +39,7 @@ import {
 } from '../profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
 import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
+import { assertBuildable } from './buildable.js';
 import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
 
 /**
@@ -51,7 +54,16 @@ export async function resolveBuild(
   const { model, device } = requested;
   const folder = cacheFolder(environment);
   checkDevice(device);
-  const { request, toolchain } = await chooseTarget(requested, environment);
+  const asked = typeof requested.target === 'string' ? parseTarget(requested.target) : requested.target;
+  // What no TensorRT-RTX serves is not worth installing one.
+  if (asked?.product === 'tensorrt-rtx' && asked.named === undefined)
+    assertBuildable(
+      { toolchain: releaseOf(undefined), computeCapabilities: asked.computeCapabilities ?? [] },
+      ignoreEvents,
+    );
+  const { request, toolchain } = await chooseTarget({ ...requested, target: asked }, environment);
+  // Before the weights are read.
+  assertBuildable({ toolchain, computeCapabilities: request.computeCapabilities ?? [] }, ignoreEvents);
   if (request.product === 'tensorrt' && device !== undefined)
     chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
   viewModel(model, ({ proto }) => rejectWrappedEngine(model, proto));
@@ -72,8 +84,9 @@ export async function resolveBuild(
     gpuComputeCapability: machine?.gpuComputeCapability ?? null,
   });
   const format = formatNamed(recipe.precision);
-  assertTypesBuild(model, content, recipe, target);
   const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
+  const { computeCapabilities } = target;
+  assertBuildable({ toolchain, computeCapabilities, recipe, builder, model: content }, emit);
   const unused = unusedTimingCache(target, timingCache);
   if (unused !== null)
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message: unusedTimingCacheText(unused) });
@@ -107,32 +120,6 @@ export async function resolveBuild(
     forceRebuild: requested.forceRebuild ?? false,
     output: requested.output ?? null,
   };
-}
-
-/** Throws TF_TARGET_UNSUPPORTED where the graph has, or gets, a type that the target's GPUs do not have. */
-function assertTypesBuild(
-  model: string,
-  { precisions }: ModelContent,
-  { precision, conversion }: Recipe,
-  { product, computeCapabilities }: Target,
-): void {
-  // INT8 builds everywhere. TensorRT-RTX computes it in FP32 for 7.5, so nothing is converted for that.
-  const isChecked = conversion !== null && (precision !== 'int8' || product === 'tensorrt-rtx');
-  const made: readonly string[] = isChecked ? [precision] : [];
-  for (const id of [...made, ...precisions.filter((own) => own !== 'int8')]) {
-    const format = formatNamed(id);
-    const lowest = format?.computeCapability ?? 0;
-    const lacking = computeCapabilities.find((capability) => capability < lowest);
-    if (format === undefined || lacking === undefined) continue;
-    const isMade = made.includes(id);
-    throw new TrtforgeError(
-      'TF_TARGET_UNSUPPORTED',
-      `sm_${lacking} has no ${format.label}${isMade ? '' : `, and ${model} holds it`}.`,
-      {
-        remedy: `Choose targets from sm_${lowest} on, or another ${isMade ? '--precision' : 'model'}.`,
-      },
-    );
-  }
 }
 
 /** The product and GPUs of a build, and the toolchain. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_USAGE. */

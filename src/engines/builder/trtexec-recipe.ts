@@ -1,6 +1,7 @@
 import { trtexecPrecisions } from '../../behaviour/trtexec.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { notInTrtexec, trtexecSwitches } from '../../tensorrt/trtexec/flags.js';
 import type {
   TrtexecBuildRequest,
@@ -24,7 +25,15 @@ export interface TrtexecFiles {
  * Errors: TF_OPTION_UNSUPPORTED for what no trtexec has a flag for.
  */
 export function trtexecBuildRequest(
-  { identity: { recipe }, pluginPaths, toolchain, verbose }: ResolvedBuild,
+  {
+    identity: { recipe },
+    pluginPaths,
+    toolchain,
+    verbose,
+  }: Pick<ResolvedBuild, 'pluginPaths' | 'verbose'> & {
+    readonly identity: Pick<ResolvedBuild['identity'], 'recipe'>;
+    readonly toolchain: Pick<Toolchain, 'product'>;
+  },
   modelPath: string,
   files: TrtexecFiles,
 ): TrtexecBuildRequest {

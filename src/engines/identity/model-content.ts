@@ -31,6 +31,7 @@ function isModelContent(value: unknown): value is ModelContent {
     typeof content.weightBytes === 'number' &&
     Array.isArray(content.inputs) &&
     Array.isArray(content.outputs) &&
-    Array.isArray(content.precisions)
+    Array.isArray(content.precisions) &&
+    typeof content.operators === 'object'
   );
 }

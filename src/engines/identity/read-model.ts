@@ -1,8 +1,9 @@
 import { type FileStamp, stampOf, unchanged } from '../../base/files/file-memo.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import { visitTensors } from '../../formats/onnx/graph.js';
-import { editModel } from '../../formats/onnx/model.js';
+import { opsets, visitTensors } from '../../formats/onnx/graph.js';
+import { parsedOperators } from '../../formats/onnx/lint/operators.js';
+import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
@@ -20,6 +21,10 @@ export interface ModelContent {
   readonly outputs: readonly ValueFacts[];
   /** The formats among its types, the one with the widest tolerance first. */
   readonly precisions: readonly FormatId[];
+  /** How often each operator is there that TensorRT's parser has to import by its name. */
+  readonly operators: Readonly<Record<string, number>>;
+  /** Of the ONNX domain; null where the model states none. */
+  readonly opset: number | null;
 }
 
 export interface ContentOptions {
@@ -29,6 +34,13 @@ export interface ContentOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What decides which TensorRT builds a model. */
+export const buildFactsOf = (model: OnnxModel): Pick<ModelContent, 'precisions' | 'operators' | 'opset'> => ({
+  precisions: precisionsOf(model.proto),
+  operators: parsedOperators(model),
+  opset: opsets(model.proto)['ai.onnx'] ?? null,
+});
+
 /** Reads a model as a whole, with the stamps of its files from before. Throws TF_FILE_UNREADABLE when one of them changes meanwhile. */
 export async function readModel(
   path: string,
@@ -36,7 +48,7 @@ export async function readModel(
 ): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
   return editModel(path, async (model) => {
     const { inputs, outputs } = interfaceOf(model.proto);
-    const precisions = precisionsOf(model.proto);
+    const facts = buildFactsOf(model);
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
     const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
@@ -47,6 +59,6 @@ export async function readModel(
       });
     }
     const bytes = stamps.reduce((sum, { size }) => sum + Number(size), 0);
-    return { content: { digest, bytes, weightBytes, inputs, outputs, precisions }, stamps };
+    return { content: { digest, bytes, weightBytes, inputs, outputs, ...facts }, stamps };
   });
 }

@@ -1,45 +1,10 @@
 import type { z } from 'zod';
 import { nearestName } from '../../base/text/suggest-name.js';
 import { behaviour } from '../../behaviour/facts.js';
+import { describeComputeCapability, gpuArchitectures } from '../../behaviour/gpus.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { targetSchema } from './identity-schema.js';
-
-/** An NVIDIA GPU architecture, by the compute capability that engines are built for. */
-export interface GpuArchitecture {
-  /** 89 for 8.9. */
-  readonly computeCapability: number;
-  readonly architecture: string;
-  /** Well-known GPUs of it. */
-  readonly examples: string;
-}
-
-/** Compute capabilities as NVIDIA publishes them (developer.nvidia.com/cuda-gpus), from the oldest that TensorRT still serves. */
-export const gpuArchitectures: readonly GpuArchitecture[] = [
-  { computeCapability: 60, architecture: 'Pascal', examples: 'P100' },
-  { computeCapability: 61, architecture: 'Pascal', examples: 'GTX 1080 Ti, P4, P40' },
-  { computeCapability: 62, architecture: 'Pascal', examples: 'Jetson TX2' },
-  { computeCapability: 70, architecture: 'Volta', examples: 'V100, Titan V' },
-  { computeCapability: 72, architecture: 'Volta', examples: 'Jetson Xavier' },
-  { computeCapability: 75, architecture: 'Turing', examples: 'RTX 2080 Ti, T4' },
-  { computeCapability: 80, architecture: 'Ampere', examples: 'A100, A30' },
-  { computeCapability: 86, architecture: 'Ampere', examples: 'RTX 3090, RTX 3080, A10, A10G, A40' },
-  { computeCapability: 87, architecture: 'Ampere', examples: 'Jetson Orin' },
-  { computeCapability: 89, architecture: 'Ada Lovelace', examples: 'RTX 4090, RTX 4080, L4, L40S' },
-  { computeCapability: 90, architecture: 'Hopper', examples: 'H100, H200, GH200' },
-  { computeCapability: 100, architecture: 'Blackwell', examples: 'B200, GB200' },
-  { computeCapability: 103, architecture: 'Blackwell', examples: 'B300, GB300' },
-  { computeCapability: 110, architecture: 'Blackwell', examples: 'Jetson Thor' },
-  { computeCapability: 120, architecture: 'Blackwell', examples: 'RTX 5090, RTX 5080, RTX PRO 6000' },
-  { computeCapability: 121, architecture: 'Blackwell', examples: 'DGX Spark, GB10' },
-];
-
-/** `sm_90 (Hopper: H100, H200, GH200)`, or the bare number for one nobody knows. */
-export function describeComputeCapability(computeCapability: number): string {
-  const known = gpuArchitectures.find((entry) => entry.computeCapability === computeCapability);
-  const name = `sm_${computeCapability}`;
-  return known === undefined ? name : `${name} (${known.architecture}: ${known.examples})`;
-}
 
 /** A GPU as a user names it: its compute capability, and the product where that was named. */
 export interface NamedGpu {
@@ -47,11 +12,14 @@ export interface NamedGpu {
   readonly product?: string;
 }
 
-/** Reads `sm_89`, `8.9`, `89`, or a well-known GPU: `L4`, `NVIDIA H100`, `A100-SXM4-40GB`. Throws TF_USAGE for one that is not known. */
+/**
+ * Reads `sm_89`, `8.9`, `89`, or a well-known GPU: `L4`, `NVIDIA H100`, `A100-SXM4-40GB`, `Jetson AGX Orin`. A number is taken whether a GPU of it is known or not.
+ * Throws TF_USAGE for a name that is not known.
+ */
 export function parseGpu(text: string): NamedGpu {
   const asked = capabilityIn(text.trim());
+  if (asked !== undefined) return { capability: asked };
   for (const { computeCapability: capability, examples } of gpuArchitectures) {
-    if (capability === asked) return { capability };
     const product = examples.split(', ').find((name) => isOfProduct(text, name));
     if (product !== undefined) return { capability, product };
   }
@@ -60,7 +28,7 @@ export function parseGpu(text: string): NamedGpu {
   });
 }
 
-/** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures. */
+/** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures; a Jetson's module has words between: `Jetson AGX Orin`. */
 export const isOfProduct = (gpu: string, product: string): boolean =>
   new RegExp(`\\b${product.replace(/^Jetson /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
 
@@ -77,13 +45,13 @@ export interface TargetRequest {
   readonly named?: { readonly version: string; readonly cudaMajor: number | null };
 }
 
-/** What tensorrt-rtx builds for. The default names each, because an identity may not depend on what a later version means by its own. */
-const rtxGpus: Readonly<Record<'served' | 'usual', readonly number[]>> = behaviour['rtx-gpus'].value;
+/** The default of tensorrt-rtx. It names each, because an identity may not depend on what a later version means by its own. */
+const usualOnRtx: readonly number[] = behaviour['rtx-gpus'].value.usual;
 
 /**
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`, and `tensorrt@10.13.3.9:sm_90` for an engine of another machine; `+cuda12` behind
- * the version where the package there names its CUDA, as Debian's do.
- * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for capabilities that the product cannot build for.
+ * the version where the package there names its CUDA, as Debian's do. A GPU may have its name: `tensorrt-rtx:RTX 4090`. What a version can build is asked of `buildFaults`.
+ * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for several GPUs where TensorRT builds for one.
  */
 export function parseTarget(text: string): TargetRequest {
   const [, product, version, cuda, list] =
@@ -91,16 +59,21 @@ export function parseTarget(text: string): TargetRequest {
       text.trim(),
     ) ?? [];
   if (product === undefined) throw noTarget(text);
-  const computeCapabilities = list?.split(',').map((part) => parseComputeCapability(part.trim(), text));
+  const computeCapabilities = list?.split(',').map((part) => parseGpu(part.trim()).capability);
   const named =
     version === undefined ? {} : { named: { version, cudaMajor: cuda === undefined ? null : Number(cuda) } };
-  const request = {
+  if (product === 'tensorrt' && (computeCapabilities?.length ?? 0) > 1) {
+    throw new TrtforgeError(
+      'TF_TARGET_UNSUPPORTED',
+      'TensorRT builds for one compute capability at a time: that of the GPU it runs on.',
+      { remedy: 'Build once on each GPU, or use tensorrt-rtx, which builds for several at once.' },
+    );
+  }
+  return {
     product: product as Product,
     computeCapabilities: sorted(computeCapabilities ?? null),
     ...named,
   };
-  checkCapabilities(request);
-  return request;
 }
 
 /** How a target is written: `tensorrt-rtx:sm_89,sm_120`. */
@@ -108,12 +81,6 @@ export const targetText = ({ product, computeCapabilities }: TargetRequest): str
   computeCapabilities === null
     ? product
     : `${product}:${computeCapabilities.map((sm) => `sm_${sm}`).join(',')}`;
-
-function parseComputeCapability(part: string, text: string): number {
-  const capability = capabilityIn(part);
-  if (capability === undefined) throw noTarget(text);
-  return capability;
-}
 
 /** 89 of `sm_89`, `89` and `8.9`; undefined for anything else. */
 function capabilityIn(text: string): number | undefined {
@@ -144,34 +111,6 @@ function sorted(list: readonly number[] | null): readonly number[] | null {
   return list === null ? null : [...new Set(list)].sort((a, b) => a - b);
 }
 
-function checkCapabilities({ product, computeCapabilities }: TargetRequest): void {
-  if (computeCapabilities === null) return;
-  for (const sm of computeCapabilities) {
-    if (product === 'tensorrt-rtx' && !rtxGpus.served.includes(sm)) throw notForRtx(sm);
-    if (product === 'tensorrt' && !gpuArchitectures.some((known) => known.computeCapability === sm)) {
-      throw new TrtforgeError('TF_TARGET_UNSUPPORTED', `sm_${sm} is not a known compute capability.`, {
-        remedy: `Known are ${gpuArchitectures.map((known) => `sm_${known.computeCapability}`).join(', ')}.`,
-      });
-    }
-  }
-  if (product === 'tensorrt' && computeCapabilities.length > 1) {
-    throw new TrtforgeError(
-      'TF_TARGET_UNSUPPORTED',
-      'TensorRT builds for one compute capability at a time: that of the GPU it runs on.',
-      { remedy: 'Build once on each GPU, or use tensorrt-rtx, which builds for several at once.' },
-    );
-  }
-}
-
-function notForRtx(sm: number): TrtforgeError {
-  const list = rtxGpus.served.map((known) => `sm_${known}`).join(', ');
-  return new TrtforgeError(
-    'TF_TARGET_UNSUPPORTED',
-    `tensorrt-rtx has no kernels for ${describeComputeCapability(sm)}: it serves GeForce, RTX and DGX Spark GPUs, ${list}.`,
-    { remedy: `Use --target tensorrt:sm_${sm} on a machine with that GPU, or choose among ${list}.` },
-  );
-}
-
 /** Where a build happens, as far as the target depends on it. */
 export interface BuildMachine {
   readonly platform: NodeJS.Platform;
@@ -200,7 +139,7 @@ export function resolveTarget(
 }
 
 function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly number[] {
-  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? rtxGpus.usual;
+  if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? usualOnRtx;
   const wanted = request.computeCapabilities?.[0] ?? gpu;
   if (wanted === null) {
     throw new TrtforgeError(

@@ -1,3 +1,4 @@
+import { isAmperePlus } from '../../behaviour/gpus.js';
 import { canonicalJson } from '../identity/canonical-json.js';
 import { differencesOf, type FieldDifference } from '../identity/differences.js';
 import type { IdentityDocument } from '../identity/identity.js';
@@ -26,9 +27,6 @@ export type CompatibilityRule =
   | 'version-compatible'
   | 'hardware-compatible'
   | 'version-and-hardware-compatible';
-
-/** Jetson has its own memory and libraries: kAMPERE_PLUS does not reach it, and its containers have a TensorRT of their own. */
-export const isJetson = (sm: number): boolean => [53, 62, 72, 87, 110].includes(sm);
 
 /**
  * Whether an engine of one identity may serve in place of another. Model and recipe must be the same in every field, since they decide what is
@@ -102,8 +100,7 @@ function hardwareRule({ recipe, target }: IdentityDocument, have: Target): Compa
       ? yes('several-gpus', `It was built for ${names(built)}, and ${names(wanted)} is wanted.`)
       : no('other-gpu', `It was built for ${names(built)}, not for all of ${names(wanted)}.`);
   }
-  const reaches = (sm: number) => sm >= 80 && !isJetson(sm);
-  if (recipe.hardwareCompatibility === 'ampere-plus' && [...wanted, ...built].every(reaches))
+  if (recipe.hardwareCompatibility === 'ampere-plus' && [...wanted, ...built].every(isAmperePlus))
     return yes(
       'hardware-compatible',
       `It was built on ${names(built)} for Ampere and newer, so ${names(wanted)} runs it.`,

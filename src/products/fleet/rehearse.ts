@@ -5,15 +5,19 @@ import { closing } from '../../base/files/byte-source.js';
 import { removeIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { CommandContext } from '../../cli/command.js';
+import { type Plan, type PlanStep, step } from '../../cli/plan.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import type { Passport } from '../../engines/identity/passport-file.js';
 import { parseTarget, type TargetRequest } from '../../engines/identity/target.js';
 import { obtainEngine } from '../../engines/store/obtain-engine.js';
 import { type EngineStores, openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { runGate } from '../../quality/gate/gate.js';
+import { loadPolicy } from '../../quality/gate/policy.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { worst } from '../../quality/verify/outcome.js';
+import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { storeOptions } from './fleet-store.js';
@@ -49,9 +53,8 @@ export async function rehearse(
   { engines, from, to, policy }: RehearsalRequest,
   context: CommandContext,
 ): Promise<Omit<Rehearsal, 'repeat'>> {
+  const { file, parts } = await decided({ engines, from, policy }, context);
   chosenGpu(visibleGpus(), 0, 'Rehearsing an upgrade needs an NVIDIA GPU');
-  const file = readEnginesFile(engines);
-  const parts = await partsOf(file, from, context);
   const scratch = makeScratch('rehearsal');
   try {
     return await closing(
@@ -92,6 +95,34 @@ export async function rehearse(
   } finally {
     removeIfThere(scratch);
   }
+}
+
+/** What needs no GPU: the file, its targets of the old version, the policy. */
+async function decided(
+  { engines, from, policy }: Pick<RehearsalRequest, 'engines' | 'from' | 'policy'>,
+  context: CommandContext,
+): Promise<{ readonly file: EnginesFile; readonly parts: readonly Part[] }> {
+  const file = readEnginesFile(engines);
+  if (policy !== undefined) loadPolicy(policy);
+  return { file, parts: await partsOf(file, from, context) };
+}
+
+/** What would be rehearsed: each engine of the new version, as far as that can build it. Throws what `rehearse` throws before it needs a GPU. */
+export async function rehearsalPlan(request: RehearsalRequest, context: CommandContext): Promise<Plan> {
+  const { from, to, policy = PRESET } = request;
+  const { parts } = await decided(request, context);
+  const steps: PlanStep[] = [];
+  for (const { request: build, target } of parts) {
+    const wanted = { ...to, computeCapabilities: target.computeCapabilities };
+    const { identity, model, toolchain } = await resolveBuild(
+      { ...build, ...(await targetHere(wanted, context)) },
+      context,
+    );
+    const name = formatEngineName(engineNameOf(identity, model.name, model.version));
+    const missing = isDeclared(toolchain) ? `${named(to)} is not installed here` : null;
+    steps.push(step('rehearse', name, { detail: `in place of ${named(from)}`, skipped: missing }));
+  }
+  return { steps, resolved: { from: named(from), to: named(to), policy } };
 }
 
 /** What was not done of one engine: nobody knows then whether it may go. */

@@ -40,7 +40,7 @@ export async function scheduledJobs(
   const ask = async (program: string, ...args: readonly string[]) => {
     const ran = await runCommand(program, args, { timeoutMs: ANSWER_MS, environment });
     const why = failureOf(ran);
-    return { answer: why === null ? ran.stdout : '', why: why && `${program} ${why.split('\n', 1)[0]}` };
+    return { answer: why === null ? ran.stdout : '', why: why && `${program} ${why}` };
   };
   const wheres = Object.values(plan.targets).flatMap(({ where }) => (where === 'local' ? [] : [where]));
   if (wheres.some(({ slurm }) => slurm !== undefined)) {
@@ -65,10 +65,10 @@ export async function scheduledJobs(
   return { jobs, ended, asked };
 }
 
-/** Why a scheduler's program gave no answer, as what follows its name; null where it did. */
+/** Why a scheduler's program gave no answer, as what follows its name and its last line; null where it did. */
 export function failureOf({ outcome, exitCode, stderr }: CommandOutcome): string | null {
   if (exitCode === 0) return null;
-  const ended = `ended with exit code ${exitCode}: ${stderr.trim() || 'it printed nothing'}`;
+  const ended = `ended with exit code ${exitCode}: ${stderr.trim().split('\n').at(-1) || 'it printed nothing'}`;
   const whys = { absent: 'is not installed here', 'timed-out': 'does not answer', failed: 'does not start' };
   return outcome === 'ended' ? ended : whys[outcome];
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { containersOf } from '../../behaviour/containers.js';
 import { parseTarget } from '../../engines/identity/target.js';
+import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 
 /** What stands in one line of a script: no control character, no end of a line. Without \p, which the regular expressions of many validators of its JSON Schema lack. */
@@ -40,6 +41,8 @@ const kubernetesSchema = z.strictObject({
   secret: line.optional(),
   volumes: named,
   volumeMounts: named,
+  /** Merged into the pod as `kubectl patch` does: mappings key by key, lists of what has a name by their names (the container is `build`); anything else replaces. */
+  patch: z.record(z.string(), z.unknown()).default({}),
   /** How the cluster lends GPUs. */
   resource: z.enum(['device-plugin', 'dra']).default('device-plugin'),
   /** How much a build may write into its temporary folder. */
@@ -75,6 +78,22 @@ export type Where = z.infer<typeof whereSchema>;
 export type SlurmWhere = z.infer<typeof slurmSchema>;
 export type KubernetesWhere = z.infer<typeof kubernetesSchema>;
 export type WhereKind = 'slurm' | 'kubernetes' | 'ssh' | 'local';
+
+/** What keeps the tasks of a plan from its store, as far as it shows: a pod sees no folder but those of its volumes. */
+export const unseenStore = (
+  store: string,
+  targets: Readonly<Record<string, { readonly where: Where }>>,
+): readonly string[] =>
+  Object.entries(targets).flatMap(([name, { where }]) => {
+    const pod = where === 'local' ? undefined : where.kubernetes;
+    const isSeen =
+      pod === undefined || isRemoteAddress(store) || pod.volumes.length > 0 || 'volumes' in pod.patch;
+    return isSeen
+      ? []
+      : [
+          `The pods of the target ${name} do not see the store ${store}, which is a folder here: add volumes and volumeMounts to its kubernetes, or use a bucket.`,
+        ];
+  });
 
 export const kindOfWhere = (where: Where): WhereKind =>
   (where === 'local' ? where : Object.keys(where)[0]) as WhereKind;

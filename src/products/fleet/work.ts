@@ -12,6 +12,7 @@ import { parseTarget } from '../../engines/identity/target.js';
 import { obtainEngine } from '../../engines/store/obtain-engine.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { foreignIn, inFolder } from './engines-file.js';
@@ -41,7 +42,11 @@ export async function workOn(
   context: CommandContext,
 ): Promise<FleetWork> {
   const records: WorkRecord[] = [];
-  for (const job of jobs) records.push(await workOnJob(fleet, job, context));
+  for (const [at, job] of jobs.entries()) {
+    const work = () => workOnJob(fleet, job, context);
+    const found = ({ did }: WorkRecord) => `${did} ${job.name}`;
+    records.push(await inPhase(`${at + 1} of ${jobs.length}`, context.emit, work, job.name, found));
+  }
   return {
     schema: 'trtforge.fleet-work/1',
     plan: fleet.plan.id,

@@ -1,9 +1,8 @@
 import { behaviour } from '../../behaviour/facts.js';
-import { describeComputeCapability } from '../../engines/identity/target.js';
+import { describeComputeCapability, serves } from '../../behaviour/gpus.js';
 import { releaseOf } from '../../tensorrt/toolchain/release.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
-import { serves } from './support.js';
 
 const gpu = findingsOf('gpu');
 const drivers: Readonly<Record<number, number>> = behaviour['cuda-driver'].value;

@@ -1,30 +1,9 @@
 import { z } from 'zod';
 import type { Generation, Gpu } from '../../addon/addon.js';
 import { behaviour, holds } from '../../behaviour/facts.js';
-import { compareVersions, isInLine } from '../../behaviour/versions.js';
-import { gpuArchitectures } from '../../engines/identity/target.js';
+import { gpuArchitectures, serves } from '../../behaviour/gpus.js';
+import { isInLine } from '../../behaviour/versions.js';
 import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-
-/** Whether TensorRT of a version serves a GPU; `unknown` where NVIDIA's support matrix of that version has to be asked. */
-export type Served = 'yes' | 'no' | 'unknown';
-
-/** Newest first; the last takes every older version. */
-const releases = behaviour['served-gpus'].value;
-
-/** Whether TensorRT of a version has kernels for a compute capability. */
-export function serves(
-  { product, version }: Pick<Toolchain, 'product' | 'version'>,
-  computeCapability: number,
-): Served {
-  const includes = (list: readonly number[]) => list.includes(computeCapability);
-  if (product === 'tensorrt-rtx') return includes(behaviour['rtx-gpus'].value.served) ? 'yes' : 'no';
-  const { unclear, oldest, blackwell } = releases.find(({ since }) => compareVersions(version, since) >= 0)!;
-  if (computeCapability < oldest) return computeCapability >= unclear ? 'unknown' : 'no';
-  if (computeCapability <= 90) return 'yes';
-  if (blackwell === null) return 'no';
-  return includes(blackwell) ? 'yes' : 'unknown';
-}
 
 /** What a toolchain can do here; `why` is null when it can. */
 interface Ability {
@@ -135,7 +114,7 @@ function servedBy(generation: Generation, computeCapability: number): string {
 }
 
 /** The releases of 10 between which support changed, oldest first. */
-const releasesOf10 = releases.filter(({ since }) => isInLine(since, '10')).toReversed();
+const releasesOf10 = behaviour['served-gpus'].value.filter(({ since }) => isInLine(since, '10')).toReversed();
 
 function rangeIn10(computeCapability: number): string {
   const answers = releasesOf10.map(({ since }) =>

@@ -78,6 +78,8 @@ const MEASURES: readonly Measure[] = [
     why: 'Signal to noise of every tensor of both models.',
   },
   { field: 'bytes', unit: 'bytes', why: 'The size of the engine.' },
+  { field: 'build.passport.plan.bytes', unit: 'bytes', why: 'The size of the engine.' },
+  { field: 'build.passport.built.ms', unit: 'ms', why: 'How long the engine took to build.' },
 ];
 
 /**
@@ -142,21 +144,30 @@ function selectionLines(result: GateInput, results: readonly GateInput[]): reado
   ];
 }
 
+/** Where a result holds that of another command: `forge` those of its steps. */
+const PARTS = ['', 'verification.', 'engineVerification.', 'bench.'];
+
 /** The measures that a result has, and what each check of `verify` and `compare` decided by, over all outputs. */
-function measuresOf({ content }: GateInput): readonly Measure[] {
-  const checks = valuesAt(content, 'outputs[*].checks[*]').map(({ value }) => value);
+const measuresOf = ({ content }: GateInput): readonly Measure[] =>
+  PARTS.flatMap((part) => [
+    ...statisticsOf(content, part),
+    ...MEASURES.map((each) => ({ ...each, field: `${part}${each.field}` })),
+  ]);
+
+function statisticsOf(content: unknown, part: string): readonly Measure[] {
+  const checks = valuesAt(content, `${part}outputs[*].checks[*]`).map(({ value }) => value);
   const statistics = new Map<string, Measure>();
   for (const check of checks) {
     const statistic = valuesAt(check, 'statistic')[0]?.value;
     if (typeof statistic !== 'string' || !/^[\w %-]+$/.test(statistic)) continue;
     const isLeast = valuesAt(check, 'bound')[0]?.value === 'at-least';
     statistics.set(statistic, {
-      field: `outputs[*].checks[statistic='${statistic}'].measured`,
+      field: `${part}outputs[*].checks[statistic='${statistic}'].measured`,
       why: `The check "${statistic}" of every output.`,
       ...(isLeast ? { better: 'higher' } : {}),
     });
   }
-  return [...statistics.values(), ...MEASURES];
+  return [...statistics.values()];
 }
 
 /** Nothing where the result has no such field, a value of it is NaN or not a number, which never passes, or none is a finite limit. */

@@ -1,4 +1,5 @@
 import { isRecord } from '../../base/text/lenient-json.js';
+import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { matchesGlob } from './glob.js';
 
@@ -32,6 +33,32 @@ export function valuesAt(root: unknown, path: string): readonly FoundValue[] {
   for (const step of steps) found = found.flatMap((each) => take(each, step));
   return found.filter(({ value }) => value !== undefined);
 }
+
+/** What may have been meant by a path that leads nowhere: fields of its last name elsewhere, or what is where it ends. */
+export function fieldHint(root: unknown, path: string): string {
+  const steps = parse(path) ?? [];
+  const last = steps.at(-1);
+  const same = last?.kind === 'key' ? fieldsNamed(root, last.key, '').slice(0, 3) : [];
+  if (same.length > 0) return ` Fields of that name: ${same.join(', ')}.`;
+  let found: readonly FoundValue[] = [{ at: '', value: root }];
+  for (const step of steps) {
+    const next = found.flatMap((each) => take(each, step));
+    const keys = found.flatMap(({ value }) => (isRecord(value) ? Object.keys(value) : []));
+    if (next.length === 0 && step.kind === 'key' && keys.length > 0)
+      return ` ${found[0]?.at || 'It'} has ${[...new Set(keys)].join(', ')}.${didYouMean(step.key, keys)}`;
+    found = next;
+  }
+  return '';
+}
+
+/** Paths of fields by their name, through mappings. */
+const fieldsNamed = (value: unknown, name: string, at: string): readonly string[] =>
+  !isRecord(value)
+    ? []
+    : Object.entries(value).flatMap(([key, inner]) => [
+        ...(key === name && inner !== null && at !== '' ? [`${at}${key}`] : []),
+        ...fieldsNamed(inner, name, `${at}${key}.`),
+      ]);
 
 function parse(path: string): readonly Step[] | undefined {
   const steps: Step[] = [];

@@ -1,6 +1,6 @@
 import { measure } from '../verify/result.js';
 import { type Baseline, type BaselineValue, baselineValue } from './baseline.js';
-import { type FoundValue, valuesAt } from './field-path.js';
+import { type FoundValue, fieldHint, valuesAt } from './field-path.js';
 import { type GateInput, isSelected } from './gate-input.js';
 import type { FindingOutcome, GateFinding } from './gate-result.js';
 import { breachOf, misfit, numberOf, readable, speaksOfNull, text } from './limit.js';
@@ -106,7 +106,7 @@ function judgeResult(check: PolicyCheck, result: GateInput, evidence: Evidence):
   const present = found.filter(({ value }) => value !== null || nullCounts);
   if (present.length === 0 || present.length < found.length) {
     const absent = found.find(({ value }) => value === null)?.at ?? check.field;
-    const message = `${result.name} has no ${absent}${found.length > 0 ? ': it is null' : ''}.`;
+    const message = `${result.name} has no ${absent}${found.length > 0 ? ': it is null.' : `.${fieldHint(result.content, check.field)}`}`;
     const missing = finding(check, result, null, {
       rule: 'missing-field',
       outcome: absence(check.missing ?? (isUncompared(result, check.field) ? 'inconclusive' : 'fail')),

@@ -400,7 +400,7 @@ describe('findings', () => {
       code: 'op-unknown',
       severity: 'warning',
       message:
-        "Det (1 node) is not among the operators of TensorRT 10.15's ONNX parser; it needs a plug-in or another export.",
+        "Det (1 node) is not among the operators of TensorRT 11.4's ONNX parser; it needs a plug-in or another export.",
       where: 'graph/Det "det1"',
     });
   });

@@ -82,7 +82,6 @@ describe('an engines file', () => {
     ['a place', whole.replace('where: local', 'where: lcoal'), /slurm, kubernetes and ssh/],
     ['a key of a place', whole.replace('where: local', 'where: { slrum: {} }'), /"slrum"/],
     ['targets that are no list', whole.replace('[l4]', 'l4'), /a list/],
-    ['a GPU without kernels, to the end,', whole.replace('sm_89,sm_120', 'sm_90'), /sm_121\.\.?$/],
     ['a name in capitals', whole.replace('  l4:', '  L4:'), /small letters/],
   ])('of %s what is expected is stated', (_, text, expected) => {
     expect(faultOf(text).message).toMatch(expected);

@@ -114,6 +114,28 @@ describe('an Indexed Job', () => {
     expect(container.resources).toEqual({ limits: { 'nvidia.com/gpu': 1 } });
   });
 
+  test('has what a patch adds, as kubectl merges it', () => {
+    const tolerations = [{ key: 'nvidia.com/gpu', operator: 'Exists' }];
+    const patch = {
+      ...{ tolerations, runtimeClassName: 'nvidia', serviceAccountName: 'builder' },
+      imagePullSecrets: [{ name: 'registry' }],
+      nodeSelector: { pool: 'gpu' },
+      containers: [{ name: 'build', resources: { requests: { memory: '16Gi' } }, args: ['other'] }],
+    };
+    const merged = kinds(kubernetesManifest(submission(), where({ patch }))).Job.spec.template.spec;
+    expect(merged).toMatchObject({ tolerations, runtimeClassName: 'nvidia', serviceAccountName: 'builder' });
+    expect(merged).toMatchObject({ imagePullSecrets: [{ name: 'registry' }] });
+    expect(Object.keys(merged.nodeSelector)).toHaveLength(3);
+    const [only, ...others] = merged.containers;
+    expect(others).toEqual([]);
+    expect(only).toMatchObject({
+      args: ['other'],
+      resources: { limits: { 'nvidia.com/gpu': 1 }, requests: { memory: '16Gi' } },
+      workingDir: container.workingDir,
+    });
+    expect(merged.volumes).toEqual(job.spec.template.spec.volumes);
+  });
+
   test('of a target with several capabilities runs where its user says', () => {
     const nodeSelector = { pool: 'gpu', 'nvidia.com/gpu.compute.major': '12' };
     const several = { builds: 'tensorrt-rtx@1.7.1.116:sm_89,sm_120' };

@@ -101,6 +101,40 @@ describe('a rehearsal', () => {
     expect(exitCode).toBe(0);
   });
 
+  test('is decided without a GPU: targets, versions, policy, and what the new version cannot build', async () => {
+    const file = at('dry.yaml');
+    const written = (gpu: string) =>
+      writeFileSync(
+        file,
+        `store: dry\ntargets: { h100: { target: 'tensorrt@8.6.1:${gpu}' } }\nmodels: [{ model: ${at('model.onnx')}, batch: 1/8/64 }]\n`,
+      );
+    written('sm_90');
+    const dry = async (from: string, to: string, ...more: readonly string[]) => {
+      const words = ['rehearse', file, '--from', from, '--to', to, '--dry-run', ...more];
+      const { exitCode, json } = await trtforge(['fleet', ...words, '--json'], {
+        ...environment,
+        CUDA_VISIBLE_DEVICES: '-1',
+      });
+      return { exitCode, answer: json() };
+    };
+    const [here, absent] = [
+      await dry('tensorrt@8.6.1', 'tensorrt@10.3.0'),
+      await dry('tensorrt@8.6.1', 'tensorrt@10.6.0'),
+    ];
+    expect(here.answer.steps).toMatchObject([{ does: 'rehearse', skipped: null }]);
+    expect(absent.answer.steps).toMatchObject([{ skipped: expect.stringContaining('10.6.0') }]);
+    const { error } = (await dry('10.13.3.9', 'tensorrt@10.6.0')).answer;
+    expect(error).toMatchObject({ code: 'TF_USAGE', remedy: expect.stringContaining('tensorrt@10.13.3.9') });
+    expect((await dry('tensorrt@9.9.9', 'tensorrt@10.6.0')).answer.error?.remedy).toContain(
+      'tensorrt@8.6.1:sm_90',
+    );
+    writeFileSync(at('bad.yaml'), 'schema: other');
+    const bad = await dry('tensorrt@8.6.1', 'tensorrt@10.6.0', '--gate', at('bad.yaml'));
+    expect(bad.answer.error?.code).toBe('TF_GATE_POLICY_INVALID');
+    written('sm_61');
+    expect((await dry('tensorrt@8.6.1', 'tensorrt@10.6.0')).answer.error?.code).toBe('TF_TARGET_UNSUPPORTED');
+  });
+
   test('of an engine that cannot be built is no go, whatever its model is called', async () => {
     const file = await stored('unbuilt', '8.6.1', old.writePlan(at('old.plan'), { kind: 'affine' }), true);
     const { exitCode, result } = await rehearsed(file, { ...environment, TENSORRT_HOME: '' });

@@ -173,6 +173,8 @@ describe('a flag', () => {
     const { result, exitCode, err } = await submit([kept(places), '--local']);
     for (const index of [0, 1, 2, 3, 4]) expect(err).toContain(`m${index}.onnx does not exist`);
     expect(result().targets.map(({ where }) => where)).toEqual(['local', 'local', 'local']);
+    expect(result().targets.map(({ did }) => did)).toEqual(['2 failed', '2 failed', '1 failed']);
+    expect(err).toMatch(/2 of 2 .*failed /);
     // Their models are not there.
     expect(exitCode).toBe(2);
     const records = readdirSync(join(folder, 'store', 'fleet', 'records'));
@@ -199,6 +201,21 @@ test('-o writes what would be sent, and sends nothing', async () => {
   expect(noted('manifests/l4.sbatch')).toContain('#SBATCH --array=0,1\n');
   expect(noted('manifests/thor.sh')).toContain(' me@thor ');
   expect(wasSent()).toEqual([]);
+});
+
+test('-o writes the same each time, asks no scheduler, and warns of a folder that no pod sees', async () => {
+  const address = kept(places);
+  const busy = { squeue: `echo '1_[0-1]|PENDING||Resources'; echo asked > '${folder}/asked'` };
+  const written = async () => {
+    const { result, err } = await submit([address, '-o', join(folder, 'twice')], busy);
+    expect(result().schedulers).toEqual([]);
+    expect(err).toMatch(/warning .*h100/);
+    return readFileSync(join(folder, 'twice', 'h100.yaml'), 'utf8');
+  };
+  const first = await written();
+  await new Promise((later) => setTimeout(later, 5));
+  expect(await written()).toBe(first);
+  expect(existsSync(join(folder, 'asked'))).toBe(false);
 });
 
 test('--dry-run lists the targets, and writes and sends nothing', async () => {

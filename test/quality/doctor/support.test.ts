@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { abilitiesOf, type Served, serves, supportTable } from '../../../src/quality/doctor/support.js';
+import { type Served, serves } from '../../../src/behaviour/gpus.js';
+import { abilitiesOf, supportTable } from '../../../src/quality/doctor/support.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 import { found } from './fake-facts.js';
 
@@ -19,6 +20,10 @@ describe('which TensorRT serves which GPU', () => {
     ['tensorrt', '11.1.0.106', 121, 'unknown'],
     ['tensorrt-rtx', '1.7.1.116', 89, 'yes'],
     ['tensorrt-rtx', '1.7.1.116', 90, 'no'],
+    ['tensorrt-rtx', '1.7.1.116', 130, 'unknown'],
+    ['tensorrt', '11.1.0.106', 130, 'unknown'],
+    ['tensorrt', '10.13.3.9', 88, 'unknown'],
+    ['tensorrt', '10.7.0.23', 130, 'no'],
   ];
   it.each(cases)('%s %s on sm_%i: %s', (product, version, sm, served) => {
     expect(serves({ product: product as FoundToolchain['product'], version }, sm)).toBe(served);

@@ -101,6 +101,35 @@ describe('a drafted policy', () => {
     expect(judge().outcome).toBe('pass');
   });
 
+  it('has the measures of the steps of forge, and a field elsewhere is named', () => {
+    const forged = {
+      schema: 'trtforge.forge/2',
+      exitCode: 0,
+      engine: 'e.engine',
+      build: { passport: { plan: { bytes: 4096 }, built: { ms: 700 } } },
+      verification: { outputs: verified.outputs },
+      engineVerification: null,
+      bench: { gpuMs: { median: 7.5, p99: 8.25 } },
+    };
+    const { policy, gate: judge } = drafted({ 'forge.json': forged });
+    expect(policy.checks?.map(({ field }) => field)).toEqual([
+      'build.passport.plan.bytes',
+      'build.passport.built.ms',
+      "verification.outputs[*].checks[statistic='max abs'].measured",
+      "verification.outputs[*].checks[statistic='cosine'].measured",
+      'bench.gpuMs.median',
+      'bench.gpuMs.p99',
+    ]);
+    expect(judge().outcome).toBe('pass');
+    const messageOf = (field: string) => {
+      const check = { id: 'it', result: { name: 'forge' }, field, fail: { above: 1 } };
+      const files = { 'policy.yaml': JSON.stringify({ schema: 'trtforge.gate-policy/1', checks: [check] }) };
+      return gate({ ...files, 'forge.json': forged }).findings[0]?.message;
+    };
+    expect(messageOf('engine.bytes')).toContain('build.passport.plan.bytes');
+    expect(messageOf('bench.gpuMs.medain')).toContain('Did you mean "median"?');
+  });
+
   it('has the least decibels of layers as the limit, of which those that do not differ have infinitely many', () => {
     const layers = (...decibels: readonly (number | string)[]) => ({
       schema: 'trtforge.compare-quantized/1',

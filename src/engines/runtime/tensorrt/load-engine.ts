@@ -5,10 +5,10 @@ import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.j
 import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { describeComputeCapability } from '../../../behaviour/gpus.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { describeComputeCapability } from '../../identity/target.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
 import { openTrust, type TrustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';

@@ -62,6 +62,12 @@ const findingKinds = {
 
 export type FindingCode = keyof typeof findingKinds;
 
+/** What holds for some versions of TensorRT: of a version that is chosen, its own facts are reported instead. */
+export const byVersion: ReadonlySet<string> = new Set<FindingCode>([
+  'opset-too-new',
+  'op-needs-newer-tensorrt',
+]);
+
 /** What TensorRT builds without a warning, and computes something else. */
 export const wrongResults: ReadonlySet<string> = new Set<FindingCode>([
   'quantized-blocks',

@@ -30,7 +30,7 @@ export function lintModel(
   lintTensors(model, tensors, findings);
   lintConstants(views, findings);
   lintGraphs(views, findings);
-  lintOperators(model.proto, views, findings);
+  lintOperators(model.proto, views, inferred, findings);
   const { graph, violations } = inferDtypes(model.proto);
   for (const { where, message } of violations) findings.add('type-mismatch', where, `${where}: ${message}.`);
   const quantized = new QuantizedGraph(views, graph);

@@ -1,29 +1,37 @@
 import { seenOn } from '../../../behaviour/facts.js';
 import {
   contribOperators,
+  GRID_SAMPLE_3D,
   OLDEST_OPSET,
   operatorLists,
-  operatorsSince,
+  operatorRanges,
   opsetRanges,
   ownOperators,
   pluginOperators,
 } from '../../../behaviour/operators.js';
+import { compareVersions } from '../../../behaviour/versions.js';
 import { dtypes } from '../../tensor/dtype.js';
-import { type GraphView, isOnnxDomain, nodeLabel, opsets, qualifiedOpType } from '../graph.js';
+import { type GraphView, isOnnxDomain, nodeLabel, opsets, qualifiedOpType, visitGraphs } from '../graph.js';
+import type { OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
+import { inferShapes, type ModelShapes } from '../shapes/infer.js';
 import { constantTensor } from '../small-integers.js';
 import { isWrappedEngine, WRAPPED_ENGINE } from '../wrapped-engine.js';
 import type { Findings } from './findings.js';
 import { isIntegerOperator } from './quantization.js';
 
 /** Findings about operator types and opsets. */
-export function lintOperators(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
+export function lintOperators(
+  proto: ModelProto,
+  views: readonly GraphView[],
+  inferred: ModelShapes,
+  findings: Findings,
+): void {
   lintOpsets(proto, views, findings);
   lintProducts(views, findings);
-  const functions = new Set(proto.functions.map(({ domain, name }) => `${domain}::${name}`));
-  for (const [type, { count, first, where }] of operatorUses(views)) {
-    if (functions.has(`${first.domain}::${first.opType}`) || isIntegerOperator(first)) continue;
+  for (const [type, { count, first, where }] of operatorUses(proto, views, () => inferred)) {
+    if (isIntegerOperator(first)) continue;
     const times = count === 1 ? '1 node' : `${count} nodes`;
     if (ownOperators.has(first.opType)) continue;
     if (isWrappedEngine(first)) {
@@ -47,7 +55,7 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
       continue;
     }
     // The parser looks operators up by their type alone.
-    if (!isOnnxDomain(first.domain) && !operatorsSince.has(first.opType)) {
+    if (!isOnnxDomain(first.domain) && !operatorRanges.has(first.opType)) {
       findings.add(
         'op-unknown',
         where,
@@ -55,18 +63,18 @@ export function lintOperators(proto: ModelProto, views: readonly GraphView[], fi
       );
       continue;
     }
-    const since = operatorsSince.get(first.opType);
+    const since = operatorRanges.get(isOnnxDomain(first.domain) ? type : first.opType)?.since;
     if (since === undefined) {
       findings.add(
         'op-unknown',
         where,
         `${type} (${times}) is not among the operators of TensorRT ${operatorLists.newest}'s ONNX parser; it needs a plug-in or another export.`,
       );
-    } else if (operatorLists.recent.some((version) => version === since)) {
+    } else if (compareVersions(since, operatorLists.recent) >= 0) {
       findings.add(
         'op-needs-newer-tensorrt',
         where,
-        `${type} (${times}) needs TensorRT ${since} or newer (by the operator lists of ${operatorLists.recent.join(' and ')}).`,
+        `${type} (${times}) needs TensorRT ${since} or newer (by the lists and notes of its parser up to ${operatorLists.newest}).`,
       );
     }
   }
@@ -103,18 +111,18 @@ function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Fi
 }
 
 function lintOpset(opset: number, findings: Findings): void {
-  if (opset > opsetRanges[0]!.newest) {
+  const needed = opsetRanges.findLast(({ newest }) => newest >= opset);
+  if (needed === undefined) {
     findings.add(
       'opset-too-new',
       'opset_import',
-      `Opset ${opset} is newer than TensorRT ${opsetRanges[0]!.version} knows (up to ${opsetRanges[0]!.newest}).`,
+      `Opset ${opset} is newer than TensorRT ${operatorLists.newest} knows (up to ${opsetRanges[0]?.newest}).`,
     );
-  } else if (opset > (opsetRanges.find(({ version }) => version === operatorLists.newest)?.newest ?? 0)) {
-    const needed = opsetRanges.findLast(({ newest }) => newest >= opset);
+  } else if (compareVersions(needed.version, operatorLists.recentOpset) > 0) {
     findings.add(
       'opset-too-new',
       'opset_import',
-      `Opset ${opset} needs TensorRT ${needed?.version} or newer.`,
+      `Opset ${opset} needs TensorRT ${needed.version} or newer.`,
     );
   } else if (opset < OLDEST_OPSET) {
     findings.add(
@@ -125,14 +133,27 @@ function lintOpset(opset: number, findings: Findings): void {
   }
 }
 
+/** How often each operator is there that TensorRT's parser has to import by its name: functions of the model are none. */
+export function parsedOperators(model: OnnxModel): Readonly<Record<string, number>> {
+  const uses = operatorUses(model.proto, [...visitGraphs(model.proto)], () => inferShapes(model));
+  return Object.fromEntries(
+    [...uses].map(([type, { count, first }]) => [isOnnxDomain(first.domain) ? type : first.opType, count]),
+  );
+}
+
 function operatorUses(
+  { functions }: ModelProto,
   views: readonly GraphView[],
+  shapes: () => ModelShapes,
 ): Map<string, { count: number; first: NodeProto; where: string }> {
+  const own = new Set(functions.map(({ domain, name }) => `${domain}::${name}`));
   const uses = new Map<string, { count: number; first: NodeProto; where: string }>();
   for (const view of views) {
     if (view.kind === 'training') continue;
     for (const node of view.nodes) {
-      const type = qualifiedOpType(node);
+      if (own.has(`${node.domain}::${node.opType}`)) continue;
+      const isVolume = () => shapes().nodes.get(node)?.shapes[0]?.length === 5;
+      const type = node.opType === 'GridSample' && isVolume() ? GRID_SAMPLE_3D : qualifiedOpType(node);
       const known = uses.get(type);
       if (known === undefined)
         uses.set(type, { count: 1, first: node, where: `${view.path}/${nodeLabel(node)}` });

@@ -1,5 +1,5 @@
 import { behaviour, seenOn } from '../../../behaviour/facts.js';
-import { operatorsSince } from '../../../behaviour/operators.js';
+import { operatorRanges } from '../../../behaviour/operators.js';
 import { rangeText } from '../../../behaviour/versions.js';
 import { isOnnxDomain, nodeLabel } from '../graph.js';
 import { attributeOf, textAttribute } from '../node-types.js';
@@ -165,7 +165,13 @@ const parserChecks: readonly ParserCheck[] = [
     operators: 'DeformConv',
     by: RTX,
     find: always('that library lacks its plug-in'),
-    cure: `Use TensorRT (${operatorsSince.get('DeformConv')} or later).`,
+    cure: `Use TensorRT (${operatorRanges.get('DeformConv')?.since} or later).`,
+  },
+  {
+    operators: 'DFT',
+    by: RTX,
+    find: always('that library lacks its plug-in'),
+    cure: `Use TensorRT (${operatorRanges.get('DFT')?.since} or later), or write it as a matrix product.`,
   },
   {
     operators: 'RoiAlign',

@@ -65,12 +65,17 @@ export function meanError(
   const groups = Number(attributeOf(operation.node, 'group')?.i ?? 1);
   const sum =
     layout.kind === 'runs' ? { terms: perGroup * taps, channels: outputs / groups } : { terms: mean.length };
-  const moments = { mean: byTerm, variance: byTerm };
-  forTiles(source, layout, sum, (values, from, rows, place, index) => {
-    const scale = at(index);
-    const channel =
-      layout.kind === 'runs' ? Math.floor((index * layout.run) / sum.terms) : index % layout.columns;
-    error[channel]! -= scale * roundingErrors(values, from, rows, scale, format, moments, place).sum;
+  const errorsOf = roundingErrors(format, { mean: byTerm, variance: byTerm });
+  forTiles(source, layout, sum, (tiles) => {
+    const scaleOf = (lane: number) => tiles.scale + lane * tiles.scaleStride;
+    const scales = Float64Array.from({ length: tiles.lanes }, (_, lane) => at(scaleOf(lane)));
+    const { sums } = errorsOf(tiles, scales);
+    for (const [lane, scale] of scales.entries()) {
+      const index = scaleOf(lane);
+      const channel =
+        layout.kind === 'runs' ? Math.floor((index * layout.run) / sum.terms) : index % layout.columns;
+      error[channel]! -= scale * sums[lane]!;
+    }
   });
   return error;
 }

@@ -1,14 +1,24 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import { CHUNK_BYTES, floatsOf, type ScaleLayout } from './scale-layout.js';
 
-/** Values that follow each other along the sum and share a scale: `rows` of `values` from `from` on, and their place along the sum. */
-type VisitTile = (values: Float32Array, from: number, rows: number, place: number, scale: number) => void;
+/** Lanes side by side: each has `rows` values that follow each other along the sum and share a scale. */
+export interface Tiles {
+  readonly values: Float32Array;
+  /** The first value of the first lane, and how far the next lane and the next row are. */
+  readonly first: number;
+  readonly laneStride: number;
+  readonly rowStride: number;
+  readonly lanes: number;
+  readonly rows: number;
+  /** Of the first row along the sum. */
+  readonly place: number;
+  /** The scale of the first lane, and how far that of the next is. */
+  readonly scale: number;
+  readonly scaleStride: number;
+}
 
 /** Most rows of a tile of columns. */
 const MOST_ROWS = 128;
-
-/** Columns that are copied together: those of one cache line. */
-const COLUMNS = 16;
 
 export const tileRows = (layout: ScaleLayout): number =>
   layout.kind === 'runs' ? layout.run : Math.min(layout.rows, MOST_ROWS);
@@ -21,36 +31,39 @@ export function forTiles(
   source: WeightStream,
   layout: ScaleLayout,
   { terms, channels = Number.POSITIVE_INFINITY }: { readonly terms: number; readonly channels?: number },
-  visit: VisitTile,
+  visit: (tiles: Tiles) => void,
 ): void {
   const size = tileRows(layout);
   if (layout.kind === 'columns') {
     const { columns } = layout;
-    const tiles = new Float32Array(COLUMNS * size);
     let row = 0;
     for (const chunk of source.chunks(4 * columns * size)) {
       const values = floatsOf(chunk);
       const rows = values.length / columns;
       const scale = Math.floor(row / layout.rows) * columns;
-      for (let first = 0; first < columns; first += COLUMNS) {
-        const count = Math.min(COLUMNS, columns - first);
-        for (let from = 0; from < rows; from++)
-          for (let column = 0; column < count; column++)
-            tiles[column * size + from] = values[from * columns + first + column]!;
-        for (let column = 0; column < count; column++)
-          visit(tiles, column * size, rows, row % terms, scale + first + column);
-      }
+      visit({
+        ...{ values, first: 0, laneStride: 1, rowStride: columns, lanes: columns, rows },
+        ...{ place: row % terms, scale, scaleStride: 1 },
+      });
       row += rows;
     }
     return;
   }
   const together = Math.max(1, Math.floor(CHUNK_BYTES / (4 * terms)));
-  let position = 0;
+  let channel = 0;
   for (const chunk of source.chunks(4 * terms * together)) {
     const values = floatsOf(chunk);
-    for (let from = 0; from < values.length; from += size, position += size) {
-      const inputs = Math.floor(Math.floor(position / terms) / channels) * terms;
-      visit(values, from, size, inputs + (position % terms), position / size);
+    const end = channel + values.length / terms;
+    for (let from = channel, lanes = 0; from < end; from += lanes) {
+      const group = Math.floor(from / channels);
+      lanes = Math.min(end, (group + 1) * channels) - from;
+      for (let place = 0; place < terms; place += size)
+        visit({
+          ...{ values, first: (from - channel) * terms + place, laneStride: terms, rowStride: 1 },
+          ...{ lanes, rows: size, place: group * terms + place },
+          ...{ scale: (from * terms + place) / size, scaleStride: terms / size },
+        });
     }
+    channel = end;
   }
 }

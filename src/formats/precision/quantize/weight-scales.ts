@@ -207,15 +207,23 @@ function leastError(
   const best = new Uint8Array(count);
   const size = tileRows(layout);
   const moments = inputs ?? { mean: new Float32Array(size), variance: new Float32Array(size).fill(1) };
-  forTiles(source, layout, { terms: moments.mean.length }, (values, from, rows, place, index) => {
-    let least = Number.POSITIVE_INFINITY;
-    for (let clip = 0; clip < format.clips.length; clip++) {
-      const scale = scaleOf(index, clip);
-      const { squares, sum } = roundingErrors(values, from, rows, scale, format, moments, place);
-      const error = scale ** 2 * (squares + sum * sum);
-      if (!(error < least)) continue;
-      least = error;
-      best[index] = clip;
+  const clips = format.clips.length;
+  const errorsOf = roundingErrors(format, moments);
+  let scales = new Float64Array(0);
+  forTiles(source, layout, { terms: moments.mean.length }, (tiles) => {
+    const { lanes, scale, scaleStride } = tiles;
+    if (scales.length !== clips * lanes) scales = new Float64Array(clips * lanes);
+    for (let clip = 0, at = 0; clip < clips; clip++)
+      for (let lane = 0; lane < lanes; lane++, at++) scales[at] = scaleOf(scale + lane * scaleStride, clip);
+    const { squares, sums } = errorsOf(tiles, scales);
+    for (let lane = 0; lane < lanes; lane++) {
+      let least = Number.POSITIVE_INFINITY;
+      for (let clip = 0, at = lane; clip < clips; clip++, at += lanes) {
+        const error = scales[at]! ** 2 * (squares[at]! + sums[at]! * sums[at]!);
+        if (!(error < least)) continue;
+        least = error;
+        best[scale + lane * scaleStride] = clip;
+      }
     }
   });
   return best;

@@ -1,5 +1,4 @@
-import { requireAddon } from '../../../addon/load.js';
-import { TrtforgeError } from '../../../errors.js';
+import { optionalExport } from '../../../addon/load.js';
 import { type FloatArray, type FloatFormat, float64Format } from '../float-format.js';
 import { type FloatPairs, type FloatReader, pairFormat } from '../float-reader.js';
 import {
@@ -59,17 +58,8 @@ let fastest: MeasureChunk | undefined;
 
 /** The addon's pass where there is an addon that has one; nothing is compiled for it. */
 export function fastestMeasure(): MeasureChunk {
-  fastest ??= addonMeasure() ?? measureChunk;
+  fastest ??= optionalExport<MeasureChunk>('measureChunk') ?? measureChunk;
   return fastest;
-}
-
-function addonMeasure(): MeasureChunk | undefined {
-  try {
-    return (requireAddon() as { readonly measureChunk?: MeasureChunk }).measureChunk;
-  } catch (error) {
-    if (error instanceof TrtforgeError) return undefined;
-    throw error;
-  }
 }
 
 function gather(

@@ -1,9 +1,10 @@
 import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
+import { table } from '../../../cli/text.js';
 import { missLines } from '../../../report/sentences.js';
 import { readEnginesFile, resolvedFile } from '../engines-file.js';
-import type { FleetPlan } from '../plan-schema.js';
+import type { FleetJob, FleetPlan } from '../plan-schema.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINES', describe: 'an engines.yaml: a store, targets, models (docs/fleet.md)' }],
@@ -18,14 +19,27 @@ export const command = defineCommand({
   file: ([path = '']) => resolvedFile(readEnginesFile(path)),
   run: async ([path = ''], _, context): Promise<FleetPlan & { address: string }> => {
     const { withFleet } = await import('../open-plan.js');
-    return withFleet(path, context, { keep: true }, async ({ plan, address }) => ({ ...plan, address }));
+    const { unseenStore } = await import('../where.js');
+    return withFleet(path, context, { keep: true }, async ({ plan, address }) => {
+      for (const message of unseenStore(plan.store, plan.targets))
+        context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      return { ...plan, address };
+    });
   },
   render: ({ jobs, address }, { line, colors, verbose = false }) => {
-    for (const { index, name, on, state, why } of jobs) {
-      const shown = state === 'have' ? colors.green('have   ') : colors.yellow('missing');
-      line(`${String(index).padStart(4)}  ${shown}  ${colors.bold(name)}  ${colors.dim(on)}`);
-      const reasons = why === null ? [] : missLines(why);
-      for (const reason of verbose ? reasons : reasons.slice(0, 2)) line(colors.dim(`        ${reason}`));
+    const names = [...new Set(jobs.map(({ on }) => on))];
+    const modelOf = ({ model, recipe }: FleetJob) =>
+      [model.path, model.component, recipe.precision].filter(Boolean).join(' ');
+    const cell = (model: string, on: string) =>
+      jobs
+        .flatMap((job) => (job.on === on && modelOf(job) === model ? [`${job.index} ${job.state}`] : []))
+        .join(', ') || '-';
+    const models = [...new Set(jobs.map(modelOf))];
+    const rows = models.map((model) => [model, ...names.map((on) => cell(model, on))]);
+    for (const row of table(['', ...names], rows)) line(row);
+    for (const { index, name, state, why } of verbose ? jobs : []) {
+      line(`${String(index).padStart(4)}  ${state}  ${colors.bold(name)}`);
+      for (const reason of why === null ? [] : missLines(why)) line(colors.dim(`        ${reason}`));
     }
     const missing = jobs.filter(({ state }) => state === 'missing').length;
     line(`${plural(jobs.length, 'engine')}, ${missing} missing. ${address}`);

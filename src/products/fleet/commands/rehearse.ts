@@ -1,16 +1,18 @@
 import { publishFile } from '../../../base/files/publish.js';
+import { isVersion } from '../../../behaviour/versions.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
 import { parseTarget, type TargetRequest } from '../../../engines/identity/target.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import type { Rehearsal } from '../rehearsal-schema.js';
 
-/** Throws TF_USAGE for a target without a version, or with GPUs: those are the file's. */
+/** Throws TF_USAGE for what is no target, or one without a version, or with GPUs: those are the file's. */
 function toolchain(given: string): TargetRequest {
-  const target = parseTarget(given);
-  if (target.named !== undefined && target.computeCapabilities === null) return target;
-  throw new TrtforgeError('TF_USAGE', `"${given}" is not a version of TensorRT.`, {
-    remedy: 'Write tensorrt@10.6.0.26; the GPUs are those of the targets.',
+  const isTarget = /^tensorrt(-rtx)?(@|$)/.test(given.trim());
+  const target = isTarget ? parseTarget(given) : null;
+  if (target?.named !== undefined && target.computeCapabilities === null) return target;
+  throw new TrtforgeError('TF_USAGE', `"${given}" is not a version of TensorRT, as targets name it.`, {
+    remedy: `Write tensorrt@${isVersion(given) ? given : '10.6.0.26'}; the GPUs are those of the targets.`,
   });
 }
 
@@ -44,6 +46,8 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../rehearsal-schema.js')).rehearsalSchema,
+  plan: async ([engines = ''], { from, to, gate }, context) =>
+    (await import('../rehearse.js')).rehearsalPlan({ engines, from, to, policy: gate }, context),
   run: async (
     [engines = ''],
     { from, to, gate, output },

@@ -39,9 +39,11 @@ export const command = defineCommand({
   run: async ([given = ''], values, context): Promise<FleetSubmit> =>
     (await import('../submit/submit.js')).submitFleet(given, chosen(values), context),
   render: ({ targets, schedulers, address }: FleetSubmit, { line, colors }) => {
-    for (const { target, where, job, indices, manifest, skipped } of targets) {
-      line(`${colors.bold(target)}  ${where}, ${plural(indices.length, 'job')}  ${job ?? manifest ?? ''}`);
-      for (const { index, why } of skipped) line(colors.dim(`  ${index} ${why}`));
+    for (const { target, where, job, indices, manifest, did, skipped } of targets) {
+      line(
+        `${colors.bold(target)}  ${where}, ${plural(indices.length, 'job')}  ${job ?? manifest ?? did ?? ''}`,
+      );
+      for (const { index, why } of skipped) line(colors.dim(`  job ${index}: ${why}`));
     }
     for (const { name, why } of schedulers)
       if (why !== null) line(colors.dim(`${name} was not asked: ${why}`));

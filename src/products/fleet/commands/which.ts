@@ -51,7 +51,7 @@ export const command = defineCommand({
 
 function render({ machines }: Which, { line, colors: { bold, dim, green, red, yellow } }: TextOutput): void {
   const paint = { yes: green, 'if-allowed': green, no: red, unknown: yellow };
-  for (const { name, gpu, tensorrt, driver, loads, best, build } of machines) {
+  for (const { name, gpu, tensorrt, driver, loads, best, build, chosen } of machines) {
     const note = tensorrt?.cudaMajor == null ? ' (not judged: no +cuda13 behind the version)' : '';
     const facts = [
       gpu === null ? 'GPU not judged' : `sm_${gpu.capability}`,
@@ -66,5 +66,6 @@ function render({ machines }: Which, { line, colors: { bold, dim, green, red, ye
     }
     if (best !== null) line(`  ${bold('take')}  ${best}`);
     if (build !== null) line(`  ${bold('build')}  ${build}`);
+    if (chosen !== null) line(`  ${dim(chosen)}`);
   }
 }

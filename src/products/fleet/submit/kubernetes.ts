@@ -1,4 +1,5 @@
 import { type ScalarTag, stringify, type Tags } from 'yaml';
+import { isRecord } from '../../../base/text/lenient-json.js';
 import { parseTarget } from '../../../engines/identity/target.js';
 import type { KubernetesWhere } from '../where.js';
 import { planName, type Submission } from './submission.js';
@@ -65,7 +66,10 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
         ],
       },
-      template: { metadata: { labels: metadata.labels, annotations: metadata.annotations }, spec: pod },
+      template: {
+        metadata: { labels: metadata.labels, annotations: metadata.annotations },
+        spec: patched(pod, where.patch),
+      },
     },
   };
   const exactly = {
@@ -94,6 +98,24 @@ const quotedText: ScalarTag = {
   resolve: (text) => text,
   stringify: ({ value }) => JSON.stringify(value),
 };
+
+/** A patch as Kubernetes merges it into a pod. */
+function patched(own: unknown, patch: unknown): unknown {
+  if (
+    Array.isArray(own) &&
+    Array.isArray(patch) &&
+    [...own, ...patch].every((each) => named(each) !== null)
+  ) {
+    const others = patch.filter((each) => own.every((one) => named(one) !== named(each)));
+    const merged = own.map((one) => patched(one, patch.find((each) => named(each) === named(one)) ?? {}));
+    return [...merged, ...others];
+  }
+  if (!isRecord(own) || !isRecord(patch)) return patch;
+  const entries = Object.entries(patch).map(([key, value]) => [key, patched(own[key], value)] as const);
+  return { ...own, ...Object.fromEntries(entries) };
+}
+
+const named = (value: unknown): unknown => (isRecord(value) ? (value.name ?? null) : null);
 
 const onExit = (action: string, code: number) => ({
   action,

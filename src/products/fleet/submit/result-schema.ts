@@ -18,6 +18,8 @@ export const fleetSubmitSchema = z.object({
       indices: z.array(z.int()),
       /** The file with -o. */
       manifest: z.string().nullable(),
+      /** Of work on this machine, how many engines came to what: `6 built, 10 failed`; null elsewhere. */
+      did: z.string().nullable(),
       /** `there`: the engine is; else the scheduler has the job. */
       skipped: z.array(z.object({ index: z.int(), why: z.enum(['there', 'queued', 'running']) })),
     }),

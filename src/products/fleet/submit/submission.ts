@@ -12,7 +12,7 @@ export interface Submission {
   readonly builds: string;
   /** Indices of the plan, ascending. */
   readonly jobs: readonly number[];
-  /** A word that no earlier submission of the target had: Kubernetes changes no Job, so that sending again makes another. */
+  /** A word that no earlier submission of the target had: Kubernetes changes no Job, so that sending again makes another. Of what is only written it follows from the jobs. */
   readonly attempt: string;
 }
 

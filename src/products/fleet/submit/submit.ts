@@ -1,4 +1,5 @@
 import { join, resolve } from 'node:path';
+import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { runCommand } from '../../../base/process/command.js';
@@ -12,8 +13,9 @@ import { confirm, type Plan, step } from '../../../cli/plan.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
+import { workRecordSchema } from '../plan-schema.js';
 import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
-import { kindOfWhere, type Where, type WhereKind } from '../where.js';
+import { kindOfWhere, unseenStore, type Where, type WhereKind } from '../where.js';
 import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
 import { kubernetesManifest } from './kubernetes.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
@@ -52,8 +54,8 @@ export const submitFleet = (
       plan: fleet.plan.id,
       address: withoutSecrets(fleet.address),
       targets: batches.map(({ target, where, jobs, skipped }) => {
-        const { job = null, manifest = null } = done.get(target) ?? {};
-        return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, skipped };
+        const { job = null, manifest = null, did = null } = done.get(target) ?? {};
+        return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, did, skipped };
       }),
       schedulers: asked,
       exitCode: worst([...done.values()].map(({ exitCode = ExitCode.pass }) => exitCode)),
@@ -87,7 +89,7 @@ const placeText = ({ where, target, jobs, plan }: Batch): string =>
 
 async function decide(
   fleet: Fleet,
-  { kind, instead }: SubmitOptions,
+  { kind, instead, output }: SubmitOptions,
   context: CommandContext,
 ): Promise<{ readonly batches: readonly Batch[]; readonly asked: Scheduled['asked'] }> {
   const { plan, address: given } = fleet;
@@ -98,10 +100,15 @@ async function decide(
     throw new TrtforgeError('TF_USAGE', `No target of the plan is built by ${kind}.`, {
       remedy: `Write where: { ${kind}: … } at a target of the engines file, or leave out --${kind}.`,
     });
-  const scheduled = await scheduledJobs(plan, context);
+  const targets = Object.fromEntries(
+    meant.map(([name, entry]) => [name, { ...entry, where: instead ?? entry.where }]),
+  );
+  for (const message of unseenStore(plan.store, targets))
+    context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  // What is only written is the same each time, whatever is under way.
+  const scheduled = await scheduledJobs({ ...plan, targets: output === undefined ? targets : {} }, context);
   // A relative path would be another file in the plan's folder.
   const address = isRemoteAddress(given) ? given : resolve(given);
-  const attempt = Date.now().toString(36);
   const decided = meant.map(([target, entry]): Batch => {
     const own = plan.jobs.filter(({ on }) => on === target);
     const skipped = own.flatMap(({ index, state }): Batch['skipped'] => {
@@ -111,6 +118,7 @@ async function decide(
     const left = own.filter(({ index }) => skipped.every((each) => each.index !== index));
     const jobs = left.map(({ index }) => index);
     const where = instead ?? entry.where;
+    const attempt = output === undefined ? Date.now().toString(36) : sha256(jobs.join(',')).slice(0, 8);
     const submission = { plan, address, target, builds: entry.target, jobs, attempt };
     return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
   });
@@ -158,7 +166,7 @@ function manifestOf(submission: Submission, where: Where): Batch['manifest'] {
 }
 
 /** What became of a target. */
-type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest'> & { readonly exitCode: ExitCode }>;
+type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest' | 'did'> & { readonly exitCode: ExitCode }>;
 
 function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, Done> {
   const done = new Map<string, Done>();
@@ -182,7 +190,7 @@ async function send(
   const places = new Map<string, Promise<unknown>>();
   for (const batch of batches.filter((each) => !queued.includes(each))) {
     const place = batch.where === 'local' ? '' : batch.where.ssh!.host;
-    const work = async () => done.set(batch.target, { exitCode: await workAt(batch, fleet, context) });
+    const work = async () => done.set(batch.target, await workAt(batch, fleet, context));
     places.set(place, (places.get(place) ?? Promise.resolve()).then(work));
   }
   for (const end of await Promise.allSettled(places.values()))
@@ -211,7 +219,7 @@ async function workAt(
   { where, target, jobs, manifest }: Batch,
   fleet: Fleet,
   context: CommandContext,
-): Promise<ExitCode> {
+): Promise<Done> {
   const { emit, environment, signal } = context;
   if (where === 'local') {
     const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
@@ -220,7 +228,11 @@ async function workAt(
       const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
       emit({ type: 'log', source: 'trtforge', severity: 'error', message });
     }
-    return worked.exitCode;
+    const count = (word: string) => worked.jobs.filter(({ did }) => did === word).length;
+    const sums = workRecordSchema.shape.did.options.flatMap((word) =>
+      count(word) === 0 ? [] : [`${count(word)} ${word}`],
+    );
+    return { exitCode: worked.exitCode, did: sums.join(', ') };
   }
   throwIfCancelled(signal, `working on ${target}`);
   const { child, stop } = startGroup('/bin/sh', ['-c', manifest.content], { environment });
@@ -230,7 +242,7 @@ async function workAt(
   const exitCode = await new Promise<number | null>((end) => child.on('close', end));
   signal.removeEventListener('abort', onAbort);
   throwIfCancelled(signal, `working on ${target}`);
-  if (exitCode !== null && exitCode <= ExitCode.internal) return exitCode as ExitCode;
+  if (exitCode !== null && exitCode <= ExitCode.internal) return { exitCode: exitCode as ExitCode };
   const why = `ended with exit code ${exitCode}: ${lines.all().join('\n')}`;
   throw new TrtforgeError('TF_SCHEDULER_FAILED', `ssh for ${target} ${why}`);
 }

@@ -22,7 +22,8 @@ export async function findEngines(
     return { query, model: null, engines: [await ofFile(query, context)] };
   const isModel = existsSync(query) || /\.onnx$/i.test(query);
   const reading = { emit, signal, cacheFolder: cacheFolder(environment) };
-  const model = isModel ? (await readModelContent(query, reading)).digest : null;
+  const content = isModel ? await readModelContent(query, reading) : undefined;
+  const model = content?.digest ?? null;
   const isMeant = (each: EngineSummary) =>
     model === null ? isCalled(query, each.identity, each.name ?? '') : each.model === model;
   const found = new Map<string, Candidate>();
@@ -33,7 +34,7 @@ export async function findEngines(
         found.set(each.identity, await ofStore(place, each, signal));
   if (model === null && found.size === 0)
     throw nothingCalled(places.map(({ place }) => place).join(', '), query);
-  return { query, model, engines: [...found.values()] };
+  return { query, model, content, engines: [...found.values()] };
 }
 
 const newestFirst = (a: EngineSummary, b: EngineSummary): number =>

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { firstProblem, readYaml } from '../../../base/text/yaml.js';
 import { tensorrtIn } from '../../../behaviour/containers.js';
+import { isJetson } from '../../../behaviour/gpus.js';
 import { targetSchema } from '../../../engines/identity/identity-schema.js';
 import { parseGpu } from '../../../engines/identity/target.js';
-import { isJetson } from '../../../engines/store/compatibility.js';
 import { parsed } from '../parsed.js';
 
 const { product, version, cudaMajor, os, arch } = targetSchema.shape;

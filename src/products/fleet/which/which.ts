@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import { shellLine } from '../../../base/process/shell-quote.js';
-import { behaviour } from '../../../behaviour/facts.js';
+import { behaviour, holds } from '../../../behaviour/facts.js';
+import { serves } from '../../../behaviour/gpus.js';
+import { operatorLists } from '../../../behaviour/operators.js';
 import { agree } from '../../../behaviour/versions.js';
+import { buildFaults } from '../../../engines/builder/buildable.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
+import type { ModelContent } from '../../../engines/identity/read-model.js';
+import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
 import { isOfProduct, type Target } from '../../../engines/identity/target.js';
 import type { PlanHeader } from '../../../engines/plan/header.js';
 import { loadsIn } from '../../../engines/plan/loads.js';
@@ -10,7 +15,6 @@ import { profileText } from '../../../engines/profiles/profile.js';
 import { mayServe } from '../../../engines/store/compatibility.js';
 import type { NotFound } from '../../../engines/store/store.js';
 import { formatNamed } from '../../../formats/precision/formats/index.js';
-import { serves } from '../../../quality/doctor/support.js';
 import { type Machine, machineSchema } from './machine.js';
 
 const loadSchema = z.strictObject({
@@ -44,8 +48,10 @@ export const whichSchema = z.strictObject({
       loads: z.array(loadSchema),
       /** `engine` of the one to take; null where none loads for certain. */
       best: z.string().nullable(),
-      /** The line that builds what is missing; null where nothing is, where nothing names the model, and for a GPU that is not served. */
+      /** The line that builds what is missing; null where nothing is, where nothing names the model, and where the machine's TensorRT cannot build it. */
       build: z.string().nullable(),
+      /** What `best` or `build` has been chosen among, or why nothing can be built; null where there is nothing to say. */
+      chosen: z.string().nullable(),
     }),
   ),
 });
@@ -66,46 +72,101 @@ type Ruling = readonly [verdict: Load['verdict'], rule: string, reason: string];
 /** What was asked for, and its engines: those of the first store first, the newest of each first. */
 export interface Found extends Pick<Which, 'query' | 'model'> {
   readonly engines: readonly Candidate[];
+  /** Of the model, where one was named. */
+  readonly content?: ModelContent;
 }
 
 /** Which engines the machines load. Reads nothing. */
 export function whichEngines(found: Found, asked: readonly Machine[]): Which {
   const machines = asked.map((machine): Which['machines'][number] => {
     const loads = found.engines.map((engine) => judge(engine, machine));
-    const best = bestOf(loads);
+    const able = ableOf(loads);
     const undecided = loads.some(({ verdict }) => verdict === 'unknown') ? 'inconclusive' : 'fail';
-    const build = best === null ? buildLine(found, machine) : null;
-    return { ...machine, outcome: best === null ? undecided : 'pass', loads, best, build };
+    const best = able[0]?.engine ?? null;
+    const line = best === null ? buildLine(found, machine) : { build: null, chosen: takenOf(able, found) };
+    return { ...machine, outcome: best === null ? undecided : 'pass', loads, best, ...line };
   });
   const outcome = outcomes.options.find((each) => machines.some((machine) => machine.outcome === each));
   const { query, model } = found;
   return { schema: 'trtforge.which/1', query, model, outcome: outcome ?? 'inconclusive', machines };
 }
 
-/** Without a runtime inside before with, timed on this GPU before others, of this very target before compatible ones; the newest of equals. */
-function bestOf(loads: readonly Load[]): string | null {
+/** The best first: without a runtime inside before with, timed on this GPU before others, of this very target before compatible ones; the newest of equals. */
+function ableOf(loads: readonly Load[]): readonly Load[] {
   const cost = ({ verdict, warning, rule }: Load) =>
     (verdict === 'yes' ? 0 : 4) + (warning === null ? 0 : 2) + (rule === 'exact' ? 0 : 1);
   const able = loads.filter(({ verdict }) => verdict === 'yes' || verdict === 'if-allowed');
-  return able.sort((a, b) => cost(a) - cost(b))[0]?.engine ?? null;
+  return able.sort((a, b) => cost(a) - cost(b));
 }
 
-/** The line to type on a machine that lacks an engine: with the profiles of the first one, and its precision where that needs neither calibration nor another GPU. */
-function buildLine({ query, model, engines }: Found, machine: Machine): string | null {
+const labelOf = (passport: Passport | null | undefined): string =>
+  formatNamed(passport?.identity.document.recipe.precision)?.label ?? 'the types of the model';
+
+/** Which of several engines that load is taken, by its precision. */
+function takenOf(able: readonly Load[], { engines }: Found): string | null {
+  const [taken, ...others] = able.map(({ engine }) =>
+    labelOf(engines.find((each) => each.engine === engine)?.passport),
+  );
+  return others.length === 0
+    ? null
+    : `${able.length} engines load. Taken: ${taken}, the newest of those that fit best; the others: ${others.join(', ')}.`;
+}
+
+/**
+ * The line to type on a machine that lacks an engine: with the profiles of the first one, and the precision of the first that needs neither calibration nor another GPU or
+ * TensorRT.
+ */
+function buildLine(
+  { query, model, engines, content }: Found,
+  machine: Machine,
+): Pick<Which['machines'][number], 'build' | 'chosen'> {
   const { gpu, tensorrt } = machine;
-  const [nearest] = engines.flatMap(({ passport }) => passport ?? []);
+  const passports = engines.flatMap(({ passport }) => passport ?? []);
+  const [nearest] = passports;
   const file = model !== null ? query : nearest && `${nearest.model.name}.onnx`;
-  if (file === undefined || !isServed(machine)) return null;
+  if (file === undefined) return { build: null, chosen: null };
   const { recipe, target } = nearest?.identity.document ?? {};
   const { product, version, cudaMajor } = tensorrt ?? { product: productFor(machine, target), version: '' };
+  // Of a version that is not known only what the newest cannot build is known.
+  const newest =
+    product === 'tensorrt' ? operatorLists.newest : behaviour['rtx-parser']['tensorrt-rtx'].since;
+  const toolchain = { product, version: version || newest };
+  const stronglyTyped = holds('strong-typing', toolchain);
+  const faultOf = (precision: Recipe['precision']) =>
+    buildFaults({
+      toolchain,
+      computeCapabilities: gpu === null ? [] : [gpu.capability],
+      recipe: { ...defaultRecipe, precision, stronglyTyped },
+      model: content,
+    }).find(({ severity }) => severity === 'error');
+  const impossible = faultOf('as-is');
+  if (impossible !== undefined)
+    return { build: null, chosen: `${impossible.message} ${impossible.remedy ?? ''}`.trim() };
+  const repeated = passports.find(({ identity: { document } }) => {
+    const { conversion, precision } = document.recipe;
+    return !conversion?.calibration && faultOf(precision) === undefined;
+  });
+  const id = formatNamed(repeated?.identity.document.recipe.precision)?.id;
   const at = isWhole(version) ? `@${version}${cudaMajor == null ? '' : `+cuda${cudaMajor}`}` : '';
-  const { id, computeCapability } = formatNamed(recipe?.precision) ?? {};
-  const fits = !recipe?.conversion?.calibration && (computeCapability ?? 0) <= (gpu?.capability ?? 0);
-  return shellLine([
-    ...['trtforge', 'build', file, ...(id !== undefined && fits ? ['--precision', id] : [])],
-    ...(recipe?.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),
-    ...['--target', gpu === null ? product : `${product}${at}:sm_${gpu.capability}`],
-  ]);
+  const chosen = [
+    ...(nearest === undefined ? [] : [`Builds ${labelOf(repeated)}.`]),
+    ...(nearest === repeated
+      ? []
+      : [
+          recipe?.conversion?.calibration
+            ? `The newest engine is ${labelOf(nearest)}: add --precision ${recipe.precision} --calibration SAMPLES for that.`
+            : `The newest engine is ${labelOf(nearest)}, which this machine cannot have.`,
+        ]),
+    ...(model === null ? [`Write the path of ${file}: the store knows its name alone.`] : []),
+  ];
+  return {
+    build: shellLine([
+      ...['trtforge', 'build', file, ...(id === undefined ? [] : ['--precision', id])],
+      ...(recipe?.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),
+      ...['--target', gpu === null ? product : `${product}${at}:sm_${gpu.capability}`],
+    ]),
+    chosen: chosen.join(' ') || null,
+  };
 }
 
 /** NVIDIA's containers of these names have TensorRT, whatever its version. */

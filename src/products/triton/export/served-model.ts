@@ -1,6 +1,6 @@
+import { gpuArchitectures, isAmperePlus } from '../../../behaviour/gpus.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
-import { gpuArchitectures } from '../../../engines/identity/target.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
@@ -156,7 +156,7 @@ const recipeOf = ({ passport }: StoredEngine) => passport.identity.document.reci
 function byCapability(engines: readonly StoredEngine[], gpu: string | undefined): ServedModel['plans'] {
   const builtFor = ({ passport }: StoredEngine) => passport.identity.document.target.computeCapabilities;
   const wide = engines.filter((engine) => recipeOf(engine).hardwareCompatibility === 'ampere-plus');
-  const newer = gpuArchitectures.map(({ computeCapability }) => computeCapability).filter((sm) => sm >= 80);
+  const newer = gpuArchitectures.map(({ computeCapability }) => computeCapability).filter(isAmperePlus);
   const served = new Set([...engines.flatMap(builtFor), ...(wide.length > 0 ? newer : [])]);
   return [...served]
     .sort((a, b) => a - b)
