@@ -18,7 +18,7 @@ export { parseSize };
 export function parseIdentity(text: string): string {
   if (/^[0-9a-f]{64}$/.test(text)) return text;
   throw new TrtforgeError('TF_USAGE', `"${text}" is not an identity of 64 hexadecimal digits.`, {
-    remedy: 'Pass the one that trtforge build printed, or that trtforge cache ls --json states.',
+    remedy: 'Pass the one that `trtforge build` printed, or that `trtforge cache ls --json` states.',
   });
 }
 

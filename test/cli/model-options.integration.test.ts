@@ -231,7 +231,10 @@ describeWith('toolchain', 'a build calibrates where its configuration says, and 
       'allow-fallback': true,
     };
     writeFileSync(config, JSON.stringify(keys));
-    const to = verb === 'build' ? [] : ['--run-root', at('calibrated'), '--skip', 'verify,bench'];
+    const to =
+      verb === 'build'
+        ? ['-o', at('calibrated.engine')]
+        : ['--run-root', at('calibrated'), '--skip', 'verify,bench'];
     const line = [
       verb,
       model,

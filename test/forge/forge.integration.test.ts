@@ -239,7 +239,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(statuses(result)).toMatchObject({ inspect: 'done', resolve: 'failed', convert: 'not-reached' });
     expect(result.error).toMatchObject({
       code: 'TF_PROFILE_MISSING',
-      remedy: expect.stringContaining('--profile'),
+      remedy: expect.stringContaining('--batch 1/8/32'),
     });
     expect(result.exitCode).toBe(2);
   });

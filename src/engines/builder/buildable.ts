@@ -82,7 +82,7 @@ function gpuFaults({ toolchain, computeCapabilities }: Buildable): readonly Buil
       ...others.map(
         (line) => `Pass ${line}${toolchain.product === 'tensorrt' ? '' : ' on a machine with that GPU'}.`,
       ),
-      'trtforge doctor lists which TensorRT serves which GPU.',
+      '`trtforge doctor` lists which TensorRT serves which GPU.',
     ].join(' ');
     return fault('TF_TARGET_UNSUPPORTED', `${nameOf(toolchain)} does not serve ${gpu}.`, remedy);
   });

@@ -24,7 +24,7 @@ export function readPassport(planPath: string, expected?: string): Passport {
     if (other === undefined) return passport;
     throw new TrtforgeError('TF_PASSPORT_INVALID', `${path} is the passport of ${digest}, not of ${other}.`, {
       remedy:
-        'Use the engine of that identity; trtforge cache verify names those that are in the place of another.',
+        'Use the engine of that identity; `trtforge cache verify` names those that are in the place of another.',
       details: { expected: other, actual: digest },
     });
   } catch (cause) {

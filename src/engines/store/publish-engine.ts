@@ -23,7 +23,7 @@ export async function publishEngine(
   const stagedPassport = passportPath(staged);
   try {
     makeFolder(dirname(planPath));
-    await carry(pendingPath, staged);
+    if (pendingPath !== staged) await carry(pendingPath, staged);
     // Through no link, and in place of what a proof of the pending engine has left.
     rmSync(stagedPassport, { force: true });
     writeFileSync(stagedPassport, passportText(passport), { flag: 'wx' });

@@ -244,7 +244,9 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
       product: 'tensorrt-rtx',
       version: passport.identity.document.target.version,
     });
-    expect(passport.plan.inputs).toEqual([{ name: 'x', dtype: 'float32', shape: [null, 64] }]);
+    expect(passport.plan.inputs).toEqual([
+      { name: 'x', dtype: 'float32', shape: [null, 64], symbols: ['batch', null] },
+    ]);
     expect(passport.identity.document.recipe.profiles).toHaveLength(2);
     expect(passport.warnings).toEqual([]);
   });

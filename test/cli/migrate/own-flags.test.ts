@@ -155,7 +155,6 @@ describe('flags without an equivalent are answered', () => {
   });
 
   test.each([
-    ['eval detector m.onnx --out o', 'trtforge eval detector m.onnx -o o'],
     [
       'bundle build meta.json --trtexec /opt/trtexec',
       'TRTEXEC=/opt/trtexec trtforge bundle build meta.json --builder trtexec',

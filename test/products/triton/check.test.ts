@@ -558,7 +558,7 @@ describe('triton check', () => {
 
   it.each([
     ['--gpu', 'fast'],
-    ['--gpu', '8.8'],
+    ['--gpu', 'sm_'],
     ['--tensorrt', 'new'],
   ])('rejects %s %s', async (...options) => {
     const { exitCode } = await trtforge([

@@ -17,7 +17,9 @@ const pageOf = (name: string) => readFileSync(new URL(`../../../docs/${name}`, i
 const page = pageOf('gate.md');
 const guide = pageOf('streaming.md');
 const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map((match) => match[1] ?? '');
-const [policy = '', github = '', gitlab = ''] = blocks;
+const [policy = ''] = blocks;
+const [gitlab = ''] = blocks.filter((block) => block.startsWith('stages:'));
+const [, github = ''] = blocks.filter((block) => block.includes('runs-on:'));
 
 interface Step {
   readonly run?: string;
