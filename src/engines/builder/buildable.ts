@@ -55,10 +55,16 @@ export function assertBuildable(asked: Buildable, emit: EventListener): void {
 const nameOf = ({ product, version }: Buildable['toolchain']): string => `${products[product]} ${version}`;
 
 const fault = (code: ErrorCode, message: string, remedy?: string): BuildFault => ({
-  ...{ severity: 'error', code, message, remedy },
+  severity: 'error',
+  code,
+  message,
+  remedy,
 });
 const doubt = (message: string): BuildFault => ({
-  ...{ severity: 'warning', code: 'TF_TARGET_UNSUPPORTED', message, remedy: undefined },
+  severity: 'warning',
+  code: 'TF_TARGET_UNSUPPORTED',
+  message,
+  remedy: undefined,
 });
 
 function gpuFaults({ toolchain, computeCapabilities }: Buildable): readonly BuildFault[] {
