@@ -314,6 +314,8 @@ describe('a builder in an open store that is killed', () => {
     'before its rename %i leaves nothing that the next one does not remove',
     async (rename) => {
       const scene = new Scene(root);
+      // Below a folder that is closed to others, the store would be a private one.
+      chmodSync(scene.folder, 0o755);
       const temporary = join(scene.folder, 'tmp');
       mkdirSync(temporary, { mode: 0o700 });
       mkdirSync(join(scene.store, 'pending'), { recursive: true });
