@@ -434,10 +434,14 @@ export type { CalibrationRequest } from './engines/calibration/calibration.js';
 export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
+export type { TargetRequest } from './engines/identity/target.js';
 export type { LayersOptions } from './engines/layers/engine-layers.js';
+export type { EngineDiff, LayersResult } from './engines/layers/result-schema.js';
 export type { EngineLayers } from './engines/layers/schema.js';
+export type { ProfileRequest } from './engines/profiles/profile.js';
+export type { Sizes } from './engines/profiles/sizes.js';
 export type { RunContext } from './engines/run/run-file.js';
-export type { RunRequest } from './engines/run/run-request.js';
+export type { RunRequest, RunSource } from './engines/run/run-request.js';
 export type { RunResult } from './engines/run/run-result.js';
 export type {
   BackEnd,
@@ -456,7 +460,7 @@ export type {
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
-export type { EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
+export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
 export type { ObtainedEngine } from './engines/store/obtain-engine.js';
 export type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
@@ -465,12 +469,19 @@ export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
 export type { Calibration, ValueRange } from './formats/precision/options.js';
+export type { PluginTypes } from './formats/precision/plugin-types.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export { type TypedTensor, tensor } from './formats/tensor/typed-tensor.js';
 export type { ElementArray, ElementArrays } from './formats/tensor/values.js';
 export type { BenchTool } from './quality/bench/bench-with.js';
-export type { BenchCompareRequest, BenchContext, BenchRequest } from './quality/bench/request.js';
-export type { BenchResult } from './quality/bench/result.js';
+export type {
+  BenchCompareRequest,
+  BenchContext,
+  BenchRequest,
+  InputRequest,
+  ShapeRequest,
+} from './quality/bench/request.js';
+export type { BenchComparison, BenchResult } from './quality/bench/result.js';
 export type { ExplainResult } from './quality/explain/explain.js';
 export type { ExplainedIssue } from './quality/explain/explained-issue.js';
 export type { Explained, ExplainingOptions } from './quality/explain/failure.js';
@@ -483,13 +494,17 @@ export type { CheckedSessionOptions as EngineSessionOptions } from './quality/kn
 export type { CheckMode } from './quality/known-answer/check-mode.js';
 export type { CompareModelsContext } from './quality/models/compare-models.js';
 export type { ModelComparison } from './quality/models/result.js';
+export type { AskedCheck } from './quality/verify/checks.js';
+export type { CompareResult } from './quality/verify/compare-result.js';
 export type {
   CompareContext,
   CompareRequest,
+  SampleData,
   VerifyContext,
   VerifyRequest,
 } from './quality/verify/request.js';
 export type { VerifyResult } from './quality/verify/result.js';
+export type { AskedTolerance } from './quality/verify/tolerance.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
 export type {

@@ -86,7 +86,9 @@ function assertOwnAffair(config: string, key: string, spec: OptionSpec<unknown>,
       { remedy: `Pass --config ./${basename(config)} if you trust the file, or pass --${key} itself.` },
     );
   if (spec.trust)
-    throw reject(', which decides what code runs, whose engines are trusted or what is removed');
+    throw reject(
+      ', which decides what code runs, where work is sent, whose engines are trusted or what is removed',
+    );
   if (spec.writes === undefined) return;
   for (const output of [value].flat())
     if (typeof output === 'string' && !isBelow(dirname(config), output))

@@ -27,7 +27,7 @@ export interface OptionSpec<T> {
   readonly advanced?: true;
   /** A key of the configuration file that the command line does not take. */
   readonly configOnly?: true;
-  /** It decides what code runs, whose engines are trusted or what is removed: a config file that was only found cannot set it. */
+  /** It decides what code runs, where work is sent, whose engines are trusted or what is removed: a config file that was only found cannot set it. */
   readonly trust?: true;
 }
 

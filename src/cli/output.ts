@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { ExitCode, systemErrorCode, TrtforgeError } from '../errors.js';
 import type { Colors, Command, CommandResult } from './command.js';
 
@@ -76,7 +77,9 @@ export function reportError(error: unknown, view: View, console: Console): ExitC
 
 function internal(error: unknown): TrtforgeError {
   const system = systemErrorCode(error);
-  if (system === 'EMFILE' || system === 'ENFILE')
+  // Without a descriptor for its package.json, Node takes a package to have no other entry than index.js.
+  const [, guessed] = /'(.+)index\.js'/.exec(system === 'ERR_MODULE_NOT_FOUND' ? String(error) : '') ?? [];
+  if (system === 'EMFILE' || system === 'ENFILE' || (guessed && existsSync(`${guessed}package.json`)))
     return new TrtforgeError('TF_FILE_UNREADABLE', `No more files can be opened (${system}).`, {
       remedy: 'Raise the limit of open files: ulimit -n 1024.',
       cause: error,

@@ -53,6 +53,23 @@ describe('the trtforge process', () => {
     },
   );
 
+  // At which of them Node lacks one for a package depends on its version.
+  test.each([36, 40, 44, 48])('with %i open files a package that cannot be read is no fault', (limit) => {
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-files-'));
+    const file = join(folder, 'engines.yaml');
+    writeFileSync(
+      file,
+      `store: ${folder}\ntargets: { t: { target: 'tensorrt@10.13.3.9:sm_90' } }\nmodels: [{ model: m.onnx }]\n`,
+    );
+    const program = fileURLToPath(new URL('../../dist/trtforge.cjs', import.meta.url));
+    const words = [process.execPath, program, 'fleet', 'plan', file, '--json'];
+    const { status, stdout } = spawnSync('sh', ['-c', `ulimit -n ${limit}; exec "$@"`, 'sh', ...words], {
+      encoding: 'utf8',
+    });
+    expect([status, JSON.parse(stdout).error?.code]).toEqual([2, 'TF_FILE_UNREADABLE']);
+    rmSync(folder, { recursive: true });
+  });
+
   test.each(['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'])(
     'stopped by %s while its modules load, it prints its JSON',
     (signal) => {

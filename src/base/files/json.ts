@@ -5,17 +5,18 @@ const BYTES_PER_VALUE = 32;
 
 /**
  * The content of a JSON text that others may have written. Before memory is taken for it: at most `largest` bytes, a value for each 32 of these, 100 levels. Throws what
- * `invalid` makes of the reason.
+ * `invalid` makes of the reason. `parse`: where programs write what JSON lacks (`base/text/lenient-json.ts`).
  */
 export function parseJson(
   text: string,
   largest: number,
   invalid: (why: string, cause?: unknown) => Error,
+  parse: (text: string) => unknown = JSON.parse,
 ): unknown {
   const excess = excessOf(text, largest);
   if (excess !== null) throw invalid(`it has more than ${excess}`);
   try {
-    return JSON.parse(text);
+    return parse(text);
   } catch (cause) {
     throw invalid('it is not JSON, or was cut short', cause);
   }

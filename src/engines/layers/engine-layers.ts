@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseJson } from '../../base/files/json.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
@@ -9,7 +10,7 @@ import { verifyEngine } from '../plan/verify-engine.js';
 import { type EngineLoadOptions, engineLoadOptionsOf } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
-import { layersText, readLayers } from './read-layers.js';
+import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';
 import { type LayersResult, type LoadedFacts, layersResultSchema } from './result-schema.js';
 import type { EngineLayers } from './schema.js';
 import { layerFindings, summarizeLayers } from './summary.js';
@@ -128,20 +129,11 @@ const earlierOrNow = z.object({
 });
 
 function ourResult(text: string, path: string): LayersResult {
-  let document: unknown;
-  try {
-    document = JSON.parse(text);
-  } catch {
-    document = undefined;
-  }
+  const document = parseJson(text, LARGEST_BYTES, (why, cause) => layersInvalid(path, why, cause));
   // The command line adds fields of its own around a result. Earlier results had no digest.
   const checked = earlierOrNow.safeParse(document);
   if (checked.success) return { ...checked.data, layersFrom: path };
-  throw new TrtforgeError(
-    'TF_LAYERS_INVALID',
-    `${path} is not the layer information of an engine: ${faultText(checked.error)}.`,
-    { cause: checked.error },
-  );
+  throw layersInvalid(path, faultText(checked.error), checked.error);
 }
 
 type Source = Pick<LayersResult, 'file' | 'layersFrom' | 'planBytes' | 'planSha256' | 'loaded'>;

@@ -1,4 +1,5 @@
-import { closing, openFile } from '../../base/files/byte-source.js';
+import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
@@ -7,7 +8,7 @@ import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './sc
 import { bytesInFormat, dtypeOfFormat } from './tensor-format.js';
 
 /** The layers of the largest engines take some tens of MB. */
-const LARGEST_BYTES = 512 << 20;
+export const LARGEST_BYTES = 128 << 20;
 
 /** Fields of a layer that have a place of their own. */
 const OWN_FIELDS = new Set([
@@ -32,11 +33,7 @@ const PRODUCT_TYPES = new Set(['gemm', 'correlation']);
 
 /** The text of a file of layer information, for `readLayers`. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_LAYERS_INVALID where it is too large. */
 export function layersText(path: string): string {
-  return closing(openFile(path), (source) => {
-    if (source.size > LARGEST_BYTES) throw invalid(path, `it has ${source.size} bytes`);
-    const bytes = Buffer.alloc(source.size);
-    return bytes.toString('utf8', 0, source.read(bytes, 0, source.size));
-  });
+  return readText(path, LARGEST_BYTES, 'TF_LAYERS_INVALID');
 }
 
 /**
@@ -46,11 +43,11 @@ export function layersText(path: string): string {
 export function readLayers(text: string, where = 'The layer information'): EngineLayers {
   const document = parsed(text, where);
   const entries = listOf(document.Layers);
-  if (entries === undefined) throw invalid(where, 'it has no list `Layers`');
+  if (entries === undefined) throw layersInvalid(where, 'it has no list `Layers`');
   const layers = entries.map((entry, index) => {
     if (typeof entry === 'string') return toLayer({ Name: entry }, index);
     if (!isRecord(entry) || typeof entry.Name !== 'string')
-      throw invalid(where, `layer ${index} has no name`);
+      throw layersInvalid(where, `layer ${index} has no name`);
     return toLayer(entry, index);
   });
   const tensors = listOf(document['I/O Tensors']);
@@ -66,13 +63,13 @@ const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArra
 const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
 function parsed(text: string, where: string): JsonRecord {
-  let document: unknown;
-  try {
-    document = parseLooseJson(text);
-  } catch (cause) {
-    throw invalid(where, 'it is not JSON', cause);
-  }
-  if (!isRecord(document)) throw invalid(where, 'it is not a JSON object');
+  const document = parseJson(
+    text,
+    LARGEST_BYTES,
+    (why, cause) => layersInvalid(where, why, cause),
+    parseLooseJson,
+  );
+  if (!isRecord(document)) throw layersInvalid(where, 'it is not a JSON object');
   return document;
 }
 
@@ -246,7 +243,7 @@ function booleanOf(value: unknown): boolean | null {
   return text === undefined ? null : text === 'true' || text === 'yes' || text === '1';
 }
 
-const invalid = (where: string, why: string, cause?: unknown) =>
+export const layersInvalid = (where: string, why: string, cause?: unknown) =>
   new TrtforgeError('TF_LAYERS_INVALID', `${where} is not the layer information of an engine: ${why}.`, {
     cause,
   });

@@ -219,7 +219,10 @@ export class LocalStore implements EngineSource<StoredEngine> {
       makeFolder(this.place);
       accessSync(this.place, constants.W_OK);
       for (const room of ['pending', 'partial', 'leases']) pathBelow(this.place, room);
-      this.#ownPlanPath(identity);
+      // Of several users each may own folders further in.
+      let there = dirname(this.#ownPlanPath(identity));
+      while (!existsSync(there)) there = dirname(there);
+      accessSync(there, constants.W_OK);
       return undefined;
     } catch (cause) {
       return unwritable(this.place, cause);

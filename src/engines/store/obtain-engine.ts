@@ -19,7 +19,7 @@ import type { EngineStores } from './open-stores.js';
 import { type PendingFolder, preparePending } from './pending.js';
 import { RemoteSource } from './remote/remote-source.js';
 import type { StoredEngine } from './store.js';
-import { signatureFor } from './trust.js';
+import { assertSigns, signatureFor } from './trust.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
@@ -203,6 +203,8 @@ class ObtainRun {
 
   async #buildNow(pending: PendingFolder): Promise<StoredEngine> {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
+    const { store, trust } = this.#stores;
+    assertSigns(trust, store?.place ?? this.#build.output ?? '.');
     // Loaded only now: a hit needs neither the converter nor the builder.
     const { buildEngine } = await import('../builder/build-engine.js');
     const passport = await this.#timed('buildMs', async () => {
@@ -213,14 +215,7 @@ class ObtainRun {
       const engine = { modelPath: converted?.output ?? typed, planPath, passport: built, isFound: false };
       return this.#answered(engine);
     });
-    const { trust } = this.#stores;
-    const signature = signatureFor(trust, passport);
-    if (trust.required && signature === null) {
-      this.#warnings.push(
-        'The engine was built here and kept without a signature, so it is not found again where signatures are required; `sign-key` in the configuration file or TRTFORGE_SIGNING_KEY signs it.',
-      );
-    }
-    return this.#pendingEngine(pending, { passport, signature });
+    return this.#pendingEngine(pending, { passport, signature: signatureFor(trust, passport) });
   }
 
   /** The passport with what the engine proves itself by, where it has none and that can be made. */

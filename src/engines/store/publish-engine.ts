@@ -23,7 +23,8 @@ export async function publishEngine(
   const stagedPassport = passportPath(staged);
   try {
     makeFolder(dirname(planPath));
-    if (pendingPath !== staged) await carry(pendingPath, staged);
+    // A file system that does not rename over a file may refuse this too.
+    if (staged !== pendingPath) await carry(pendingPath, staged);
     // Through no link, and in place of what a proof of the pending engine has left.
     rmSync(stagedPassport, { force: true });
     writeFileSync(stagedPassport, passportText(passport), { flag: 'wx' });

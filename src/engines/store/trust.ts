@@ -54,6 +54,16 @@ export function openTrust(requested: TrustOptions, environment: NodeJS.ProcessEn
   return { required, keys, signingKey };
 }
 
+/** Before what is made for `place`: where signatures are required, this machine has to have a key. Throws TF_STORE_UNWRITABLE. */
+export function assertSigns({ required, signingKey }: Trust, place: string): void {
+  if (!required || signingKey !== null) return;
+  throw new TrtforgeError(
+    'TF_STORE_UNWRITABLE',
+    `Signatures are required, and this machine has no key to sign with: what it writes to ${place} would not count.`,
+    { remedy: 'Set TRTFORGE_SIGNING_KEY to its private key (trtforge cache keygen makes a pair).' },
+  );
+}
+
 /** Paths separated by `:` (Windows: `;`), as in PATH. */
 export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);
 

@@ -1,4 +1,5 @@
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { parseJson } from '../../base/files/json.js';
 import { isRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from './dtype.js';
@@ -98,12 +99,7 @@ function parseEntries(source: ByteSource): ReadonlyMap<string, Entry> {
 }
 
 function parseObject(path: string, text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw invalid(path, 'its header is not JSON');
-  }
+  const value = parseJson(text, MAX_HEADER_BYTES, (why) => invalid(path, `its header is not valid: ${why}`));
   if (!isRecord(value)) throw invalid(path, 'its header is not a JSON object');
   return value;
 }

@@ -14,7 +14,7 @@ import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/addre
 import { LARGEST_SMALL_OBJECT, type Objects } from '../../engines/store/remote/objects.js';
 import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
 import type { EngineSource } from '../../engines/store/store.js';
-import { checkTrust, signatureFor } from '../../engines/store/trust.js';
+import { assertSigns, checkTrust, signatureFor } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 
 /** What `read` takes: a plan has 2 to 3 KB a job, a record as much. */
@@ -103,15 +103,7 @@ export class FleetStore {
 
   /** Throws TF_STORE_UNWRITABLE where signatures are required and this machine cannot sign, and where a link is in the way. */
   assertMayWrite(key: string): void {
-    if (this.#stores.trust.required && !this.signs)
-      throw new TrtforgeError(
-        'TF_STORE_UNWRITABLE',
-        `Signatures are required, and this machine has no key to sign with: what it writes to ${this.place} would not count.`,
-        {
-          remedy:
-            'Set TRTFORGE_SIGNING_KEY to its private key (`trtforge cache keygen -o team.pem` makes a pair).',
-        },
-      );
+    assertSigns(this.#stores.trust, this.place);
     try {
       if (this.#objects === null) this.#path(key);
     } catch (error) {

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chosenGpu, visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { CommandContext } from '../../cli/command.js';
 import { type Plan, type PlanStep, step } from '../../cli/plan.js';
@@ -93,7 +93,7 @@ export async function rehearse(
       },
     );
   } finally {
-    removeIfThere(scratch);
+    removeIfAllowed(scratch);
   }
 }
 

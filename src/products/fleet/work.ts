@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
-import { removeIfThere } from '../../base/files/files.js';
+import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { CommandContext } from '../../cli/command.js';
 import type { AnswerMaker, ResolvedBuild } from '../../engines/builder/build.js';
@@ -182,7 +182,7 @@ async function make(
       },
     );
   } finally {
-    removeIfThere(scratch);
+    removeIfAllowed(scratch);
   }
 }
 

@@ -1,4 +1,5 @@
 import { closing, openFile } from '../../base/files/byte-source.js';
+import { parseJson } from '../../base/files/json.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { LineCutter } from '../../tensorrt/trtexec/log/lines.js';
 import { type ExplainResult, explainLines, explanation, FIRST_BYTES, rejectBinary } from './explain.js';
@@ -72,7 +73,7 @@ function* linesIn(text: string): Generator<string> {
 
 function parsed(text: string): unknown {
   try {
-    return pythonJson(text);
+    return parseJson(text, LARGEST_RESULT, Error, pythonJson);
   } catch {
     return undefined;
   }

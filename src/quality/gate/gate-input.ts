@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';
@@ -49,12 +50,8 @@ function parseResult(text: string, path: string): Readonly<Record<string, unknow
     new TrtforgeError('TF_GATE_RESULT_INVALID', `${path} is ${what}.`, { cause });
   if (text.trim() === '')
     throw invalid('empty: what should have written it failed, or its output went elsewhere');
-  let content: unknown;
-  try {
-    content = pythonJson(text);
-  } catch (cause) {
-    throw invalid('not JSON, or cut short', cause);
-  }
+  const unreadable = (why: string, cause?: unknown) => invalid(`not a result: ${why}`, cause);
+  const content = parseJson(text, LARGEST_BYTES, unreadable, pythonJson);
   if (typeof content !== 'object' || content === null || Array.isArray(content))
     throw invalid('JSON, but no object, so no result');
   return content as Readonly<Record<string, unknown>>;

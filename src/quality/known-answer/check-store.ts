@@ -108,7 +108,12 @@ async function enginesOf(store: LocalStore, names: readonly string[] = [], signa
     const hasAnswer =
       passport?.knownAnswer !== undefined || (!store.trust.required && hasAnswerBeside(planPath));
     if (passport === undefined || hasAnswer) candidates.push({ name, identity, planPath });
-    else unanswered.push({ name, identity, record: recordLine(planPath, passport.model.name) });
+    else
+      unanswered.push({
+        name,
+        identity,
+        record: recordLine(planPath, passport.model.name, store.trust.required),
+      });
   }
   return { candidates, unanswered };
 }

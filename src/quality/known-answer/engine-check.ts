@@ -19,7 +19,7 @@ import { type CheckOptions, observeEngine } from './check-engine.js';
 import type { Observed } from './check-loaded.js';
 import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
-import { type Proof, proofOf, resultOf } from './proof.js';
+import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
@@ -78,11 +78,19 @@ async function recordBeside(
   options: CheckOptions,
 ): Promise<{ readonly path: string; readonly observed: Observed | null }> {
   const { engine, against } = request;
-  const { plan, planSha256 } = proofOf(engine, options.environment ?? process.env);
+  const { plan, planSha256, mustBeSigned } = proofOf(engine, options.environment ?? process.env);
   if (plan.passport?.knownAnswer !== undefined)
     throw new TrtforgeError('TF_USAGE', `The passport of ${engine} has a known answer, which counts.`, {
       remedy: `Check the engine by it: trtforge engine check ${engine}`,
     });
+  if (mustBeSigned)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      'Signatures are required, and nobody signs a file beside an engine: it would not count.',
+      {
+        remedy: `Record it in a signed passport, with the options of its build: ${recordLine(engine, plan.passport?.model.name, true)}`,
+      },
+    );
   const { recipe } = plan.passport?.identity.document ?? {};
   const precision = request.precision ?? (recipe && precisionOf(recipe, plan.passport?.model.precisions));
   if (precision === undefined)

@@ -16,6 +16,7 @@ export interface Proof extends Pick<EngineCheck, 'planSha256' | 'answerSha256'> 
   readonly plan: PlanFacts;
   /** Undefined where none was recorded. */
   readonly answer: KnownAnswer | undefined;
+  readonly mustBeSigned: boolean;
 }
 
 /** `passed` is an answer in place of its own. Throws TF_PLAN_INVALID, TF_PASSPORT_INVALID. */
@@ -30,16 +31,21 @@ export function proofOfPlan(plan: PlanFacts, mustBeSigned: boolean, passed?: Kno
   const planSha256 = plan.passport?.plan.sha256 ?? planDigest(plan.header);
   const answer = passed ?? readAnswer(plan.path, plan.passport, planSha256, mustBeSigned);
   const answerSha256 = answer === undefined ? null : sha256(canonicalJson(answer));
-  return { plan, planSha256, answer, answerSha256 };
+  return { plan, planSha256, answer, answerSha256, mustBeSigned };
 }
 
-/** The line that records an answer of an engine beside it; without a model it names the one in the passport, as it would lie in the working folder. */
-export const recordLine = (path: string, model: string | undefined): string =>
-  shellLine(['trtforge', 'engine', 'check', path, '--record', '--against', `${model ?? 'model'}.onnx`]);
+/** The line that records an answer of an engine: beside it, or where that has to be signed in the passport of a build. The model is the one in the passport, as it would lie in the working folder. */
+export const recordLine = (path: string, name = 'model', mustBeSigned: boolean): string =>
+  shellLine([
+    'trtforge',
+    ...(mustBeSigned
+      ? ['build', `${name}.onnx`, '--force-rebuild', '--known-answer']
+      : ['engine', 'check', path, '--record', '--against', `${name}.onnx`]),
+  ]);
 
 /** What follows from the checks: without a known answer nothing says that what an engine gives is right. */
 export function resultOf(
-  { plan: { path, passport }, planSha256, answer, answerSha256 }: Proof,
+  { plan: { path, passport }, planSha256, answer, answerSha256, mustBeSigned }: Proof,
   observed: Observed | null,
   {
     recorded = null,
@@ -70,7 +76,7 @@ export function resultOf(
       ...checks.flatMap((check) => (check.outcome === 'pass' || check.outcome === null ? [] : check.reasons)),
       ...(answer === undefined
         ? [
-            `${path} has no known answer. Record one from its model: ${recordLine(path, passport?.model.name)}`,
+            `${path} has no known answer. Record one from its model: ${recordLine(path, passport?.model.name, mustBeSigned)}`,
           ]
         : []),
       ...(answer !== undefined && !hasOutputs(answer) ? [`The known answer of ${path} has no outputs.`] : []),

@@ -5,13 +5,17 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/base/files/json.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
+import { layersOfFile } from '../../../src/engines/layers/engine-layers.js';
 import { parseSignature } from '../../../src/engines/store/signature-file.js';
 import { readCalibration } from '../../../src/formats/precision/calibrate/cache.js';
+import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
 import { readMeta } from '../../../src/products/bundle/meta.js';
 import { readContract } from '../../../src/products/streaming/contract/file.js';
 import { readRepository } from '../../../src/products/triton/repository.js';
 import { readBaseline } from '../../../src/quality/gate/baseline.js';
+import { readResults } from '../../../src/quality/gate/gate-input.js';
 import { readAnswer } from '../../../src/quality/known-answer/answer.js';
+import { refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-json-'));
@@ -87,7 +91,27 @@ describe('readers of documents', () => {
       'calibration cache',
       (text) => readCalibration(written('ranges.json', `{"a":${text}}`)),
     ],
+    ['TF_GATE_RESULT_INVALID', 'gate result', (text) => readResults([written('bench.json', text)])],
+    ['TF_LAYERS_INVALID', 'layers', (text) => layersOfFile(written('layers.json', text))],
+    [
+      'TF_LAYERS_INVALID',
+      'layers as engine layers wrote them',
+      (text) =>
+        layersOfFile(written('own.json', `{"schema": "trtforge.engine-layers/1", "layers": ${text}}`)),
+    ],
+    [
+      'TF_TENSOR_FILE_INVALID',
+      'safetensors header',
+      (text) => {
+        const header = Buffer.from(`{"a":${text}}`);
+        const length = Buffer.alloc(8);
+        length.writeBigUInt64LE(BigInt(header.length));
+        writeFileSync(join(root, 'a.safetensors'), Buffer.concat([length, header]));
+        return openSafetensors(join(root, 'a.safetensors'));
+      },
+    ],
   ];
+  const large = readers.slice(-4);
   const hostile: readonly (readonly [string, string])[] = [
     ['2,000 levels', nested(2000)],
     ['600,000 objects', `[${Array(600_000).fill('{}').join()}]`],
@@ -95,12 +119,23 @@ describe('readers of documents', () => {
   test.each(
     readers
       .flatMap((reader) => hostile.map((each) => [...reader, ...each] as const))
-      // A table of two million ranges is a real one.
-      .filter(([, name, , what]) => name !== 'calibration cache' || what === '2,000 levels'),
+      // Tables of two million ranges and results of a million numbers are real ones.
+      .filter(
+        ([, name, , what]) =>
+          what === '2,000 levels' ||
+          (name !== 'calibration cache' && large.every(([, other]) => other !== name)),
+      ),
   )('%s: a %s of them', async (code, name, read, _, text) => {
     const outcome = Promise.resolve().then(() => read(text));
     await expect(outcome).rejects.toMatchObject({ code });
     if (name !== 'signature') await expect(outcome).rejects.toThrow(/ more than /);
+  });
+
+  test.each(large)('%s: a %s of nine million numbers', (code, _, read) => {
+    expect(refusal(() => read(list(9_000_000)))).toMatchObject({
+      code,
+      message: expect.stringContaining(' more than '),
+    });
   });
 
   test('contracts beside a model of Triton: a file that is too large is none', () => {

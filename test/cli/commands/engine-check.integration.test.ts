@@ -112,6 +112,17 @@ describe('engine check', () => {
     });
   });
 
+  it('records none beside an engine where signatures are required: nobody would sign it', async () => {
+    const { publicKey } = makeKeys(at('record.pem'));
+    const signed = { ...environment, TRTFORGE_REQUIRE_SIGNATURE: '1', TRTFORGE_TRUSTED_KEYS: publicKey };
+    copyFileSync('affine.engine', 'lone.plan');
+    const words = ['engine', 'check', 'lone.plan', '--record', '--against', model, '--precision', 'fp32'];
+    const { exitCode, json } = await runLine([...words, '--json'], signed);
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);
+    expect(json().error?.remedy).toMatch(/trtforge build \S+ --force-rebuild --known-answer$/);
+    expect(existsSync('lone.plan.known-answer.json')).toBe(false);
+  });
+
   it.each([
     [['--record'], 'TF_USAGE'],
     [['--rebuild'], 'TF_USAGE'],

@@ -224,6 +224,18 @@ describe('where a build happens', () => {
     expect((await placeOf(store)).places).toEqual([temporary]);
   });
 
+  test.skipIf(isRoot)('where a folder of another user has no room for the engine: nowhere', async () => {
+    const { store } = openScene(0o755);
+    const { engine } = (await placeOf(store)).result;
+    const room = dirname(dirname(engine));
+    rmSync(dirname(engine), { recursive: true });
+    chmodSync(room, 0o555);
+    await expect(placeOf(store)).rejects.toMatchObject({ code: 'TF_STORE_UNWRITABLE' });
+    const own = { output: join(store, '..', 'own.engine') };
+    expect((await placeOf(store, own)).result).toMatchObject({ source: 'built', engine: own.output });
+    chmodSync(room, 0o755);
+  });
+
   test('a folder above the store that others may write in counts as well', async () => {
     const { folder, store } = openScene(0o755);
     const own = mkdtempSync(join(root, 'tmp-'));
@@ -302,6 +314,8 @@ describe('a builder in an open store that is killed', () => {
     'before its rename %i leaves nothing that the next one does not remove',
     async (rename) => {
       const scene = new Scene(root);
+      // Below a folder that is closed to others, the store would be a private one.
+      chmodSync(scene.folder, 0o755);
       const temporary = join(scene.folder, 'tmp');
       mkdirSync(temporary, { mode: 0o700 });
       mkdirSync(join(scene.store, 'pending'), { recursive: true });

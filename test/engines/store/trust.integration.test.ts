@@ -137,11 +137,18 @@ describe('a store whose engines must be signed', () => {
     expect(await obtain(store, required)).toMatchObject({ source: 'local' });
   });
 
-  test('states when it keeps one that it will not load again', async () => {
-    expect((await obtain(place(), required)).warnings).toEqual([
-      expect.stringContaining('TRTFORGE_SIGNING_KEY'),
-    ]);
-  });
+  test.each([{}, { store: false, output: join(root, 'own.engine') }] as const)(
+    'builds nothing that it would not load again: %o',
+    async (wishes) => {
+      const { build, count } = countingBuilder();
+      const error = await obtain(place(), { ...required, ...wishes }, build).catch((each) => each);
+      expect([error.code, count()]).toEqual(['TF_STORE_UNWRITABLE', 0]);
+      // The remedy.
+      expect(error.remedy).toContain('TRTFORGE_SIGNING_KEY');
+      const signs = { ...required, ...wishes, signKey: ours.privateKey };
+      expect(await obtain(place(), signs, build)).toMatchObject({ source: 'built', warnings: [] });
+    },
+  );
 
   test('is made of an old one by sign; verify names what is not signed', async () => {
     const store = place();

@@ -13,7 +13,11 @@ const options = {
   slurm: flag({ flags: '--slurm', describe: 'only the targets that Slurm builds' }),
   kubernetes: flag({ flags: '--kubernetes', describe: 'only the targets that Kubernetes builds' }),
   local: flag({ flags: '--local', describe: 'every target that this machine can build, here' }),
-  ssh: text({ flags: '--ssh <host>', describe: 'every target, on that machine, which has trtforge' }),
+  ssh: text({
+    flags: '--ssh <host>',
+    describe: 'every target, on that machine, which has trtforge',
+    trust: true,
+  }),
   output: text({
     flags: '-o, --output <folder>',
     describe: 'write scripts and manifests there, and send nothing',

@@ -10,6 +10,7 @@ export const command = defineCommand({
     url: text({
       flags: '--url <address>',
       describe: 'of a server that serves the repository, over HTTP (default: one is started here and ended)',
+      trust: true,
     }),
     ...timeoutOption,
   },
