@@ -47,7 +47,9 @@ describeWith('toolchain', 'the steps of the GitHub action', () => {
     expect(passed.summary).toContain('pass');
 
     const check = { id: 'no-time', result: 'forge', field: 'totalMs', fail: { above: 0 } };
-    const strict = `${readFileSync(join(folder, 'gate.yaml'), 'utf8').replace('checks: []', '')}checks: [${JSON.stringify(check)}]`;
+    const drafts = readFileSync(join(folder, 'gate.yaml'), 'utf8');
+    const strict = drafts.replace(/^checks:$/m, `checks:\n  - ${JSON.stringify(check)}`);
+    expect(strict).not.toBe(drafts);
     writeFileSync(join(folder, 'strict.yaml'), strict);
     const failed = runAction({ ...inputs(), policy: 'strict.yaml' });
     expect(failed.status).toBe(1);

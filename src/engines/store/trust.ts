@@ -60,7 +60,10 @@ export function assertSigns({ required, signingKey }: Trust, place: string): voi
   throw new TrtforgeError(
     'TF_STORE_UNWRITABLE',
     `Signatures are required, and this machine has no key to sign with: what it writes to ${place} would not count.`,
-    { remedy: 'Set TRTFORGE_SIGNING_KEY to its private key (trtforge cache keygen makes a pair).' },
+    {
+      remedy:
+        'Set TRTFORGE_SIGNING_KEY to its private key (`trtforge cache keygen -o team.pem` makes a pair).',
+    },
   );
 }
 
