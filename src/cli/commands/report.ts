@@ -18,7 +18,7 @@ export const command = defineCommand({
     {
       name: 'RUN',
       describe:
-        'a run root, the folder of a bundle, or the JSON file of a result: report.json, build_report.json, that of bench, verify, compare or stream verify',
+        'a run root, the folder of a bundle or of a sizing of DeepStream, or the JSON file of a result: report.json, build_report.json, that of bench, verify, compare, stream verify or deepstream size',
     },
     {
       name: 'B',

@@ -44,6 +44,9 @@ export interface ForeignFlag {
 /** A flag that TensorRT removed: a conversion of the model replaces it. */
 export const REMOVED = { removed: true } as const;
 
+/** Why nothing of a DLA core is translated. */
+export const DLA = 'trtforge does not build for DLA';
+
 /** Why types of 8 and 4 bits are no flag of a build. */
 export const QUANTIZED =
   'INT8, FP8 and INT4 arrive as Q/DQ nodes in the graph: --precision int8 --calibration SAMPLES quantizes the model with samples of its inputs; a model that has Q/DQ nodes is built as it is';

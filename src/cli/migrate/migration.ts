@@ -8,7 +8,7 @@ import type { ForeignFlag } from './flag.js';
 import type { ForeignLine, ReadFlag } from './line.js';
 import { isFollowedByValue, isOwn, oursFor, specOf } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
-import { conversionOf, convertedFirst, isTyped, quantizationOf, stepsOf } from './steps.js';
+import { conversionOf, convertedFirst, isTyped, quantizationOf, stepsOf, yoloSettings } from './steps.js';
 
 export interface MigratedFlag {
   /** As it was written, with its value. */
@@ -104,12 +104,15 @@ export async function migrate(
     return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };
   });
   const conversion = conversionOf(line);
-  const unread = line.tool === 'yolo' ? [] : line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
+  const isYolo = line.tool === 'yolo';
+  const unread = isYolo ? [] : line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
+  const settings = isYolo ? yoloSettings(line) : [];
   return {
     lines: lines.map((line) => ({ words: completed(line), why: line.why })),
     alternatives: conversion === undefined ? [] : [conversion],
     flags: [
       ...flags,
+      ...settings.map(({ setting, words, why }) => ({ flag: setting, ours: words?.join(' ') ?? null, why })),
       ...unread.map((flag) => ({ flag, ours: null, why: `${line.tool} reads no such argument` })),
     ],
   };

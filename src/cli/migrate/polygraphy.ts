@@ -1,6 +1,7 @@
 import {
   CALIBRATED,
   CALIBRATION_TABLE,
+  DLA,
   type ForeignFlag,
   KEPT_TYPES,
   poolSettings,
@@ -89,7 +90,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...builderFlag('--allow-gpu-fallback', 'gpu-fallback'),
   ...builderFlag('--disable-compilation-cache', 'disable-compilation-cache'),
   ...builderFlag('--error-on-timing-cache-miss', 'error-on-timing-cache-miss'),
-  ...bare('--use-dla', null, 'trtforge does not build for DLA'),
+  ...bare('--use-dla', null, DLA),
   ...valued(
     '--load-timing-cache --save-timing-cache --timing-cache',
     '--timing-cache {value}',

@@ -6,6 +6,7 @@ import {
   formatIds,
   quantizedFormats,
 } from '../../formats/precision/formats/index.js';
+import { DLA, QUANTIZED } from './flag.js';
 import type { ForeignLine } from './line.js';
 import { profilesOf } from './profiles.js';
 
@@ -221,35 +222,78 @@ function shownOf(line: ForeignLine): readonly string[] {
   ];
 }
 
+/** `half=True` as name and value. */
+const settingOf = (word: string): readonly [name: string, value: string] => {
+  const at = word.indexOf('=');
+  return at < 0 ? [word, 'True'] : [word.slice(0, at), word.slice(at + 1)];
+};
+
+/** What is of the engine in a line of Ultralytics; the rest is of the ONNX file that it writes first, as `dynamic` is too. */
+const ofEngine = /^(?:format|half|int8|workspace|data|fraction|device)$/;
+const isSize = (value = ''): boolean => /^[1-9]\d{0,4}$/.test(value);
+
 /** `yolo export model=m.pt format=engine half=True`: Ultralytics writes the ONNX file, which is built. */
 function yoloStep(line: ForeignLine): Step {
-  const settings = new Map(
-    line.inputs.map((word): [string, string] => {
-      const [name = '', value = ''] = word.split('=', 2);
-      return [name, value];
-    }),
-  );
+  const settings = new Map(line.inputs.map(settingOf));
   const [model, format = 'torchscript'] = [settings.get('model'), settings.get('format')];
   if (line.verb !== 'export' || model === undefined || !/^(?:engine|onnx)$/.test(format))
     throw noEquivalent(line, 'only yolo export model=… format=engine is translated');
-  const isOn = (name: string) => /^(?:true|1)$/i.test(settings.get(name) ?? '');
-  const precision = isOn('int8') ? 'int8' : isOn('half') ? defaultFormat.id : undefined;
-  const kept = line.inputs.filter(
-    (word) => !/^(?:format|half|int8|workspace|data|device|simplify)=/.test(word),
-  );
-  const [batch, workspace, device] = ['batch', 'workspace', 'device'].map((name) => settings.get(name));
+  const kept = line.inputs.filter((word) => !ofEngine.test(settingOf(word)[0]));
   return {
     path: 'build',
     args: [
       ...[`${stem(model)}.onnx`, '-o', `${stem(model)}.engine`],
-      ...(precision === undefined ? [] : ['--precision', precision]),
-      ...(precision === 'int8' ? ['--calibration', SAMPLES] : []),
-      ...(isOn('dynamic') ? ['--batch', batch === undefined ? '1/8/32' : `1/${batch}/${batch}`] : []),
-      ...(workspace === undefined ? [] : ['--workspace', `${workspace}G`]),
-      ...(device !== undefined && /^\d+$/.test(device) ? ['--device', device] : []),
+      ...yoloSettings(line).flatMap(({ words }) => words ?? []),
     ],
     why: `builds what \`${['yolo export', ...kept, 'format=onnx'].join(' ')}\` writes first`,
   };
+}
+
+interface YoloSetting {
+  /** `half=True` */
+  readonly setting: string;
+  /** Of our line; null: there is no equivalent. */
+  readonly words: readonly string[] | null;
+  readonly why: string;
+}
+
+/** What becomes of each setting of `yolo export` that is not of its ONNX file alone. */
+export function yoloSettings({ inputs }: ForeignLine): readonly YoloSetting[] {
+  const settings = new Map(inputs.map(settingOf));
+  const isOn = (name: string) => /^(?:true|1)$/i.test(settings.get(name) ?? '');
+  const batch = settings.get('batch');
+  const none = (why: string) => ({ words: [], why });
+  const becomes = (name: string, value: string): Omit<YoloSetting, 'setting'> => {
+    if (name === 'format') return none('`trtforge build` writes an engine');
+    if (name === 'int8' && isOn(name))
+      return { words: ['--precision', 'int8', '--calibration', SAMPLES], why: QUANTIZED };
+    if (name === 'half' && isOn('int8'))
+      return none('what is around quantized nodes is FP16: --high-precision');
+    if (name === 'half' && isOn(name))
+      return { words: ['--precision', defaultFormat.id], why: 'half precision is FP16' };
+    if (name === 'half' || name === 'int8') return none('the types stay those of the graph');
+    if (name === 'data' || name === 'fraction')
+      return isOn('int8')
+        ? {
+            words: null,
+            why: 'no file of a data set is read: pass its images, or some of them, to --calibration',
+          }
+        : none('it concerns INT8 alone');
+    if (name === 'workspace' && isSize(value))
+      return { words: ['--workspace', `${value}G`], why: 'a bare number is GiB there' };
+    if (name === 'device' && /^(?:cuda:)?\d+$/.test(value))
+      return { words: ['--device', value.replace('cuda:', '')], why: 'the GPU by its number' };
+    if (name === 'workspace') return none('the builder has the memory that is free');
+    if (name === 'device')
+      return { words: null, why: /dla/i.test(value) ? DLA : 'an engine is built for one GPU, by its number' };
+    const sizes = isSize(batch) ? `1/${batch}/${batch}` : '1/8/32';
+    return { words: ['--batch', sizes], why: 'sizes of the open first axis' };
+  };
+  return inputs.flatMap((setting) => {
+    const [name, value] = settingOf(setting);
+    const isOurs = ofEngine.test(name) || (name === 'dynamic' && isOn(name));
+    return isOurs ? [{ setting, ...becomes(name, value) }] : [];
+  });
 }
 
 function modeloptStep(line: ForeignLine): Step {

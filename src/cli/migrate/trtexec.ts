@@ -5,6 +5,7 @@ import {
   BUILDER_FLAG,
   CALIBRATED,
   CALIBRATION_TABLE,
+  DLA,
   type ForeignFlag,
   KEPT_TYPES,
   poolSettings,
@@ -35,7 +36,6 @@ const FILES = '`trtforge run ENGINE … -o outputs.npz` writes outputs, with the
 const DEBUG = '`trtforge compare layers` compares the tensors inside, and writes none';
 const TUNING = 'trtforge does not search build routes';
 const ACCURACY = '`trtforge verify ENGINE --against MODEL` compares outputs';
-const DLA = 'trtforge does not build for DLA';
 
 /** `/ln/Pow:fp32,/b*:fp32`, as trtexec names layers, as regular expressions of nodes; null where another type is requested. */
 function keptNodes(value: string): readonly string[] | null {

@@ -1,5 +1,6 @@
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
+import { statIfThere } from '../../base/files/files.js';
 import { parseJson } from '../../base/files/json.js';
 import { publishPart } from '../../base/files/publish.js';
 import { kindOf, protectingInputs } from '../../base/files/user-files.js';
@@ -43,13 +44,19 @@ interface ForeignHeader {
 /**
  * Reads what a plan file reports of itself, on any machine. The digest is not computed here (`planDigest`). Of an ONNX file that wraps a plan for ONNX Runtime (a node
  * EPContext) it is the plan in it, or that of the file beside it, which `path` then names.
- * Throws TF_PLAN_INVALID for anything else, also for plans that are cut short.
+ * Throws TF_PLAN_INVALID for anything else, also for plans that are cut short, TF_FILE_NOT_FOUND.
  */
 export function readPlanHeader(path: string): PlanHeader {
   return closing(openFile(path), (source) => {
     const wrapped = locatePlan(source) === undefined ? wrappedPlanIn(source) : null;
     if (wrapped === null) return planHeaderOf(source);
     if (wrapped.kind === 'embedded') return embeddedHeader(source, wrapped);
+    if (statIfThere(wrapped.path) === undefined)
+      throw new TrtforgeError(
+        'TF_FILE_NOT_FOUND',
+        `${path} is wrapped around the plan ${wrapped.path}, which does not exist.`,
+        { remedy: 'Copy the plan there, or let ONNX Runtime write both again.' },
+      );
     return closing(openFile(wrapped.path), planHeaderOf);
   });
 }

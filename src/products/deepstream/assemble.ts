@@ -1,3 +1,4 @@
+import { publishFile } from '../../base/files/publish.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import {
   benchmarkData,
@@ -138,15 +139,13 @@ function earlierData(path: string): { readonly before: EarlierData | null; reado
   }
 }
 
-/** Writes benchmark_data.json and adds the summary. Without an answer the file that is there stays. Throws TF_WRITE_FAILED. */
+/** Writes benchmark_data.json and the result itself, and adds the summary. Without an answer the files that are there stay. Throws TF_WRITE_FAILED. */
 export function finishResult(paths: StreamsPaths, body: StreamsBody): StreamsResult {
   if (body.engine === null) return { ...body, data: null, summary: summaryBlock(body, paths.shownModel()) };
   const { before, spoilt } = earlierData(paths.data);
   const checked = { ...body, warnings: [...spoilt, ...droppedRuns(before, body.engine), ...body.warnings] };
   writeBenchmarkData(paths.data, benchmarkData(checked, before, pipelineLogs(paths.model)));
-  return {
-    ...checked,
-    data: paths.data,
-    summary: summaryBlock(checked, paths.shownModel()),
-  };
+  const result = { ...checked, data: paths.data, summary: summaryBlock(checked, paths.shownModel()) };
+  publishFile(paths.sizing, `${JSON.stringify(result, null, 2)}\n`);
+  return result;
 }

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { z } from 'zod';
 import { LARGEST_DOCUMENT, namesIn, readText } from '../../base/files/files.js';
 import { plural } from '../../base/text/quantity.js';
 import type { RunRootSections } from '../../report/kind.js';
@@ -57,9 +58,17 @@ export const pipelineLogs = (root: string): readonly (PipelineLog & { readonly f
     },
   );
 
-/** The runs of deepstream-app that lie in a run root. */
+/** The folder of a sizing whose result was read from elsewhere. */
+const sizingSchema = z
+  .object({ root: z.string(), model: z.object({ name: z.string() }) })
+  .transform(({ root, model }) => join(root, 'models', model.name));
+
+/** The runs of deepstream-app that lie in a run root, or in the folder of the sizing. */
 export const pipelineSections: RunRootSections = (runs) => {
-  const found = runs.flatMap(({ root }) => pipelineLogs(root));
+  const found = runs.flatMap(({ root, result }) => {
+    const [logs, sizing] = [pipelineLogs(root), sizingSchema.safeParse(result).data];
+    return logs.length > 0 || sizing === undefined ? logs : pipelineLogs(sizing);
+  });
   if (found.length === 0) return [];
   const rows = found.toSorted((a, b) => a.streams - b.streams || a.run - b.run);
   return [

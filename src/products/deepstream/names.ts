@@ -1,6 +1,9 @@
 import { basename, join, posix, resolve, sep } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 
+/** The sizing in `models/NAME`, for `trtforge report`; its other files there are DeepStream's own. */
+export const SIZING_FILE = 'deepstream-size.json';
+
 /** How a model and its files are called in DeepStream's layout `models/{name}/…`. */
 export interface StreamsNames {
   readonly modelName: string;
@@ -94,6 +97,8 @@ export class StreamsPaths {
   readonly engines: string;
   readonly timingCache: string;
   readonly data: string;
+  /** The result of the sizing, for `trtforge report`. */
+  readonly sizing: string;
   readonly #names: StreamsNames;
 
   constructor(names: StreamsNames) {
@@ -102,6 +107,7 @@ export class StreamsPaths {
     this.benchmarks = join(this.model, 'benchmarks');
     this.engines = join(this.benchmarks, 'engines');
     this.timingCache = join(this.engines, 'timing.cache');
+    this.sizing = join(this.model, SIZING_FILE);
     this.data = join(this.model, 'reports', 'benchmark_data.json');
   }
 

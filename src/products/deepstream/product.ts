@@ -4,6 +4,7 @@ import type { Product } from '../../cli/command.js';
 export const deepstream: Product = {
   name: 'deepstream',
   families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
+  reports: async () => [(await import('./report.js')).sizingReport],
   runRootSections: async () => (await import('./ds-logs.js')).pipelineSections,
   knownIssues: async () => (await import('./known-issues.js')).deepstreamIssues,
   verbs: [

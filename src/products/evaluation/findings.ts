@@ -64,6 +64,18 @@ const kinds = {
     severity: 'warning',
     what: 'lists whose boxes look like left, top, right, bottom; COCO has left, top, width, height, so their figures are wrong',
   },
+  'boxes-from-0-to-1': {
+    severity: 'warning',
+    what: 'lists whose boxes are all from 0 to 1; COCO has pixels, so their figures are wrong',
+  },
+  'boxes-of-other-form': {
+    severity: 'warning',
+    what: 'lists whose boxes fit the annotations when they are read otherwise than as left, top, width, height, so their figures are wrong',
+  },
+  'score-outside': {
+    severity: 'warning',
+    what: 'detections whose score is not from 0 to 1: they are ordered by it as it is',
+  },
   'annotation-id-0': {
     severity: 'warning',
     what: 'annotations with id 0, which count as never found (as in pycocotools); number them from 1',

@@ -61,6 +61,38 @@ const scripts = [
   'python -m modelopt.onnx.autocast --onnx_path m.onnx --output_path o.onnx --low_precision_type bf16 --nodes_to_exclude ^/a ^/b --op_types_to_exclude Softmax --calibration_data c.npz --data_max 512 --keep_io_types',
 ];
 
+describe('a line of Ultralytics', () => {
+  test.each([
+    [
+      'device=dla:0 int8=True data=d.yaml half=True',
+      ['device=dla:0', 'data=d.yaml'],
+      '--precision int8 --calibration SAMPLES',
+    ],
+    ['device=dla:0 half=True', ['device=dla:0'], '--precision fp16'],
+    [
+      'int8=1 fraction=0.5 data=d.yaml device=cuda:1',
+      ['fraction=0.5', 'data=d.yaml'],
+      '--precision int8 --calibration SAMPLES --device 1',
+    ],
+    [
+      'half=True workspace=4 device=0,1 imgsz=320 simplify=True',
+      ['device=0,1'],
+      '--precision fp16 --workspace 4G',
+    ],
+    ['dynamic=True batch=-1 workspace=None device=cpu', ['device=cpu'], '--batch 1/8/32'],
+    ['data=d.yaml half=False', [], ''],
+  ])('%s', async (settings, lost, options) => {
+    const { lines, flags } = await migrated(`yolo export model=y.pt format=engine ${settings}`);
+    const [line] = lines;
+    expect(line!.command).toBe(`trtforge build y.onnx -o y.engine ${options}`.trim());
+    expect(await rejectionOf(program, { line: line!.command, isMention: false })).toBeNull();
+    expect(flags.filter(({ ours }) => ours === null).map(({ flag }) => flag)).toEqual(lost);
+    // Nothing is lost without a word: a setting is in the table, or of the ONNX file.
+    const told = `${flags.map(({ flag }) => flag).join(' ')} ${line!.why}`;
+    for (const setting of settings.split(' ')) expect(told).toContain(setting);
+  });
+});
+
 describe('every line migrates, and what it becomes parses', () => {
   const all = [...new Set([...recorded, ...scripts])].filter((line) => line.includes('--'));
   test('there are recorded lines', () => expect(recorded.length).toBeGreaterThan(20));

@@ -9,6 +9,7 @@ import { recordedLogs } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-repair-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -57,6 +58,26 @@ describe('from the logs that trtexec wrote', () => {
     const { deepstream } = JSON.parse(readFileSync(path, 'utf8')) as { deepstream: Record<string, object> };
     expect(deepstream.run1).toEqual({ streams: 4, total_fps: 120.04, fps_per_stream: 30.01 });
     expect(deepstream.run2).toEqual({ streams: null, total_fps: null, fps_per_stream: null });
+  });
+
+  test('and `report` renders it with the runs that came later, from its folder and from what --json printed', async () => {
+    recordedSizing();
+    const printed = await trtforge(['deepstream', 'repair', model, '--json']);
+    const ds = join(folder, 'models/r50/benchmarks/ds');
+    mkdirSync(ds, { recursive: true });
+    writeFileSync(join(ds, 'ds_s2_run1.log'), '**PERF:  30.01 (29.98)\t30.03 (30.00)\n'.repeat(3));
+    const size = join(folder, 'size.json');
+    writeFileSync(size, printed.out);
+    const { peakGpuStreams } = printed.json<{ peakGpuStreams: number }>();
+    for (const from of [join(folder, 'models/r50'), size]) {
+      const { exitCode, out } = await trtforge(['report', from, '--format', 'markdown', '-o', '-']);
+      expect(exitCode).toBe(0);
+      for (const shown of [`${peakGpuStreams} streams`, 'trtexec_b64.log', 'ds_s2_run1.log'])
+        expect(out).toContain(shown);
+    }
+    const html = join(folder, 'models/r50/report.html');
+    expect((await trtforge(['report', join(folder, 'models/r50')])).exitCode).toBe(0);
+    expect(readFileSync(html, 'utf8')).toContain('ds_s2_run1.log');
   });
 
   test('whatever an earlier benchmark_data.json holds, the figures are those of the logs', () => {

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { contextModel } from '../../../src/engines/exports/context-model.js';
 import type { Passport } from '../../../src/engines/identity/passport-file.js';
 import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe.js';
 import { parseGpu, parseTarget, type Target } from '../../../src/engines/identity/target.js';
@@ -483,6 +484,16 @@ describe('trtforge which', () => {
     expect(await read(...here)).toMatchObject({ exitCode: 4, machine: { loads: [{ rule: 'no-passport' }] } });
     writeFileSync(`${file}.passport.json`, JSON.stringify(passportOf(`${version}:89`, {}, plan)));
     expect(await read(...here)).toMatchObject({ exitCode: 0, machine: { best: file } });
+    const around = join(root, 'det_ctx.onnx');
+    const wrapped = async () => {
+      const { exitCode, json } = await trtforge(['which', around, ...here, '--json'], environment);
+      const { machines: [machine] = [], error } = json<Partial<Which> & Answer>();
+      return { exitCode, best: machine?.best, code: error?.code };
+    };
+    writeFileSync(around, contextModel(samplePassport(plan).plan, 'det.engine'));
+    expect(await wrapped()).toMatchObject({ exitCode: 0, best: around });
+    writeFileSync(around, contextModel(samplePassport(plan).plan, 'gone.engine'));
+    expect(await wrapped()).toMatchObject({ exitCode: 2, code: 'TF_FILE_NOT_FOUND' });
     expect(await read('--triton', '24.05-py3', '--gpu', 'L4')).toMatchObject({ exitCode: 1 });
     expect(await read('--deepstream', '3.0')).toMatchObject({ exitCode: 4, machine: { tensorrt: null } });
     writeFileSync(`${file}.passport.json`, JSON.stringify(passportOf(`${version}:89`)));

@@ -81,6 +81,14 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['config-unreadable', 'det/config.pbtxt', det('platform', 'plattform')],
   ['config-unreadable', 'det/config.pbtxt', det('name', '\0name')],
   ['config-missing', 'shape/config.pbtxt', remove('shape/config.pbtxt')],
+  [
+    'config-named-otherwise',
+    'shape/config.pbtxt',
+    (files) => ({
+      ...remove('shape/config.pbtxt')(files),
+      'shape/config.pbtxt.txt': files['shape/config.pbtxt']!,
+    }),
+  ],
   ['config-bom', 'det/config.pbtxt', det('name', '\ufeffname')],
   ['name-differs', 'det/config.pbtxt: name', det('name: "det"', 'name: "detector"')],
   ['backend-missing', 'shape/config.pbtxt', edit('shape/config.pbtxt', 'backend: "tensorrt"', '')],
@@ -106,6 +114,11 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
   ['stray-plan', 'yolo.engine', add({ 'yolo.engine': trtPlan(9) })],
   ['stray-plan', 'det/model.plan', add({ 'det/model.plan': trtPlan(9) })],
   ['plan-missing', 'enc/3/model.plan', remove('enc/3/model.plan')],
+  [
+    'plan-named-otherwise',
+    'enc/3/model.plan',
+    (files) => ({ ...remove('enc/3/model.plan')(files), 'enc/3/model.engine': trtPlan(9) }),
+  ],
   ['plan-unreadable', one, add({ [one]: 'version https://git-lfs.github.com/spec/v1' })],
   ['plan-rtx', one, add({ [one]: samplePlan() })],
   [

@@ -190,6 +190,7 @@ const FAKE = `#!${process.execPath}
 const { createServer } = require('node:http');
 const { appendFileSync, writeFileSync } = require('node:fs');
 const mood = process.env.MOOD;
+if (mood === 'aborts') process.abort();
 writeFileSync(process.env.NOTES + '.pid', String(process.pid));
 const endless = (response) => {
   const write = () => { while (response.write('['.repeat(1 << 16))) {} };
@@ -260,6 +261,21 @@ describe('a server that is started here', () => {
     );
     await expect(work).rejects.toMatchObject({ code: 'TF_CANCELLED' });
     expect(isGone()).toBe(true);
+  });
+
+  it('names what ended it, which the check finds', async () => {
+    const repository = join(folder, 'labels');
+    mkdirSync(join(repository, 'affine', '1'), { recursive: true });
+    mkdirSync(join(repository, 'affine', 'names'));
+    writeFileSync(
+      join(repository, 'affine', 'config.pbtxt'),
+      printModelConfig({ ...config, output: [{ ...config.output![0]!, label_filename: 'names' }] }),
+    );
+    const { environment } = started('aborts');
+    const { exitCode, json } = await trtforge(['triton', 'try', repository, '--json'], environment);
+    const { error } = json<{ error: { code: string; message: string } }>();
+    expect({ exitCode, code: error.code }).toEqual({ exitCode: 3, code: 'TF_TRITON_UNAVAILABLE' });
+    expect(error.message).toContain('affine/config.pbtxt: output[0].label_filename');
   });
 
   it.each(['endless', 'announces too much'])('is read within a bound: %s', async (mood) => {

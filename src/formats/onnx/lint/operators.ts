@@ -122,7 +122,7 @@ function lintOpset(opset: number, findings: Findings): void {
     findings.add(
       'opset-too-new',
       'opset_import',
-      `Opset ${opset} needs TensorRT ${needed.version} or newer.`,
+      `TensorRT supports opset ${opset} from ${needed.version} on; TensorRT-RTX imports such a model operator by operator.`,
     );
   } else if (opset < OLDEST_OPSET) {
     findings.add(

@@ -56,7 +56,7 @@ export async function streamsSteps(
       ...(request.sensitivity
         ? [step('measure', 'the batches 8 below and 8 above the number of streams', { skipped: missing })]
         : []),
-      step('write', paths.data, { skipped: missing }),
+      ...[paths.data, paths.sizing].map((path) => step('write', path, { skipped: missing })),
     ],
     resolved: {
       ...resolved,

@@ -5,8 +5,9 @@ import { ignoreEvents, inPhase } from '../../../events.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { type Detections, readDetections } from './detections.js';
-import { type DetectionTruth, digestOfTruth, readInstances } from './instances.js';
-import type { Box } from './record.js';
+import { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './instances.js';
+import { overlapOf } from './match.js';
+import type { Box, Size } from './record.js';
 import type { CocoResult } from './result.js';
 import { scoreDetections } from './score.js';
 
@@ -51,6 +52,7 @@ export function scoredResult(
 ): Omit<CocoResult, 'schema' | 'instances' | 'detections'> {
   addCounts(truth, detections, findings);
   const scores = scoreDetections(truth, detections);
+  if (scores.stats[1]! < 0.5) addReadingFinding(truth, detections, findings);
   const [whole, at50, at75, small, medium, large] = scores.stats.map((value) => (value < 0 ? null : value));
   return {
     ...taskIdentity(TASK, settings, truth.images.length, digestOfTruth(truth)),
@@ -96,6 +98,58 @@ function addCounts(
       if (!detected.has(index)) findings.add('image-without-detections', `image ${images[index]}`);
 }
 
+/** What a share is off by where a box leaves its image a little. */
+const SLACK = 0.05;
+
+/** What else four numbers may be in an image of a size, as left, top, width, height. */
+const readings: Readonly<Record<string, (box: Box, size: Size) => Box>> = {
+  'centre, width and height': ([x, y, width, height]) => [x - width / 2, y - height / 2, width, height],
+  'top, left, height and width': ([y, x, height, width]) => [x, y, width, height],
+  'boxes of the padded square': ([left, top, ...sides], [width, height]) => {
+    const side = Math.max(width, height);
+    return [left - (side - width) / 2, top - (side - height) / 2, ...sides];
+  },
+};
+
+/** So many annotations show a form; a few may fit one by chance. */
+const FEWEST_FITS = 3;
+/** Of an image and category: as many show it as all of them. */
+const MOST_OF_A_CELL = 100;
+
+/** Whether boxes that fit few annotations fit a third of them, and four times as many, when they are read in another form. */
+function addReadingFinding(
+  { annotations, sizes, categories }: DetectionTruth,
+  { image, category, box }: Detections,
+  findings: Findings,
+): void {
+  const cellOf = (image: number, category: number) => image * categories.length + category;
+  const cells = new Map<number, Annotation[]>();
+  for (const each of annotations) {
+    const cell = cells.get(cellOf(each.image, each.category)) ?? [];
+    cells.set(cellOf(each.image, each.category), cell);
+    if (!each.isCrowd && cell.length < MOST_OF_A_CELL) cell.push(each);
+  }
+  const fitting = (read: (box: Box, size: Size) => Box): number => {
+    const fits = new Set<Annotation>();
+    image.forEach((index, at) => {
+      const cell = cells.get(cellOf(index, category[at]!));
+      if (cell === undefined) return;
+      const own = box.slice(4 * at, 4 * at + 4) as unknown as Box;
+      const other = read(own, sizes[index] ?? [0, 0]);
+      for (const each of cell) if (overlapOf(other, 0, each) >= 0.5) fits.add(each);
+    });
+    return fits.size;
+  };
+  const asTheyAre = fitting((own) => own);
+  const others = Object.entries(readings).map(([name, read]) => ({ name, fits: fitting(read) }));
+  const best = others.reduce((one, other) => (other.fits > one.fits ? other : one));
+  if (best.fits >= Math.max(FEWEST_FITS, annotations.length / 3, 4 * asTheyAre))
+    findings.add(
+      'boxes-of-other-form',
+      `detections: ${best.fits} of ${annotations.length} annotations fit boxes read as ${best.name}, ${asTheyAre} as they are`,
+    );
+}
+
 /** An image of one or two boxes has no size of its own that corners could be held against. */
 const FEWEST_FOR_SIZE = 3;
 
@@ -110,12 +164,15 @@ function addCornerFinding(
   sizes: DetectionTruth['sizes'],
   findings: Findings,
 ): void {
+  let isShare = images.length > 0;
   const extents = new Map<number, { width: number; height: number; count: number }>();
   images.forEach((image, at) => {
     const [, , right, bottom] = boxAt(at);
+    isShare &&= boxAt(at).every((side) => side >= -SLACK && side <= 1 + SLACK);
     const { width = 0, height = 0, count = 0 } = extents.get(image) ?? {};
     extents.set(image, { width: Math.max(width, right), height: Math.max(height, bottom), count: count + 1 });
   });
+  if (isShare) findings.add('boxes-from-0-to-1', `${list}: all ${images.length}`);
   let [looked, corners, leaving] = [0, 0, 0];
   images.forEach((image, at) => {
     const { width, height, count } = extents.get(image)!;

@@ -43,6 +43,7 @@ export async function readDetections(
     else if (image >= 0 && category === undefined)
       findings.add('unknown-category', `${record.place}.category_id is ${categoryId}`);
     if (image === undefined || image < 0 || category === undefined) return;
+    if (score < 0 || score > 1) findings.add('score-outside', `${record.place}.score is ${score}`);
     detections.image.push(image);
     detections.category.push(category);
     detections.score.push(score);

@@ -148,7 +148,11 @@ function candidatesOf(
 }
 
 /** Intersection over union of a detection's box and an annotation's; with a crowd over the detection's area (`bbIou` of maskApi.c). */
-function overlapOf(box: readonly number[], from: number, { box: theirs, isCrowd }: Annotation): number {
+export function overlapOf(
+  box: readonly number[],
+  from: number,
+  { box: theirs, isCrowd }: Annotation,
+): number {
   const [left, top, width, height] = [box[from]!, box[from + 1]!, box[from + 2]!, box[from + 3]!];
   const across = Math.min(width + left, theirs[2] + theirs[0]) - Math.max(left, theirs[0]);
   if (across <= 0) return 0;

@@ -7,7 +7,12 @@ import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.
 import type { Which } from '../which/which.js';
 
 export const command = defineCommand({
-  arguments: [{ name: 'ENGINE', describe: 'an ONNX model, an engine file, or part of a name in the store' }],
+  arguments: [
+    {
+      name: 'ENGINE',
+      describe: 'an ONNX model, an engine file (or ONNX file around one), or part of a name in the store',
+    },
+  ],
   examples: [
     'trtforge which det.onnx --on inventory.yaml',
     'trtforge which det_fp16 --triton 24.05-py3 --gpu L4 --json',

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
+import { closing, openFile } from '../../../base/files/byte-source.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import type { CommandContext } from '../../../cli/command.js';
 import { readModelContent } from '../../../engines/identity/model-content.js';
 import type { Passport } from '../../../engines/identity/passport-file.js';
+import { wrappedPlanIn } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { inspectEngine } from '../../../engines/plan/inspect.js';
 import type { ModelContext } from '../../../engines/plan/model-beside.js';
@@ -11,16 +13,17 @@ import type { EngineStores } from '../../../engines/store/open-stores.js';
 import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
 import type { Candidate, Found } from './which.js';
 
-/** The engine of a file, the stored engines of an ONNX model, or those that are called so. Throws TF_PLAN_INVALID, TF_REMOTE_*, TF_USAGE (nothing is called so), and what reading a model throws. */
+/** The engine of a file, also of an ONNX file around one, the stored engines of an ONNX model, or those that are called so. Throws TF_PLAN_INVALID, TF_REMOTE_*, TF_USAGE (nothing is called so), and what reading a model throws. */
 export async function findEngines(
   query: string,
   stores: EngineStores,
   context: Pick<CommandContext, 'emit' | 'signal' | 'environment'>,
 ): Promise<Found> {
   const { emit, signal, environment } = context;
-  if (existsSync(query) && isEngineFile(query))
+  const isFile = existsSync(query);
+  if (isFile && (isEngineFile(query) || closing(openFile(query), wrappedPlanIn) !== null))
     return { query, model: null, engines: [await ofFile(query, context)] };
-  const isModel = existsSync(query) || /\.onnx$/i.test(query);
+  const isModel = isFile || /\.onnx$/i.test(query);
   const reading = { emit, signal, cacheFolder: cacheFolder(environment) };
   const content = isModel ? await readModelContent(query, reading) : undefined;
   const model = content?.digest ?? null;

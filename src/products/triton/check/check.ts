@@ -107,7 +107,10 @@ function servingOf({ config, path, versions }: ModelFolder, report: Report): str
   ];
   const completed = files.includes('model.plan') ? 'tensorrt' : null;
   if (config === null) {
-    report('config-missing', '');
+    const near = listFolder(path).find((file) =>
+      /^(?!config\.pbtxt$).*\.pbtxt|^config\.(?:pb|te?xt)/i.test(file),
+    );
+    report(near === undefined ? 'config-missing' : 'config-named-otherwise', '', near);
     return completed;
   }
   const { platform = '', backend = '' } = config;
@@ -147,13 +150,17 @@ function checkConfig(model: Model): void {
 
 /** A model of another back end whose files are plans, whatever their names. */
 function checkOthers({ path, report }: Model, versions: readonly string[], backend: string | null): void {
-  const files = versions.flatMap((each) => listFolder(join(path, each)).map((name) => join(each, name)));
-  for (const file of files) {
-    const whole = join(path, file);
-    if (statIfThere(whole)?.isFile() === true && isEngineFile(whole))
-      report('backend-differs', 'backend', file, backend ?? '');
-  }
+  for (const each of versions)
+    for (const name of plansIn(join(path, each)))
+      report('backend-differs', 'backend', join(each, name), backend ?? '');
 }
+
+/** The files of a folder that are plans, whatever their names. */
+const plansIn = (folder: string): readonly string[] =>
+  listFolder(folder).filter((name) => {
+    const file = join(folder, name);
+    return statIfThere(file)?.isFile() === true && isEngineFile(file);
+  });
 
 /** The plans that a configuration names in the versions it serves, and those that are not there. */
 async function servedPlans(
@@ -175,8 +182,10 @@ async function servedPlans(
       report('gpu-without-plan', where, gpu.capability);
     for (const [capability, file] of [...keyed, ...(hasDefault ? [[null, fallback] as const] : [])]) {
       const plan = { file: `${name}/${version}/${file}`, capability };
+      const near = has(file) ? undefined : plansIn(join(path, version))[0];
       if (has(file)) plans.push(await readPlan(join(path, version, file), plan, report));
-      else report(capability === null ? 'plan-missing' : 'capability-file-missing', plan.file, capability);
+      else if (capability !== null) report('capability-file-missing', plan.file, capability);
+      else report(near === undefined ? 'plan-missing' : 'plan-named-otherwise', plan.file, near);
     }
   }
   return plans;

@@ -10,6 +10,7 @@ import { uncovered } from '../../../quality/known-answer/answer.js';
 import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
+import { checkRepository } from '../check/check.js';
 import { filled } from '../export/tensor-files.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
 import { type ModelFolder, readRepository } from '../repository.js';
@@ -51,7 +52,20 @@ export async function tryRepository(
     // The server takes every folder for a model, and does not start with one that it cannot load.
     const all = [...models, ...others];
     if (isStub) stageForStub(all.filter(runsOnStub), staged);
-    await using server = await startTriton(found, staged, context);
+    await using server = await startTriton(found, staged, context).catch(async (error: unknown) => {
+      if (!(error instanceof TrtforgeError) || error.code !== 'TF_TRITON_UNAVAILABLE') throw error;
+      const { findings } = await checkRepository({ repository });
+      const faults = findings.filter(
+        ({ severity, where }) => severity === 'error' && where.includes('.pbtxt'),
+      );
+      const [first] = faults;
+      if (first === undefined) throw error;
+      const named = faults.map(({ where, message }) => `${where}: ${message}`).join(' ');
+      throw new TrtforgeError(error.code, `${error.message} ${named}`, {
+        remedy: first.remedy,
+        cause: error,
+      });
+    });
     return await tried(repository, all, server, context);
   } finally {
     if (isStub) removeIfAllowed(staged);

@@ -260,6 +260,40 @@ describe('what is odd is scored as pycocotools scores it, and counted', () => {
     });
   });
 
+  describe('boxes of another form than COCO’s are named by what they fit', () => {
+    const boxes: (typeof BOX)[] = [
+      [300, 200, 100, 80],
+      [20, 130, 50, 40],
+      [400, 300, 200, 100],
+      [250, 110, 150, 60],
+    ];
+    const kindsOf = async (detections: readonly (readonly number[])[], score = 0.5) => {
+      const data = dataOf(
+        boxes.map((bbox) => ({ bbox })),
+        detections.map((bbox) => ({ bbox: bbox as typeof BOX, score })),
+      );
+      return (await evaluate(data)).warnings.map(({ kind, examples: [first = ''] }) => [
+        kind,
+        /read as (\w+)/.exec(first)?.[1],
+      ]);
+    };
+
+    test.each<[string, (box: typeof BOX) => readonly number[], unknown]>([
+      ['none', (box) => box, []],
+      ['boxes elsewhere', ([x, y, w, h]) => [x + w, y, w, h], []],
+      ['centre', ([x, y, w, h]) => [x + w / 2, y + h / 2, w, h], [['boxes-of-other-form', 'centre']]],
+      ['padding of a square of 640', ([x, y, w, h]) => [x, y + 80, w, h], [['boxes-of-other-form', 'boxes']]],
+      ['x and y exchanged', ([x, y, w, h]) => [y, x, h, w], [['boxes-of-other-form', 'top']]],
+      ['shares', ([x, y, w, h]) => [x / 640, y / 480, w / 640, h / 480], [['boxes-from-0-to-1', undefined]]],
+    ])('%s', async (_, change, expected) => {
+      expect(await kindsOf(boxes.map(change))).toEqual(expected);
+    });
+
+    test.each([90, -1])('a score of %d is named', async (score) => {
+      expect(await kindsOf(boxes, score)).toEqual([['score-outside', undefined]]);
+    });
+  });
+
   test('detections beyond 100 of an image and category count in no figure', async () => {
     const away: typeof BOX = [300, 300, 5, 5];
     const detections = Array.from({ length: 105 }, (_, n) => ({
