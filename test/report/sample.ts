@@ -363,7 +363,7 @@ export function failedSample(): ForgeResult {
       outcome: 'fail',
       reasons: ['logits: 12 elements are infinite.'],
       next: {
-        ...{ passes: false, tried: 0, keepNodes: [], command: null, message: 'No repair was searched.' },
+        ...{ passes: false, tried: 0, keepNodes: [], command: null, message: 'No repair found.' },
         bisect: 'trtforge bisect model/resnet50.fp16.onnx --against models/resnet50.onnx -o bisect',
       },
     },
