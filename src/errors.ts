@@ -36,8 +36,8 @@ export const catalogue = {
   TF_USAGE: {
     exitCode: ExitCode.badInput,
     meaning:
-      'The command line names an unknown option or command, lacks an option that the command needs, or has a value that an option cannot take.',
-    remedy: 'Correct what is named; --help after a command lists its options.',
+      'A command line or a call names an unknown option or command, lacks an option that is needed, or has a value that an option cannot take.',
+    remedy: 'Correct what is named.',
   },
   TF_CONFIG_INVALID: {
     exitCode: ExitCode.badInput,

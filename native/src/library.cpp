@@ -9,9 +9,11 @@ namespace trtforge {
 SharedLibrary SharedLibrary::open(const std::string& path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    const char* why = dlerror();
-    throw Failure("TF_LIBRARY_LOAD_FAILED",
-                  path + " cannot be loaded: " + (why == nullptr ? "the loader states no reason" : why) + ".");
+    const char* stated = dlerror();
+    std::string why = stated == nullptr ? "the loader states no reason" : stated;
+    // The loader begins with the name again.
+    if (const std::string named = path + ": "; why.rfind(named, 0) == 0) why.erase(0, named.size());
+    throw Failure("TF_LIBRARY_LOAD_FAILED", path + " cannot be loaded: " + why + ".");
   }
   return SharedLibrary(path, handle);
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { ExitCode, systemErrorCode, TrtforgeError } from '../errors.js';
+import { catalogue, ExitCode, systemErrorCode, TrtforgeError } from '../errors.js';
 import type { Colors, Command, CommandResult } from './command.js';
 
 /** Where a command line prints: the process's streams, or buffers in tests. */
@@ -52,7 +52,12 @@ export function reportResult(
 /** Prints an error with its code and remedy, and returns its exit code. An unknown error is a fault of ours: TF_INTERNAL. */
 export function reportError(error: unknown, view: View, console: Console): ExitCode {
   const known = error instanceof TrtforgeError ? error : internal(error);
-  const { code, message, remedy, exitCode, details } = known;
+  const { code, message, exitCode, details } = known;
+  // A caller of the library has no --help.
+  const isPlainUsage = code === 'TF_USAGE' && known.remedy === catalogue.TF_USAGE.remedy;
+  const remedy = isPlainUsage
+    ? 'Correct what is named; --help after a command lists its options.'
+    : known.remedy;
   if (view.json) {
     console.out(
       toJson({

@@ -79,7 +79,7 @@ const configText = ({ keepNodes }: NonNullable<VerifyResult['next']>): string =>
 function notPassed(result: VerifyResult, what: string): Judgement {
   const { outcome, outputs, verdicts, next } = result;
   const found = next === undefined ? [] : [`${next.message}${configText(next)}`];
-  const reasons = [...result.reasons, ...found, ...(next?.bisect ? [`Next: ${next.bisect}`] : [])];
+  const reasons = [...result.reasons, ...found];
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail

@@ -16,6 +16,7 @@ import {
   conversionSentence,
   decidingVerification,
   nameOfFile,
+  nextOf,
   outcomeWord,
   runTitle,
 } from './sentences.js';
@@ -39,6 +40,7 @@ export const forgeReport = defineReport<ForgeResult>({
       ...result.verdict,
       word: outcomeWord[result.verdict.outcome],
       remedies: remediesOf(result.error, (result.error ?? result).issues),
+      next: nextOf(result),
     },
     figures: figuresOf(result),
     sections: [

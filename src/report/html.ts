@@ -69,8 +69,11 @@ const icons: Readonly<Record<Outcome, Markup>> = {
   inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
 };
 
-const banner = ({ outcome, word, headline, reasons, remedies }: PageVerdict): Markup =>
-  markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${word}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${remedies.map((remedy) => markup`<p class="remedy">${inline(remedy)}</p>`)}</div></div>`;
+const banner = ({ outcome, word, headline, reasons, remedies, next = [] }: PageVerdict): Markup =>
+  markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${word}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${remedies.map((remedy) => markup`<p class="remedy">${inline(remedy)}</p>`)}${next.map(commandMarkup)}</div></div>`;
+
+const commandMarkup = (line: string): Markup =>
+  markup`<pre class="command" tabindex="0"><code>${line}</code></pre><p class="kicker">A click selects it.</p>`;
 
 const RADIUS = 42;
 const AROUND = 2 * Math.PI * RADIUS;
@@ -109,7 +112,7 @@ function blockMarkup(block: Block, id: string, index: number): Markup {
       return figures.length === 1 ? markup`${figures}` : markup`<div class="figures">${figures}</div>`;
     }
     case 'command':
-      return markup`<pre class="command" tabindex="0"><code>${block.command}</code></pre><p class="kicker">A click selects it.</p>`;
+      return commandMarkup(block.command);
     case 'json':
       return markup`<pre class="json"><code>${JSON.stringify(block.value, null, 2)}</code></pre>`;
     case 'fold':

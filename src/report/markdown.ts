@@ -15,6 +15,7 @@ export function renderMarkdown({ name, subtitle, version, startedAt, verdict, se
     `**${text(verdict.headline)}**`,
     verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n'),
     ...verdict.remedies.map(inline),
+    ...(verdict.next ?? []).map((line) => fence(line)),
     ...present(sections).flatMap((section) => sectionBlocks(section, '##')),
   ]
     .filter((block) => block !== '')

@@ -29,6 +29,8 @@ export interface PageVerdict {
   readonly reasons: readonly string[];
   /** What to do, and known issues. */
   readonly remedies: readonly Text[];
+  /** Command lines that go on from here; none by default. */
+  readonly next?: readonly string[];
 }
 
 /** A number and what it is; with a share of one it is drawn as a ring. */

@@ -43,6 +43,12 @@ export const decidingVerification = ({
     ? verification
     : (engineVerification ?? verification);
 
+/** The command lines that go on from what a run found. */
+export const nextOf = (result: Parameters<typeof decidingVerification>[0]): readonly string[] => {
+  const line = decidingVerification(result)?.next?.bisect ?? null;
+  return line === null ? [] : [line];
+};
+
 /** `max 0.01, mean 0.002, SNR in dB 60`. */
 export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
   statistics

@@ -99,7 +99,7 @@ figcaption::before { counter-increment: figure; content: "Figure " counter(figur
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.2rem; margin: 1.4rem 0; }
 .figures figure { margin: 0; }
 
-.scroll { overflow-x: auto; margin: 1.2rem 0; }
+.scroll { overflow-x: auto; margin: 1.2rem 0; --shade: color-mix(in srgb, var(--ink) 35%, transparent); background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 3rem 100% no-repeat local, linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 3rem 100% no-repeat local, linear-gradient(to right, var(--shade), transparent) 0 0 / 0.8rem 100% no-repeat, linear-gradient(to left, var(--shade), transparent) 100% 0 / 0.8rem 100% no-repeat; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; border-top: 2px solid var(--ink); border-bottom: 1px solid var(--ink); }
 caption { text-align: left; font-size: 0.875rem; color: var(--muted); padding-bottom: 0.5rem; }
 caption span { display: block; max-width: calc(100vw - 2.5rem); }
@@ -108,6 +108,7 @@ th, td { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; text-align: lef
 th:last-child, td:last-child { padding-right: 0; }
 thead th { font-weight: 600; border-bottom: 1px solid var(--ink); white-space: nowrap; vertical-align: bottom; }
 tbody th { font-weight: 400; min-width: 7rem; }
+tbody th > code { display: inline-block; width: max-content; max-width: min(26rem, 78vw); }
 tbody tr + tr > * { border-top: 1px solid var(--rule); }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.words { min-width: 5rem; }
@@ -134,7 +135,8 @@ details > :not(summary) { margin: 0.8rem 0 0.4rem 1.05rem; }
 .badge.quiet { color: var(--muted); background: var(--track); border-color: var(--rule); }
 
 pre { background: var(--card); border: 1px solid var(--rule); border-radius: 10px; padding: 0.8rem 1rem; margin: 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5; }
-pre.command { user-select: all; -webkit-user-select: all; }
+pre.command { white-space: pre; user-select: all; -webkit-user-select: all; }
+p + pre.command, ul + pre.command { margin-top: 0.8rem; }
 pre.json { max-height: 26rem; overflow: auto; }
 footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1rem; font-size: 0.875rem; color: var(--muted); }
 
@@ -158,6 +160,7 @@ ${CHART}
   figure, tr, pre.command, .verdict { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   .scroll, pre.json { overflow: visible; max-height: none; }
+  pre.command { white-space: pre-wrap; }
   .mark, .dial-fill, .dial-track, .verdict-icon circle { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   details::details-content { content-visibility: visible; }
 }

@@ -6,7 +6,7 @@ import { packageVersion } from '../version.js';
 import { defineReport } from './kind.js';
 import { errorBlocks, verificationSection } from './section/accuracy.js';
 import { repeatSection } from './section/run.js';
-import { code, facts, labelled } from './section.js';
+import { code, facts, labelled, present } from './section.js';
 import { nameOfFile, outcomeWord } from './sentences.js';
 
 /** What `trtforge verify` finds. */
@@ -24,17 +24,8 @@ export const verifyReport = defineReport<VerifyResult>({
       word: outcomeWord[result.outcome],
       headline: verifyHeadline(result),
       reasons: result.reasons,
-      remedies:
-        result.next === undefined
-          ? []
-          : [
-              [
-                result.next.message,
-                ...[result.next.command, result.next.bisect].flatMap((line) =>
-                  line === null ? [] : [' ', code(line)],
-                ),
-              ],
-            ],
+      remedies: result.next === undefined ? [] : [result.next.message],
+      next: present([result.next?.command ?? null, result.next?.bisect ?? null]),
     },
     figures: [],
     sections: [verificationSection('accuracy', 'Accuracy', result), repeatSection(result.repeat)],

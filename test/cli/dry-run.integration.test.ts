@@ -67,6 +67,35 @@ describeWith('toolchain', 'a build', () => {
   });
 });
 
+test('a search states how many trials it has at most, and tries none', async () => {
+  const half = [
+    'convert',
+    at('m.onnx'),
+    '-o',
+    at('m.fp16.onnx'),
+    '--precision',
+    'fp16',
+    '--convert-ops',
+    'Softmax',
+  ];
+  expect((await trtforge(half, environment)).exitCode).toBe(0);
+  const search = [
+    'bisect',
+    at('m.fp16.onnx'),
+    '--against',
+    at('m.onnx'),
+    '-o',
+    at('search'),
+    '--budget',
+    '7',
+  ];
+  const { does, resolved } = await dryRun(search);
+  expect(does).toEqual(['verify', 'try', 'write', 'write', 'write']);
+  expect(resolved).toMatchObject({ precision: 'fp16', 'trials at most': 7 });
+  expect(existsSync(at('search'))).toBe(false);
+  expect(await refusedIn(folder, ['bisect', at('m.onnx'), ...search.slice(2)], environment)).toBe('TF_USAGE');
+});
+
 test('removing a toolchain states its bytes, and keeps it', async () => {
   const wheel = writeWheel(at('.'), { version: '1.9.0.1' });
   const home = { ...environment, TRTFORGE_TOOLCHAINS: at('toolchains') };
@@ -89,7 +118,7 @@ describe('an installation', () => {
 test('verbs whose plan is worth reading before they run have one', async () => {
   const verbs = (await everyVerb()).filter(({ command }) => command.plan !== undefined);
   expect(verbs.map(({ path }) => path).sort()).toEqual([
-    ...['build', 'bundle build', 'bundle forge', 'cache clear', 'cache gc', 'cache import'],
+    ...['bisect', 'build', 'bundle build', 'bundle forge', 'cache clear', 'cache gc', 'cache import'],
     ...[
       'deepstream size',
       'fleet rehearse',

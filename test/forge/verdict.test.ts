@@ -69,7 +69,7 @@ describe('the verdict of a run', () => {
     expect(judge(failedSample()).verdict).toEqual({
       outcome: 'fail',
       headline: '1 of 1 output of the typed model is outside tolerance on 3 samples.',
-      reasons: ['logits: 12 elements are infinite.'],
+      reasons: ['logits: 12 elements are infinite.', 'No repair found.'],
     });
   });
 

@@ -7,11 +7,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleReport } from '../../src/products/bundle/report/page.js';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
 import { comparisonReport } from '../../src/products/evaluation/compare/page.js';
+import { fleetReport } from '../../src/products/fleet/page.js';
+import type { FleetStatus } from '../../src/products/fleet/plan-schema.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { benchReport } from '../../src/report/bench-page.js';
 import { forgeReport } from '../../src/report/forge-page.js';
 import { renderComparison, renderReport } from '../../src/report/read.js';
-import { failedBundle, sampleBundle, stoppedBundle } from '../products/bundle/report/sample.js';
+import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
@@ -20,13 +22,15 @@ import { comparedSamples, percentileBench, retrainedSample } from './compared-sa
 import {
   captionNumbers,
   contrasts,
+  labelPlaces,
   openEverything,
   overlappingLabels,
   pageWidth,
   paperColor,
+  scrollToEnd,
   selectedText,
 } from './probes.js';
-import { failedSample, sampleResult, stoppedSample } from './sample.js';
+import { closeLimits, failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const passed = sampleResult();
 const streamed = (result: unknown) => renderReport({ kind: parityReport, result }, 'html').content;
@@ -49,11 +53,33 @@ const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => 
   ] as const;
   return renderComparison(sides, 'html', [kind], []).content;
 };
+const targets = ['l4', 'a10', 'h100', 'rtx-4090', 'rtx-5090', 't4', 'orin'];
+const fleet = (): FleetStatus => ({
+  schema: 'trtforge.fleet-status/1',
+  ...{
+    version: '0.1.0',
+    plan: 'a'.repeat(64),
+    address: 's3://team/engines/plan.json',
+    outcome: 'inconclusive',
+  },
+  at: '2026-11-21T01:46:01.000Z',
+  jobs: ['models/ch_PP-OCRv4_det_infer.onnx', 'models/yolo.onnx'].flatMap((model, row) =>
+    targets.map((on, column) => ({
+      index: row * targets.length + column,
+      ...{ name: `${model} on ${on}`, identity: 'b'.repeat(64), model, precision: 'fp16', on },
+      ...{ state: 'have', why: [], bytes: 1e6, buildMs: 61_000, check: 'pass', gate: null },
+      ...{ node: null, gpu: null },
+    })),
+  ) as FleetStatus['jobs'],
+  schedulers: [],
+});
 const benches = [percentileBench(2000), percentileBench(1000)] as const;
 const pages: Readonly<Record<string, string>> = {
   pass: forged(passed),
   fail: forged(failedSample()),
   stopped: forged(stoppedSample()),
+  'close limits': forged(closeLimits()),
+  fleet: renderReport({ kind: fleetReport, result: fleet() }, 'html').content,
   bundle: bundled(sampleBundle()),
   'bundle that fails': bundled(failedBundle()),
   'bundle that stopped': bundled(stoppedBundle()),
@@ -149,6 +175,8 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
         const [lowest] = await page.evaluate(contrasts);
         expect(lowest!.ratio, lowest!.text).toBeGreaterThanOrEqual(4.5);
         expect(await page.evaluate(overlappingLabels)).toEqual([]);
+        const labels = await page.evaluate(labelPlaces);
+        expect(labels.filter(({ left, right }) => Math.min(left, right) < -1)).toEqual([]);
       });
     },
   );
@@ -195,6 +223,44 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     await open('pass', {}, async (page) => {
       await page.locator('pre.command').click();
       expect(await page.evaluate(selectedText)).toBe(passed.repeat);
+    });
+  });
+
+  test.each([390, 1280])('the line that goes on is one line of code, %i px wide', async (width) => {
+    await open('fail', { width }, async (page) => {
+      const line = page.locator('.verdict pre.command');
+      await line.click();
+      expect(await page.evaluate(selectedText)).toBe(failedSample().verification!.next!.bisect);
+      expect((await line.locator('code').boundingBox())!.height).toBeLessThan(24);
+    });
+  });
+
+  test('a bar is as long as its share of the limit', async () => {
+    await open('bundle', {}, async (page) => {
+      const chart = page.locator('svg.chart', { hasText: 'of the limit' }).first();
+      const full = (await chart.locator('rect.track').first().boundingBox())!.width;
+      const [{ components, drift_limit: limit } = sampleCheck()] = sampleBundle().checks;
+      for (const [row, { relative_rms: error }] of components.entries()) {
+        const mark = (await chart.locator('rect.mark').nth(row).boundingBox())!;
+        expect(Math.abs(mark.width / full - error! / limit)).toBeLessThan(0.01);
+      }
+    });
+  });
+
+  test.each([390, 1280])('models of a fleet are unbroken names, %i px wide', async (width) => {
+    await open('fleet', { width }, async (page) => {
+      const names = page.locator('#engines tbody th code');
+      for (const name of await names.all()) expect((await name.boundingBox())!.height).toBeLessThan(26);
+    });
+  });
+
+  test('a table that scrolls has a shade at the side where more is', async () => {
+    await open('fleet', { width: 390 }, async (page) => {
+      const { x, y, width } = (await page.locator('#engines .scroll').boundingBox())!;
+      const clip = { x: x + width - 6, y: y + 2, width: 6, height: 14 };
+      const before = await page.screenshot({ clip });
+      await page.evaluate(scrollToEnd);
+      expect((await page.screenshot({ clip })).equals(before)).toBe(false);
     });
   });
 

@@ -1,6 +1,8 @@
 /** The types of `probes.js`, which is JavaScript because it runs in a page and the project's types are Node's. */
 export function contrasts(): { readonly text: string; readonly ratio: number }[];
 export function overlappingLabels(): string[];
+export function labelPlaces(): { readonly text: string; readonly left: number; readonly right: number }[];
+export function scrollToEnd(): void;
 export function openEverything(): void;
 export function pageWidth(): number;
 export function paperColor(): string;

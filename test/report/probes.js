@@ -37,11 +37,26 @@ export function overlappingLabels() {
     return labels.flatMap((a, index) =>
       labels
         .slice(index + 1)
-        .filter((b) => overlap(a.getBBox(), b.getBBox()))
+        .filter((b) => overlap(a.getBoundingClientRect(), b.getBoundingClientRect()))
         .map((b) => `${chart.querySelector('title').textContent}: "${a.textContent}" and "${b.textContent}"`),
     );
   });
 }
+
+/** The horizontal place of each label, with that of its chart. */
+export const labelPlaces = () =>
+  [...document.querySelectorAll('svg.chart text.mark-label')].map((label) => {
+    const [own, chart] = [label, label.closest('svg.chart')].map((each) => each.getBoundingClientRect());
+    return {
+      text: label.textContent,
+      left: own.left - chart.left,
+      right: chart.right - own.right,
+    };
+  });
+
+export const scrollToEnd = () => {
+  for (const box of document.querySelectorAll('.scroll')) box.scrollLeft = box.scrollWidth;
+};
 
 export function openEverything() {
   for (const details of document.querySelectorAll('details')) details.open = true;

@@ -49,6 +49,17 @@ function verifiedOutput(more: Partial<VerifiedOutput> = {}): VerifiedOutput {
   };
 }
 
+/** A failure whose limits lie on one another. */
+export function closeLimits(): ForgeResult {
+  const result = failedSample();
+  const limits = { max: 0.236, p99: 0.235, 'p99 of non-zeros': 0.231, RMS: 0.23, mean: 0.228 };
+  const checks = Object.entries(limits).map(([statistic, limit]) => ({
+    ...{ statistic, limit, measured: 0.24, pass: false },
+  }));
+  const output = verifiedOutput({ outcome: 'fail', pass: false, checks });
+  return { ...result, verification: { ...result.verification!, outputs: [output] } };
+}
+
 /** A forge of ResNet-50 that passed: every part of the report is filled. Tests change what they are about. */
 export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
   return {
@@ -351,6 +362,10 @@ export function failedSample(): ForgeResult {
       outputs: [overflowed],
       outcome: 'fail',
       reasons: ['logits: 12 elements are infinite.'],
+      next: {
+        ...{ passes: false, tried: 0, keepNodes: [], command: null, message: 'No repair found.' },
+        bisect: 'trtforge bisect model/resnet50.fp16.onnx --against models/resnet50.onnx -o bisect',
+      },
     },
   };
 }

@@ -9,6 +9,7 @@ import { readReport, renderReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { present } from '../../src/report/section.js';
 import { computedNodes, conversionSentence } from '../../src/report/sentences.js';
+import { plainColors } from '../support/plain-colors.js';
 import { failedSample, sampleResult, stoppedSample } from './sample.js';
 
 const html = (result: ForgeResult) => renderReport({ kind: forgeReport, result }, 'html').content;
@@ -395,4 +396,15 @@ test('quantization counts convolutions and matrix products, with the reasons of 
       { type: 'FP32', id: 'reduction-depth' },
     ],
   });
+});
+
+test('a failed run ends with the line that goes on, in the terminal and in Markdown', async () => {
+  const { command } = await import('../../src/cli/commands/forge.js');
+  const failed = failedSample();
+  const { bisect } = failed.verification!.next!;
+  const printed: string[] = [];
+  command.render(failed, { line: (line = '') => printed.push(line), colors: plainColors, verbose: false });
+  expect(printed).toContain(`Next: ${bisect}`);
+  const { content } = renderReport({ kind: forgeReport, result: failed }, 'markdown');
+  expect(content.split('\n')).toContain(bisect);
 });

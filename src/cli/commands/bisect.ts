@@ -6,7 +6,7 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
-import { bisectModel } from '../../quality/study/bisect/bisect.js';
+import { bisectModel, decideBisect } from '../../quality/study/bisect/bisect.js';
 import type { BisectRequest } from '../../quality/study/bisect/request.js';
 import type { BisectResult } from '../../quality/study/bisect/result.js';
 import type { CandidateBuild } from '../../quality/study/engines.js';
@@ -19,6 +19,7 @@ import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { step } from '../plan.js';
 import { messageLines } from '../text.js';
 import { integer } from '../values.js';
 
@@ -116,6 +117,23 @@ export const command = defineCommand({
       publishFile(join(output, name), content);
     }
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+  },
+  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
+    const request = requestOf(candidate, options);
+    const { engines, precision, budget } = await decideBisect(request, { emit, signal, environment });
+    const { reference, recording, check, output } = request;
+    return {
+      steps: [
+        ...(engines === null || isEngineFile(candidate) ? [] : [step('build', engines.engine)]),
+        step('verify', candidate, { detail: `against ${check ?? recording ?? reference}` }),
+        ...(engines === null ? [] : [step('try', 'the engine built again')]),
+        ...(engines?.hasTf32 ? [step('try', 'without TF32')] : []),
+        ...(engines === null ? [] : [step('try', 'tensors inside of kernels as outputs')]),
+        ...(precision === null ? [] : [step('try', `fewer nodes in ${precision}, halving what stays FP32`)]),
+        ...['bisect.json', 'report.md', 'report.html'].map((name) => step('write', join(output, name))),
+      ],
+      resolved: { candidate, reference, precision: precision ?? 'fp32', 'trials at most': budget },
+    };
   },
   render,
 });

@@ -9,6 +9,7 @@ import {
   conversionSentence,
   engineSentence,
   missLines,
+  nextOf,
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
@@ -131,6 +132,7 @@ function render(result: ForgeResult, output: TextOutput): void {
   );
   for (const reason of verdict.reasons) messageLines(`  ${colors.dim('·')}`, reason, output);
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
+  for (const next of nextOf(result)) line(`${colors.dim('Next:')} ${next}`);
   line();
   if (verification !== null) line(verifyHeadline(verification));
   if (result.engineVerification !== null) line(`The engine: ${verifyHeadline(result.engineVerification)}`);

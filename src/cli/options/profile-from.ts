@@ -30,7 +30,7 @@ export async function withProfileFrom<R extends BuildOptions>(
   batchAlone?: number,
 ): Promise<ProfiledRequest<R>> {
   if (options.profileFrom.length > 0) return profiled(request, options, context, true);
-  const sized = await withImageSize(request, options.imgsz, context);
+  const sized = await withImageSize(request, options, context);
   const { profiles = [], batch, dims = {} } = sized;
   const isSized = profiles.length > 0 || batch !== undefined || Object.keys(dims).length > 0;
   const found = isSized ? null : await implied(sized, options, context, batchAlone);
@@ -82,7 +82,7 @@ const IMAGE_RANK = 4;
  */
 async function withImageSize<R extends BuildOptions>(
   request: R,
-  imgsz: number | undefined,
+  { imgsz, calibration, inputs: judging = [] }: ProfileFromValues,
   context: CommandContext,
 ): Promise<R> {
   if (imgsz === undefined || (request.profiles ?? []).length > 0) return request;
@@ -92,6 +92,13 @@ async function withImageSize<R extends BuildOptions>(
   ]);
   const { inputs } = await profileInputs(request.model, context);
   const sized = imageDimensions(inputs).map((symbol) => [symbol, imgsz] as const);
+  if (sized.length === 0 && calibration.length + judging.length === 0)
+    context.emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `${request.model} has no open size of images, and there are no pictures: --imgsz ${imgsz} has no effect.`,
+    });
   const dims = { ...Object.fromEntries(sized), ...request.dims };
   const batch = openDimensions(inputs.filter(({ shape }) => shape?.length === IMAGE_RANK)).find(
     ({ symbol, places }) => !Object.hasOwn(dims, symbol ?? '') && places.some(({ axis }) => axis === 0),

@@ -88,7 +88,11 @@ class ObtainRun {
     for (const path of [output, output && passportPath(output), timingCache])
       if (path !== null) assertNotInput(path);
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
-    if (hit !== undefined) return this.#finish(await this.#kept(hit), 'local');
+    if (hit !== undefined) {
+      const kept = await this.#kept(hit);
+      await this.#share(kept);
+      return this.#finish(kept, 'local');
+    }
     if (store === null) return this.#buildWithout(this.#place ?? { folder: '.', exporter: flatExporter });
     const problem = store.whyUnwritable(this.#identity);
     if (problem === undefined) return this.#buildIn(store);
@@ -107,6 +111,15 @@ class ObtainRun {
     this.#why.push(...why);
     this.#rule = hit?.rule ?? this.#rule;
     return hit?.engine;
+  }
+
+  /** An engine that is here goes into the bucket that the caller named; what reads one of the environment writes nothing. */
+  async #share({ planPath, passport, signature }: StoredEngine): Promise<void> {
+    const { remote, isRemoteRequested } = this.#stores;
+    if (remote === null || isRemoteRequested !== true) return;
+    const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
+    await this.#timed('uploadMs', () => source.keepMissing(planPath, passport, signature));
+    this.#warnings.push(...source.warnings);
   }
 
   async #buildIn(store: LocalStore): Promise<ObtainedEngine> {

@@ -30,6 +30,8 @@ export interface EngineStores {
   readonly layers: readonly LocalStore[];
   /** Asked when the local stores have nothing, and given what is built; null for none. */
   readonly remote: RemoteStore | null;
+  /** The caller named it; else the environment does. */
+  readonly isRemoteRequested?: boolean;
   /** Why there is no remote store although the environment names a server. */
   readonly noRemote?: string | null;
   readonly trust: Trust;
@@ -53,6 +55,7 @@ export async function openStores(
     store: requested.store === false ? null : openLocalStore(requested.store, environment, trust),
     layers: isOff ? [] : folders.map((folder) => openLocalStore(folder, environment, trust)),
     remote,
+    isRemoteRequested: typeof requested.remote === 'string',
     noRemote: isOff || requested.remote !== undefined ? null : unusedEndpoint(environment),
     trust,
     maxBytes: requested.maxBytes ?? (limit ? parseSize(limit) : null),

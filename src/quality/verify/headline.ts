@@ -29,7 +29,9 @@ export function onSamples({ samples, samplesFrom }: Omit<Judged, 'outputs'>): st
   const count = [...items.values()].reduce<number>((sum, each = 1) => sum + each, 0);
   const sources = [...new Set(noun === 'sample' || count === 1 ? first : first.map((path) => dirname(path)))];
   const more = sources.length > NAMED ? ` and ${sources.length - NAMED} more` : '';
-  return `on ${plural(count, noun)} of ${sources.slice(0, NAMED).join(', ')}${more}`;
+  const left = (samplesFrom.available ?? count) - count;
+  const rest = left > 0 ? ` (${left} left out)` : '';
+  return `on ${plural(count, noun)} of ${sources.slice(0, NAMED).join(', ')}${more}${rest}`;
 }
 
 /** Decisions with what is neither kept nor lost: `43 of 44 decisions (above 0.5) kept, 2 new, 3 near ties`. */

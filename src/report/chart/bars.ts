@@ -17,9 +17,9 @@ const ROW = 44;
 const BAR_TOP = 22;
 const BAR_HEIGHT = 12;
 
-/** Horizontal bars on one linear scale that starts at zero; the longest fills the width. Labels stand above their bars. */
-export function barChart(title: string, bars: readonly Bar[]): Chart {
-  const scale = linearScale(0, Math.max(0, ...bars.map(({ amount }) => amount)), 1, String);
+/** Horizontal bars on one linear scale that starts at zero; the longest, or `limit` where it is more, fills the width. Labels stand above their bars. */
+export function barChart(title: string, bars: readonly Bar[], limit = 0): Chart {
+  const scale = linearScale(0, Math.max(limit, ...bars.map(({ amount }) => amount)), 1, String);
   return {
     title,
     description: `${bars.map(({ label, text }) => `${label}: ${text}`).join('; ')}.`,

@@ -116,7 +116,7 @@ const valueAxis = (scale: Scale, x: (quantity: number) => number, title: string)
 /** A row for each label, above the plot. */
 const ROW = 16;
 /** Of a character on a phone, as a share of the width: a label is at its place where it fits, else on its inner side. */
-const CHARACTER = 7 / 330;
+const CHARACTER = 7.6 / 326;
 
 /** A limit of 0 is where the axis starts. Labels come after all lines, so that a line of one mark never strikes through the label of another. */
 function marks(placeable: readonly HistogramMark[], x: (quantity: number) => number): Markup {

@@ -149,6 +149,19 @@ describeWith('toolchain', 'the profile of', () => {
     expect([exitCode, resolved.profiles]).toEqual([0, profiles]);
   });
 
+  test.each([
+    [['batch', 3, 32, 32], true],
+    [['batch', 3, 'height', 'width'], false],
+  ] as const)('a size of images that has no effect is a warning: %j', async (shape, warned) => {
+    const model = await modelFile((graph) => {
+      graph.input('images', 'float32', shape);
+      graph.node('Relu', { inputs: ['images'], outputs: ['y'] });
+      graph.output('y', 'float32', shape);
+    });
+    const { exitCode, err } = await run('build', model, '--imgsz', '64', '--dry-run');
+    expect([exitCode, /warning.*--imgsz 64/.test(err)]).toEqual([0, warned]);
+  });
+
   test.each<[string, () => string, readonly string[], (number | null)[], readonly string[]]>([
     [
       'a folder of calls: the median of those that are equally common is the optimum',

@@ -44,6 +44,13 @@ test.each<[string, readonly Sample[], string]>([
   expect(on(...samples)).toBe(text);
 });
 
+test('samples of the data that were not looked at are counted', () => {
+  const samples = Array.from({ length: 32 }, (_, at) => data(`pics/${at}.jpg`));
+  const counted = (available: number) => onSamples({ samples: 32, samplesFrom: { samples, available } });
+  expect(counted(40)).toBe('on 32 pictures of pics (8 left out)');
+  expect(counted(32)).toBe('on 32 pictures of pics');
+});
+
 test('a result without the origin of its samples has their number', () => {
   expect(onSamples({ samples: 4 })).toBe('on 4 samples');
 });

@@ -65,7 +65,14 @@ export class RemoteSource {
       this.#whyNoUpload = reasonOf(error);
     }
     if (this.#whyNoUpload !== null)
-      this.warnings.push(`Built; not uploaded to ${this.place}: ${this.#whyNoUpload}`);
+      this.warnings.push(`The engine is here, and not uploaded to ${this.place}: ${this.#whyNoUpload}`);
+  }
+
+  /** Uploads an engine that was found here, where the store has it not. */
+  async keepMissing(planPath: string, passport: Passport, signature: EngineSignature | null): Promise<void> {
+    const { digest } = passport.identity;
+    const there = await this.#guarded(() => this.#store.get(digest, this.#options.signal));
+    if (there?.found !== true) await this.keep(planPath, passport, signature);
   }
 
   async release(): Promise<void> {

@@ -99,7 +99,7 @@ export function chainSection(check: ChainCheck, index: number): Section {
   };
 }
 
-/** A bar that has no number is as long as the longest; one that is not finite, or beyond what the check lets the logits move as a whole, is bad. */
+/** Full width is the limit, or the longest bar beyond it. A bar that has no number is as long; one that is not finite, or beyond what the check lets the logits move as a whole, is bad. */
 function driftChart({ candidate, components, drift_limit: limit }: ChainCheck) {
   const longest = Math.max(limit, ...components.map(({ relative_rms }) => relative_rms ?? 0));
   return barChart(
@@ -112,5 +112,6 @@ function driftChart({ candidate, components, drift_limit: limit }: ChainCheck) {
       tone: error === null || error > limit ? 'bad' : 'accent',
       name: `${token_changes} tokens and ${duration_changes} durations change`,
     })),
+    limit,
   );
 }

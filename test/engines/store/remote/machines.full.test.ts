@@ -46,6 +46,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
     build = countingBuilder().build,
     more: Partial<BuildOptions> = {},
     endpoint = minio.endpoint,
+    environment: Readonly<Record<string, string>> = {},
   ) =>
     buildOrLoad(
       {
@@ -58,7 +59,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
         remote: `${endpoint}/${bucket}`,
         ...more,
       },
-      { build, environment: { XDG_CACHE_HOME: join(folder, 'xdg'), ...minio.environment } },
+      { build, environment: { XDG_CACHE_HOME: join(folder, 'xdg'), ...minio.environment, ...environment } },
     );
   const keys = async () => {
     const { Contents = [] } = await minio.client.send(new ListObjectsV2Command({ Bucket: bucket }));
@@ -72,6 +73,37 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
     expect(second).toMatchObject({ source: 'remote', why: [{ from: 'local', code: null }] });
     expect(await onMachine('b', build)).toMatchObject({ source: 'local', why: [] });
     expect(count()).toBe(1);
+  });
+
+  test('an engine that a machine has goes to the bucket that it names, once', async () => {
+    const { build, count } = countingBuilder();
+    await onMachine('a', build, { remote: false });
+    expect(await keys()).toEqual([]);
+    const second = await onMachine('a', build);
+    expect(second).toMatchObject({ source: 'local', warnings: [] });
+    expect(second.timings.uploadMs).toBeGreaterThan(0);
+    const stored = await minio.client.send(new ListObjectsV2Command({ Bucket: bucket }));
+    await onMachine('a', build);
+    const after = await minio.client.send(new ListObjectsV2Command({ Bucket: bucket }));
+    expect(after.Contents).toEqual(stored.Contents);
+    expect(await onMachine('b', build)).toMatchObject({ source: 'remote' });
+    expect(count()).toBe(1);
+  });
+
+  test('an engine that a machine has does not go to a bucket that its environment names', async () => {
+    const { build } = countingBuilder();
+    await onMachine('a', build, { remote: false });
+    const environment = { ARTIFACTS_BUCKET: bucket, ARTIFACTS_ENDPOINT: minio.endpoint };
+    const again = await onMachine('a', build, { remote: undefined }, minio.endpoint, environment);
+    expect(again).toMatchObject({ source: 'local', timings: { uploadMs: 0 } });
+    expect(await keys()).toEqual([]);
+  });
+
+  test('a bucket that does not answer is a warning of an engine that is here', async () => {
+    const { build } = countingBuilder();
+    await onMachine('a', build, { remote: false });
+    const lost = await onMachine('a', build, { remote: `http://127.0.0.1:9/${bucket}` });
+    expect(lost).toMatchObject({ source: 'local', warnings: [expect.any(String)] });
   });
 
   test('ten machines that ask at once build once', async () => {
