@@ -43,7 +43,8 @@ const engines = [
   ...Object.values(fleetOptions).map((spec) => `models.${longName(spec)}`),
 ];
 
-const offered = { options: options.flat(), engines };
+// What the functions of the library take they tell where they are called: test/library-options.integration.test.ts.
+const offered = { options: options.flat(), engines, library: [...usedOf('offered')] };
 
 /** By kind and reason: names. */
 const excused = JSON.parse(readFileSync(join(root, 'test', 'unused.json'), 'utf8'));
