@@ -10,6 +10,10 @@ import { products } from '../dist/registry.js';
 import { root } from './setup.mjs';
 
 const notes = join(root, 'build', 'used');
+if (!existsSync(notes)) {
+  console.log('No test has noted what it used: run npm test and npm run test:full.');
+  process.exit(1);
+}
 
 /** What the test files that there are have noted of a kind. */
 const usedOf = (kind) =>
