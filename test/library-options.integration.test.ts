@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
@@ -201,6 +201,41 @@ test('what runs and compares takes its own', async () => {
   );
   expect(compared.outcome).toBe('pass');
   expect(events.length).toBeGreaterThan(0);
+});
+
+test('what judges and explains takes its own', async () => {
+  const log = at('build.log');
+  writeFileSync(
+    log,
+    '[11/28/2026-10:00:00] [E] Error[4]: network has dynamic or shape inputs, but no optimization profile has been defined\n',
+  );
+  expect(await noted.explainLog(log, { model, knownIssues: [] })).toMatchObject({
+    schema: expect.any(String),
+  });
+  const failing = noted.explaining(() => Promise.reject(new Error('none')), {
+    ...{ emit: () => {}, model, knownIssues: async () => [] },
+  });
+  await expect(failing).rejects.toThrow('none');
+  const policy = at('policy.yaml');
+  writeFileSync(
+    policy,
+    'schema: trtforge.gate-policy/1\nchecks: [{ id: size, result: { schema: trtforge.verify/1 }, field: samples, fail: { above: 1 } }]\n',
+  );
+  const results = at('result.json');
+  writeFileSync(
+    results,
+    JSON.stringify(await noted.verifyModel({ reference: model, candidate: model, threads: 1 })),
+  );
+  const request = {
+    policy,
+    results: [results],
+    baseline: at('baseline.json'),
+    updateBaseline: true,
+    day: '2026-11-28',
+  };
+  expect(await noted.runGate(request)).toMatchObject({ outcome: 'fail' });
+  const none = noted.runGate({ ...request, baseline: null as never });
+  await expect(none).rejects.toMatchObject({ code: 'TF_USAGE', details: { option: 'baseline' } });
 });
 
 describeWith('toolchain', 'what builds', () => {
