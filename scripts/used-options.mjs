@@ -10,6 +10,10 @@ import { products } from '../dist/registry.js';
 import { root } from './setup.mjs';
 
 const notes = join(root, 'build', 'used');
+if (!existsSync(notes)) {
+  console.log('No test has noted what it used: run npm test and npm run test:full.');
+  process.exit(1);
+}
 
 /** What the test files that there are have noted of a kind. */
 const usedOf = (kind) =>
@@ -43,7 +47,8 @@ const engines = [
   ...Object.values(fleetOptions).map((spec) => `models.${longName(spec)}`),
 ];
 
-const offered = { options: options.flat(), engines };
+// What the functions of the library take they tell where they are called: test/library-options.integration.test.ts.
+const offered = { options: options.flat(), engines, library: [...usedOf('offered')] };
 
 /** By kind and reason: names. */
 const excused = JSON.parse(readFileSync(join(root, 'test', 'unused.json'), 'utf8'));

@@ -133,14 +133,20 @@ export function faultsOfText(text: string): readonly string[] {
 
 const begun = new Set<string>();
 
-/** Adds to what the test file at work used, in build/used; its first note replaces those of its last run. */
+/** Adds to what the test file at work used, in build/used. A run of a part of its tests takes nothing away; what was noted before the file was changed goes. */
 export function noteUsed(kind: string, names: readonly string[]): void {
   const { testPath } = expect.getState();
   if (testPath === undefined || names.length === 0) return;
   const path = join(root, 'build', 'used', `${relative(join(root, 'test'), testPath)}.${kind}`);
-  mkdirSync(dirname(path), { recursive: true });
-  if (!begun.has(path)) rmSync(path, { force: true });
+  if (!begun.has(path)) {
+    mkdirSync(dirname(path), { recursive: true });
+    const isOld = existsSync(path) && statSync(path).mtimeMs < statSync(testPath).mtimeMs;
+    if (isOld) rmSync(path);
+    else if (existsSync(path))
+      for (const name of readFileSync(path, 'utf8').split('\n')) begun.add(`${path} ${name}`);
+    begun.add(path);
+  }
   const fresh = names.filter((name) => !begun.has(`${path} ${name}`));
-  for (const name of [path, ...fresh.map((each) => `${path} ${each}`)]) begun.add(name);
+  for (const name of fresh) begun.add(`${path} ${name}`);
   if (fresh.length > 0) appendFileSync(path, fresh.map((name) => `${name}\n`).join(''));
 }

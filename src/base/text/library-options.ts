@@ -34,7 +34,7 @@ const kinds: Readonly<
     (value) => typeof value === 'boolean',
   ],
   false: ['store remote', (value) => value === false],
-  null: ['timingCache baseline', (value) => value === null],
+  null: ['timingCache', (value) => value === null],
   'a list': [
     'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds profileFrom',
     Array.isArray,

@@ -17,6 +17,8 @@ export interface ClassifierRequest extends ImageRequest, LabelRequest {
   readonly truth: string;
   /** So many images of the truth may have no file, or one that cannot be read; they are left out. */
   readonly allowMissing?: number | undefined;
+  /** So many images, the first by their names; default: all. */
+  readonly maxImages?: number | undefined;
 }
 
 const TASK = { id: 'classify', revision: 2 } as const;
@@ -117,7 +119,7 @@ export async function evaluateClassifier(
 }
 
 function labelledImages(
-  { truth, imagesDir }: ClassifierRequest,
+  { truth, imagesDir, maxImages }: ClassifierRequest,
   names: readonly string[] | undefined,
   findings: Findings,
 ): readonly Labelled[] {
@@ -146,7 +148,9 @@ function labelledImages(
   findings.throwErrors(imagesDir);
   if (images.length === 0)
     throw new TrtforgeError('TF_EVAL_DATA', `${truth} names no image of ${imagesDir}.`);
-  return images;
+  // Without a limit they stay in the order of the truth, which is part of what is compared.
+  if (maxImages === undefined) return images;
+  return images.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, maxImages);
 }
 
 function scoresOf(

@@ -126,8 +126,13 @@ function detection(request: TaskRequest): ComparedTask {
 }
 
 function classification(request: TaskRequest): ComparedTask {
-  const { data, preprocess = 'imagenet', labels } = request;
+  const { data, preprocess = 'imagenet', labels, imageIds } = request;
   const imagesDir = imagesOf(request);
+  if (imageIds !== undefined)
+    throw new TrtforgeError('TF_USAGE', `--image-ids names images of COCO instances, and ${data} has none.`, {
+      remedy: `Remove --image-ids, and the other lines from ${data}.`,
+      details: { option: '--image-ids' },
+    });
   const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
   const requestFor = (model: string, open: OpenOptions): ClassifierRequest => ({
     ...settings,

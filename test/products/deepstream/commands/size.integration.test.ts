@@ -1,11 +1,22 @@
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { planSchema } from '../../../../src/cli/printed-schemas.js';
 import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
+import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { writePictureModel } from '../../../fakes/deepstream.js';
+import { fakeElf } from '../../../fakes/elf.js';
 import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
 import { fakeTrtexec, recordedLogs } from '../../../fakes/trtexec.js';
 import { dryRunIn } from '../../../support/dry-run.js';
@@ -225,5 +236,123 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
     expect(repaired.exitCode).toBe(0);
     expect(repaired.out).toContain('  BS=8: 532.026 QPS  |  4256.21 img/s');
     expect(repaired.out).toContain('PEAK_GPU_STREAMS (GPU-only upper bound): 14 streams @300fps');
+  });
+});
+
+describe('each option of deepstream size, over the same fake', () => {
+  let open: string;
+  let untold: string;
+  beforeAll(async () => {
+    delete process.env.FAKE_GPU;
+    open = await modelFile((graph) => {
+      for (const name of ['images', 'others']) graph.input(name, 'float32', ['n', 3, 'h', 'w']);
+      graph.node('Add', { inputs: ['images', 'others'], outputs: ['sum'] });
+      graph.output('sum', 'float32', ['n', 3, 'h', 'w']);
+    });
+    writeFileSync(join(root, 'plug.so'), fakeElf({}));
+    untold = (await sized(asIs)).commands;
+  });
+
+  const lines = [
+    '--fps',
+    '300',
+    '--max-batch',
+    '4',
+    '--max-batch-limit',
+    '4',
+    '--builder',
+    'trtexec',
+    '--with',
+    'trtexec',
+  ];
+  /** What the result has, and the command lines of the logs of its folder. */
+  async function sized(words: readonly string[], file = model) {
+    const place = join(root, 'sizes', `${readdirSync(root).length}${words.join('')}`.replaceAll(/\W/g, ''));
+    const own = words.includes('--root') ? [] : ['--root', place];
+    const more = words.includes('--cache-dir') ? [] : ['--no-cache'];
+    const { exitCode, json } = await streams('size', file, ...lines, ...own, ...more, ...words, '--json');
+    // Ended by its time the answer is undecided.
+    expect(exitCode, JSON.stringify(json().error)).toBe(words.includes('--time-limit') ? 4 : 0);
+    const result = streamsResultSchema.loose().parse(json());
+    mkdirSync(result.root, { recursive: true });
+    const logs = readdirSync(result.root, { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.log'),
+    );
+    const commands = logs.map((name) => readFileSync(join(result.root, name), 'utf8').split('\n')[0] ?? '');
+    return { result, commands: commands.join('\n') };
+  }
+  const asIs = ['--precision', 'as-is'];
+
+  test.each<[string, readonly string[], RegExp]>([
+    ['--graph', [...asIs, '--graph'], / --useCudaGraph/],
+    ['--spin-wait', [...asIs, '--spin-wait'], / --useSpinWait/],
+    ['--warm-up', [...asIs, '--warm-up', '70'], / --warmUp=70 /],
+    ['--duration', [...asIs, '--duration', '3'], / --duration=3 /],
+    ['--workspace', [...asIs, '--workspace', '64M'], / --memPoolSize=workspace:64/],
+    [
+      '--builder-config',
+      [...asIs, '--builder-config', 'optimization-level=1'],
+      / --builderOptimizationLevel=1 /,
+    ],
+    ['--plugin', [...asIs, '--plugin', 'plug.so'], /Plugins=\S*plug\.so/],
+    ['--weakly-typed', ['--precision', 'fp16', '--weakly-typed'], / --fp16/],
+  ])('%s is told to trtexec', async (_flag, words, told) => {
+    expect(untold).not.toMatch(told);
+    expect((await sized(words)).commands).toMatch(told);
+  });
+
+  test('takes sizes and the input of a model that leaves them open', async () => {
+    const words = [...asIs, '--input', 'others', '--height', '64', '--width', '96', '--dim', 'h=64,w=96'];
+    const { result, commands } = await sized(words, open);
+    expect(result.model).toMatchObject({ input: 'others', height: 64, width: 96 });
+    expect(commands).toContain('--maxShapes=others:4x3x64x96,images:4x3x64x96');
+  });
+
+  test('stops where it is told', async () => {
+    const none = await sized([...asIs, '--time-limit', '0', '--timeout', '600']);
+    expect(none.result).toMatchObject({ engines: [], stop: { reason: 'time' } });
+    const { sensitivity } = (
+      await sized([...asIs, '--max-batch', '32', '--max-batch-limit', '32', '--sensitivity'])
+    ).result;
+    expect(sensitivity?.map(({ batch }) => batch)).toEqual([24, 32]);
+  });
+
+  test('is where and what it is told', async () => {
+    const words = ['--name', 'mine', '--root', join(root, 'there'), '--cache-dir', join(root, 'own-cache')];
+    const { result } = await sized([
+      ...asIs,
+      ...words,
+      '--target',
+      'tensorrt',
+      '--toolchain',
+      join(root, 'home'),
+    ]);
+    expect(result).toMatchObject({ root: join(root, 'there'), model: { name: 'mine' }, fps: 300 });
+    expect(result.engine).toMatch(/^models\/mine\//);
+    expect(readdirSync(join(root, 'own-cache', 'by-identity'))).toHaveLength(1);
+    const repaired = await streams(
+      'repair',
+      model,
+      '--name',
+      'mine',
+      '--root',
+      join(root, 'there'),
+      '--json',
+    );
+    expect(repaired.json()).toMatchObject({
+      exitCode: 0,
+      root: join(root, 'there'),
+      model: { name: 'mine' },
+    });
+    const bad = await streams(
+      'size',
+      model,
+      ...lines,
+      ...asIs,
+      '--toolchain',
+      join(root, 'nothing'),
+      '--json',
+    );
+    expect(bad.json()).toMatchObject({ error: { code: 'TF_TOOLCHAIN_NOT_FOUND' } });
   });
 });

@@ -1,0 +1,94 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeNpz } from '../../../../src/formats/tensor/npz.js';
+import type { Advice } from '../../../../src/quality/study/advise/result.js';
+import { floats, ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
+import { noise } from '../../../formats/precision/judge.js';
+import { writeBundle } from '../../../support/bundle.js';
+import { trtforge } from '../../../support/trtforge.js';
+import { paint } from '../image-networks.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-advise-options-'));
+const at = (...names: readonly string[]) => join(folder, ...names);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let model: string;
+let outputs = 0;
+beforeAll(async () => {
+  await paint(at('pictures'), {
+    'a.png': [250, 10, 10],
+    'b.png': [10, 250, 10],
+    'c.png': [10, 20, 250],
+    'd.png': [240, 9, 8],
+  });
+  writeFileSync(at('labels.txt'), 'red\ngreen\nblue\n');
+  writeFileSync(at('truth.tsv'), 'a.png\tred\nb.png\tgreen\nc.png\tblue\nd.png\tblue\n');
+  // Means of the channels behind a product that can be quantized, and one that is last.
+  model = await modelFile((graph) => {
+    graph.input('image', 'float32', [1, 3, 16, 16]);
+    graph.initializer('shape', ids([2], [1, 3]));
+    const unit = (rows: number, columns: number) =>
+      Array.from({ length: rows * columns }, (_, cell) =>
+        cell % columns === Math.floor(cell / columns) ? 1 : 0,
+      );
+    const sizes = [3, 32, 32, 3];
+    graph.node('GlobalAveragePool', { name: 'pool', inputs: ['image'], outputs: ['pooled'] });
+    graph.node('Reshape', { name: 'flat', inputs: ['pooled', 'shape'], outputs: ['means'] });
+    for (const [index, name] of ['one', 'two', 'scores'].entries()) {
+      const [rows, columns] = [sizes[index]!, sizes[index + 1]!];
+      graph.initializer(`w${index}`, floats('float32', [rows, columns], unit(rows, columns)));
+      graph.node('MatMul', { name, inputs: [['means', 'one', 'two'][index]!, `w${index}`], outputs: [name] });
+    }
+    graph.output('scores', 'float32', [1, 3]);
+  });
+});
+
+async function advised(file: string, ...words: readonly string[]) {
+  const { exitCode, json } = await trtforge([
+    ...['convert', 'advise', file, '-o', at(`advice-${outputs++}`), ...words, '--json'],
+  ]);
+  expect(exitCode, JSON.stringify(json().error)).toBe(0);
+  return json<Advice>();
+}
+
+test('classes are scored on the pictures, by the names and as many as are told', async () => {
+  const words = ['--calibration', at('pictures'), '--preprocess', 'rt-detr', '--data', at('truth.tsv')];
+  const task = ['--images', at('pictures'), '--labels', at('labels.txt')];
+  const score = async (...more: readonly string[]) =>
+    (await advised(model, ...words, ...task, '--budget', '0.01', ...more)).task;
+  expect(await score()).toMatchObject({ id: 'classify', metric: { name: 'top1', value: 0.75 } });
+  expect(await score('--max-images', '1')).toMatchObject({ metric: { value: 1 } });
+  writeFileSync(at('ids.txt'), '1\n');
+  const compared = ['compare-backends', model, '--backends', 'ort-cpu', '--data', at('truth.tsv'), ...task];
+  const { json } = await trtforge([
+    ...compared,
+    '--image-ids',
+    at('ids.txt'),
+    '-o',
+    at('compared'),
+    '--json',
+  ]);
+  expect(json()).toMatchObject({ error: { code: 'TF_USAGE', details: { option: '--image-ids' } } });
+});
+
+test('words are scored in the bundle that the model is part of', async () => {
+  const meta = await writeBundle(at('bundle'));
+  expect(existsSync(meta)).toBe(true);
+  writeFileSync(at('ref.tsv'), 'utt_id\twav_path\tref_text\na\tpcm16.wav\tOne, two\n');
+  writeNpz(
+    at('joint.npz'),
+    new Map([
+      ['encoder_output', noise([4, 32, 16], 1, 1)],
+      ['predictor_output', noise([4, 16, 1], 1, 2)],
+    ]),
+  );
+  const sounds = join(import.meta.dirname, '../../../fixtures/audio');
+  const joint = join(at('bundle'), 'joint.onnx');
+  const words = ['--calibration', at('joint.npz'), '--data', at('ref.tsv'), '--audio-dir', sounds];
+  const speech = ['--bundle', meta, '--normalizer', 'whisper-en'];
+  const { task, chosen } = await advised(joint, ...words, ...speech);
+  expect(task).toMatchObject({ id: 'wer', metric: { name: 'wer', value: 1 } });
+  expect(chosen).toEqual(expect.any(Number));
+});
