@@ -245,9 +245,14 @@ describe('a bundle', () => {
   test('is not taken from the folder without a signature where one is required', async () => {
     const builder = recordingBuilder();
     await run(builder);
-    const trustKey = join(folder, 'trusted.pem');
-    writeFileSync(trustKey, generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }));
-    const report = await run(builder, { requireSignature: true, trustKeys: [trustKey] });
+    const [trustKey, signKey] = [join(folder, 'trusted.pem'), join(folder, 'signing.pem')];
+    const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+    writeFileSync(trustKey, publicKey.export({ type: 'spki', format: 'pem' }));
+    writeFileSync(signKey, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const required = { requireSignature: true, trustKeys: [trustKey] };
+    const unsigned = await run(builder, required);
+    expect(unsigned.failure?.code).toBe('TF_STORE_UNWRITABLE');
+    const report = await run(builder, { ...required, signKey });
     expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
   });
 

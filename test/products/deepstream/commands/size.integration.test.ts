@@ -87,7 +87,14 @@ describe('trtforge deepstream size rejects before any work', () => {
       const { exitCode, json } = await streams(...line);
       expect([exitCode, json()]).toMatchObject([3, { error: { code: 'TF_GPU_UNAVAILABLE' } }]);
       const { steps, resolved } = planSchema.loose().parse((await streams(...line, '--dry-run')).json());
-      expect(steps.map(({ does }) => does)).toEqual(['build', 'measure', 'measure', 'build', 'write']);
+      expect(steps.map(({ does }) => does)).toEqual([
+        'build',
+        'measure',
+        'measure',
+        'build',
+        'write',
+        'write',
+      ]);
       expect(steps.every(({ skipped }) => /GPU/.test(skipped ?? ''))).toBe(true);
       expect(steps[0]).toMatchObject({ what: expect.stringMatching(/net_dynamic_b4\.engine$/) });
       expect(resolved).toMatchObject({ name: 'net', input: expect.any(String), height: 64, width: 64 });
@@ -169,7 +176,7 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
 
   test('is planned up to the measurement that decides the next batch', async () => {
     const { does, steps, resolved } = await plan('--duration', '5', '--sensitivity');
-    expect(does).toEqual(['build', 'write', 'measure', 'measure', 'build', 'measure', 'write']);
+    expect(does).toEqual(['build', 'write', 'measure', 'measure', 'build', 'measure', 'write', 'write']);
     expect(steps[1]?.what).toBe(folder('benchmarks/engines/net_dynamic_b4.engine'));
     expect(steps[3]).toMatchObject({ what: folder('benchmarks/b4/trtexec_b4.log'), ms: 6000 });
     expect(resolved).toMatchObject({ name: 'net', input: 'images', precision: 'as-is' });
@@ -222,8 +229,8 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
 
   test('the next call reads what lies there, and so do its plan and repair', async () => {
     const { does, steps } = await plan();
-    expect(does).toEqual(['take', 'take', 'take', 'take', 'take', '(build)', 'write']);
-    expect(steps.at(-2)?.skipped).toMatch(/limit of 8/);
+    expect(does).toEqual(['take', 'take', 'take', 'take', 'take', '(build)', 'write', 'write']);
+    expect(steps.at(-3)?.skipped).toMatch(/limit of 8/);
     expect((await plan('--fresh')).does.slice(0, 2)).toEqual(['build', 'write']);
     const { json, exitCode } = await size(...words, '--json');
     expect(exitCode).toBe(0);

@@ -258,7 +258,8 @@ it('forge proposes the repair as configuration of the next run', async () => {
   expect(forgeResultSchema.parse(result)).toEqual(result);
   expect(result.verification?.next).toMatchObject({ passes: true });
   expect(result.verification?.next?.command).toBeNull();
-  expect(result.verdict.reasons.at(-1)).toContain(`trtforge bisect ${result.verification?.candidate}`);
-  expect(result.verification?.next?.bisect).toContain('--keep-nodes product0');
+  const goesOn = result.verification?.next?.bisect;
+  expect(goesOn).toContain(`trtforge bisect ${result.verification?.candidate}`);
+  expect(goesOn).toContain('--keep-nodes product0');
   expect(result.verdict.reasons.join()).toMatch(/trtforge\.config\.yaml: keep-nodes: \["\^planted/);
 });

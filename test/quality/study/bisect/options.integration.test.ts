@@ -176,7 +176,8 @@ describeWith('toolchain', 'engines that are searched', () => {
     expect(await built(freshPath('/store'), { 'no-cache': true })).not.toBe(first);
     const again = await built(store, { 'force-rebuild': true });
     expect(again).not.toBe(first);
-    expect(await built(store, trusting(`${key}-other.pub`))).not.toBe(again);
+    const signed = { ...trusting(`${key}-other.pub`), 'sign-key': `${key}-other` };
+    expect(await built(store, signed)).not.toBe(again);
     const small = freshPath('/store');
     await built(small, { 'max-size': '1B' });
     expect(kept(small)).toBeLessThan(two);
