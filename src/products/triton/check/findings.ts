@@ -29,7 +29,7 @@ export const findingCodes = {
   'not-a-model': error`Triton takes the folder for a model, and it has neither configuration nor version. | Move it out of the repository.`,
   'stray-plan': warning`The plan lies where Triton does not look. | Put it into MODEL/1/.`,
   'plan-missing': error`The plan is not there. | Copy it there, or correct default_model_filename.`,
-  'plan-named-otherwise': error`The plan is not there, and {0} beside it is one. | Rename that file, or write default_model_filename: "{0}".`,
+  'plan-named-otherwise': error`The plan is not there, and {0} beside it is one. | Rename that file, or name it in default_model_filename.`,
   'plan-unreadable': error`{0} | Copy or build the plan again.`,
   'plan-foreign-header': error`An exporter wrote a header before the plan: TensorRT rejects its magic tag. | Remove it: trtforge engine strip-header model.plan -o plain.plan`,
   'plan-rtx': error`The plan is TensorRT-RTX's, which Triton's back end cannot run. | Build the model with --target tensorrt.`,
