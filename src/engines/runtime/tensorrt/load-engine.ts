@@ -5,7 +5,7 @@ import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.j
 import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { describeComputeCapability } from '../../../behaviour/gpus.js';
+import { describeComputeCapability, isAmperePlus } from '../../../behaviour/gpus.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
@@ -122,8 +122,7 @@ export function checkComputeCapability(
   const { target, recipe } = passport.identity.document;
   const here = gpu.computeCapability;
   if (target.computeCapabilities.length === 0 || target.computeCapabilities.includes(here)) return;
-  const wide = recipe.hardwareCompatibility;
-  if (wide === 'ampere-plus' && here >= 80) return;
+  if (recipe.hardwareCompatibility === 'ampere-plus' && isAmperePlus(here)) return;
   const built = target.computeCapabilities.map(describeComputeCapability).join(', ');
   throw new TrtforgeError(
     'TF_ENGINE_GPU_MISMATCH',

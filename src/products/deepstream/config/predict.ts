@@ -1,3 +1,4 @@
+import { isAmperePlus } from '../../../behaviour/gpus.js';
 import { loadsIn } from '../../../engines/plan/loads.js';
 import type { DeepstreamCheck } from './check-result.js';
 import type { FindingCode } from './findings.js';
@@ -121,9 +122,8 @@ function misfitOf(plan: NvinferPlan, engine: EngineState | null, target: Nvinfer
   if (passport === null) return null;
   const { capabilities, hardwareCompatibility, profile } = passport;
   const { capability } = target;
-  // Jetson's GPUs are not among those that "ampere-plus" reaches.
-  const isPlus = hardwareCompatibility === 'ampere-plus' && ![87, 110].includes(capability ?? 0);
-  if (capability !== null && !capabilities.includes(capability) && !(isPlus && capability >= 80))
+  const isPlus = hardwareCompatibility === 'ampere-plus';
+  if (capability !== null && !capabilities.includes(capability) && !(isPlus && isAmperePlus(capability)))
     return ['engine-other-gpu', `It is for sm_${capabilities.join(', sm_')}, not for sm_${capability}.`];
   if (profile === null) return null;
   const { min, max } = profile;

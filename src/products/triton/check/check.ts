@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
+import { isAmperePlus } from '../../../behaviour/gpus.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
@@ -208,7 +209,7 @@ function checkPlanFor(
   const { hardwareCompatibility: reach } = recipe;
   const own = target.computeCapabilities;
   const names = own.map((each) => `sm_${each}`);
-  if (!own.includes(sm) && (reach !== 'ampere-plus' || sm < 80))
+  if (!own.includes(sm) && !(reach === 'ampere-plus' && isAmperePlus(sm)))
     report('capability-differs', file, names, sm);
   const built = passport.built.gpu;
   const isNamed = gpu?.product !== undefined && gpu.capability === sm && built !== null;

@@ -213,6 +213,7 @@ describe('loading an engine', () => {
     ['another architecture', 90, 'none', true],
     ['a newer one, for which it was built wide enough', 90, 'ampere-plus', false],
     ['an older one than wide enough', 75, 'ampere-plus', true],
+    ['a Jetson, which wide enough does not reach', 87, 'ampere-plus', true],
   ] as const)('the GPU must be one it was built for: %s', async (_, here, hardwareCompatibility, refused) => {
     const plan = samplePlan(made);
     const path = engine(plan);
