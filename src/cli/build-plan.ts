@@ -1,8 +1,8 @@
 import type { BuildContext, BuildOptions } from '../engines/builder/build.js';
+import type { DecidedBuild } from '../engines/builder/cache-why.js';
 import { readPassport } from '../engines/identity/passport.js';
 import { targetText } from '../engines/identity/target.js';
 import { profileText } from '../engines/profiles/profile.js';
-import type { DecidedBuild } from '../engines/store/cache-why.js';
 import type { EnginePlan } from '../forge/plan.js';
 import { missLines } from '../report/sentences.js';
 import type { ProfiledRequest } from './options/profile-from.js';
@@ -12,7 +12,7 @@ import { type Plan, type PlanStep, step } from './plan.js';
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
   const [{ resolveBuild }, { decideBuild }] = await Promise.all([
     import('../engines/builder/resolve-build.js'),
-    import('../engines/store/cache-why.js'),
+    import('../engines/builder/cache-why.js'),
   ]);
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }

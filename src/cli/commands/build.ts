@@ -2,9 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
+import { buildResult, originText } from '../../engines/builder/build-result.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
-import { buildResult, originText } from '../../engines/store/build-result.js';
-import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
@@ -58,7 +58,7 @@ export const command = defineCommand({
   schema: async () => {
     const [{ z }, { buildResultSchema, profileOriginSchema }, { explainedIssueSchema }] = await Promise.all([
       import('zod'),
-      import('../../engines/store/build-result-schema.js'),
+      import('../../engines/builder/build-result-schema.js'),
       import('../../quality/explain/explained-issue.js'),
     ]);
     return buildResultSchema.extend({

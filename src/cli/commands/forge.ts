@@ -1,4 +1,4 @@
-import { originText } from '../../engines/store/build-result.js';
+import { originText } from '../../engines/builder/build-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { formatIds } from '../../formats/precision/formats/index.js';
-import { layerPrecisionsSchema } from '../layers/precisions-schema.js';
 import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
 import { knownAnswerSchema } from './known-answer-schema.js';
+import { layerPrecisionsSchema } from './precisions-schema.js';
 
 const networkTensorSchema = z.object({
   name: z.string(),

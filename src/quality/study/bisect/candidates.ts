@@ -8,8 +8,13 @@ import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
+import {
+  type CandidateEngines,
+  type Freedom,
+  programKey,
+  programOf,
+} from '../../known-answer/candidate-engines.js';
 import { type Change, type Conversion, writeChange } from '../conversion.js';
-import { type CandidateEngines, type Freedom, programKey, programOf } from '../engines.js';
 import type { Outcome } from '../search.js';
 import { Trials } from '../trials.js';
 import type { Judge, Judgement } from './judge.js';

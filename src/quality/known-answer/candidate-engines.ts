@@ -18,8 +18,8 @@ import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
-import { buildOrLoad } from '../known-answer/at-build.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
+import { buildOrLoad } from './at-build.js';
 
 /** An engine of a candidate. */
 export interface BuiltEngine {
