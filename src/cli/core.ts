@@ -197,12 +197,12 @@ export const core: Product = {
   },
   foreignFlags: async () => (await import('./migrate/tables.js')).coreRows,
   reports: async () => [
-    (await import('../report/forge-page.js')).forgeReport,
-    (await import('../report/bisect-page.js')).bisectReport,
-    (await import('../report/layers-page.js')).layersReport,
-    (await import('../report/verify-page.js')).verifyReport,
-    (await import('../report/verify-page.js')).compareReport,
-    (await import('../report/bench-page.js')).benchReport,
+    (await import('../report/pages/forge.js')).forgeReport,
+    (await import('../report/pages/bisect.js')).bisectReport,
+    (await import('../report/pages/layers.js')).layersReport,
+    (await import('../report/pages/verify.js')).verifyReport,
+    (await import('../report/pages/verify.js')).compareReport,
+    (await import('../report/pages/bench.js')).benchReport,
   ],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');

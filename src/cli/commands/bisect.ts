@@ -10,7 +10,7 @@ import type { CandidateBuild } from '../../quality/known-answer/candidate-engine
 import { bisectModel, decideBisect } from '../../quality/study/bisect/bisect.js';
 import type { BisectRequest } from '../../quality/study/bisect/request.js';
 import type { BisectResult } from '../../quality/study/bisect/result.js';
-import { bisectReport } from '../../report/bisect-page.js';
+import { bisectReport } from '../../report/pages/bisect.js';
 import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';

@@ -8,9 +8,9 @@ import { worstFirst } from '../../quality/verify/checks.js';
 import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import { verifyReport } from '../../report/pages/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
-import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, text } from '../option.js';
 import {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCommand } from '../../../src/base/process/command.js';
-import { scheduledJobs } from '../../../src/products/fleet/schedulers.js';
+import { scheduledJobs } from '../../../src/products/fleet/submit/schedulers.js';
 import { slurmScript } from '../../../src/products/fleet/submit/slurm.js';
 import type { Submission } from '../../../src/products/fleet/submit/submission.js';
 import { type SlurmWhere, whereSchema } from '../../../src/products/fleet/where.js';

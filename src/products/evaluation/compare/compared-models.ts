@@ -15,7 +15,7 @@ import {
   formatIds,
   quantizedFormatNamed,
 } from '../../../formats/precision/formats/index.js';
-import type { Variant } from './variant.js';
+import type { Variant } from '../run/variant.js';
 
 /** A model or an engine that is compared, on every back end that takes it. */
 export interface ComparedModel extends Pick<Variant, 'label' | 'role'> {

@@ -25,13 +25,13 @@ import {
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
 import type { ImageFile } from '../run/images.js';
+import type { ComparedTaskId, Variant } from '../run/variant.js';
 import {
   decideRecogniser,
   type EvaluateRecogniserRequest,
   evaluateRecogniser,
 } from '../speech/evaluate-recogniser.js';
 import { type Figures, figuresOfResult } from './figures.js';
-import type { ComparedTaskId, Variant } from './variant.js';
 
 /** Data and settings that every variant is evaluated with. */
 export interface TaskRequest

@@ -14,11 +14,11 @@ import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
 import { workRecordSchema } from '../plan-schema.js';
-import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
 import { kindOfWhere, unseenStore, type Where, type WhereKind } from '../where.js';
 import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
 import { kubernetesManifest } from './kubernetes.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
+import { failureOf, type Scheduled, scheduledJobs } from './schedulers.js';
 import { slurmScript } from './slurm.js';
 import { quoted, type Submission, workLine } from './submission.js';
 

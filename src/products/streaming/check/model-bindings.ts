@@ -13,7 +13,7 @@ import { editModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { ModelBinding, ModelBindings } from './bindings.js';
+import type { ModelBinding, ModelBindings } from '../contract/draft.js';
 
 /** The bindings of a model or an engine, known without running it. */
 export interface KnownModel extends ModelBindings {

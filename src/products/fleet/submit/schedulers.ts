@@ -1,8 +1,8 @@
-import { type CommandOutcome, runCommand } from '../../base/process/command.js';
-import type { CommandContext } from '../../cli/command.js';
-import type { FleetPlan, FleetStatus } from './plan-schema.js';
-import { jobsAnnotation, planLabel } from './submit/kubernetes.js';
-import { planName } from './submit/submission.js';
+import { type CommandOutcome, runCommand } from '../../../base/process/command.js';
+import type { CommandContext } from '../../../cli/command.js';
+import type { FleetPlan, FleetStatus } from '../plan-schema.js';
+import { jobsAnnotation, planLabel } from './kubernetes.js';
+import { planName } from './submission.js';
 
 /** Where a job is, and in the scheduler's words why it waits, its state, or how it ended. */
 interface Task {

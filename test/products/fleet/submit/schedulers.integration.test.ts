@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { scheduledJobs } from '../../../src/products/fleet/schedulers.js';
-import { mutations } from '../../support/mutations.js';
-import { runs } from '../../support/runs.js';
-import { fakePrograms, samplePlan } from './sample-plan.js';
+import { scheduledJobs } from '../../../../src/products/fleet/submit/schedulers.js';
+import { mutations } from '../../../support/mutations.js';
+import { runs } from '../../../support/runs.js';
+import { fakePrograms, samplePlan } from '../sample-plan.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-schedulers-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
