@@ -155,12 +155,9 @@ if (short.length > 0)
 for (const line of short) console.log(line);
 for (const circle of circles()) console.log(`These rooms import each other: ${circle}`);
 if (process.argv.includes('--doors')) {
-  const doors = Map.groupBy(new Set(across.map(({ to }) => to)), roomOf);
-  for (const [room, own] of [...doors].sort(([, a], [, b]) => b.length - a.length))
-    console.log(
-      `${room}: ${own.length}\n${own
-        .sort()
-        .map((path) => `  ${path}`)
-        .join('\n')}`,
-    );
+  const doors = [...new Set(across.map(({ to }) => to))].sort();
+  for (const room of new Set(doors.map(roomOf))) {
+    const own = doors.filter((path) => roomOf(path) === room);
+    console.log([`${room}: ${own.length}`, ...own.map((path) => `  ${path}`)].join('\n'));
+  }
 }
