@@ -185,7 +185,7 @@ export const core: Product = {
     'io-contract': async () => (await import('../quality/study/quantized/result.js')).ioContractSchema,
     'precision-scheme': async () =>
       (await import('../quality/study/quantized/result.js')).precisionSchemeSchema,
-    passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
+    passport: async () => (await import('../engines/identity/passport.js')).passportSchema,
     'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { passportSchema } from '../identity/passport-schema.js';
-import { layerPrecisionsSchema } from '../identity/precisions-schema.js';
+import { layerPrecisionsSchema, passportSchema } from '../identity/passport.js';
 import { missSchema } from '../store/cache-result.js';
 
 const timingsSchema = z.object({

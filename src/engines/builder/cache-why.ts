@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import type { CacheWhy } from '../store/cache-result.js';
 import { mayServe } from '../store/compatibility.js';
 import type { LocalStore } from '../store/local.js';

@@ -13,7 +13,7 @@ import {
   type QuantizedOperation,
 } from '../../formats/onnx/quantized-operations.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
-import type { LayerPrecisions } from '../identity/precisions-schema.js';
+import type { LayerPrecisions } from '../identity/passport.js';
 import { readPlanHeader } from '../plan/header.js';
 import { multiplications, type PlanProgram, type ProgramKernel, readPlanProgram } from '../plan/program.js';
 

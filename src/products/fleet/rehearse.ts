@@ -9,7 +9,7 @@ import { type Plan, type PlanStep, step } from '../../cli/plan.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Passport } from '../../engines/identity/passport.js';
 import { parseTarget, type TargetRequest } from '../../engines/identity/target.js';
 import { type EngineStores, openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { builderConfigTexts } from '../../engines/identity/builder-config.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionOptionsOf } from '../../engines/identity/conversion.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
 import type { Recipe } from '../../engines/identity/recipe.js';

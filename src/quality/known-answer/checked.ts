@@ -1,10 +1,9 @@
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { cacheFolder, isPrivate, makePrivate } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';
 

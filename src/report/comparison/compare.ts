@@ -1,5 +1,5 @@
 import { shellLine, shellWords } from '../../base/process/shell-quote.js';
-import { differencesOf } from '../../engines/identity/differences.js';
+import { differencesOf } from '../../engines/identity/identity.js';
 import { isOfDecisions } from '../../quality/verify/decisions.js';
 import { onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';

@@ -1,7 +1,6 @@
 import { cpus } from 'node:os';
 import { basename, join } from 'node:path';
-import { sha256 } from '../../../base/files/digest.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { Variant } from '../run/variant.js';

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
-import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';

@@ -1,6 +1,5 @@
 import { digestModel } from '../../../engines/identity/model-digest.js';
-import { readPassport } from '../../../engines/identity/passport.js';
-import type { Passport } from '../../../engines/identity/passport-file.js';
+import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { axesOf } from '../../../engines/profiles/batch-axis.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
-import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
+import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';

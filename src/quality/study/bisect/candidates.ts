@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { meanOf } from '../../../base/statistics.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../../errors.js';
