@@ -18,8 +18,7 @@ import type { Observed } from './check-loaded.js';
 import { judgeCase } from './judge.js';
 import { proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
-import { type Checked, runChecks } from './run-checks.js';
-import { sessionRunner } from './runner.js';
+import { type Checked, runChecks, sessionRunner } from './run-checks.js';
 
 /** Of the build's time, which the reference may take where nobody asked for it. */
 const SHARE = 0.2;
