@@ -20,6 +20,13 @@ const ORDERS = [...tables.matchAll(/^\| `([\w/-]+)\/` \| ([^|]+) \|/gm)].map(
 );
 const below = (folder: string, paths: readonly string[]) =>
   paths.filter((path) => path.startsWith(`${folder}/`));
+/** Files that other rooms import, by room: rows of the third table. */
+const DOORS = [...tables.matchAll(/^\| `([\w-]+\/[\w-]+)` \| ([^|]+) \|/gm)].map(
+  ([, room = '', doors = '']) => ({
+    room,
+    doors: [...doors.matchAll(/`([^`]+)`/g)].map(([, door = '']) => `${room}/${door}.ts`).sort(),
+  }),
+);
 function placeIn({ folder, rooms }: (typeof ORDERS)[number], path: string): string {
   const [room = '', ...more] = path.slice(folder.length + 1).split('/');
   return more.length > 0 || rooms.includes(room) ? room : '*.ts';
@@ -105,6 +112,16 @@ describe('the layers', () => {
       );
     });
     expect(wrong).toEqual([]);
+  });
+
+  test('of a room with doors others import these and no more, and each of them', () => {
+    const across = files.flatMap((path) => imports(path).map((to) => ({ path, to })));
+    const opened = (room: string) => {
+      const outside = across.filter(({ path }) => !path.startsWith(`${room}/`)).map(({ to }) => to);
+      return [...new Set(below(room, outside))].sort();
+    };
+    expect(DOORS.length).toBeGreaterThan(5);
+    expect(DOORS.map(({ room }) => ({ room, doors: opened(room) }))).toEqual(DOORS);
   });
 
   test('no file imports itself by way of others, not even a type', () => {

@@ -13,7 +13,7 @@ import { defaultRequest } from '../../quality/bench/request.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { matchesGlob } from '../../quality/gate/glob.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
-import { observeEngine } from '../../quality/known-answer/check-engine.js';
+import { observeEngine } from '../../quality/known-answer/observe.js';
 import { proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyAndSearch } from '../../quality/study/bisect/after-failure.js';
