@@ -1,13 +1,14 @@
-import { formatBytes, formatCount, formatMs, formatShare } from '../base/text/quantity.js';
-import { type BenchResult, benchResultSchema } from '../quality/bench/result.js';
-import { packageVersion } from '../version.js';
-import { comparedPart, fileSide, row } from './comparison/part.js';
-import type { RunComparison } from './comparison/result.js';
-import { speedPart } from './comparison/speed.js';
-import { defineReport, type ResultAt } from './kind.js';
-import { speedSection } from './section/speed.js';
-import { code, numbers, type Section, table } from './section.js';
-import { nameOfFile, speedSentence } from './sentences.js';
+import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
+import { type BenchResult, benchResultSchema } from '../../quality/bench/result.js';
+import { packageVersion } from '../../version.js';
+import { comparedPart, fileSide, row } from '../comparison/part.js';
+import type { RunComparison } from '../comparison/result.js';
+import { speedPart } from '../comparison/speed.js';
+import { defineReport } from '../kind.js';
+import type { ResultAt } from '../result.js';
+import { speedSection } from '../section/speed.js';
+import { code, numbers, type Section, table } from '../section.js';
+import { nameOfFile, speedSentence } from '../sentences.js';
 
 /** What `trtforge bench` and `bench model` print with `--json`. */
 export const benchReport = defineReport<BenchResult>({

@@ -4,22 +4,22 @@ import { isPrivate } from '../../base/files/folders.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import type { BuildContext, ResolvedBuild, UnansweredEngine } from '../builder/build.js';
 import { type Exporter, writeExport } from '../exports/exporter.js';
 import { flatExporter } from '../exports/layouts.js';
+import { passportPath } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
-import { passportPath } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
+import { type Lease, waitForTurn } from '../store/claims/lease.js';
+import { releaseUse } from '../store/claims/use-marks.js';
+import type { LocalStore } from '../store/local.js';
+import { lookUpLocally, type Miss, plainMiss } from '../store/lookup.js';
+import type { EngineStores } from '../store/open-stores.js';
+import { type PendingFolder, preparePending } from '../store/pending.js';
+import { RemoteSource } from '../store/remote/remote-source.js';
+import type { StoredEngine } from '../store/store.js';
+import { assertSigns, signatureFor } from '../store/trust.js';
+import type { BuildContext, ResolvedBuild, UnansweredEngine } from './build.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
-import { type Lease, waitForTurn } from './claims/lease.js';
-import { releaseUse } from './claims/use-marks.js';
-import type { LocalStore } from './local.js';
-import { lookUpLocally, type Miss, plainMiss } from './lookup.js';
-import type { EngineStores } from './open-stores.js';
-import { type PendingFolder, preparePending } from './pending.js';
-import { RemoteSource } from './remote/remote-source.js';
-import type { StoredEngine } from './store.js';
-import { assertSigns, signatureFor } from './trust.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
@@ -219,7 +219,7 @@ class ObtainRun {
     const { store, trust } = this.#stores;
     assertSigns(trust, store?.place ?? this.#build.output ?? '.');
     // Loaded only now: a hit needs neither the converter nor the builder.
-    const { buildEngine } = await import('../builder/build-engine.js');
+    const { buildEngine } = await import('./build-engine.js');
     const passport = await this.#timed('buildMs', async () => {
       const { modelPath, conversion, converted } = this.#build;
       const typed = conversion === null ? modelPath : pending.modelPath;

@@ -8,9 +8,7 @@ import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine
 import { ignoreEvents } from '../../events.js';
 import type { KnownAnswer } from './answer.js';
 import type { Observed } from './check-loaded.js';
-import { rememberCheck } from './checked.js';
-import { type Proof, proofOf, resultOf } from './proof.js';
-import type { EngineCheck } from './result.js';
+import type { Proof } from './proof.js';
 
 export interface CheckOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, OpenContext {
   /** Ordinal among the visible GPUs; default 0. */
@@ -52,13 +50,4 @@ export async function observeEngine(
     env,
     doing: `checking ${planPath}`,
   })) as Observed;
-}
-
-/** The same with what follows from it, which is remembered for this GPU, driver and library. Throws TF_PASSPORT_INVALID as well. */
-export async function checkEngine(planPath: string, options: CheckOptions = {}): Promise<EngineCheck> {
-  const { environment = process.env } = options;
-  const proof = proofOf(planPath, environment);
-  const result = resultOf(proof, await observeEngine(proof, options));
-  rememberCheck(result, environment);
-  return result;
 }

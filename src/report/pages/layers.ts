@@ -1,11 +1,11 @@
-import { plural } from '../base/text/quantity.js';
-import { type LayerComparison, layerComparisonSchema, lossOf } from '../quality/study/layers/result.js';
-import { errorMapChart } from './chart/error-map.js';
-import { plotChart } from './chart/plot.js';
-import { linearScale, logScale } from './chart/scale.js';
-import { defineReport } from './kind.js';
-import { badge, charts, code, command, facts, fold, numbers, type Section, table } from './section.js';
-import { formatMeasure, nameOfFile, outcomeTone, outcomeWord, precisionLabel } from './sentences.js';
+import { plural } from '../../base/text/quantity.js';
+import { type LayerComparison, layerComparisonSchema, lossOf } from '../../quality/study/layers/result.js';
+import { errorMapChart } from '../chart/error-map.js';
+import { plotChart } from '../chart/plot.js';
+import { linearScale, logScale } from '../chart/scale.js';
+import { defineReport } from '../kind.js';
+import { badge, charts, code, command, facts, fold, numbers, type Section, table } from '../section.js';
+import { formatMeasure, nameOfFile, outcomeTone, outcomeWord, precisionLabel } from '../sentences.js';
 
 /** What `trtforge compare layers` finds. */
 export const layersReport = defineReport<LayerComparison>({

@@ -1,9 +1,9 @@
-import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
-import { type Advice, adviceSchema, type Choice } from '../quality/study/advise/result.js';
-import type { Chart } from './chart/frame.js';
-import { plotChart } from './chart/plot.js';
-import { linearScale } from './chart/scale.js';
-import { defineReport } from './kind.js';
+import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
+import { type Advice, adviceSchema, type Choice } from '../../quality/study/advise/result.js';
+import type { Chart } from '../chart/frame.js';
+import { plotChart } from '../chart/plot.js';
+import { linearScale } from '../chart/scale.js';
+import { defineReport } from '../kind.js';
 import {
   badge,
   charts,
@@ -15,8 +15,8 @@ import {
   type Section,
   type Text,
   table,
-} from './section.js';
-import { formatMeasure, nameOfFile } from './sentences.js';
+} from '../section.js';
+import { formatMeasure, nameOfFile } from '../sentences.js';
 
 /** What `trtforge convert advise` finds. */
 export const adviseReport = defineReport<Advice>({

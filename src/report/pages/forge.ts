@@ -1,16 +1,16 @@
-import { formatBytes, formatMs, formatShare } from '../base/text/quantity.js';
-import type { ConversionResult } from '../formats/precision/conversion.js';
-import { decidedBy } from '../quality/verify/headline.js';
-import { compareRuns } from './comparison/compare.js';
-import { defineReport } from './kind.js';
-import { type ForgeResult, forgeResultSchema } from './result.js';
-import { accuracySection, engineAccuracySection } from './section/accuracy.js';
-import { engineSection, layersSection, sizesSection } from './section/engine.js';
-import { modelSection } from './section/model.js';
-import { precisionSection } from './section/precision.js';
-import { environmentSection, phasesSection, repeatSection } from './section/run.js';
-import { speedSection } from './section/speed.js';
-import { code, type Figure, present, ring, type Section, strong, type Text } from './section.js';
+import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
+import type { ConversionResult } from '../../formats/precision/conversion.js';
+import { decidedBy } from '../../quality/verify/headline.js';
+import { compareRuns } from '../comparison/compare.js';
+import { defineReport } from '../kind.js';
+import { type ForgeResult, forgeResultSchema } from '../result.js';
+import { accuracySection, engineAccuracySection } from '../section/accuracy.js';
+import { engineSection, layersSection, sizesSection } from '../section/engine.js';
+import { modelSection } from '../section/model.js';
+import { precisionSection } from '../section/precision.js';
+import { environmentSection, phasesSection, repeatSection } from '../section/run.js';
+import { speedSection } from '../section/speed.js';
+import { code, type Figure, present, ring, type Section, strong, type Text } from '../section.js';
 import {
   computedNodes,
   conversionSentence,
@@ -19,7 +19,7 @@ import {
   nextOf,
   outcomeWord,
   runTitle,
-} from './sentences.js';
+} from '../sentences.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';

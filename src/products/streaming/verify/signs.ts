@@ -3,9 +3,9 @@ import type { NonFiniteChunk, TensorDiagnosis } from '../compare/diagnosis.js';
 import type { Drift } from '../compare/drift.js';
 import type { CacheLengthRule } from '../contract/contract.js';
 import { stepsOf } from '../fastconformer.js';
-import type { ChunkOutcome, StreamOutcome } from '../verify/outcome.js';
-import type { ParityMode } from '../verify/plan.js';
-import type { StateSensitivity } from '../verify/sensitivity.js';
+import type { ChunkOutcome, StreamOutcome } from './outcome.js';
+import type { ParityMode } from './plan.js';
+import type { StateSensitivity } from './sensitivity.js';
 
 /** What causes are looked for in. */
 export interface Evidence {

@@ -8,10 +8,10 @@ import {
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
 import { positionAxis } from '../../../../src/products/streaming/compare/region.js';
 import type { StatePair } from '../../../../src/products/streaming/contract/contract.js';
-import { explain } from '../../../../src/products/streaming/explain/causes.js';
-import { besideRuns, explainSwap, type RunNumbers } from '../../../../src/products/streaming/explain/runs.js';
-import { referenceInTf32 } from '../../../../src/products/streaming/explain/signs.js';
+import { explain } from '../../../../src/products/streaming/verify/causes.js';
+import { besideRuns, explainSwap, type RunNumbers } from '../../../../src/products/streaming/verify/runs.js';
 import { sensitivityTo } from '../../../../src/products/streaming/verify/sensitivity.js';
+import { referenceInTf32 } from '../../../../src/products/streaming/verify/signs.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';
 

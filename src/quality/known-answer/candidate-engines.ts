@@ -1,10 +1,9 @@
 import { join } from 'node:path';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { builderConfigTexts } from '../../engines/identity/builder-config.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { conversionOptionsOf } from '../../engines/identity/conversion.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
 import type { Recipe } from '../../engines/identity/recipe.js';
@@ -18,8 +17,8 @@ import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
-import { buildOrLoad } from '../known-answer/at-build.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
+import { buildOrLoad } from './at-build.js';
 
 /** An engine of a candidate. */
 export interface BuiltEngine {

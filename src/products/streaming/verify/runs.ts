@@ -1,6 +1,6 @@
 import { formatStatistic as short } from '../../../base/text/quantity.js';
 import { providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
-import type { Explanation, ParityResult } from '../verify/result.js';
+import type { Explanation, ParityResult } from './result.js';
 
 /** What two runs over one reference are compared by; see `ParitySummary` for where it is read from. */
 export interface RunNumbers {

@@ -11,10 +11,10 @@ import {
 import { inlined } from '../../formats/precision/inline-functions.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { failedOutputs, judgeRuns, type RunsJudgement } from '../verify/judge-runs.js';
-import type { VerifyRequest } from '../verify/request.js';
-import type { VerifyPrecision } from '../verify/result.js';
-import type { ReferenceRun, SampleRuns, SideRun } from '../verify/sample-runs.js';
+import { failedOutputs, judgeRuns, type RunsJudgement } from './judge-runs.js';
+import type { VerifyRequest } from './request.js';
+import type { VerifyPrecision } from './result.js';
+import type { ReferenceRun, SampleRuns, SideRun } from './sample-runs.js';
 
 /**
  * The outputs of a model that depend on random numbers, each with a node that draws them. With `seedsRepeat` a node with a seed of its own is not random:

@@ -1,26 +1,6 @@
 import { z } from 'zod';
-import { passportSchema } from '../identity/passport-schema.js';
-import { layerPrecisionsSchema } from '../layers/precisions-schema.js';
-
-const differenceSchema = z.object({
-  /** `recipe.profiles.0.x.max`, `target.version`. */
-  field: z.string(),
-  /** As JSON values; absent where one side has no such field. */
-  wanted: z.unknown().optional(),
-  stored: z.unknown().optional(),
-});
-
-/** Why a source did not give the engine. */
-export const missSchema = z.object({
-  /** `local`, `layer` (a read-only store below it) or `remote`. */
-  from: z.string(),
-  /** null when the engine was simply not there; else what was wrong with the one that was. */
-  code: z.string().nullable(),
-  reason: z.string(),
-  /** The nearest engine of the same model; null where there is none of it. */
-  nearest: z.object({ identity: z.string(), name: z.string() }).nullable(),
-  differences: z.array(differenceSchema),
-});
+import { layerPrecisionsSchema, passportSchema } from '../identity/passport.js';
+import { missSchema } from '../store/cache-result.js';
 
 const timingsSchema = z.object({
   /** Asking the sources. */

@@ -1,7 +1,7 @@
 import { CERTAIN } from '../../../base/statistics.js';
 import { formatStatistic as short } from '../../../base/text/quantity.js';
 import type { Drift } from '../compare/drift.js';
-import type { Explanation } from '../verify/result.js';
+import type { Explanation } from './result.js';
 import {
   concentrated,
   diverged,

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { listFolder, readJson, statIfThere } from '../../base/files/files.js';
-import { type Passport, readPassport } from '../../engines/identity/passport.js';
-import { type PlanHeader, readPlanHeader } from '../../engines/plan/header.js';
-import { checkPlan } from '../../engines/plan/verify-engine.js';
-import { TrtforgeError } from '../../errors.js';
-import type { Report } from './check/findings.js';
-import { configText, type ModelConfig, readModelConfig } from './model-config.js';
-import { contractSchema, type StatePair } from './states.js';
+import { listFolder, readJson, statIfThere } from '../../../base/files/files.js';
+import { type Passport, readPassport } from '../../../engines/identity/passport.js';
+import { type PlanHeader, readPlanHeader } from '../../../engines/plan/header.js';
+import { checkPlan } from '../../../engines/plan/verify-engine.js';
+import { TrtforgeError } from '../../../errors.js';
+import { configText, type ModelConfig, readModelConfig } from '../model-config.js';
+import { contractSchema, type StatePair } from '../states.js';
+import type { Report } from './findings.js';
 
 /** A folder of the repository that Triton takes for a model. */
 export interface ModelFolder {

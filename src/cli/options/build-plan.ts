@@ -1,18 +1,18 @@
-import type { BuildContext, BuildOptions } from '../engines/builder/build.js';
-import { readPassport } from '../engines/identity/passport.js';
-import { targetText } from '../engines/identity/target.js';
-import { profileText } from '../engines/profiles/profile.js';
-import type { DecidedBuild } from '../engines/store/cache-why.js';
-import type { EnginePlan } from '../forge/plan.js';
-import { missLines } from '../report/sentences.js';
-import type { ProfiledRequest } from './options/profile-from.js';
-import { type Plan, type PlanStep, step } from './plan.js';
+import type { BuildContext, BuildOptions } from '../../engines/builder/build.js';
+import type { DecidedBuild } from '../../engines/builder/cache-why.js';
+import { readPassport } from '../../engines/identity/passport.js';
+import { targetText } from '../../engines/identity/target.js';
+import { profileText } from '../../engines/profiles/profile.js';
+import type { EnginePlan } from '../../forge/plan.js';
+import { missLines } from '../../report/sentences.js';
+import { type Plan, type PlanStep, step } from '../plan.js';
+import type { ProfiledRequest } from './profile-from.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
   const [{ resolveBuild }, { decideBuild }] = await Promise.all([
-    import('../engines/builder/resolve-build.js'),
-    import('../engines/store/cache-why.js'),
+    import('../../engines/builder/resolve-build.js'),
+    import('../../engines/builder/cache-why.js'),
   ]);
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }

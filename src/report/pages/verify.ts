@@ -1,13 +1,13 @@
-import { plural } from '../base/text/quantity.js';
-import { type CompareResult, compareResultSchema } from '../quality/verify/compare-result.js';
-import { verifyHeadline } from '../quality/verify/headline.js';
-import { type VerifyResult, verifyResultSchema } from '../quality/verify/result.js';
-import { packageVersion } from '../version.js';
-import { defineReport } from './kind.js';
-import { errorBlocks, verificationSection } from './section/accuracy.js';
-import { repeatSection } from './section/run.js';
-import { code, facts, labelled, present } from './section.js';
-import { nameOfFile, outcomeWord } from './sentences.js';
+import { plural } from '../../base/text/quantity.js';
+import { type CompareResult, compareResultSchema } from '../../quality/verify/compare-result.js';
+import { verifyHeadline } from '../../quality/verify/headline.js';
+import { type VerifyResult, verifyResultSchema } from '../../quality/verify/result.js';
+import { packageVersion } from '../../version.js';
+import { defineReport } from '../kind.js';
+import { errorBlocks, verificationSection } from '../section/accuracy.js';
+import { repeatSection } from '../section/run.js';
+import { code, facts, labelled, present } from '../section.js';
+import { nameOfFile, outcomeWord } from '../sentences.js';
 
 /** What `trtforge verify` finds. */
 export const verifyReport = defineReport<VerifyResult>({

@@ -1,4 +1,4 @@
-import { removal } from '../../behaviour/facts.js';
+import { removal } from '../behaviour/facts.js';
 
 /** Whose flags have rows: other tools, and scripts that a product replaces. */
 export const tools = [

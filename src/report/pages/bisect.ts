@@ -1,12 +1,12 @@
-import { formatMs, plural } from '../base/text/quantity.js';
+import { formatMs, plural } from '../../base/text/quantity.js';
 import {
   type BisectCandidate,
   type BisectResult,
   bisectResultSchema,
-} from '../quality/study/bisect/result.js';
-import { defineReport } from './kind.js';
-import { type Block, badge, code, command, facts, list, numbers, type Section, table } from './section.js';
-import { nameOfFile } from './sentences.js';
+} from '../../quality/study/bisect/result.js';
+import { defineReport } from '../kind.js';
+import { type Block, badge, code, command, facts, list, numbers, type Section, table } from '../section.js';
+import { nameOfFile } from '../sentences.js';
 
 const words = { pass: 'Found', fail: 'Fail', inconclusive: 'Inconclusive' } as const;
 const tones = { pass: 'good', fail: 'bad', unresolved: 'warn' } as const;

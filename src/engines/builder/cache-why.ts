@@ -1,15 +1,15 @@
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
-import type { BuildContext, ResolvedBuild } from '../builder/build.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
-import type { CacheWhy } from './cache-result.js';
-import { mayServe } from './compatibility.js';
-import type { LocalStore } from './local.js';
-import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from './lookup.js';
-import { type EngineStores, openStores, type StoreOptions } from './open-stores.js';
-import type { RemoteStore } from './remote/remote-store.js';
+import type { Passport } from '../identity/passport.js';
+import type { CacheWhy } from '../store/cache-result.js';
+import { mayServe } from '../store/compatibility.js';
+import type { LocalStore } from '../store/local.js';
+import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
+import { type EngineStores, openStores, type StoreOptions } from '../store/open-stores.js';
+import type { RemoteStore } from '../store/remote/remote-store.js';
+import type { BuildContext, ResolvedBuild } from './build.js';
 
 /** Others of the model that the rules are shown for. */
 const MOST_SHOWN = 20;
