@@ -1,6 +1,6 @@
+import type { Contract, ContractBinding } from '../../../formats/contract/contract.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { Contract, ContractBinding } from '../contract/contract.js';
 import type { ContractFinding } from './finding.js';
 
 /** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */

@@ -1,7 +1,7 @@
+import type { Contract } from '../../../formats/contract/contract.js';
+import { isBounded, resolveContract } from '../../../formats/contract/resolve.js';
+import { openAxis } from '../../../formats/contract/roles.js';
 import type { ModelBindings } from '../check/bindings.js';
-import type { Contract } from './contract.js';
-import { resolveContract } from './resolve.js';
-import { openAxis } from './roles.js';
 
 /**
  * Drafts a contract from the names of a model or session: inputs and outputs as they are, state by names (`cache` and `cache_out`, `h_in` and `h_out`,
@@ -18,26 +18,10 @@ export function contractFromModel(
     dtype,
     shape,
   });
-  const stated = {
-    name,
-    origin: { path: null, form: 'draft' },
-    inputs: model.inputs.map(plain),
-    outputs: model.outputs.map(plain),
-    padding: new Map(),
-    cacheLengthRule: null,
-    chunk: null,
-    shift: null,
-    preEncode: null,
-    statedSizes: sizes,
-    validOutLength: null,
-    stateBounds: null,
-    profiles: [],
-    stateCount: null,
-    sentences: [],
-    tolerances: [],
-    ignored: [],
-  } as const;
-  const drafted = resolveContract(stated);
+  const drafted = resolveContract({
+    ...{ name, origin: { path: null, form: 'draft' }, statedSizes: sizes },
+    ...{ inputs: model.inputs.map(plain), outputs: model.outputs.map(plain) },
+  });
   const capacity = drafted.state.find(({ validLength }) => validLength !== null)?.capacity ?? null;
   const { stateOut, stateIn } = drafted.lengths;
   const withSchedule = { ...drafted, profiles: profilesOf(model) };
@@ -46,13 +30,7 @@ export function contractFromModel(
     ...withSchedule,
     assertions: [
       ...drafted.assertions,
-      {
-        id: `${stateOut}-bounded`,
-        tensor: stateOut,
-        kind: 'bounded-by-capacity',
-        capacity,
-        sentence: `${stateOut} is 0 to ${capacity}.`,
-      },
+      isBounded(stateOut, capacity),
       {
         id: `${stateOut}-grows`,
         tensor: stateOut,

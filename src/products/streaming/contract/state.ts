@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
+import type { Contract, ContractBinding, StatePair } from '../../../formats/contract/contract.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import {
@@ -8,7 +9,6 @@ import {
   isIntegerDtype,
   numbersOf,
 } from '../../../formats/tensor/values.js';
-import type { Contract, ContractBinding, StatePair } from './contract.js';
 
 /** A tensor of `shape` with every element `value`. Throws TF_CONTRACT_INVALID for a dtype that has no such value. */
 export function filledTensor(dtype: Dtype, shape: readonly number[], value: number): Tensor {

@@ -1,6 +1,7 @@
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Contract } from '../../../formats/contract/contract.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import {
   isRandomDtype,
@@ -9,7 +10,6 @@ import {
   randomTensor,
 } from '../../../formats/tensor/random.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import type { Contract } from '../contract/contract.js';
 import { filledTensor } from '../contract/state.js';
 
 /** One chunk of the stream: which frames of the signal it takes. */

@@ -14,16 +14,16 @@ import {
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
+import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { openReference } from '../../../formats/reference/open.js';
 import type { DamagedLine } from '../../../formats/reference/reference.js';
 import { writeReference } from '../../../formats/reference/write.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
-import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
-import { contractFileOf, readContract, writeContract } from '../contract/file.js';
-import { undecidedStates } from '../contract/roles.js';
 import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
 

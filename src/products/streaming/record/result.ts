@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { contractSchema, violationSchema } from '../../../formats/contract/contract.js';
 import { provenanceSchema } from '../../../formats/reference/meta.js';
-import { contractSchema, violationSchema } from '../contract/contract.js';
 
 const written = {
   output: z.string(),

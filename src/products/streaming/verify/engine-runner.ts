@@ -6,8 +6,8 @@ import type {
 } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import type { CudaGraph } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { StatePair } from '../../../formats/contract/contract.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
-import type { StatePair } from '../contract/contract.js';
 import type { ChunkRunner, Stepped } from './candidate.js';
 
 export interface EngineRunnerOptions {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
 
 const dtype = z.enum(Object.keys(dtypes) as [Dtype, ...Dtype[]]);
 const whole = z.number().int();
@@ -43,7 +43,9 @@ const cacheLengthRule = z.strictObject({
   drop: whole,
 });
 
+/** Of the first chunk, and of every later one. */
 const firstAndRest = z.strictObject({ first: whole, rest: whole });
+export type FirstAndRest = Immutable<z.infer<typeof firstAndRest>>;
 
 const schedule = z.object({
   /** Input whose axis is cut, and which axis. */

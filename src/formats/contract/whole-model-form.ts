@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { Contract, DimensionRange } from '../contract/contract.js';
-import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/parse-form.js';
-import { resolveContract, type StatedPadding } from '../contract/resolve.js';
-import { binding, cacheLengthRuleOf, firstAndRest, optionalWhole, pairOf, range, whole } from './encoder.js';
+import type { Contract, DimensionRange } from './contract.js';
+import { binding, bindingsOf, chunkFields, chunksOf, optionalWhole, range, whole } from './encoder-form.js';
+import { contractInvalid, ignoredFields, parseForm } from './parse-form.js';
+import { resolveContract, type StatedPadding } from './resolve.js';
 
 const io = z.object({ inputs: z.array(binding).min(1), outputs: z.array(binding).min(1) });
 const bounds = z
@@ -31,11 +31,7 @@ const wholeModelSchema = z.object({
         .partial()
         .optional()
         .catch(undefined),
-      chunk_size: firstAndRest,
-      shift_size: firstAndRest,
-      cache_drop_size: optionalWhole,
-      pre_encode_cache_size: firstAndRest,
-      drop_extra_pre_encoded: optionalWhole,
+      ...chunkFields,
       cache: z
         .object({ last_channel_size: optionalWhole, time_context_size: optionalWhole })
         .optional()
@@ -82,29 +78,14 @@ export const isWholeModelForm = (content: Readonly<Record<string, unknown>>): bo
 export function readWholeModelForm(path: string, content: unknown): Contract {
   const file = parseForm(path, wholeModelSchema, content);
   const { streaming } = file;
-  const { inputs, outputs } = file.encoder.streaming_io;
-  const named = ({ name, dtype, shape }: Binding) => ({
-    name,
-    dtype: contractDtype(path, name, dtype),
-    shape: shape ?? null,
-  });
   const stateBounds = boundsOf(streaming?.cache_len_bounds);
   const capacity = streaming?.cache?.last_channel_size ?? stateBounds?.max;
   return resolveContract({
     name: file.model_id ?? 'model',
     origin: { path, form: 'whole-model' },
-    inputs: inputs.map(named),
-    outputs: outputs.map(named),
+    ...bindingsOf(path, file.encoder.streaming_io),
     padding: paddings(file),
-    cacheLengthRule: cacheLengthRuleOf(
-      capacity,
-      streaming?.drop_extra_pre_encoded,
-      streaming?.cache_drop_size,
-    ),
-    chunk: pairOf(streaming?.chunk_size),
-    shift: pairOf(streaming?.shift_size),
-    preEncode: pairOf(streaming?.pre_encode_cache_size),
-    statedSizes: [],
+    ...chunksOf(streaming, capacity),
     validOutLength: streaming?.valid_out_len ?? null,
     stateBounds,
     profiles: profilesOf(path, file),

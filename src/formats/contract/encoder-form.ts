@@ -1,13 +1,12 @@
 import { z } from 'zod';
-import type { FirstAndRest } from '../../../quality/tasks/recogniser.js';
-import type { Contract } from '../contract/contract.js';
-import { contractDtype, ignoredFields, parseForm } from '../contract/parse-form.js';
-import { resolveContract, type StatedPadding } from '../contract/resolve.js';
+import type { Contract, FirstAndRest } from './contract.js';
+import { contractDtype, ignoredFields, parseForm } from './parse-form.js';
+import { resolveContract, type StatedContract, type StatedPadding } from './resolve.js';
 
 /** Parts that the two streaming forms share. What is not what it should be is left out, and named among what was ignored. */
 export const whole = z.number().int();
 export const optionalWhole = whole.optional().catch(undefined);
-export const firstAndRest = z
+const firstAndRest = z
   .union([z.tuple([whole, whole]), whole])
   .optional()
   .catch(undefined);
@@ -16,6 +15,14 @@ const sentences = z
   .union([z.record(z.string(), z.string()), z.array(z.string())])
   .optional()
   .catch(undefined);
+/** How the signal is cut into chunks, and what of the state is dropped after each. */
+export const chunkFields = {
+  chunk_size: firstAndRest,
+  shift_size: firstAndRest,
+  pre_encode_cache_size: firstAndRest,
+  drop_extra_pre_encoded: optionalWhole,
+  cache_drop_size: optionalWhole,
+};
 export const binding = z.object({
   name: z.string().min(1),
   dtype: z.string().nullish().catch(undefined),
@@ -45,11 +52,7 @@ const encoderSchema = z.object({
     .object({
       cache_size: optionalWhole,
       valid_out_len_expected: optionalWhole,
-      cache_drop_size: optionalWhole,
-      shift_size: firstAndRest,
-      chunk_size: firstAndRest,
-      pre_encode_cache_size: firstAndRest,
-      drop_extra_pre_encoded: optionalWhole,
+      ...chunkFields,
     })
     .optional()
     .catch(undefined),
@@ -86,33 +89,18 @@ export const isEncoderForm = (content: Readonly<Record<string, unknown>>): boole
 export function readEncoderForm(path: string, content: unknown): Contract {
   const file = parseForm(path, encoderSchema, content);
   const { streaming, runtime_contract: runtime, validation } = file;
-  const named = ({ name, dtype, shape }: z.infer<typeof binding>) => ({
-    name,
-    dtype: contractDtype(path, name, dtype),
-    shape: shape ?? null,
-  });
   return resolveContract({
     name: (file.model ?? 'model').replace(/\.onnx$/, ''),
     origin: { path, form: 'encoder' },
-    inputs: file.inputs.map(named),
-    outputs: file.outputs.map(named),
+    ...bindingsOf(path, file),
     padding: paddings(runtime?.cache_padding),
-    cacheLengthRule: cacheLengthRuleOf(
-      streaming?.cache_size,
-      streaming?.drop_extra_pre_encoded,
-      streaming?.cache_drop_size,
-    ),
-    chunk: pairOf(streaming?.chunk_size),
-    shift: pairOf(streaming?.shift_size),
-    preEncode: pairOf(streaming?.pre_encode_cache_size),
+    ...chunksOf(streaming, streaming?.cache_size),
     statedSizes: file.inputs.flatMap(typicalSizes),
     validOutLength: streaming?.valid_out_len_expected ?? expectedOutput(file),
-    stateBounds: null,
     profiles: (file.trt_optimization_profiles ?? []).map(({ name, dimensions }) => ({
       name,
       dimensions: new Map(Object.entries(dimensions)),
     })),
-    stateCount: null,
     sentences: sentencesOf(runtime?.assertions),
     tolerances:
       validation?.tolerance === undefined
@@ -128,19 +116,36 @@ export function readEncoderForm(path: string, content: unknown): Contract {
   });
 }
 
-export const pairOf = (value: readonly [number, number] | number | undefined): FirstAndRest | null => {
+/** Inputs and outputs by the names of `trtforge.contract/1`. Throws TF_CONTRACT_INVALID for an unknown dtype. */
+export function bindingsOf(
+  path: string,
+  { inputs, outputs }: Readonly<Record<'inputs' | 'outputs', readonly z.infer<typeof binding>[]>>,
+): Pick<StatedContract, 'inputs' | 'outputs'> {
+  const named = ({ name, dtype, shape }: z.infer<typeof binding>) => ({
+    ...{ name, dtype: contractDtype(path, name, dtype), shape: shape ?? null },
+  });
+  return { inputs: inputs.map(named), outputs: outputs.map(named) };
+}
+
+/** The schedule and, where all of its numbers are there, the cache-length rule. */
+export function chunksOf(
+  stated: Partial<z.infer<z.ZodObject<typeof chunkFields>>> = {},
+  capacity: number | undefined,
+): Pick<StatedContract, 'cacheLengthRule' | 'chunk' | 'shift' | 'preEncode'> {
+  const { drop_extra_pre_encoded: dropExtra, cache_drop_size: drop } = stated;
+  const isRule = capacity !== undefined && dropExtra !== undefined && drop !== undefined;
+  return {
+    cacheLengthRule: isRule ? { capacity, dropExtra, drop } : null,
+    chunk: pairOf(stated.chunk_size),
+    shift: pairOf(stated.shift_size),
+    preEncode: pairOf(stated.pre_encode_cache_size),
+  };
+}
+
+const pairOf = (value: readonly [number, number] | number | undefined): FirstAndRest | null => {
   if (value === undefined) return null;
   return typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] };
 };
-
-export const cacheLengthRuleOf = (
-  capacity: number | undefined,
-  dropExtra: number | undefined,
-  drop: number | undefined,
-): Contract['cacheLengthRule'] =>
-  capacity === undefined || dropExtra === undefined || drop === undefined
-    ? null
-    : { capacity, dropExtra, drop };
 
 const sentencesOf = (
   given: Readonly<Record<string, string>> | readonly string[] | undefined,
@@ -154,22 +159,15 @@ function paddings(
 ): ReadonlyMap<string, StatedPadding> {
   return new Map(
     Object.entries(given ?? {}).flatMap(([output, stated]): [string, StatedPadding][] =>
-      stated === undefined
-        ? []
-        : [
-            [
-              output,
-              {
-                axis: stated.axis ?? null,
-                capacity: stated.pad_to ?? null,
-                side: stated.side ?? 'right',
-                fillValue: stated.fill_value ?? 0,
-              },
-            ],
-          ],
+      stated === undefined ? [] : [[output, paddingOf(stated)]],
     ),
   );
 }
+
+const paddingOf = ({ axis, pad_to, side, fill_value }: z.infer<typeof padding>): StatedPadding => ({
+  ...{ axis: axis ?? null, capacity: pad_to ?? null },
+  ...{ side: side ?? 'right', fillValue: fill_value ?? 0 },
+});
 
 /** Sizes named for open axes other than the batch. */
 const typicalSizes = ({ shape, constraints }: EncoderFile['inputs'][number]): readonly number[] =>

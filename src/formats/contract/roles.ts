@@ -1,12 +1,6 @@
-import {
-  canFeed,
-  isLength,
-  isStateLike,
-  type NamedPair,
-  sameStem,
-} from '../../../engines/run/state-names.js';
-import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { Contract, ContractBinding } from './contract.js';
+import { dtypes } from '../tensor/dtype.js';
+import type { Contract, ContractBinding, StatePair } from './contract.js';
+import { isLength, isStateLike, mayFeed, sameStem } from './state-pairs.js';
 
 type Named = Omit<ContractBinding, 'role'>;
 
@@ -22,15 +16,15 @@ interface Undecided {
 export function undecidedStates(
   inputs: readonly Named[],
   outputs: readonly Named[],
-  pairs: readonly NamedPair[],
+  pairs: readonly StatePair[],
 ): readonly Undecided[] {
   const left = outputs.filter(({ name }) => !pairs.some(({ output }) => output === name));
   const signal = signalAmong(inputs, pairs)?.name;
   return inputs.flatMap((input): Undecided[] => {
     if (pairs.some((pair) => pair.input === input.name)) return [];
-    const candidates = left.filter((output) => canFeed(output, input));
+    const candidates = left.filter((output) => mayFeed(output, input));
     const named = sameStem(input, left);
-    const of = (found: readonly Named[], reason: Undecided['reason']) =>
+    const of = (found: readonly { readonly name: string }[], reason: Undecided['reason']) =>
       found.length === 0 ? [] : [{ input: input.name, candidates: found.map(({ name }) => name), reason }];
     if (isStateLike(input.name)) return of(candidates, 'no-name');
     if (named.length > 0) return of(named, 'reads-like-signal');
@@ -48,7 +42,7 @@ const sameSizes =
 export function lengthsAmong(
   inputs: readonly Named[],
   outputs: readonly Named[],
-  pairs: readonly NamedPair[],
+  pairs: readonly StatePair[],
 ): Contract['lengths'] {
   const [fedBack, feeding] = [pairs.map(({ input }) => input), pairs.map(({ output }) => output)];
   const plain = (tensors: readonly Named[], others: readonly string[]): string | null =>
@@ -63,7 +57,7 @@ export function lengthsAmong(
 }
 
 /** The input that is cut into chunks: floating point, not state, with an axis besides the batch that is open. */
-export function signalAmong(inputs: readonly Named[], pairs: readonly NamedPair[]): Named | null {
+export function signalAmong(inputs: readonly Named[], pairs: readonly StatePair[]): Named | null {
   const candidates = inputs.filter(
     ({ name, dtype }) =>
       !pairs.some(({ input }) => input === name) && (dtype === null || dtypes[dtype].kind === 'float'),
@@ -81,7 +75,7 @@ export function openAxis({ shape }: Named): number | null {
 /** Every binding with its role. */
 export function withRoles(
   bindings: readonly Named[],
-  pairs: readonly NamedPair[],
+  pairs: readonly StatePair[],
   lengths: Contract['lengths'],
   signal: string | null,
   side: 'inputs' | 'outputs',
