@@ -4,6 +4,7 @@ import type { StatePair } from './contract.js';
 export interface Named {
   readonly name: string;
   readonly dtype: string | null;
+  /** Symbols of open axes, null for those without. */
   readonly shape: readonly (number | string | null)[] | null;
 }
 
@@ -12,7 +13,7 @@ const AFFIX =
   /^(?:in|input|prev|previous|last|past|old|init|initial|out|output|next|new|updated|present|cur|current|n)$/;
 /** Parts of a name that only states have, and those that only what is streamed has. */
 const STATE =
-  /^(?:states?|caches?|hidden|mem|memory|past|prev|previous|rnn|lstm|gru|buf|buffers?|[hc][nx]?)$/;
+  /^(?:.*(?:states?|cache[sd]?|hidden|memory)|mem|past|prev|previous|rnn|lstm|gru|buf|buffers?|[hc][nx]?)$/;
 const SIGNAL =
   /^(?:audio|signal|wave(?:form)?|wav|pcm|speech|noisy|mix(?:ture)?|feats?|features?|frames?|mels?|fbank|spec(?:trogram)?|stft|images?|tokens?|ids|text|src|source|chunk|samples?|sr|x|y|len(?:gth)?s?)$/;
 

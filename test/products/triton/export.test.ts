@@ -230,7 +230,7 @@ describe('a model with states', () => {
     const path = join(folder, 'contract.json');
     const file = {
       ...{ schema: 'trtforge.contract/1', name: 'm' },
-      inputs: [{ name: 'x', shape: ['B', 8, 'T'] }] as { name: string }[],
+      inputs: [{ name: 'x', shape: ['B', 8, 'T'] }] as { name: string; shape?: unknown }[],
       state: [{ input: 'z', output: 'z_next' }] as { input: string; output: string }[],
       ...content,
     };
