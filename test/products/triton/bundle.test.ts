@@ -185,6 +185,27 @@ test.each([
   expect((await run(...engines, '--bundle', meta)).json().error?.code).toBe('TF_SERVING_REFUSED');
 });
 
+test('the client decodes by the facts that the decoder of the bundle finds', async () => {
+  const exported = async (content: object) => {
+    const path = join(folder, 'other_meta.json');
+    writeFileSync(path, JSON.stringify({ model_name: 'other', ...content }));
+    const { json } = await run(encoder, predictor, joint, '--bundle', path);
+    const [data = ''] = json<TritonExport>().client ?? [];
+    return data === '' ? json().error?.code : JSON.parse(readFileSync(join(models, data), 'utf8')).decoding;
+  };
+  // Five logits: two tokens, the blank among the labels, and what is left are durations.
+  expect(await exported({ labels: ['<blk>', 'a', 'b'], streaming: null })).toEqual({
+    ...{ tokenLogits: 3, blankId: 0, durations: [0, 1], labels: ['<blk>', 'a', 'b'], streaming: null },
+  });
+  expect(
+    await exported({ streaming: { chunk_size: 4, shift_size: 4, sampling_frames: [1, 2] } }),
+  ).toMatchObject({
+    ...{ tokenLogits: 5, blankId: 4, durations: [] },
+    streaming: { chunk: { first: 4, rest: 4 }, before: { first: 0, rest: 0 }, fewest: { first: 1, rest: 2 } },
+  });
+  expect(await exported({ blank_id: 9 })).toBe('TF_SERVING_REFUSED');
+});
+
 test('a meta file that is none is rejected', async () => {
   const path = join(folder, 'list.json');
   writeFileSync(path, '[]');
