@@ -46,6 +46,9 @@ const cacheLengthRule = z.strictObject({
 /** Of the first chunk, and of every later one. */
 const firstAndRest = z.strictObject({ first: whole, rest: whole });
 export type FirstAndRest = Immutable<z.infer<typeof firstAndRest>>;
+/** One number for both, or one for each. */
+export const firstAndRestOf = (value: number | readonly [number, number]): FirstAndRest =>
+  typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] };
 
 const schedule = z.object({
   /** Input whose axis is cut, and which axis. */

@@ -1,20 +1,16 @@
 import { z } from 'zod';
-import type { Contract, FirstAndRest } from './contract.js';
+import { type Contract, type FirstAndRest, firstAndRestOf } from './contract.js';
 import { contractDtype, ignoredFields, parseForm } from './parse-form.js';
 import { resolveContract, type StatedContract, type StatedPadding } from './resolve.js';
 
-/** Parts that the two streaming forms share. What is not what it should be is left out, and named among what was ignored. */
+/** A field that is left out, and named among what was ignored, where it is not what it should be. */
+export const ifValid = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined);
+
+/** Parts that the two streaming forms share. */
 export const whole = z.number().int();
-export const optionalWhole = whole.optional().catch(undefined);
-const firstAndRest = z
-  .union([z.tuple([whole, whole]), whole])
-  .optional()
-  .catch(undefined);
+export const optionalWhole = ifValid(whole);
+const firstAndRest = ifValid(z.union([z.tuple([whole, whole]), whole]));
 export const range = z.object({ min: whole, opt: whole, max: whole });
-const sentences = z
-  .union([z.record(z.string(), z.string()), z.array(z.string())])
-  .optional()
-  .catch(undefined);
 /** How the signal is cut into chunks, and what of the state is dropped after each. */
 export const chunkFields = {
   chunk_size: firstAndRest,
@@ -35,49 +31,33 @@ export const binding = z.object({
 const padding = z.object({
   axis: optionalWhole,
   pad_to: optionalWhole,
-  side: z.enum(['right', 'left']).optional().catch(undefined),
-  fill_value: z.number().optional().catch(undefined),
+  side: ifValid(z.enum(['right', 'left'])),
+  fill_value: ifValid(z.number()),
 });
-const symbolPromise = z
-  .object({ expected: optionalWhole, typical_values: z.array(whole).optional().catch(undefined) })
-  .optional()
-  .catch(undefined);
-const constrained = binding.extend({
-  constraints: z.record(z.string(), symbolPromise).optional().catch(undefined),
-});
+const symbolPromise = ifValid(z.object({ expected: optionalWhole, typical_values: ifValid(z.array(whole)) }));
+const constrained = binding.extend({ constraints: ifValid(z.record(z.string(), symbolPromise)) });
 
 const encoderSchema = z.object({
-  model: z.string().optional().catch(undefined),
-  streaming: z
-    .object({
-      cache_size: optionalWhole,
-      valid_out_len_expected: optionalWhole,
-      ...chunkFields,
-    })
-    .optional()
-    .catch(undefined),
+  model: ifValid(z.string()),
+  streaming: ifValid(
+    z.object({ cache_size: optionalWhole, valid_out_len_expected: optionalWhole, ...chunkFields }),
+  ),
   inputs: z.array(constrained).min(1),
   outputs: z.array(constrained).min(1),
-  trt_optimization_profiles: z
-    .array(z.object({ name: z.string().catch('unnamed'), dimensions: z.record(z.string(), range) }))
-    .optional()
-    .catch(undefined),
-  runtime_contract: z
-    .object({
-      cache_padding: z.record(z.string(), padding.optional().catch(undefined)).optional().catch(undefined),
-      assertions: sentences,
-    })
-    .optional()
-    .catch(undefined),
-  validation: z
-    .object({
-      tolerance: z
-        .object({ atol: z.number().optional(), rtol: z.number().optional() })
-        .optional()
-        .catch(undefined),
-    })
-    .optional()
-    .catch(undefined),
+  trt_optimization_profiles: ifValid(
+    z.array(z.object({ name: z.string().catch('unnamed'), dimensions: z.record(z.string(), range) })),
+  ),
+  runtime_contract: ifValid(
+    z.object({
+      cache_padding: ifValid(z.record(z.string(), ifValid(padding))),
+      assertions: ifValid(z.union([z.record(z.string(), z.string()), z.array(z.string())])),
+    }),
+  ),
+  validation: ifValid(
+    z.object({
+      tolerance: ifValid(z.object({ atol: z.number().optional(), rtol: z.number().optional() })),
+    }),
+  ),
 });
 type EncoderFile = z.infer<typeof encoderSchema>;
 
@@ -102,16 +82,7 @@ export function readEncoderForm(path: string, content: unknown): Contract {
       dimensions: new Map(Object.entries(dimensions)),
     })),
     sentences: sentencesOf(runtime?.assertions),
-    tolerances:
-      validation?.tolerance === undefined
-        ? []
-        : [
-            {
-              tensor: null,
-              absolute: validation.tolerance.atol ?? null,
-              relative: validation.tolerance.rtol ?? null,
-            },
-          ],
+    tolerances: toleranceOfAll(validation?.tolerance),
     ignored: ignoredFields(content, file),
   });
 }
@@ -142,10 +113,15 @@ export function chunksOf(
   };
 }
 
-const pairOf = (value: readonly [number, number] | number | undefined): FirstAndRest | null => {
-  if (value === undefined) return null;
-  return typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] };
-};
+const pairOf = (value: readonly [number, number] | number | undefined): FirstAndRest | null =>
+  value === undefined ? null : firstAndRestOf(value);
+
+export const toleranceOfAll = (
+  stated: { readonly atol?: number | undefined; readonly rtol?: number | undefined } | undefined,
+): Contract['tolerances'] =>
+  stated === undefined
+    ? []
+    : [{ tensor: null, absolute: stated.atol ?? null, relative: stated.rtol ?? null }];
 
 const sentencesOf = (
   given: Readonly<Record<string, string>> | readonly string[] | undefined,

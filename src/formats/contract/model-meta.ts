@@ -4,7 +4,7 @@ import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
-import type { FirstAndRest } from './contract.js';
+import { type FirstAndRest, firstAndRestOf } from './contract.js';
 import { type Layout, parseLayouts } from './layouts.js';
 
 /** Real files are some hundred KiB, most of it the labels. */
@@ -19,10 +19,7 @@ const words = z.custom<readonly string[]>(
 /** One number for every chunk, or that of the first and that of the rest. */
 const frames = z
   .union([z.int().nonnegative(), z.tuple([z.int().nonnegative(), z.int().nonnegative()])])
-  .transform(
-    (value): FirstAndRest =>
-      typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] },
-  );
+  .transform(firstAndRestOf);
 const someFrames = frames.refine(({ first, rest }) => first > 0 && rest > 0, 'is not a number of frames');
 
 /** NeMo's `streaming_cfg` of a cache-aware encoder. */

@@ -47,7 +47,7 @@ export function lengthsAmong(
   const [fedBack, feeding] = [pairs.map(({ input }) => input), pairs.map(({ output }) => output)];
   const plain = (tensors: readonly Named[], others: readonly string[]): string | null =>
     tensors.find((tensor) => isLength(tensor) && !others.includes(tensor.name))?.name ?? null;
-  const state = pairs.find(({ input }) => isLength(named(inputs, input)));
+  const state = pairs.find(({ input }) => inputs.some((each) => each.name === input && isLength(each)));
   return {
     signal: plain(inputs, fedBack),
     result: plain(outputs, feeding),
@@ -89,8 +89,4 @@ export function withRoles(
     return side === 'outputs' && (dtype === null || dtypes[dtype].kind === 'float') ? 'result' : 'other';
   };
   return bindings.map((binding) => ({ ...binding, role: roleOf(binding) }));
-}
-
-function named(bindings: readonly Named[], name: string): Named {
-  return bindings.find((binding) => binding.name === name) ?? { name, dtype: null, shape: null };
 }

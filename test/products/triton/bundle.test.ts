@@ -20,7 +20,9 @@ writeFileSync(
   meta,
   JSON.stringify({
     ...{ model_name: 'nvidia/tiny-tdt', blank_id: BLANK, duration_values: [0, 1], labels: ['▁he', 'llo'] },
-    streaming: { chunk_size: [4, 3], shift_size: [4, 3], pre_encode_cache_size: [0, 1] },
+    streaming: {
+      ...{ chunk_size: [4, 3], shift_size: [4, 3], pre_encode_cache_size: [0, 1], sampling_frames: [1, 2] },
+    },
   }),
 );
 
@@ -173,6 +175,9 @@ test('a bundle becomes three models, and a client that decodes with them', async
       predictor_output: { shape: [1, 5, 1] },
     },
   });
+  // A rest with fewer frames than are worth a chunk is not fed.
+  await transcribe(new Float32Array(2 * 8), JSON.parse(readFileSync(data, 'utf8')));
+  expect(of('encoder')).toHaveLength(4);
 });
 
 test.each([
@@ -204,6 +209,11 @@ test('the client decodes by the facts that the decoder of the bundle finds', asy
     streaming: { chunk: { first: 4, rest: 4 }, before: { first: 0, rest: 0 }, fewest: { first: 1, rest: 2 } },
   });
   expect(await exported({ blank_id: 9 })).toBe('TF_SERVING_REFUSED');
+  // Misspelt fields are named, as by every verb that reads the file.
+  const misspelt = join(folder, 'misspelt_meta.json');
+  writeFileSync(misspelt, JSON.stringify({ model_name: 'misspelt', blnk_id: 0 }));
+  const { json } = await run(encoder, predictor, joint, '--bundle', misspelt);
+  expect(json<TritonExport>().warnings[0]).toContain('"blnk_id"');
 });
 
 test('a meta file that is none is rejected', async () => {

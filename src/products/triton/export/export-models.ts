@@ -101,7 +101,7 @@ export async function exportModels(
       states: states.map((state) => ({ ...state, input: state.input.name, output: state.output.name })),
     })),
     client: client.map(([name]) => name),
-    warnings: models.flatMap(({ warnings }) => warnings),
+    warnings: [...(meta?.warnings ?? []), ...models.flatMap(({ warnings }) => warnings)],
   };
 }
 
