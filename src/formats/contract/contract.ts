@@ -147,6 +147,14 @@ export type ChunkSchedule = Immutable<z.infer<typeof schedule>>;
 export type DimensionRange = Immutable<z.infer<typeof range>>;
 export type Assertion = Contract['assertions'][number];
 
+/** An input that may be a state: outputs of its type and shape that feed nothing, and why none was decided for. */
+export const undecidedSchema = z.object({
+  input: z.string(),
+  candidates: z.array(z.string()),
+  reason: z.enum(['no-name', 'reads-like-signal', 'shape-only']),
+});
+export type UndecidedState = z.infer<typeof undecidedSchema>;
+
 /** One contract violation: an assertion that a step of a run or a recording violates. */
 export const violationSchema = z.object({
   assertion: z.string(),

@@ -1,30 +1,22 @@
 import { dtypes } from '../tensor/dtype.js';
-import type { Contract, ContractBinding, StatePair } from './contract.js';
+import type { Contract, ContractBinding, StatePair, UndecidedState } from './contract.js';
 import { isLength, isStateLike, mayFeed, sameStem } from './state-pairs.js';
 
 type Named = Omit<ContractBinding, 'role'>;
-
-/** An input that may be a state: what it could come back as, and why nothing was decided. */
-interface Undecided {
-  readonly input: string;
-  /** Outputs of its type and shape that feed nothing. */
-  readonly candidates: string[];
-  readonly reason: 'no-name' | 'reads-like-signal' | 'shape-only';
-}
 
 /** The inputs without a pair that read like a state, have an output of their name, or one of their shape beside another input that is streamed. */
 export function undecidedStates(
   inputs: readonly Named[],
   outputs: readonly Named[],
   pairs: readonly StatePair[],
-): readonly Undecided[] {
+): UndecidedState[] {
   const left = outputs.filter(({ name }) => !pairs.some(({ output }) => output === name));
   const signal = signalAmong(inputs, pairs)?.name;
-  return inputs.flatMap((input): Undecided[] => {
+  return inputs.flatMap((input): UndecidedState[] => {
     if (pairs.some((pair) => pair.input === input.name)) return [];
     const candidates = left.filter((output) => mayFeed(output, input));
     const named = sameStem(input, left);
-    const of = (found: readonly { readonly name: string }[], reason: Undecided['reason']) =>
+    const of = (found: readonly { readonly name: string }[], reason: UndecidedState['reason']) =>
       found.length === 0 ? [] : [{ input: input.name, candidates: found.map(({ name }) => name), reason }];
     if (isStateLike(input.name)) return of(candidates, 'no-name');
     if (named.length > 0) return of(named, 'reads-like-signal');

@@ -144,7 +144,7 @@ export async function draftContract(
   const contract = contractFromModel(modelName(file), await readModelBindings(file, context), sizes);
   writeContract(output, contract);
   const { inputs, outputs, state } = contract;
-  const undecided = [...undecidedStates(inputs, outputs, state)];
+  const undecided = undecidedStates(inputs, outputs, state);
   return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract), undecided };
 }
 
