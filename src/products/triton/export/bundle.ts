@@ -35,7 +35,8 @@ export function clientFiles(
   models: readonly ServedModel[],
   meta: BundleMeta,
 ): readonly (readonly [string, string])[] {
-  const logits = logitsOf(meta, models.find(({ name }) => name.endsWith('joint'))?.outputs[0]?.shape?.at(-1));
+  const [, , joint] = models;
+  const logits = logitsOf(meta, joint?.outputs[0]?.shape?.at(-1));
   if (typeof logits === 'string')
     throw refused(
       `${meta.path} cannot be decoded with: ${logits}.`,
