@@ -7,10 +7,10 @@ import { parseJson } from '../../../src/base/files/json.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { layersOfFile } from '../../../src/engines/layers/engine-layers.js';
 import { parseSignature } from '../../../src/engines/store/signature-file.js';
+import { readContract } from '../../../src/formats/contract/file.js';
+import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import { readCalibration } from '../../../src/formats/precision/calibrate/cache.js';
 import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
-import { readMeta } from '../../../src/products/bundle/meta.js';
-import { readContract } from '../../../src/products/streaming/contract/file.js';
 import { readRepository } from '../../../src/products/triton/check/repository.js';
 import { readBaseline } from '../../../src/quality/gate/baseline.js';
 import { readResults } from '../../../src/quality/gate/gate-input.js';
@@ -142,7 +142,9 @@ describe('readers of documents', () => {
     mkdirSync(join(root, 'repository', 'm', '1'), { recursive: true });
     const states = (count: number) =>
       JSON.stringify({
-        schema: 'trtforge.contract/1',
+        ...{ schema: 'trtforge.contract/1', name: 'm' },
+        inputs: [{ name: 'a' }],
+        outputs: [{ name: 'b' }],
         state: Array(count).fill({ input: 'a', output: 'b' }),
       });
     const statesOf = (text: string) => {

@@ -228,9 +228,20 @@ describe('a model with states', () => {
   };
   const contract = (content: object) => {
     const path = join(folder, 'contract.json');
-    const inputs = [{ name: 'x', shape: ['B', 8, 'T'] }];
-    const state = [{ input: 'z', output: 'z_next' }];
-    writeFileSync(path, JSON.stringify({ schema: 'trtforge.contract/1', inputs, state, ...content }));
+    const file = {
+      ...{ schema: 'trtforge.contract/1', name: 'm' },
+      inputs: [{ name: 'x', shape: ['B', 8, 'T'] }] as { name: string; shape?: unknown }[],
+      state: [{ input: 'z', output: 'z_next' }] as { input: string; output: string }[],
+      ...content,
+    };
+    const [own, outputs] = (['input', 'output'] as const).map((side) =>
+      file.state.map((pair) => ({ name: pair[side] })),
+    ) as [{ name: string }[], { name: string }[]];
+    const inputs = [
+      ...file.inputs,
+      ...own.filter(({ name }) => file.inputs.every((each) => each.name !== name)),
+    ];
+    writeFileSync(path, JSON.stringify({ ...file, inputs, outputs }));
     return ['--contract', path];
   };
 
@@ -374,7 +385,13 @@ describe('a model with states', () => {
   });
 
   test.each<[string, object | string, string]>([
-    ['is of another form', { schema: 'other' }, 'TF_CONTRACT_INVALID'],
+    ['is of another form', { schema: 'trtforge.other/1' }, 'TF_CONTRACT_INVALID'],
+    ['has an unknown key', { asserts: [] }, 'TF_CONTRACT_INVALID'],
+    [
+      'has an unknown key in a state',
+      { state: [{ input: 'z', output: 'z_next', inital: 1 }] },
+      'TF_CONTRACT_INVALID',
+    ],
     ['is not JSON', '{', 'TF_CONTRACT_INVALID'],
     ['names a state that the engine lacks', { state: [{ input: 'q', output: 'q2' }] }, 'TF_SERVING_REFUSED'],
     ['feeds back another shape', { state: [{ input: 'z', output: 'y' }] }, 'TF_SERVING_REFUSED'],

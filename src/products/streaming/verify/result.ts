@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { violationSchema } from '../../../formats/contract/contract.js';
 import { decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
 import { taskIdentitySchema } from '../../../quality/tasks/task.js';
 import { measureSchema, outcomeSchema } from '../../../quality/verify/result.js';
 import { passRules } from '../compare/tensor-parity.js';
-import { violationSchema } from '../contract/contract.js';
 
 /** A robust slope; each bound is 99.95 % certain. */
 const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
