@@ -18,7 +18,14 @@ import type { Passport } from '../identity/passport-file.js';
 import { readLayerPrecisions } from '../layers/precisions.js';
 import type { LayerPrecisions } from '../layers/precisions-schema.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
-import type { BuildContext, BuildFiles, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import type {
+  BuildContext,
+  BuildFiles,
+  BuildOutcome,
+  BuildSeams,
+  PlanBuilder,
+  ResolvedBuild,
+} from './build.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
 
 /** No plan is smaller than its header and one kernel. */
@@ -37,7 +44,7 @@ export const namedBuilder: PlanBuilder = async (build, files, context) =>
 export async function buildEngine(
   build: ResolvedBuild,
   places: BuildFiles,
-  context: BuildContext,
+  context: BuildSeams,
 ): Promise<Passport> {
   const { emit, environment = process.env } = context;
   assertHere(build);
