@@ -86,7 +86,6 @@ const judging = 'seed samples shapes ranges data atol rtol threads';
 const file = { is: 'file!' };
 const work = 'emit signal';
 const context = `${work} environment`;
-const benchContext = `emit signal environment trtexecLog`;
 
 /** The names in options that are objects themselves. */
 const nested = {
@@ -283,7 +282,7 @@ export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
   { is: 'tool!' },
   options<import('./quality/bench/request.js').BenchRequest>()(bench),
-  benchContext,
+  `${context} trtexecLog`,
 );
 /**
  * Measures two engines, or one in two modes, in turns.
@@ -299,7 +298,7 @@ export const benchCompare = lazy(
   options<import('./quality/bench/request.js').BenchCompareRequest>()(
     'candidate:bench! reference:bench! rounds! failAbove',
   ),
-  benchContext,
+  context,
 );
 /**
  * A measuring request with every default, for one engine.
