@@ -10,8 +10,15 @@ import type { WorkEvent } from '../../src/events.js';
 import { forge as forgeWith } from '../../src/forge/forge.js';
 import { writeNpy } from '../../src/formats/tensor/npy.js';
 import { float32Values, tensorFrom } from '../../src/formats/tensor/values.js';
-import type { BenchRequest, CudaGraph, EngineLoadOptions, ForgeOptions } from '../../src/index.js';
+import type {
+  BenchRequest,
+  BuildOptions,
+  CudaGraph,
+  EngineLoadOptions,
+  ForgeOptions,
+} from '../../src/index.js';
 import { defaultRequest } from '../../src/quality/bench/request.js';
+import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { copyingBuilder } from '../fakes/builder.js';
 import { affineModel, fakeIdentity, manyLayers } from '../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../fakes/tensorrt/engine.js';
@@ -63,6 +70,10 @@ beforeAll(async () => {
     writeFileSync(signaturePath(path), JSON.stringify(signature));
   }
   engine.writePlan(at('bare.engine'), network);
+  const profiles = [1, 4].map((least) => [least, 8, 64] as const);
+  const two = engine.writePlan(at('two.engine'), { ...network, profiles });
+  const passport = samplePassport(readFileSync(two), fakeIdentity());
+  writeFileSync(`${two}.passport.json`, JSON.stringify(passport));
   model = await affineModel();
   writeNpy(at('x4.npy'), tensorFrom('float32', [4, 4], new Float32Array(16).fill(3)));
 });
@@ -398,4 +409,57 @@ test('forge loads what it built as it is told', async () => {
   expect(forged.error).toBeNull();
   expect(forged.engineVerification?.outcome).toBe('pass');
   expect(calls()).toContain('setWeightStreamingBudgetV2 0');
+});
+
+test('runFile and openSession run in the profile that they are told', async () => {
+  const inputs = new Map([['x', tensorFrom('float32', [2, 4], new Float32Array(8))]]);
+  const file = at('two.engine');
+  const toolchain = at('home');
+  const sources = [{ kind: 'tensor', name: 'x', path: at('x4.npy') }] as const;
+  for (const profile of [0, 1])
+    expect((await noted.runFile({ file, toolchain, sources, profile }, context().work)).profile).toBe(
+      profile,
+    );
+  await using first = await noted.openSession(file, { toolchain, profile: 0 }, context().work);
+  expect((await first.run(inputs)).get('y')?.shape).toEqual([2, 4]);
+  await using second = await noted.openSession(file, { toolchain, profile: 1 }, context().work);
+  await expect(second.run(inputs)).rejects.toMatchObject({ code: 'TF_PROFILE_MISFIT' });
+});
+
+describe('a build by trtexec of a TensorRT before 11', () => {
+  let plugged: string;
+  beforeAll(async () => {
+    plugged = await modelFile((graph) => {
+      graph.input('x', 'float32', [4, 4]);
+      graph.node('Foo', { inputs: ['x'], outputs: ['y'], name: 'foo' });
+      graph.output('y', 'float32', [4, 4]);
+    });
+  });
+  const builders = {
+    buildOrLoad: async (request: BuildOptions) =>
+      (await noted.buildOrLoad(request, { environment })).passport,
+    forge: async (request: BuildOptions) => {
+      const options = { ...request, runRoot: mkdtempSync(at('run-')), skip: ['verify', 'bench'] as const };
+      const { build, error } = await noted.forge(options, { environment });
+      expect(error).toBeNull();
+      return build?.passport;
+    },
+  };
+
+  test.each(Object.entries(builders))('by %s is typed as it is told', async (name, build) => {
+    const request = {
+      ...{
+        target: 'tensorrt:sm_90',
+        toolchain: at('home'),
+        builder: 'trtexec' as const,
+        precision: 'fp16' as const,
+      },
+      ...{ store: at(`store-${name}`), remote: false as const, knownAnswer: false },
+    };
+    const weak = await build({ ...request, model, batch: 4, weaklyTyped: true });
+    expect(weak?.identity.document.recipe).toMatchObject({ stronglyTyped: false, conversion: null });
+    const pluginTypes = new Map([['Foo', { all: 'float16' }]] as const);
+    const typed = await build({ ...request, model: plugged, conversion: { pluginTypes } });
+    expect(JSON.stringify(typed?.identity.document.recipe.conversion)).toContain('Foo');
+  });
 });
