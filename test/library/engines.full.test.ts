@@ -458,8 +458,11 @@ describe('a build by trtexec of a TensorRT before 11', () => {
     };
     const weak = await build({ ...request, model, batch: 4, weaklyTyped: true });
     expect(weak?.identity.document.recipe).toMatchObject({ stronglyTyped: false, conversion: null });
+    const withPlugin = { ...request, model: plugged, plugins: [at('a.so')] };
     const pluginTypes = new Map([['Foo', { all: 'float16' }]] as const);
-    const typed = await build({ ...request, model: plugged, conversion: { pluginTypes } });
-    expect(JSON.stringify(typed?.identity.document.recipe.conversion)).toContain('Foo');
+    const typed = await build({ ...withPlugin, conversion: { pluginTypes } });
+    const { conversion, pluginDigests } = typed!.identity.document.recipe;
+    expect(JSON.stringify(conversion)).toContain('Foo');
+    expect(pluginDigests).toHaveLength(1);
   });
 });

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
 import type { KnownIssue } from '../../src/index.js';
+import { defaultRequest } from '../../src/quality/bench/request.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { writeWheel } from '../fakes/wheel.js';
 import { noted } from '../support/noted-library.js';
@@ -12,6 +13,7 @@ import { noted } from '../support/noted-library.js';
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-library-reading-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
+const bench = defaultRequest('none.engine');
 const fixture = (name: string) => join(import.meta.dirname, '../fixtures', name);
 
 describe('compareOutputs', () => {
@@ -132,4 +134,25 @@ test('installToolchain installs the wheel that it is told, once its licence is a
       { signal: AbortSignal.abort() },
     ),
   ).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+});
+
+test.each([
+  ['buildOrLoad', 'exporter', {}],
+  ['buildOrLoad', 'areSizesKnown', true],
+  ['forge', 'build', () => {}],
+  ['forge', 'profileFrom', []],
+  ['installToolchain', 'platform', 'linux'],
+  ['benchCompare', 'trtexecLog', 'trtexec.log'],
+] as const)('%s has no option %s, which is for rooms of the package', async (name, option, value) => {
+  const request = {
+    buildOrLoad: { model: 'none.onnx' },
+    forge: { model: 'none.onnx' },
+    installToolchain: { acceptLicense: false },
+    benchCompare: { candidate: bench, reference: bench, rounds: 3 },
+  }[name];
+  const call = noted[name] as (request: unknown, context: unknown) => Promise<unknown>;
+  await expect(call(request, { [option]: value })).rejects.toMatchObject({
+    code: 'TF_USAGE',
+    details: { option },
+  });
 });
