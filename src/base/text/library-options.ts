@@ -16,7 +16,7 @@ const kinds: Readonly<
   >
 > = {
   'a text': [
-    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
+    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
   'a SHA-256 in hexadecimal digits': [
@@ -36,11 +36,11 @@ const kinds: Readonly<
   false: ['store remote', (value) => value === false],
   null: ['timingCache', (value) => value === null],
   'a list': [
-    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds profileFrom',
+    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds',
     Array.isArray,
   ],
   'an object': [
-    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes',
+    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment model:nodes',
     isRecord,
   ],
   'an object or a Map': [
@@ -54,10 +54,7 @@ const kinds: Readonly<
     (value: Iterable<unknown>) => new Set(value),
   ],
   'a regular expression': ['nodes weights', (value) => value instanceof RegExp],
-  'a function': [
-    'emit build answer sections now work built knownIssues:load',
-    (value) => typeof value === 'function',
-  ],
+  'a function': ['emit work built knownIssues:load', (value) => typeof value === 'function'],
   'an AbortSignal': ['signal', (value) => value instanceof AbortSignal],
   'what layersOf returns': ['a:layers b:layers', (value) => isRecord(value) && Array.isArray(value.layers)],
 };

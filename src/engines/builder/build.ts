@@ -115,6 +115,10 @@ export interface BuildContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** How long a cancelled build may take to stop by itself before its process is killed. */
   readonly graceMs?: number;
+}
+
+/** The same for rooms of this package, each of which may stand in for a part of it. */
+export interface BuildSeams extends BuildContext {
   /** What writes plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
   /** Whether the model is made of one whose sizes ran: they are not run again. */

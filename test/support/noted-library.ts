@@ -1,0 +1,27 @@
+import * as library from '../../src/index.js';
+import { noteUsed } from './judged-commands.js';
+
+const { TrtforgeError: _, ExitCode: __, tensor: ___, ...functions } = library;
+
+/** The options in an object, those in objects by the objects' names: `mode.streams`. */
+const pathsIn = (path: string, passed: unknown): readonly string[] =>
+  Object.getPrototypeOf(passed ?? 0) === Object.prototype
+    ? Object.entries(Object(passed)).flatMap(([key, value]) =>
+        value === undefined ? [] : [`${path}.${key}`, ...pathsIn(`${path}.${key}`, value)],
+      )
+    : [];
+
+/** The functions of the library but `tensor`. */
+export const libraryFunctions = functions;
+
+/** The same; a call that succeeds notes what it was passed, for scripts/used-options.mjs. */
+export const noted = Object.fromEntries(
+  Object.entries(functions).map(([name, call]) => [
+    name,
+    async (...args: readonly unknown[]) => {
+      const result = await (call as (...args: readonly unknown[]) => unknown)(...args);
+      for (const argument of args) noteUsed('library', pathsIn(name, argument));
+      return result;
+    },
+  ]),
+) as unknown as typeof functions;
