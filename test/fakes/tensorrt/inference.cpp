@@ -1,5 +1,7 @@
 // A fake for libnvinfer (or libtensorrt_rtx): it builds nothing, records what it is asked, and fails, aborts or listens as the test settings.
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "network-engine.hpp"
@@ -30,6 +32,11 @@ const char* tensorName(Worker* self) { return self->content.c_str(); }
 std::int32_t tensorType(Worker* self) { return self->number == 1 ? 8 : 0; }
 bool tensorIsShape(Worker* self) { return self->number == 1; }
 // FAKE_MODEL: `shape` adds a shape tensor, `found` has an input of fixed shape and an output whose shape depends on the data.
+// FAKE_PLAN: a file of the plan that is built, whose rows the network has.
+std::string wantedPlan() {
+  std::ifstream file(setting("FAKE_PLAN"), std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
 bool dependsOnData() { return std::strcmp(setting("FAKE_MODEL"), "found") == 0; }
 Dims tensorDims(Worker* self) {
   Dims shape = {};
@@ -41,7 +48,8 @@ Dims tensorDims(Worker* self) {
   }
   shape.count = self->number == 1 ? 1 : 2;
   shape.values[0] = self->number == 1 ? 2 : -1;
-  shape.values[1] = 64;
+  const std::string wanted = wantedPlan();
+  shape.values[1] = wanted.empty() ? 64 : static_cast<std::int32_t>(networkOf(wanted.substr(kHeaderBytes)).inner);
   return shape;
 }
 Table tensorTable = Table()
@@ -241,6 +249,7 @@ Public* buildNetwork(Worker*, Public* network, Public* config) {
     return nullptr;
   }
   if (!reportProgress()) return nullptr;
+  if (std::string wanted = wantedPlan(); !wanted.empty()) return memoryOf(std::move(wanted));
   std::string plan(kGeneration == 3 ? "vtrt" : "ftrt", 4);
   plan.resize(64, '\0');
   return memoryOf(plan);
