@@ -17,7 +17,7 @@
  *   FAKE_COMPUTE_US=N, FAKE_COPY_US=N   how long an inference and a copy take on the fake GPU's clock
  *   FAKE_GPUS=N               how many GPUs there are (1), each with name, UUID, memory and context of its own; CUDA_VISIBLE_DEVICES chooses among them
  *   FAKE_GPU_BYTES=N[,N…]     size of the memory of each; FAKE_GPU=none|broken|full: no GPU, or no memory for a context
- *   FAKE_PLAN=FILE            the plan that a build gives; what is parsed has its rows
+ *   FAKE_PLAN=FILE            the plan that a build gives; what is parsed has its tensors
  *   FAKE_CALLS=FILE           what the libraries were asked, a line each
  */
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';

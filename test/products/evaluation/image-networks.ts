@@ -16,15 +16,16 @@ export async function paint(
       .toFile(join(folder, name));
 }
 
-/** A network of 16 by 16 pixels whose output is the mean of each channel, times a factor, in the shape [1,3]. */
+/** A network of 16 by 16 pixels unless told whose output is the mean of each channel, times a factor, in the shape [1,3]. */
 export const channelMeans = (
   factors: readonly [number, number, number] = [1, 1, 1],
   outputs = 1,
   metadata: Readonly<Record<string, string>> = {},
+  size: readonly (number | string)[] = [16, 16],
 ) =>
   modelFile(
     (graph) => {
-      graph.input('image', 'float32', [1, 3, 16, 16]);
+      graph.input('image', 'float32', [1, 3, ...size]);
       graph.initializer('factors', floats('float32', [1, 3], factors));
       graph.initializer('shape', ids([2], [1, 3]));
       graph.node('GlobalAveragePool', { inputs: ['image'], outputs: ['pooled'] });
