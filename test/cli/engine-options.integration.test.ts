@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
+import { sha256 } from '../../src/base/files/digest.js';
 import { identityDigest } from '../../src/engines/identity/identity.js';
+import { readPassport } from '../../src/engines/identity/passport.js';
 import { defaultRecipe } from '../../src/engines/identity/recipe.js';
 import { writeNpy } from '../../src/formats/tensor/npy.js';
 import { tensorFrom } from '../../src/formats/tensor/values.js';
@@ -214,6 +216,20 @@ test('engine check builds the engine again, and what is built now has to give th
   const other = await run([...line, '--allow-host-code']);
   environment.FAKE_PLAN = at('affine.engine');
   expect(other).toMatchObject({ exitCode: 1, answer: { checks: rebuilt('fail', false) } });
+});
+
+test('bisect builds its candidates with the plug-ins that it is told', async () => {
+  const [config, script] = [at('bisect.json'), at('fails.mjs')];
+  writeFileSync(config, JSON.stringify({ plugin: at('a.so'), toolchain: at('home') }));
+  writeFileSync(script, 'process.exit(1);');
+  const { exitCode, answer, calls } = await run([
+    ...['bisect', model, '--against', model, '--target', 'tensorrt', '--batch', '1/8/64'],
+    ...['--check-command', `${process.execPath} ${script} {}`, '-o', at('bisected'), '--config', config],
+  ]);
+  expect(exitCode, JSON.stringify(answer)).toBe(4);
+  expect(calls).toContain(`loadLibrary ${at('a.so')}`);
+  const { recipe } = readPassport(at('bisected/candidate.engine')).identity.document;
+  expect(recipe.pluginDigests).toEqual([sha256(readFileSync(at('a.so')))]);
 });
 
 describe('a measurement', () => {

@@ -51,3 +51,23 @@ export const unitMeans = () =>
     });
     graph.output('unit', 'float32', [1, 3]);
   });
+
+/** Means of the channels behind a product that can be quantized, and one that is last. */
+export const quantizableMeans = () =>
+  modelFile((graph) => {
+    graph.input('image', 'float32', [1, 3, 16, 16]);
+    graph.initializer('shape', ids([2], [1, 3]));
+    const unit = (rows: number, columns: number) =>
+      Array.from({ length: rows * columns }, (_, cell) =>
+        cell % columns === Math.floor(cell / columns) ? 1 : 0,
+      );
+    const sizes = [3, 32, 32, 3];
+    graph.node('GlobalAveragePool', { name: 'pool', inputs: ['image'], outputs: ['pooled'] });
+    graph.node('Reshape', { name: 'flat', inputs: ['pooled', 'shape'], outputs: ['means'] });
+    for (const [index, name] of ['one', 'two', 'scores'].entries()) {
+      const [rows, columns] = [sizes[index]!, sizes[index + 1]!];
+      graph.initializer(`w${index}`, floats('float32', [rows, columns], unit(rows, columns)));
+      graph.node('MatMul', { name, inputs: [['means', 'one', 'two'][index]!, `w${index}`], outputs: [name] });
+    }
+    graph.output('scores', 'float32', [1, 3]);
+  });

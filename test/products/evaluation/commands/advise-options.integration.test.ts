@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import type { Advice } from '../../../../src/quality/study/advise/result.js';
-import { floats, ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { noise } from '../../../formats/precision/judge.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { trtforge } from '../../../support/trtforge.js';
-import { paint } from '../image-networks.js';
+import { paint, quantizableMeans } from '../image-networks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-advise-options-'));
 const at = (...names: readonly string[]) => join(folder, ...names);
@@ -25,24 +24,7 @@ beforeAll(async () => {
   });
   writeFileSync(at('labels.txt'), 'red\ngreen\nblue\n');
   writeFileSync(at('truth.tsv'), 'a.png\tred\nb.png\tgreen\nc.png\tblue\nd.png\tblue\n');
-  // Means of the channels behind a product that can be quantized, and one that is last.
-  model = await modelFile((graph) => {
-    graph.input('image', 'float32', [1, 3, 16, 16]);
-    graph.initializer('shape', ids([2], [1, 3]));
-    const unit = (rows: number, columns: number) =>
-      Array.from({ length: rows * columns }, (_, cell) =>
-        cell % columns === Math.floor(cell / columns) ? 1 : 0,
-      );
-    const sizes = [3, 32, 32, 3];
-    graph.node('GlobalAveragePool', { name: 'pool', inputs: ['image'], outputs: ['pooled'] });
-    graph.node('Reshape', { name: 'flat', inputs: ['pooled', 'shape'], outputs: ['means'] });
-    for (const [index, name] of ['one', 'two', 'scores'].entries()) {
-      const [rows, columns] = [sizes[index]!, sizes[index + 1]!];
-      graph.initializer(`w${index}`, floats('float32', [rows, columns], unit(rows, columns)));
-      graph.node('MatMul', { name, inputs: [['means', 'one', 'two'][index]!, `w${index}`], outputs: [name] });
-    }
-    graph.output('scores', 'float32', [1, 3]);
-  });
+  model = await quantizableMeans();
 });
 
 async function advised(file: string, ...words: readonly string[]) {

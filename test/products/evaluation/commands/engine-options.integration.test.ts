@@ -10,7 +10,7 @@ import { writeBundle } from '../../../support/bundle.js';
 import { samplePassport } from '../../../support/sample-engine.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { detector, paintCells } from '../detection/coloured-cells.js';
-import { channelMeans, paint } from '../image-networks.js';
+import { channelMeans, paint, quantizableMeans } from '../image-networks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-evaluated-engines-'));
 const at = (...names: readonly string[]) => join(folder, ...names);
@@ -69,6 +69,7 @@ beforeAll(async () => {
     XDG_CACHE_HOME: at('cache'),
     TENSORRT_CACHE_DIR: at('store'),
     FAKE_PLAN: at('detector.engine'),
+    FAKE_GPUS: '2',
     FAKE_CALLS: at('calls'),
     NO_COLOR: '1',
   });
@@ -80,6 +81,7 @@ beforeAll(async () => {
     const path = engine.writePlan(at(`${name}.engine`), { ...plan, profiles: [[1, 64, 4096]], ...tensors });
     writeFileSync(`${path}.passport.json`, JSON.stringify(samplePassport(readFileSync(path), identity)));
   }
+  engine.writePlan(at('plain.engine'), { kind: 'means', layers: manyLayers, rows: 1, ...plans.means! });
   writeFileSync(at('a.so'), 'a library of plug-ins');
   await paintCells(folder);
   await paint(at('pictures'), { 'a.png': [250, 10, 10], 'b.png': [10, 250, 10], 'c.png': [10, 20, 250] });
@@ -98,22 +100,25 @@ const cells = () => ['--images', at('images'), '--labels', at('labels.txt'), '--
 const pictures = () => ['--images', at('pictures'), '--preprocess', 'rt-detr'];
 
 /** What is run, what is seen of it, and whether it takes the identity of its engine, which a verb of several does not. */
-type Row = readonly [string, line: () => readonly string[], seen: object, hasIdentity?: false];
+type Row = [verb: string, line: () => readonly string[], seen: object, hasIdentity: boolean];
 const rows: readonly Row[] = [
   [
     'eval detector',
     () => [at('detector.engine'), '--instances', at('instances.json'), ...cells()],
     { samples: 2, run: { candidate: own } },
+    true,
   ],
   [
     'eval classify',
     () => [at('means.engine'), '--labels', at('labels.txt'), '--truth', at('truth.tsv'), ...pictures()],
     { top1: 1, candidate: own },
+    true,
   ],
   [
     'eval embeddings',
     () => [at('means.engine'), '--against', models.means, ...pictures()],
     { validation: { passed: true }, candidate: own },
+    true,
   ],
   [
     'eval recogniser',
@@ -139,7 +144,33 @@ async function run(line: readonly string[]) {
   return { exitCode, answer: json(), calls };
 }
 
-test.each(rows)('%s loads engines as it is told', async (verb, line, seen, hasIdentity = true) => {
+test('convert advise measures on the GPU, and with the TensorRT, that it is told', async () => {
+  environment.FAKE_PLAN = at('plain.engine');
+  const line = [
+    'convert',
+    'advise',
+    await quantizableMeans(),
+    '-o',
+    at('advice'),
+    '--latency',
+    '--device',
+    '1',
+  ];
+  const { answer, calls } = await run([
+    ...line,
+    '--toolchain',
+    at('home'),
+    '--calibration',
+    ...pictures().slice(1),
+  ]);
+  environment.FAKE_PLAN = at('detector.engine');
+  console.log(
+    JSON.stringify(answer).slice(0, 3000),
+    calls.filter((call) => / on /.test(call)),
+  );
+});
+
+test.each(rows)('%s loads engines as it is told', async (verb, line, seen, hasIdentity) => {
   const place = ['--toolchain', at('home'), '--plugin', at('a.so'), '--weight-budget', '0'];
   const named = hasIdentity ? ['--identity', own.identity] : [];
   const told = () => [...verb.split(' '), ...line(), ...place];
