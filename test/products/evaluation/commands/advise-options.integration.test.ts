@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import type { Advice } from '../../../../src/quality/study/advise/result.js';
+import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { noise } from '../../../formats/precision/judge.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { trtforge } from '../../../support/trtforge.js';
@@ -73,4 +74,28 @@ test('words are scored in the bundle that the model is part of', async () => {
   const { task, chosen } = await advised(joint, ...words, ...speech);
   expect(task).toMatchObject({ id: 'wer', metric: { name: 'wer', value: 1 } });
   expect(chosen).toEqual(expect.any(Number));
+});
+
+test('operators of plug-ins have the types that are told', async () => {
+  const plugged = await modelFile(
+    (graph) => {
+      graph.input('x', 'float32', [1, 64]);
+      for (const [index, name] of ['w0', 'w1', 'w2'].entries())
+        graph.initializer(name, noise([64, 64], 0.1, index));
+      graph.node('MatMul', { name: 'one', inputs: ['x', 'w0'], outputs: ['a'] });
+      graph.node('MatMul', { name: 'two', inputs: ['a', 'w1'], outputs: ['b'] });
+      graph.node('FastGelu', { name: 'plug', domain: 'com.microsoft', inputs: ['b'], outputs: ['c'] });
+      graph.node('Mul', { name: 'twice', inputs: ['c', 'w2'], outputs: ['y'] });
+      graph.output('y', 'float32', [64, 64]);
+    },
+    { opsets: { 'com.microsoft': 1 } },
+  );
+  const samples = [1, 2, 3, 4].flatMap((seed) => {
+    writeNpz(at(`x${seed}.npz`), new Map([['x', noise([1, 64], 1, seed)]]));
+    return ['--calibration', at(`x${seed}.npz`)];
+  });
+  const types = ['--plugin-types', 'com.microsoft::FastGelu:fp16'];
+  const [untold, told] = [await advised(plugged, ...samples), await advised(plugged, ...samples, ...types)];
+  expect(told.convert).toContain(types.join(' '));
+  expect(readFileSync(told.output)).not.toEqual(readFileSync(untold.output));
 });

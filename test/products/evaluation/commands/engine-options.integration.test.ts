@@ -161,13 +161,12 @@ test('convert advise measures on the GPU, and with the TensorRT, that it is told
     '--toolchain',
     at('home'),
     '--calibration',
-    ...pictures().slice(1),
+    ...[...pictures().slice(1), '--held-out', at('pictures/a.png')],
   ]);
   environment.FAKE_PLAN = at('detector.engine');
-  console.log(
-    JSON.stringify(answer).slice(0, 3000),
-    calls.filter((call) => / on /.test(call)),
-  );
+  expect(answer).toMatchObject({ exitCode: 0, latency: { choices: [{ id: 1 }, { id: 2 }] } });
+  for (const does of ['builds on', 'loads on'])
+    expect(calls.filter((call) => call.startsWith(does))).toEqual(Array(2).fill(`${does} NVIDIA Fake 1`));
 });
 
 test.each(rows)('%s loads engines as it is told', async (verb, line, seen, hasIdentity) => {
