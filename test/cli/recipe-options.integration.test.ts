@@ -280,7 +280,7 @@ describeWith('toolchain', 'an option of the recipe decides what is built', (libr
     const why = async (...words: readonly string[]) => {
       const line = ['cache', 'why', ...asked, ...fp16(), ...words, '--json'];
       const { exitCode, json } = await trtforge(line, environment);
-      expect(exitCode).toBe(0);
+      expect(exitCode, JSON.stringify(json().error)).toBe(0);
       return json();
     };
     const { identity, name } = await why();
