@@ -4,7 +4,12 @@ import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { engineOptions, engineOptionsOf } from '../options/engine.js';
+import {
+  type EngineOptionValues,
+  engineOptions,
+  engineOptionsOf,
+  enginesOptions,
+} from '../options/engine.js';
 import { numberNamed } from '../values.js';
 import { renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
@@ -48,15 +53,12 @@ export const stripHeader = defineCommand({
     line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });
 
-const layersOptions = {
-  device: option({
-    flags: '--device <number>',
-    describe: 'which visible GPU loads the engine (default: 0)',
-    parse: numberNamed('device'),
-  }),
-  ...engineOptions,
-};
-type LayersOptions = OptionValues<typeof layersOptions>;
+const device = option({
+  flags: '--device <number>',
+  describe: 'which visible GPU loads the engine (default: 0)',
+  parse: numberNamed('device'),
+});
+type LayersOptions = EngineOptionValues & OptionValues<{ readonly device: typeof device }>;
 
 export const layers = defineCommand({
   examples: [
@@ -71,7 +73,8 @@ export const layers = defineCommand({
       describe:
         'take the layers from this file, checked against the engine: trtexec --exportLayerInfo, or `engine layers --json` of another machine',
     }),
-    ...layersOptions,
+    device,
+    ...engineOptions,
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).layersResultSchema,
   run: ([file = ''], options, context) => readLayers(file, options.from, options, context),
@@ -92,7 +95,8 @@ export const diff = defineCommand({
       flags: '--from <json>',
       describe: 'take the layers of A from this file, checked against the engine',
     }),
-    ...layersOptions,
+    device,
+    ...enginesOptions,
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).engineDiffSchema,
   run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {

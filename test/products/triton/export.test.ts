@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
+import { readPassport } from '../../../src/engines/identity/passport.js';
+import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { type TritonExport, tritonExportSchema } from '../../../src/products/triton/export/export-models.js';
 import { readModelConfig } from '../../../src/products/triton/model-config.js';
 import { codeOfLine, trtforge } from '../../support/trtforge.js';
@@ -568,4 +570,17 @@ describe('engines of the store', () => {
     expect(configOf().cc_model_filenames).toEqual({ '8.9': 'sm_89.plan', '12.0': 'sm_120.plan' });
     expect(configOf('other').max_batch_size).toBe(16);
   });
+});
+
+test('an engine is exported where a trusted key signed it, and not where another did', async () => {
+  const file = engine('signed.engine');
+  const store = openLocalStore(join(folder, 'store'), environment());
+  await store.put(file, readPassport(file));
+  const keys = ['own.pem', 'other.pem'].map((name) => join(folder, name));
+  for (const key of keys) await trtforge(['cache', 'keygen', '-o', key], environment());
+  const trusting = (key = '') => ['classifier', '--require-signature', '--trust-key', `${key}.pub`];
+  expect(await code(...trusting(keys[0]))).toBe('TF_SIGNATURE_INVALID');
+  await trtforge(['cache', 'sign', '--sign-key', keys[0]!], environment());
+  expect(await code(...trusting(keys[1]))).toBe('TF_SIGNATURE_INVALID');
+  expect((await exported(...trusting(keys[0]))).models).toHaveLength(1);
 });

@@ -122,6 +122,8 @@ async function attempt(behaviour: typeof model, address = url, repository = 'rep
     join(folder, repository),
     '--url',
     address,
+    '--timeout',
+    '250',
     '--json',
   ]);
   return { exitCode, answer: json() };
@@ -251,6 +253,14 @@ describe('a server that is started here', () => {
     stop.abort();
     await outcome;
     expect(isGone()).toBe(true);
+  });
+
+  it('ends with --timeout', async () => {
+    const { environment, asked, isGone } = started('deaf');
+    const line = ['triton', 'try', join(folder, 'repo'), '--timeout', '5', '--json'];
+    const { json } = await trtforge(line, environment);
+    expect(json().error?.code).toBe('TF_TIMEOUT');
+    expect([asked().length > 0, isGone()]).toEqual([true, true]);
   });
 
   it('is not started after a cancellation', async () => {

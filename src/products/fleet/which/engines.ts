@@ -54,13 +54,15 @@ async function ofFile(engine: string, context: ModelContext): Promise<Candidate>
 
 /** Checked as before every load: digest, header, signature. Of a bucket, its entry alone: no plan is fetched. */
 async function ofStore(
-  store: EngineSource<{ readonly passport: Passport; readonly planPath?: string; readonly key?: string }>,
+  store: EngineSource<{ readonly passport: Passport; readonly planPath?: string; readonly key?: string }> & {
+    readonly prefix?: string;
+  },
   { identity, name }: EngineSummary,
   signal: AbortSignal,
 ): Promise<Candidate> {
   const answer = await store.get(identity, signal);
-  const { passport = null, planPath, key = identity } = answer.found ? answer.engine : {};
-  const engine = planPath ?? `${store.place}/${key}`;
+  const { passport = null, planPath, key } = answer.found ? answer.engine : {};
+  const engine = planPath ?? `${store.place}/${key?.slice(store.prefix?.length) ?? identity}`;
   const header = answer.found ? answer.engine.passport.identity.document.target : answer;
   return { engine, name: name ?? identity, identity, header, passport, warning: null };
 }
