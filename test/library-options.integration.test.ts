@@ -8,7 +8,7 @@ import { writeNpz } from '../src/formats/tensor/npz.js';
 import * as library from '../src/index.js';
 import { modelFile } from './engines/runtime/onnxruntime/models.js';
 import { noise } from './formats/precision/judge.js';
-import { noteUsed } from './support/judged-commands.js';
+import { faultsOf, judgingWritten, noteUsed } from './support/judged-commands.js';
 import { describeWith } from './support/needs.js';
 
 /** What the function that was called last takes. */
@@ -58,12 +58,17 @@ const note = (path: string, passed: unknown): void => {
     note(here, value);
   }
 };
-/** The library, which notes what it was passed. */
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? 'null');
+/** The library, which notes what it was passed; what it gives and writes is judged. */
 const noted = Object.fromEntries(
   Object.entries(functions).map(([name, call]) => [
     name,
     async (...args: readonly unknown[]) => {
-      const result = await (call as (...args: readonly unknown[]) => unknown)(...args);
+      const faults: string[] = [];
+      const result = await judgingWritten(faults, async () =>
+        (call as (...args: readonly unknown[]) => unknown)(...args),
+      );
+      expect([...faults, ...faultsOf(asJson(result))], name).toEqual([]);
       for (const argument of args) note(name, argument);
       return result;
     },
