@@ -231,7 +231,7 @@ export const openEngineSession = lazy(
  * ```
  */
 export const verifyModel = lazy(
-  async () => (await import('./quality/verify/verify.js')).verifyModel,
+  async () => (await import('./quality/study/bisect/after-failure.js')).verifyAndSearch,
   options<import('./quality/verify/request.js').VerifyRequest>()(
     `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
   ),
@@ -430,6 +430,7 @@ export const diffEngines = lazy(
 );
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';
+export type { ObtainedEngine } from './engines/builder/obtain-engine.js';
 export type { CalibrationRequest } from './engines/calibration/calibration.js';
 export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
@@ -461,7 +462,6 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { ObtainedEngine } from './engines/store/obtain-engine.js';
 export type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';

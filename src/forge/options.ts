@@ -1,6 +1,6 @@
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
+import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
 import type { WorkContext } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';

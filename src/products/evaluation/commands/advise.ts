@@ -20,7 +20,7 @@ import { advise } from '../../../quality/study/advise/advise.js';
 import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/study/advise/request.js';
 import type { Advice } from '../../../quality/study/advise/result.js';
 import { engineTimer } from '../../../quality/study/advise/time-engine.js';
-import { adviseReport, budgetText, samplesText } from '../../../report/advise-page.js';
+import { adviseReport, budgetText, samplesText } from '../../../report/pages/advise.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { scorerFor } from '../advise-scorer.js';
