@@ -1,5 +1,3 @@
-import { endOfString } from '../text/lenient-json.js';
-
 /** Documents of ours have ten levels. */
 const MOST_LEVELS = 100;
 /** A value takes up to 200 bytes of memory, and three of the file. */
@@ -31,8 +29,9 @@ function excessOf(text: string, largest: number): string | null {
   let [values, levels] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const mark = text[at];
-    if (mark === '"') at = endOfString(text, at + 1) - 1;
-    else if (mark === '[' || mark === '{') {
+    if (mark === '"') {
+      while (++at < text.length && text[at] !== '"') if (text[at] === '\\') at++;
+    } else if (mark === '[' || mark === '{') {
       values++;
       if (++levels > MOST_LEVELS) return `${MOST_LEVELS} levels`;
     } else if (mark === ']' || mark === '}') levels--;

@@ -49,7 +49,7 @@ export function replaceBare(
 }
 
 /** Position behind the closing quote of the string whose content starts at `start`. */
-export function endOfString(text: string, start: number): number {
+function endOfString(text: string, start: number): number {
   for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;
     while (quote - slashes > start && text.charCodeAt(quote - 1 - slashes) === 92) slashes++;
