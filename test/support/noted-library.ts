@@ -1,5 +1,6 @@
+import { expect } from 'vitest';
 import * as library from '../../src/index.js';
-import { noteUsed } from './judged-commands.js';
+import { faultsOf, judgingWritten, noteUsed } from './judged-commands.js';
 
 const { TrtforgeError: _, ExitCode: __, tensor: ___, ...functions } = library;
 
@@ -11,15 +12,21 @@ const pathsIn = (path: string, passed: unknown): readonly string[] =>
       )
     : [];
 
+const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value) ?? 'null');
+
 /** The functions of the library but `tensor`. */
 export const libraryFunctions = functions;
 
-/** The same; a call that succeeds notes what it was passed, for scripts/used-options.mjs. */
+/** The same; a call that succeeds notes what it was passed, for scripts/used-options.mjs. What it gives and writes is judged by the published schemas. */
 export const noted = Object.fromEntries(
   Object.entries(functions).map(([name, call]) => [
     name,
     async (...args: readonly unknown[]) => {
-      const result = await (call as (...args: readonly unknown[]) => unknown)(...args);
+      const faults: string[] = [];
+      const result = await judgingWritten(faults, async () =>
+        (call as (...args: readonly unknown[]) => unknown)(...args),
+      );
+      expect([...faults, ...faultsOf(asJson(result))], name).toEqual([]);
       for (const argument of args) noteUsed('library', pathsIn(name, argument));
       return result;
     },

@@ -4,7 +4,7 @@ import { type Program, runProgram } from '../../src/cli/program.js';
 import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from '../fakes/console.js';
-import { faultsOfText, judgedProducts } from './judged-commands.js';
+import { faultsOfText, judgedProducts, judgingWritten } from './judged-commands.js';
 import { assertRunnable } from './parsed-lines.js';
 
 /** The program with every product, as dist/main.js has it. */
@@ -28,11 +28,8 @@ export async function trtforge(
   const recorded = recordedConsole(environment, terminal);
   const console = ask === undefined ? recorded.console : { ...recorded.console, ask };
   const faults: string[] = [];
-  const exitCode = await runProgram(
-    { ...program, products: judgedProducts(products, faults) },
-    args,
-    console,
-  );
+  const judged = { ...program, products: judgedProducts(products, faults) };
+  const exitCode = await judgingWritten(faults, () => runProgram(judged, args, console));
   if (args.includes('--json')) faults.push(...faultsOfText(recorded.out()));
   if (faults.length > 0) throw new Error(`${args.join(' ')}\n${[...new Set(faults)].join('\n')}`);
   // Help and completions print usage, which is no line.
