@@ -1,6 +1,6 @@
 // Makes one file of each module in dist/ that starts a process or thread, with all that it imports: most of the start of a process is looking for modules
 // (engine-child.js: 105 files, 0.3 s; as one 0.1 s). The licences of what is in them are in dist/licences.txt. Part of `npm run build`.
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -52,6 +52,3 @@ const licences = [...packages].sort().map((name) => {
   return `${name}\n\n${text.trim()}\n`;
 });
 writeFileSync(join(dist, 'licences.txt'), licences.join('\n---\n\n'));
-
-// npm makes it executable when it links; what compiles later has to keep it so.
-chmodSync(join(dist, 'trtforge.cjs'), 0o755);
