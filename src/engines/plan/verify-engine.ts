@@ -42,16 +42,15 @@ export async function checkPlan(
 /** Size and header, which cost nothing to read. */
 function checkPlanFacts(source: ByteSource, passport: Passport): void {
   const { bytes } = passport.plan;
-  if (source.size !== bytes) throw sizeMismatch(source.path, source.size, bytes);
+  if (source.size !== bytes) {
+    throw new TrtforgeError(
+      'TF_ENGINE_SIZE_MISMATCH',
+      `${source.path} has ${source.size} bytes, its passport states ${bytes}.`,
+      { details: { passport: passportPath(source.path), expected: bytes, actual: source.size } },
+    );
+  }
   checkPlanHeader(source, passport.identity.document.target);
 }
-
-export const sizeMismatch = (path: string, actual: number, expected: number): TrtforgeError =>
-  new TrtforgeError(
-    'TF_ENGINE_SIZE_MISMATCH',
-    `${path} has ${actual} bytes, its passport states ${expected}.`,
-    { details: { passport: passportPath(path), expected, actual } },
-  );
 
 function checkDigest(planPath: string, passport: Passport, actual: string): void {
   const { sha256 } = passport.plan;

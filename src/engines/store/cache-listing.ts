@@ -1,5 +1,4 @@
 import { statIfThere } from '../../base/files/files.js';
-import { sizeMismatch } from '../plan/verify-engine.js';
 import type { CacheEntry, CacheList, ForeignEntry } from './cache-result.js';
 import { isCalled } from './engine-query.js';
 import { ForeignEngines } from './foreign.js';
@@ -30,8 +29,8 @@ function problemOf({ problem, engine, bytes }: CacheEntry): CacheEntry['problem'
   if (stats?.isFile() !== true)
     return { code: 'TF_FILE_NOT_FOUND', reason: `${engine} is not a file that is there.` };
   if (stats.size === bytes) return null;
-  const { code, message } = sizeMismatch(engine, stats.size, bytes);
-  return { code, reason: message };
+  const reason = `${engine} has ${stats.size} bytes, its passport states ${bytes}.`;
+  return { code: 'TF_ENGINE_SIZE_MISMATCH', reason };
 }
 
 export async function entriesOf(
