@@ -63,14 +63,18 @@ const lazy = <F extends (...args: never[]) => unknown>(
   ...taken: readonly Argument[]
 ): Lazy<F> =>
   (async (...passed: unknown[]) => {
-    const [{ checkArguments }, { throwIfCancelled }] = await Promise.all([
+    const [{ checkArguments, libraryError }, { throwIfCancelled }] = await Promise.all([
       import('./base/text/library-options.js'),
       import('./base/process/cancel.js'),
     ]);
     const args = checkArguments(passed, taken, nested);
     for (const argument of args as readonly { readonly signal?: AbortSignal }[])
       throwIfCancelled(argument?.signal, 'starting');
-    return (await load())(...(args as Parameters<F>));
+    try {
+      return await (await load())(...(args as Parameters<F>));
+    } catch (error) {
+      throw libraryError(error, taken);
+    }
   }) as Lazy<F>;
 
 const place = 'provider providerOptions onnxRuntime allowFallback device';
@@ -114,7 +118,12 @@ export const forge = lazy(
     const { forge, unlessCancelled } = await import('./forge/forge.js');
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
       const result = await forge(options, context);
-      return unlessCancelled(result, result.error, context?.signal);
+      const { error } = unlessCancelled(result, result.error, context?.signal);
+      const { inLibraryWords } = await import('./base/text/library-options.js');
+      const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
+        inLibraryWords(text ?? ''),
+      );
+      return { ...result, error: error && { ...error, message, remedy } };
     };
   },
   options<ForgeOptions>()(`${build} runRoot skip verify allowHostCode weightBudget`),

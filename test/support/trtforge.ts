@@ -5,7 +5,7 @@ import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from '../fakes/console.js';
 import { faultsOfText, judgedProducts, judgingWritten } from './judged-commands.js';
-import { assertRunnable } from './parsed-lines.js';
+import { assertLibraryWords, assertRunnable } from './parsed-lines.js';
 
 /** The program with every product, as dist/main.js has it. */
 export const program: Program = { name: 'trtforge', version: '0', summary: '', products };
@@ -31,6 +31,7 @@ export async function trtforge(
   const judged = { ...program, products: judgedProducts(products, faults) };
   const exitCode = await judgingWritten(faults, () => runProgram(judged, args, console));
   if (args.includes('--json')) faults.push(...faultsOfText(recorded.out()));
+  if (args.includes('--json') && exitCode !== 0) assertLibraryWords(recorded.out());
   if (faults.length > 0) throw new Error(`${args.join(' ')}\n${[...new Set(faults)].join('\n')}`);
   // Help and completions print usage, which is no line.
   if (!args.some((arg) => /^(?:--help|-h|help|completion)$/.test(arg)))

@@ -37,7 +37,7 @@ export const streaming: Product = {
     },
   ],
   files: {
-    contract: async () => (await import('./contract/contract.js')).contractSchema,
+    contract: async () => (await import('../../formats/contract/contract.js')).contractSchema,
   },
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   reports: async () => [(await import('./report/page.js')).parityReport],

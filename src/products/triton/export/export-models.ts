@@ -122,7 +122,7 @@ async function enginesNamed(names: readonly string[], store: LocalStore): Promis
       found.push({ identity, planPath: name, passport, signature, readablePath: null });
       continue;
     }
-    const { engines } = await chooseEngines(store, [name]);
+    const engines = await soundEngines([name], store);
     const isIdentity = engines.some(({ identity }) => identity.startsWith(name));
     found.push(...(isIdentity ? engines : await ofFamilies(engines, store)));
   }
@@ -142,7 +142,13 @@ async function ofFamilies(
     const passport = models.includes(model ?? '') ? await store.passport(identity) : undefined;
     if (passport !== undefined && families.includes(engineFamily({ passport }))) same.push(identity);
   }
-  return (await chooseEngines(store, same)).engines;
+  return soundEngines(same, store);
+}
+
+async function soundEngines(names: readonly string[], store: LocalStore): Promise<readonly StoredEngine[]> {
+  const { engines, bad } = await chooseEngines(store, names);
+  for (const { error } of bad) throw error;
+  return engines;
 }
 
 /** After those that are there. */
