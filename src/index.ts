@@ -20,6 +20,8 @@ import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
 import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
+import type { AfterFailure } from './quality/verify/verify.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
@@ -77,6 +79,15 @@ const lazy = <F extends (...args: never[]) => unknown>(
     }
   }) as Lazy<F>;
 
+/** What products search after a failed comparison. */
+async function searchAfterFailure(): Promise<AfterFailure> {
+  const [{ products }, { afterFailureOfProducts }] = await Promise.all([
+    import('./registry.js'),
+    import('./cli/command.js'),
+  ]);
+  return afterFailureOfProducts(products);
+}
+
 const place = 'provider providerOptions onnxRuntime allowFallback device';
 const load = 'toolchain identity plugins allowHostCode weightBudget';
 const opening = `threads profile ${load} cudaGraph ${place}`;
@@ -116,8 +127,9 @@ const nested = {
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
+    const afterFailure = await searchAfterFailure();
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
-      const result = await forge(options, context);
+      const result = await forge(options, { ...context, afterFailure });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/text/library-options.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
@@ -244,8 +256,13 @@ export const openEngineSession = lazy<
  * ```
  */
 export const verifyModel = lazy(
-  async () => (await import('./quality/study/bisect/after-failure.js')).verifyAndSearch,
-  options<import('./quality/verify/request.js').VerifyRequest>()(
+  async () => {
+    const { verifyModel } = await import('./quality/verify/verify.js');
+    const afterFailure = await searchAfterFailure();
+    return (request: VerifyRequest, context?: VerifyContext) =>
+      verifyModel(request, { ...context, afterFailure });
+  },
+  options<VerifyRequest>()(
     `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
   ),
   `${context} backEnds`,
@@ -505,8 +522,6 @@ export type {
   CompareContext,
   CompareRequest,
   SampleData,
-  VerifyContext,
-  VerifyRequest,
 } from './quality/verify/request.js';
 export type { VerifyResult } from './quality/verify/result.js';
 export type { AskedTolerance } from './quality/verify/tolerance.js';
@@ -527,6 +542,8 @@ export type {
   InstallRequest,
   LogSeverity,
   ObtainedEngine,
+  VerifyContext,
+  VerifyRequest,
   WorkContext,
   WorkEvent,
 };

@@ -5,7 +5,17 @@ import { deepstream } from './products/deepstream/product.js';
 import { evaluation } from './products/evaluation/product.js';
 import { fleet } from './products/fleet/product.js';
 import { streaming } from './products/streaming/product.js';
+import { study } from './products/study/product.js';
 import { triton } from './products/triton/product.js';
 
 /** The core and every product: the one place that imports products. */
-export const products: readonly Product[] = [core, bundle, streaming, deepstream, evaluation, triton, fleet];
+export const products: readonly Product[] = [
+  core,
+  study,
+  bundle,
+  streaming,
+  deepstream,
+  evaluation,
+  triton,
+  fleet,
+];

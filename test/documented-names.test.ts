@@ -40,7 +40,7 @@ describe('names in backticks', () => {
       false,
       false,
     ]);
-    expect([isThere('buildOrLoad'), isThere('cli/resolve.ts'), isThere('quality/study/')]).toEqual([
+    expect([isThere('buildOrLoad'), isThere('cli/resolve.ts'), isThere('products/study/')]).toEqual([
       true,
       true,
       true,

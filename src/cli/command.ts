@@ -2,11 +2,13 @@ import type { z } from 'zod';
 import type { BuildOptions } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
-import type { ExitCode } from '../errors.js';
+import { type ExitCode, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser } from '../quality/tasks/recogniser.js';
+import type { ScorerOf } from '../quality/tasks/scorer.js';
 import type { TaskKind } from '../quality/tasks/task.js';
+import type { AfterFailure } from '../quality/verify/verify.js';
 import type { ReportKind, RunRootSections } from '../report/kind.js';
 import type { Section } from '../report/section.js';
 import type { ForeignFlag } from './foreign-flag.js';
@@ -126,6 +128,10 @@ export interface Product {
   readonly tasks?: () => Promise<readonly TaskKind[]>;
   /** What opens models that turn speech features into tokens. */
   readonly recognisers?: () => Promise<readonly Recogniser[]>;
+  /** What scores a model by the task that data are for. */
+  readonly scorer?: () => Promise<ScorerOf>;
+  /** What searches after a failed comparison. */
+  readonly afterFailure?: () => Promise<AfterFailure>;
   /** Files of its own that `--profile-from` reads. */
   readonly profileSources?: () => Promise<readonly ProfileSource[]>;
   /** What reads a file that describes several models as the builds of each. */
@@ -163,6 +169,24 @@ export const profileSourcesOfProducts = async (
 /** What opens models that turn speech features into tokens. */
 export const recognisersOfProducts = async (products: readonly Product[]): Promise<readonly Recogniser[]> =>
   (await Promise.all(products.map(({ recognisers }) => recognisers?.() ?? []))).flat();
+
+/** What scores a model by its task; it throws TF_USAGE where no product does. */
+export const scorerOfProducts = async (products: readonly Product[]): Promise<ScorerOf> =>
+  (await products.find(({ scorer }) => scorer)?.scorer?.()) ?? noScorer;
+
+const noScorer: ScorerOf = ({ data }) => {
+  throw new TrtforgeError('TF_USAGE', `No product of this trtforge scores a model on ${data}.`, {
+    remedy: 'Remove --data: samples alone judge by signal to noise.',
+  });
+};
+
+/** What searches after a failed comparison: it is loaded when one failed. */
+export const afterFailureOfProducts =
+  (products: readonly Product[]): AfterFailure =>
+  async (failed, context) => {
+    const search = await products.find(({ afterFailure }) => afterFailure)?.afterFailure?.();
+    return search?.(failed, context);
+  };
 
 /** The layouts of the core and of products. */
 export const exportersOfProducts = async (products: readonly Product[]): Promise<readonly Exporter[]> =>

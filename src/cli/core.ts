@@ -81,21 +81,6 @@ export const core: Product = {
       'what differs between two ONNX models: interface, opset, metadata, weights, nodes',
       () => import('./commands/compare-models.js'),
     ),
-    quality(
-      'compare layers',
-      'compare the tensors inside a model with those of its original: where it diverges first',
-      () => import('./commands/compare-layers.js'),
-    ),
-    quality(
-      'compare quantized',
-      'compare a quantized model with its original on real samples, node by node, as auto-quantize-model does',
-      () => import('./commands/compare-quantized.js'),
-    ),
-    quality(
-      'bisect',
-      'find what makes a typed model or an engine fail: nodes in 16 bits, a fusion, TF32',
-      () => import('./commands/bisect.js'),
-    ),
     quality('bench', 'measure an engine on the GPU', () => import('./commands/bench.js')),
     quality(
       'bench compare',
@@ -182,9 +167,6 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
-    'io-contract': async () => (await import('../quality/study/quantized/result.js')).ioContractSchema,
-    'precision-scheme': async () =>
-      (await import('../quality/study/quantized/result.js')).precisionSchemeSchema,
     'known-answer': async () =>
       (await import('../engines/identity/known-answer-schema.js')).knownAnswerSchema,
     passport: async () => (await import('../engines/identity/passport.js')).passportSchema,
@@ -200,8 +182,6 @@ export const core: Product = {
   foreignFlags: async () => (await import('./migrate/tables.js')).coreRows,
   reports: async () => [
     (await import('../report/pages/forge.js')).forgeReport,
-    (await import('../report/pages/bisect.js')).bisectReport,
-    (await import('../report/pages/layers.js')).layersReport,
     (await import('../report/pages/verify.js')).verifyReport,
     (await import('../report/pages/verify.js')).compareReport,
     (await import('../report/pages/bench.js')).benchReport,

@@ -14,7 +14,7 @@ import { TrtforgeError } from '../errors.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { answerMaker } from '../quality/known-answer/at-build.js';
-import { verifyAndSearch } from '../quality/study/bisect/after-failure.js';
+import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
@@ -126,7 +126,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
   run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
     if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
     const data = judgingData(run.options);
-    const engineVerification = await verifyAndSearch(
+    const engineVerification = await verifyModel(
       {
         shapes: builtShapes(prepared),
         profiles: prepared?.identity.recipe.profiles,
@@ -140,7 +140,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         conversion: run.options.conversion,
         errorMap: true,
       },
-      { emit, environment: run.environment, signal },
+      { emit, environment: run.environment, signal, afterFailure: run.afterFailure },
     );
     return { found: { engineVerification }, detail: outcomeText(engineVerification) };
   },

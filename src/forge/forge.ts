@@ -74,6 +74,7 @@ export function runOf(options: ForgeOptions, context: ForgeSeams): Run {
     commandLine: context.commandLine ?? null,
     profileFrom: context.profileFrom,
     build: context.build,
+    afterFailure: context.afterFailure,
   };
 }
 

@@ -10,8 +10,8 @@ import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
-import { verifyAndSearch } from '../quality/study/bisect/after-failure.js';
 import type { SampleData } from '../quality/verify/request.js';
+import { verifyModel } from '../quality/verify/verify.js';
 import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -75,12 +75,12 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
 });
 
 /** Compares the typed model with the original, at the shapes that the engine is optimized for and at the ends of its ranges. An output outside tolerance ends no phase: it is a finding. */
-export const verifyPhase = ({ options }: Run): ForgePhase => ({
+export const verifyPhase = ({ options, afterFailure }: Run): ForgePhase => ({
   name: 'verify',
   skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
   run: async ({ conversion, prepared }, { emit, signal }) => {
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
-    const verification = await verifyAndSearch(
+    const verification = await verifyModel(
       {
         shapes: builtShapes(prepared),
         profiles: prepared?.identity.recipe.profiles,
@@ -92,7 +92,7 @@ export const verifyPhase = ({ options }: Run): ForgePhase => ({
         conversion: options.conversion ?? {},
         errorMap: true,
       },
-      { emit, signal },
+      { emit, signal, afterFailure },
     );
     return { found: { verification }, detail: outcomeText(verification) };
   },

@@ -3,6 +3,7 @@ import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
+import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
 
@@ -43,4 +44,6 @@ export interface ForgeSeams extends ForgeContext {
   readonly machine?: Machine;
   /** What the report shows of other results in the run root; default nothing. */
   readonly sections?: RunRootSections;
+  /** What searches after a failed comparison; default nothing. */
+  readonly afterFailure?: AfterFailure;
 }

@@ -7,7 +7,7 @@ import { tensorrt } from '../../src/engines/runtime/tensorrt/back-end.js';
 import { dtypes } from '../../src/formats/tensor/dtype.js';
 import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../src/formats/tensor/values.js';
-import { kernelsOf } from '../../src/quality/study/fusions.js';
+import { kernelsOf } from '../../src/products/study/fusions.js';
 
 /** What a fault is read from: a kernel of the compiled program, or the passport. */
 export interface Fault {

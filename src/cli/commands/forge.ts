@@ -13,7 +13,13 @@ import {
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
-import { type CommandContext, defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
+import {
+  afterFailureOfProducts,
+  type CommandContext,
+  defineCommand,
+  sectionsOfProducts,
+  type TextOutput,
+} from '../command.js';
 import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
@@ -85,7 +91,8 @@ export const command = defineCommand({
   run: limited(async ([model = ''], options, context): Promise<ForgeResult> => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
     const sections = await sectionsOfProducts(context.products);
-    return forge(request, { ...context, profileFrom, sections });
+    const afterFailure = afterFailureOfProducts(context.products);
+    return forge(request, { ...context, profileFrom, sections, afterFailure });
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await forgeRequest(model, options, context);

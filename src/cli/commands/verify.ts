@@ -3,15 +3,15 @@ import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { verifyAndSearch } from '../../quality/study/bisect/after-failure.js';
 import { worstFirst } from '../../quality/verify/checks.js';
 import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
+import { verifyModel } from '../../quality/verify/verify.js';
 import { verifyReport } from '../../report/pages/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
-import { defineCommand, type TextOutput } from '../command.js';
+import { afterFailureOfProducts, defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, text } from '../option.js';
 import {
   comparisonOptions,
@@ -54,14 +54,14 @@ export const command = defineCommand({
   options: commandOptions,
   schema: async () => (await import('../../quality/verify/result.js')).verifyResultSchema,
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
-    const { emit, signal, environment, commandLine } = context;
+    const { emit, signal, environment, commandLine, products } = context;
     const result = await inPhase(
       'verify',
       emit,
       () =>
-        verifyAndSearch(
+        verifyModel(
           { ...requestOf(candidate, options), errorMap: options.report !== undefined },
-          { emit, signal, environment },
+          { emit, signal, environment, afterFailure: afterFailureOfProducts(products) },
         ),
       `${candidate} against ${options.against}`,
     );

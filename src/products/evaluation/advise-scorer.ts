@@ -4,24 +4,30 @@ import { listFolder, removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Scorer } from '../../quality/study/advise/request.js';
 import type { Recogniser } from '../../quality/tasks/recogniser.js';
+import type { Scorer, ScorerRequest } from '../../quality/tasks/scorer.js';
 import { type TaskRequest, taskFor } from './compare/task.js';
 
-interface ScorerRequest extends Omit<TaskRequest, 'model'> {
-  /** What is quantized. */
-  readonly model: string;
-  /** The model_meta.json of the bundle that it is part of: for words. */
-  readonly bundle?: string | undefined;
-}
+/** Defaults of `eval detector`; every file is there, and nothing is timed. */
+const defaults = {
+  conf: 0.001,
+  iou: 0.7,
+  maxDet: 300,
+  preNmsTopk: 30_000,
+  agnosticNms: false,
+  multiLabel: false,
+  allowMissing: 0,
+  warmupRuns: 0,
+  skipLatency: 0,
+};
 
-/** The metric of the task that the data are for. Throws TF_USAGE for images without a folder, and for words without the bundle or with another one. */
+/** `ScorerOf`, with other settings of the task where there are any. */
 export function scorerFor(
-  { bundle, ...request }: ScorerRequest,
+  { bundle, ...request }: ScorerRequest & Partial<TaskRequest>,
   recognisers: readonly Recogniser[],
   context: OpenContext,
 ): Scorer {
-  const task = taskFor({ ...request, model: bundle ?? request.model }, recognisers);
+  const task = taskFor({ ...defaults, ...request, model: bundle ?? request.model }, recognisers);
   const folder = bundle === undefined ? undefined : dirname(resolve(bundle));
   if (task.id === 'wer' && folder !== dirname(resolve(request.model)))
     throw new TrtforgeError('TF_USAGE', `${request.model} is scored by words as a part of a bundle.`, {

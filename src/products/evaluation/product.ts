@@ -42,12 +42,6 @@ export const evaluation: Product = {
       load: async () => (await import('./commands/wer.js')).command,
     },
     {
-      path: 'convert advise',
-      group: 'Products',
-      summary: 'which nodes to quantize within a budget of accuracy, and the model that has them',
-      load: async () => (await import('./commands/advise.js')).command,
-    },
-    {
       path: 'compare-backends',
       group: 'Products',
       summary: 'accuracy and latency of a model on several back ends, beside a typed or Q/DQ candidate',
@@ -65,9 +59,7 @@ export const evaluation: Product = {
     'detector-metrics': async () => (await import('./detection/metrics-file.js')).detectorMetricsSchema,
     'not-run': async () => (await import('./run/variant.js')).notRunSchema,
   },
-  reports: async () => [
-    (await import('./compare/page.js')).comparisonReport,
-    (await import('../../report/pages/advise.js')).adviseReport,
-  ],
+  reports: async () => [(await import('./compare/page.js')).comparisonReport],
+  scorer: async () => (await import('./advise-scorer.js')).scorerFor,
   runRootSections: async () => (await import('./report/run-root.js')).evaluationSections,
 };

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
-import type { CommandContext } from '../../cli/command.js';
+import { afterFailureOfProducts, type CommandContext } from '../../cli/command.js';
 import type { ResolvedBuild } from '../../engines/builder/build.js';
 import { buildResult } from '../../engines/builder/build-result.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
@@ -16,7 +16,7 @@ import { loadPolicy } from '../../quality/gate/policy.js';
 import { observeEngine } from '../../quality/known-answer/observe.js';
 import { proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
-import { verifyAndSearch } from '../../quality/study/bisect/after-failure.js';
+import { verifyModel } from '../../quality/verify/verify.js';
 import type { FleetJob, WorkRecord } from './plan-schema.js';
 import type { FleetRequest } from './requests.js';
 
@@ -71,7 +71,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
     ...(runs && {
       bench: () => benchEngine({ ...bench(planPath), toolchain }, within),
       verify: () =>
-        verifyAndSearch(
+        verifyModel(
           {
             reference: build.modelPath,
             candidate: planPath,
@@ -80,7 +80,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
             ...place,
             toolchain,
           },
-          within,
+          { ...within, afterFailure: afterFailureOfProducts(context.products) },
         ),
       ...(before?.passport.knownAnswer && { answer: () => answered(before.passport.knownAnswer) }),
       ...(before && {

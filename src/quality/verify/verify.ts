@@ -36,9 +36,15 @@ export interface FailedComparison {
   readonly ms: number;
 }
 
-/** What searches after a failure; default: nothing does. */
-interface Searched {
-  readonly afterFailure?: (failed: FailedComparison, context: VerifyContext) => Promise<VerifyResult['next']>;
+/** Searches after a failure; undefined where nothing goes on. Throws TF_CANCELLED. */
+export type AfterFailure = (
+  failed: FailedComparison,
+  context: VerifyContext,
+) => Promise<VerifyResult['next']>;
+
+export interface SearchedContext extends VerifyContext {
+  /** Default: nothing searches. */
+  readonly afterFailure?: AfterFailure;
 }
 
 /**
@@ -48,7 +54,7 @@ interface Searched {
  */
 export async function verifyModel(
   request: VerifyRequest,
-  { afterFailure, ...context }: VerifyContext & Searched = {},
+  { afterFailure, ...context }: SearchedContext = {},
 ): Promise<VerifyResult> {
   checkRules(request);
   const runs = new SampleRuns(request, context);

@@ -8,6 +8,7 @@ import {
 import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
+import { imagesFolder, speechOptions } from '../../../cli/options/scoring.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
 import { splitAtCommas } from '../../../cli/values.js';
@@ -19,8 +20,7 @@ import { precisionsWithoutSamples } from '../compare/compared-models.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';
 import { detectionOptions } from './detector.js';
-import { imageRunOptions, imagesFolder, preprocessSpec } from './image-options.js';
-import { speechOptions } from './recogniser.js';
+import { imageRunOptions, preprocessSpec } from './image-options.js';
 
 const commandOptions = {
   data: text({

@@ -1,14 +1,10 @@
 import { choice, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { imagesFolder } from '../../../cli/options/scoring.js';
 import { numberNamed } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import { passportOf } from '../run/candidate.js';
-
-export const imagesFolder = {
-  flags: '--images <folder>',
-  describe: 'the folder of the images, JPEG, PNG or WebP',
-} as const;
 
 /** How networks are run over images. */
 export const imageRunOptions = {

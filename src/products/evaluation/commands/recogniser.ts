@@ -1,28 +1,14 @@
 import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
-import { choice, type OptionValues, text } from '../../../cli/option.js';
+import { type OptionValues, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
+import { speechOptions } from '../../../cli/options/scoring.js';
 import { renderNext } from '../../../cli/text.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
-import { normalizers } from '../wer/normalizers.js';
 import { renderWer } from './wer.js';
-
-/** What decides words besides the models and their data. */
-export const speechOptions = {
-  audioDir: text({
-    flags: '--audio-dir <folder>',
-    describe: "where relative wav_path begin (default: the manifest's folder)",
-  }),
-  normalizer: choice({
-    flags: '--normalizer <name>',
-    describe: `how texts are made comparable: ${normalizers.map(({ id, summary }) => `${id} (${summary})`).join(' · ')}`,
-    choices: normalizers.map(({ id }) => id),
-    default: 'none',
-  }),
-};
 
 const commandOptions = {
   manifest: text({

@@ -1,7 +1,7 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { choice, option, text } from '../../../cli/option.js';
+import { option, text } from '../../../cli/option.js';
+import { normalizerOption } from '../../../cli/options/scoring.js';
 import { numberNamed } from '../../../cli/values.js';
-import { normalizers } from '../wer/normalizers.js';
 import { scoreTranscripts } from '../wer/wer.js';
 import type { WerResult } from '../wer/wer-result.js';
 
@@ -24,12 +24,7 @@ export const command = defineCommand({
       describe: 'what was recognised: an utterance a line, or utt_id, tab, text for a manifest',
       required: '--hyp FILE',
     }),
-    normalizer: choice({
-      flags: '--normalizer <name>',
-      describe: `how texts are made comparable: ${normalizers.map(({ id, summary }) => `${id} (${summary})`).join(' · ')}`,
-      choices: normalizers.map(({ id }) => id),
-      default: 'none',
-    }),
+    normalizer: normalizerOption,
     allowMissing: option({
       flags: '--allow-missing <count>',
       describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',

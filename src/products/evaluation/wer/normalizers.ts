@@ -1,10 +1,10 @@
+import type { NormalizerId } from '../../../quality/tasks/scorer.js';
 import { isNumberWord, LETTER, SPACE, spacedDigits, standardizeNumbers, wordsOf } from './number-words.js';
 import { spellings } from './spellings.js';
 
 /** How transcripts are made comparable before they are scored. */
 export interface Normalizer {
-  readonly id: string;
-  readonly summary: string;
+  readonly id: NormalizerId;
   /** Words of one transcript, normalised. */
   words(text: string): readonly string[];
   /** The characters whose errors are counted; default: the words with a space between them. */
@@ -227,7 +227,6 @@ function stripped(text: string): string {
 export const normalizers: readonly Normalizer[] = [
   {
     id: 'none',
-    summary: 'words between spaces, as they are',
     words: (text) => {
       const spaced = stripped(text.replace(TWO_SPACES, ' '));
       return spaced === '' ? [] : spaced.split(' ');
@@ -236,8 +235,7 @@ export const normalizers: readonly Normalizer[] = [
   },
   {
     id: 'seed',
-    summary: 'upper case, punctuation removed',
     words: (text) => wordsOf(text.toUpperCase().replace(/[.,!?;:'"()\-[\]{}]/g, '')),
   },
-  { id: 'whisper-en', summary: "Whisper's English normaliser", words: whisperEnglish },
+  { id: 'whisper-en', words: whisperEnglish },
 ];

@@ -5,7 +5,7 @@ import { openModel } from '../../../../src/formats/onnx/index.js';
 import type { Shape } from '../../../../src/formats/onnx/shapes/call.js';
 import { inferShapes, type ModelShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import { isNumber, type MaybeSize, type Size } from '../../../../src/formats/onnx/shapes/size.js';
-import { writeMarked } from '../../../../src/quality/study/marked-model.js';
+import { writeMarked } from '../../../../src/products/study/marked-model.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { scratchFolder } from '../support/models.js';
 

@@ -1,0 +1,24 @@
+import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
+import type { VerifyContext, VerifyRequest } from '../../../quality/verify/request.js';
+
+/** What `bisectModel` searches, and what judges a candidate. `conversion` is how the candidate was converted, where no passport states it. */
+export interface BisectRequest extends VerifyRequest {
+  /** The folder that the results are written to; what a run that was stopped tried is found there. */
+  readonly output: string;
+  /** An npz file with the inputs and outputs of one run: judges in place of what the reference computes on random inputs. */
+  readonly recording?: string;
+  /**
+   * A shell command that judges a candidate: `{}` is its path, `{model}` that of the ONNX model of a candidate that is an engine. Exit code 0 passes, 1 fails, any
+   * other shows nothing.
+   */
+  readonly check?: string;
+  /** At most so many candidates are tried; default 40. */
+  readonly budget?: number;
+  /** Builds a candidate that is a model, and every model that is tried, and judges the engines. An engine as candidate needs it only for what differs from the defaults. */
+  readonly build?: CandidateBuild;
+}
+
+export interface BisectContext extends VerifyContext {
+  /** What repeats the search, for the error of one that is cancelled. */
+  readonly commandLine?: string;
+}

@@ -1,0 +1,245 @@
+import { join } from 'node:path';
+import { publishFile } from '../../../base/files/publish.js';
+import { formatMs, plural } from '../../../base/text/quantity.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
+import { buildOptions, configOnly, dimsOf } from '../../../cli/options/build.js';
+import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
+import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
+import { openShapesOption, shapesOf } from '../../../cli/options/shapes.js';
+import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
+import { step } from '../../../cli/plan.js';
+import { messageLines } from '../../../cli/text.js';
+import { integer } from '../../../cli/values.js';
+import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { inPhase } from '../../../events.js';
+import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
+import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
+import { renderReport } from '../../../report/read.js';
+import { bisectModel, decideBisect } from '../bisect/bisect.js';
+import type { BisectRequest } from '../bisect/request.js';
+import type { BisectResult } from '../bisect/result.js';
+import { bisectReport } from '../report/bisect.js';
+
+/** How the candidate was converted; what its inputs and outputs are is read from it. */
+const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');
+
+const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
+
+type BuildValues = OptionValues<
+  Pick<
+    typeof buildOptions,
+    'target' | 'profile' | 'batch' | 'dim' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
+  > &
+    typeof storeOptions
+>;
+
+const commandOptions = {
+  against: text({
+    flags: '--against <model>',
+    describe: 'the FP32 model that the candidate comes from',
+    required: '--against model.onnx',
+  }),
+  output: text({
+    flags: '-o, --output <folder>',
+    describe: 'where results go; what an interrupted run tried is found there',
+    writes: true,
+    required: '-o bisect',
+  }),
+  recording: text({
+    flags: '--recording <npz>',
+    describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
+  }),
+  checkCommand: text({
+    flags: '--check-command <command>',
+    describe:
+      'judge by a command instead: {} is the candidate, {model} the ONNX model of an engine; exit code 0 passes, 1 fails',
+    trust: true,
+  }),
+  budget: option({
+    flags: '--budget <count>',
+    describe: 'try at most so many candidates (default: 40)',
+    parse: integer(1, 100_000),
+  }),
+  precision: choice({
+    flags: '--precision <type>',
+    describe: 'what the candidate was converted to (default: the 16-bit type in it)',
+    choices: formatIds,
+  }),
+  shapes: openShapesOption,
+  ...comparisonOptions,
+  threads: inConfig(comparisonOptions.threads),
+  target: {
+    ...buildOptions.target,
+    describe: `build the candidate, a model, and search engines: ${targets}`,
+  } as typeof buildOptions.target,
+  profile: buildOptions.profile,
+  batch: buildOptions.batch,
+  dim: buildOptions.dim,
+  builderConfig: buildOptions.builderConfig,
+  ...advanced(conversion),
+  ...configOnly({
+    toolchain: buildOptions.toolchain,
+    device: buildOptions.device,
+    plugin: buildOptions.plugin,
+    pluginTypes,
+    ...storeOptions,
+  }),
+};
+
+export const command = defineCommand({
+  arguments: [
+    {
+      name: 'CANDIDATE',
+      describe: 'what fails: an ONNX model in FP16 or BF16, or an engine with its passport',
+    },
+  ],
+  examples: [
+    'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
+    'trtforge bisect model.engine --against model.onnx -o bisect',
+    'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
+    "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --batch 1/8/32 --check-command './check.sh {} {model}' -o bisect",
+    "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
+  ],
+  options: commandOptions,
+  schema: async () => (await import('../bisect/result.js')).bisectResultSchema,
+  run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
+    const { output } = options;
+    const { emit, signal, environment, commandLine } = context;
+    const found = await inPhase('bisect', emit, () =>
+      bisectModel(requestOf(candidate, options), { emit, signal, environment, commandLine }),
+    );
+    const result: BisectResult = { ...found, repeat: commandLine };
+    for (const format of ['json', 'markdown', 'html'] as const) {
+      const { name, content } = renderReport({ kind: bisectReport, result }, format);
+      publishFile(join(output, name), content);
+    }
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
+  },
+  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
+    const request = requestOf(candidate, options);
+    const { engines, precision, budget } = await decideBisect(request, { emit, signal, environment });
+    const { reference, recording, check, output } = request;
+    return {
+      steps: [
+        ...(engines === null || isEngineFile(candidate) ? [] : [step('build', engines.engine)]),
+        step('verify', candidate, { detail: `against ${check ?? recording ?? reference}` }),
+        ...(engines === null ? [] : [step('try', 'the engine built again')]),
+        ...(engines?.hasTf32 ? [step('try', 'without TF32')] : []),
+        ...(engines === null ? [] : [step('try', 'tensors inside of kernels as outputs')]),
+        ...(precision === null ? [] : [step('try', `fewer nodes in ${precision}, halving what stays FP32`)]),
+        ...['bisect.json', 'report.md', 'report.html'].map((name) => step('write', join(output, name))),
+      ],
+      resolved: { candidate, reference, precision: precision ?? 'fp32', 'trials at most': budget },
+    };
+  },
+  render,
+});
+
+function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
+  const { against, output, recording, checkCommand, budget, precision } = options;
+  assertImages(options.imgsz, options.inputs, options.calibration);
+  const conversion = conversionFrom({
+    ...options,
+    precision: precision ?? defaultFormat.id,
+    ioTypes: 'keep',
+  });
+  const compared = comparisonOptionsOf(options);
+  return {
+    candidate,
+    reference: against,
+    output,
+    recording,
+    check: checkCommand,
+    budget,
+    precision,
+    build: buildOf(candidate, options),
+    shapes: shapesOf(options.shapes),
+    ...compared,
+    data: compared.data ?? conversion.calibration?.judging,
+    conversion,
+  };
+}
+
+/** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
+function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
+  const { target, profile, batch, dim, builderConfig, device, plugin, toolchain } = options;
+  const isEngine = isEngineFile(candidate);
+  const passed = {
+    '--target': isEngine ? target : undefined,
+    '--profile': profile[0],
+    '--batch': batch,
+    '--dim': dim[0],
+    '--builder-config': builderConfig[0],
+  };
+  const [useless] = Object.entries(passed).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
+  if (useless !== undefined && (isEngine || target === undefined))
+    throw new TrtforgeError(
+      'TF_USAGE',
+      isEngine
+        ? `The passport of ${candidate} states how it is built, so ${useless} has no effect.`
+        : `${useless} is for engines, and ${candidate} is searched as a model.`,
+      {
+        remedy: isEngine
+          ? `Remove ${useless}.`
+          : 'Pass the target of the engines: --target tensorrt-rtx:sm_89',
+      },
+    );
+  if (!isEngine && target === undefined) return undefined;
+  const build = { ...storeOptionsOf(options), device, plugins: plugin, toolchain };
+  return isEngine
+    ? build
+    : {
+        ...build,
+        ...{ target, profiles: profile, batch, dims: dimsOf(dim) },
+        settings: parseBuilderConfig(builderConfig),
+      };
+}
+
+/** What a terminal lists of nodes and reasons, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
+const MOST_LISTED = 10;
+const LONGEST_LINE = 2000;
+
+function render(result: BisectResult, output: TextOutput): void {
+  const { bold, dim, green, red, yellow } = output.colors;
+  output.line(`${bold(result.candidate)} against ${bold(result.reference)}`);
+  output.line(
+    dim(`${plural(result.candidates.length, 'candidate')}, of which ${result.tried} tried in this run`),
+  );
+  if (result.build !== null) output.line(dim(`${plural(result.builds, 'engine')} built`));
+  const colored = { pass: green('pass'), fail: red('FAIL'), unresolved: yellow('unresolved') };
+  for (const { id, what, outcome, same, ms } of result.candidates) {
+    const spent = (ms.convert ?? 0) + (ms.build ?? 0) + (ms.run ?? 0);
+    const how = same === null ? formatMs(spent) : `the same as ${same === 0 ? 'the first' : same}`;
+    output.line(`  ${String(id).padStart(3)}  ${colored[outcome]}  ${what}  ${dim(how)}`);
+  }
+  output.line();
+  output.line(result.outcome === 'pass' ? green(result.headline) : yellow(result.headline));
+  const listed = result.nodes.slice(0, MOST_LISTED);
+  for (const { name, op, peak, overflows } of listed) {
+    const reach = peak === null ? '' : dim(`  reaches ${peak}${overflows ? ', which overflows' : ''}`);
+    output.line(`  ${op} ${bold(name)}${reach}`);
+  }
+  if (listed.length < result.nodes.length)
+    output.line(
+      `  and ${plural(result.nodes.length - listed.length, 'more node')}: bisect.json has their names`,
+    );
+  if (result.fusion !== null) {
+    for (const name of result.fusion.nodes) output.line(`  fused   ${bold(name)}`);
+    for (const name of result.fusion.outputs) output.line(`  output  ${bold(name)}`);
+  }
+  if (result.isConfirmed === true)
+    output.line(dim('Confirmed: with every other node in FP32 it fails as well.'));
+  for (const reason of result.reasons.slice(0, MOST_LISTED)) messageLines('-', reason, output);
+  if (result.reduced !== null)
+    output.line(
+      `reduced      ${result.reduced.model}  ${dim(`fails by itself, ${plural(result.reduced.nodes, 'node')}`)}`,
+    );
+  if (result.workaround !== null) output.line(`work-around  ${result.workaround}`);
+  for (const line of [result.convert, result.build])
+    if (line !== null)
+      output.line(`${dim('Next:')} ${line.length > LONGEST_LINE ? 'its line is in bisect.json' : line}`);
+  output.line(`${dim('To repeat:')} ${result.repeat}`);
+}
