@@ -11,6 +11,7 @@ import { ignoreEvents } from '../../../events.js';
 import { assertImageHeader, readImageFile } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
+import type { ScorerRequest } from '../../../quality/tasks/scorer.js';
 import type { Metric } from '../../../quality/tasks/task.js';
 import {
   type ClassifierRequest,
@@ -35,19 +36,12 @@ import { type Figures, figuresOfResult } from './figures.js';
 /** Data and settings that every variant is evaluated with. */
 export interface TaskRequest
   extends Omit<
-    EvaluateDetectorRequest,
-    'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
-  > {
+      EvaluateDetectorRequest,
+      'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
+    >,
+    Omit<ScorerRequest, 'bundle'> {
   /** What is compared: for speech the meta file that belongs to folders of engines. */
   readonly model: string;
-  /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
-  readonly data: string;
-  readonly imagesDir?: string | undefined;
-  /** Default: `yolo` for detectors, `imagenet` for classifiers. */
-  readonly preprocess?: string | undefined;
-  readonly imgsz?: number | undefined;
-  readonly audioDir?: string | undefined;
-  readonly normalizer: string;
 }
 
 interface VariantFolder {
