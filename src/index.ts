@@ -21,7 +21,6 @@ import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './event
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
 import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
 import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
-import type { AfterFailure } from './quality/verify/verify.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
@@ -79,15 +78,6 @@ const lazy = <F extends (...args: never[]) => unknown>(
     }
   }) as Lazy<F>;
 
-/** What products search after a failed comparison. */
-async function searchAfterFailure(): Promise<AfterFailure> {
-  const [{ products }, { afterFailureOfProducts }] = await Promise.all([
-    import('./registry.js'),
-    import('./cli/command.js'),
-  ]);
-  return afterFailureOfProducts(products);
-}
-
 const place = 'provider providerOptions onnxRuntime allowFallback device';
 const load = 'toolchain identity plugins allowHostCode weightBudget';
 const opening = `threads profile ${load} cudaGraph ${place}`;
@@ -127,7 +117,7 @@ const nested = {
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    const afterFailure = await searchAfterFailure();
+    const { afterFailure } = await import('./registry.js');
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
       const result = await forge(options, { ...context, afterFailure });
       const { error } = unlessCancelled(result, result.error, context?.signal);
@@ -258,7 +248,7 @@ export const openEngineSession = lazy<
 export const verifyModel = lazy(
   async () => {
     const { verifyModel } = await import('./quality/verify/verify.js');
-    const afterFailure = await searchAfterFailure();
+    const { afterFailure } = await import('./registry.js');
     return (request: VerifyRequest, context?: VerifyContext) =>
       verifyModel(request, { ...context, afterFailure });
   },

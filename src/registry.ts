@@ -1,4 +1,4 @@
-import type { Product } from './cli/command.js';
+import { afterFailureOfProducts } from './cli/command.js';
 import { core } from './cli/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
@@ -9,13 +9,7 @@ import { study } from './products/study/product.js';
 import { triton } from './products/triton/product.js';
 
 /** The core and every product: the one place that imports products. */
-export const products: readonly Product[] = [
-  core,
-  study,
-  bundle,
-  streaming,
-  deepstream,
-  evaluation,
-  triton,
-  fleet,
-];
+export const products = [core, study, bundle, streaming, deepstream, evaluation, triton, fleet];
+
+/** What goes on after a failed comparison, for the library. */
+export const afterFailure = afterFailureOfProducts(products);

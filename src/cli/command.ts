@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { BuildOptions } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
-import { type ExitCode, TrtforgeError } from '../errors.js';
+import type { ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser } from '../quality/tasks/recogniser.js';
@@ -10,7 +10,6 @@ import type { ScorerOf } from '../quality/tasks/scorer.js';
 import type { TaskKind } from '../quality/tasks/task.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { ReportKind, RunRootSections } from '../report/kind.js';
-import type { Section } from '../report/section.js';
 import type { ForeignFlag } from './foreign-flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 import { dryRunOption, type Plan } from './plan.js';
@@ -106,6 +105,21 @@ export interface Verb {
   load(): Promise<Command>;
 }
 
+type Room = () => Promise<Readonly<Record<string, unknown>>>;
+
+/** A verb of a group, as a product lists it. Its module exports `command`, or a module of several verbs each under `name`: by default the verb's second word. */
+export const verbOf =
+  (group: Verb['group']) =>
+  (path: string, summary: string, load: Room, name = path.split(' ')[1] ?? ''): Verb => ({
+    path,
+    group,
+    summary,
+    load: async () => {
+      const room = await load();
+      return (room.command ?? room[name]) as Command;
+    },
+  });
+
 /** What one folder adds to the program. Values only: everything heavy stands behind a function. */
 export interface Product {
   readonly name: string;
@@ -146,52 +160,22 @@ export type BundleParts = (
   shared: Omit<BuildOptions, 'model'>,
 ) => Promise<readonly { readonly name: string; readonly request: BuildOptions }[]>;
 
-/** What products recognize in logs beside the core. */
-export const issuesOfProducts = async (products: readonly Product[]): Promise<readonly KnownIssue[]> =>
-  (await Promise.all(products.map(({ knownIssues }) => knownIssues?.() ?? []))).flat();
+type Part = Exclude<keyof Product, 'name' | 'verbs' | 'families' | 'files' | 'printed' | 'afterFailure'>;
+type Brought<P extends Part> = Awaited<ReturnType<NonNullable<Product[P]>>>;
+type Each<T> = T extends readonly (infer E)[] ? E : T;
+
+/** What products bring for one part of the descriptor, in their order. */
+export const broughtBy = async <P extends Part>(products: readonly Product[], part: P) =>
+  (await Promise.all(products.map((product) => product[part]?.() ?? []))).flat() as Each<Brought<P>>[];
 
 /** What products show of their results in the run roots of others. */
 export async function sectionsOfProducts(products: readonly Product[]): Promise<RunRootSections> {
-  const all = await Promise.all(products.flatMap(({ runRootSections }) => runRootSections?.() ?? []));
-  return (runs): readonly Section[] => all.flatMap((sections) => sections(runs));
+  const all = await broughtBy(products, 'runRootSections');
+  return (runs) => all.flatMap((sections) => sections(runs));
 }
-
-/** The tasks that products bring. */
-export const tasksOfProducts = async (products: readonly Product[]): Promise<readonly TaskKind[]> =>
-  (await Promise.all(products.map(({ tasks }) => tasks?.() ?? []))).flat();
-
-/** The files that products read profiles from. */
-export const profileSourcesOfProducts = async (
-  products: readonly Product[],
-): Promise<readonly ProfileSource[]> =>
-  (await Promise.all(products.map(({ profileSources }) => profileSources?.() ?? []))).flat();
-
-/** What opens models that turn speech features into tokens. */
-export const recognisersOfProducts = async (products: readonly Product[]): Promise<readonly Recogniser[]> =>
-  (await Promise.all(products.map(({ recognisers }) => recognisers?.() ?? []))).flat();
-
-/** What scores a model by its task; it throws TF_USAGE where no product does. */
-export const scorerOfProducts = async (products: readonly Product[]): Promise<ScorerOf> =>
-  (await products.find(({ scorer }) => scorer)?.scorer?.()) ?? noScorer;
-
-const noScorer: ScorerOf = ({ data }) => {
-  throw new TrtforgeError('TF_USAGE', `No product of this trtforge scores a model on ${data}.`, {
-    remedy: 'Remove --data: samples alone judge by signal to noise.',
-  });
-};
 
 /** What searches after a failed comparison: it is loaded when one failed. */
 export const afterFailureOfProducts =
   (products: readonly Product[]): AfterFailure =>
-  async (failed, context) => {
-    const search = await products.find(({ afterFailure }) => afterFailure)?.afterFailure?.();
-    return search?.(failed, context);
-  };
-
-/** The layouts of the core and of products. */
-export const exportersOfProducts = async (products: readonly Product[]): Promise<readonly Exporter[]> =>
-  (await Promise.all(products.map(({ exporters }) => exporters?.() ?? []))).flat();
-
-/** What reads the components of bundles. */
-export const bundlePartsOfProducts = async (products: readonly Product[]): Promise<readonly BundleParts[]> =>
-  Promise.all(products.flatMap(({ bundleParts }) => bundleParts?.() ?? []));
+  async (...failed) =>
+    (await products.find(({ afterFailure }) => afterFailure)?.afterFailure?.())?.(...failed);

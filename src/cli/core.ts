@@ -1,19 +1,4 @@
-import type { Command, Product, Verb } from './command.js';
-
-type Room = () => Promise<Readonly<Record<string, unknown>>>;
-
-/** A verb of a group. Its module exports `command`, or a module of several verbs each under `name`: by default the verb's second word. */
-const verbOf =
-  (group: Verb['group']) =>
-  (path: string, summary: string, load: Room, name = path.split(' ')[1] ?? ''): Verb => ({
-    path,
-    group,
-    summary,
-    load: async () => {
-      const room = await load();
-      return (room.command ?? room[name]) as Command;
-    },
-  });
+import { type Product, verbOf } from './command.js';
 
 const engines = verbOf('Engines');
 const quality = verbOf('Quality');

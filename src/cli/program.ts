@@ -4,7 +4,7 @@ import { shellLine } from '../base/process/shell-quote.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import type { EventListener } from '../events.js';
 import { explaining } from '../quality/explain/failure.js';
-import { type ArgumentSpec, type Command, issuesOfProducts, type Product, type Verb } from './command.js';
+import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from './command.js';
 import { configText, type KnownKeys, loadConfig, onlyInConfig } from './config.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
@@ -291,7 +291,7 @@ async function execution(
       return explaining((emit) => shown.run(inputs, options.values, { ...context, emit }), {
         emit: listen,
         model: inputs.find((input) => input.endsWith('.onnx')),
-        knownIssues: () => issuesOfProducts(products),
+        knownIssues: () => broughtBy(products, 'knownIssues'),
       });
     };
     const { result } = await protectingNamedFiles(

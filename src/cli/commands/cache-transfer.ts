@@ -6,7 +6,7 @@ import { openLocalStore } from '../../engines/store/open-stores.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { defineCommand, exportersOfProducts, type Product } from '../command.js';
+import { broughtBy, defineCommand, type Product } from '../command.js';
 import { text } from '../option.js';
 import { cacheDir, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
@@ -95,7 +95,7 @@ async function exporterFor(
     throw new TrtforgeError('TF_USAGE', '--as is a layout of a folder, and a bucket has its own.', {
       remedy: 'Remove --as, or export into a folder.',
     });
-  const exporters = await exportersOfProducts(products);
+  const exporters = await broughtBy(products, 'exporters');
   const exporter = exporters.find((each) => each.id === id);
   if (exporter !== undefined) return exporter;
   const ids = exporters.map((each) => each.id);

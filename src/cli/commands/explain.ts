@@ -3,7 +3,7 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { type ExplainResult, explainLog } from '../../quality/explain/explain.js';
 import { readExplainable } from '../../quality/explain/explainable.js';
 import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
-import { defineCommand, issuesOfProducts, type TextOutput } from '../command.js';
+import { broughtBy, defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import { renderIssues } from '../text.js';
 
@@ -32,7 +32,7 @@ export const command = defineCommand({
   run: async ([log = ''], { model }, { products }): Promise<ExplainResult & { exitCode: ExitCode }> => {
     // A model that cannot be read is the user's mistake here, and reported.
     if (model !== undefined) viewModel(model, () => {});
-    const means = { model, knownIssues: await issuesOfProducts(products) };
+    const means = { model, knownIssues: await broughtBy(products, 'knownIssues') };
     const result = (await readExplainable(log, means)) ?? explainLog(log, means);
     return { ...result, exitCode: hasErrors(result) ? ExitCode.failed : ExitCode.pass };
   },

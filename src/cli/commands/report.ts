@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
 import { readReport, renderComparison, renderReport } from '../../report/read.js';
 import type { RenderedReport } from '../../report/result.js';
-import { defineCommand, sectionsOfProducts } from '../command.js';
+import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
 
 export const command = defineCommand({
@@ -42,7 +42,7 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../../report/result.js')).renderedReportSchema,
   run: async ([run = '', other], options, { products, emit }): Promise<RenderedReport> => {
-    const kinds = (await Promise.all(products.map(({ reports }) => reports?.() ?? []))).flat();
+    const kinds = await broughtBy(products, 'reports');
     const read = (path: string) => ({ ...readReport(path, kinds), path, root: rootOf(path) });
     const [one, two] = [read(run), other === undefined ? undefined : read(other)];
     const runs = two === undefined ? [one] : [one, two];

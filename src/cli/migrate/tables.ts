@@ -1,4 +1,4 @@
-import type { Product } from '../command.js';
+import { broughtBy, type Product } from '../command.js';
 import { type ForeignFlag, rowsOf } from '../foreign-flag.js';
 import { polygraphyRows } from './polygraphy.js';
 import { trtexecRows } from './trtexec.js';
@@ -109,5 +109,5 @@ export const coreRows: readonly ForeignFlag[] = [
 ];
 
 /** Every row, of the core and of products. */
-export const foreignFlags = async (products: readonly Product[]): Promise<readonly ForeignFlag[]> =>
-  (await Promise.all(products.map(({ foreignFlags: rows }) => rows?.() ?? []))).flat();
+export const foreignFlags = (products: readonly Product[]): Promise<readonly ForeignFlag[]> =>
+  broughtBy(products, 'foreignFlags');

@@ -4,7 +4,7 @@ import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js
 import { profileText } from '../../engines/profiles/profile.js';
 import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { inPhase } from '../../events.js';
-import { type CommandContext, profileSourcesOfProducts } from '../command.js';
+import { broughtBy, type CommandContext } from '../command.js';
 import type { OptionValues } from '../option.js';
 import type { buildOptions } from './build.js';
 import { assertImages } from './comparison.js';
@@ -153,7 +153,7 @@ async function derivedProfiles(
   { products, signal }: CommandContext,
   uncut: boolean,
 ): Promise<readonly DerivedProfile[]> {
-  const sources = await profileSourcesOfProducts(products);
+  const sources = await broughtBy(products, 'profileSources');
   const owner = (file: string): ProfileSource | undefined => sources.find((source) => source.takes(file));
   const stated = files.flatMap((file) => owner(file)?.read(file, inputs) ?? []);
   const rest = files.filter((file) => owner(file) === undefined);

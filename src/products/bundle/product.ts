@@ -1,22 +1,18 @@
-import type { Product } from '../../cli/command.js';
+import { type Product, verbOf } from '../../cli/command.js';
+
+const verb = verbOf('Products');
 
 /** Models that are deployed together, described by a model_meta.json. */
 export const bundle: Product = {
   name: 'bundle',
   families: { bundle: 'models that are deployed together: encoder, predictor, joint network' },
   verbs: [
-    {
-      path: 'bundle build',
-      group: 'Products',
-      summary: 'build the engines of a bundle',
-      load: async () => (await import('./commands/build.js')).command,
-    },
-    {
-      path: 'bundle forge',
-      group: 'Products',
-      summary: 'build the engines of a bundle, run them, and check them as the chain they are',
-      load: async () => (await import('./commands/forge.js')).command,
-    },
+    verb('bundle build', 'build the engines of a bundle', () => import('./commands/build.js')),
+    verb(
+      'bundle forge',
+      'build the engines of a bundle, run them, and check them as the chain they are',
+      () => import('./commands/forge.js'),
+    ),
   ],
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   tasks: async () => [(await import('./token-task.js')).taskKind],

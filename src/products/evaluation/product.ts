@@ -1,58 +1,48 @@
-import type { Product } from '../../cli/command.js';
+import { type Product, verbOf } from '../../cli/command.js';
+
+const verb = verbOf('Products');
 
 /** Whether an engine still does its job: task metrics, with the identity of engine and data beside them. */
 export const evaluation: Product = {
   name: 'evaluation',
   families: { eval: 'task metrics: does the engine still do its job' },
   verbs: [
-    {
-      path: 'eval coco',
-      group: 'Products',
-      summary: 'mAP of detections, with the figures of pycocotools',
-      load: async () => (await import('./commands/coco.js')).command,
-    },
-    {
-      path: 'eval detector',
-      group: 'Products',
-      summary: 'mAP of a detector, run over annotated images',
-      load: async () => (await import('./commands/detector.js')).command,
-    },
-    {
-      path: 'eval classify',
-      group: 'Products',
-      summary: 'top-1 and top-5 of a classifier, run over labelled images',
-      load: async () => (await import('./commands/classify.js')).command,
-    },
-    {
-      path: 'eval embeddings',
-      group: 'Products',
-      summary: 'cosine and distance between the embeddings of two networks',
-      load: async () => (await import('./commands/embeddings.js')).command,
-    },
-    {
-      path: 'eval recogniser',
-      group: 'Products',
-      summary: 'word error rate of a bundle, run over audio',
-      load: async () => (await import('./commands/recogniser.js')).command,
-    },
-    {
-      path: 'eval wer',
-      group: 'Products',
-      summary: 'word error rate of transcripts',
-      load: async () => (await import('./commands/wer.js')).command,
-    },
-    {
-      path: 'compare-backends',
-      group: 'Products',
-      summary: 'accuracy and latency of a model on several back ends, beside a typed or Q/DQ candidate',
-      load: async () => (await import('./commands/compare-backends.js')).command,
-    },
-    {
-      path: 'compare-backends repair',
-      group: 'Products',
-      summary: 'write table, summary and report again from the metrics.json files of a comparison',
-      load: async () => (await import('./commands/compare-backends-repair.js')).command,
-    },
+    verb(
+      'eval coco',
+      'mAP of detections, with the figures of pycocotools',
+      () => import('./commands/coco.js'),
+    ),
+    verb(
+      'eval detector',
+      'mAP of a detector, run over annotated images',
+      () => import('./commands/detector.js'),
+    ),
+    verb(
+      'eval classify',
+      'top-1 and top-5 of a classifier, run over labelled images',
+      () => import('./commands/classify.js'),
+    ),
+    verb(
+      'eval embeddings',
+      'cosine and distance between the embeddings of two networks',
+      () => import('./commands/embeddings.js'),
+    ),
+    verb(
+      'eval recogniser',
+      'word error rate of a bundle, run over audio',
+      () => import('./commands/recogniser.js'),
+    ),
+    verb('eval wer', 'word error rate of transcripts', () => import('./commands/wer.js')),
+    verb(
+      'compare-backends',
+      'accuracy and latency of a model on several back ends, beside a typed or Q/DQ candidate',
+      () => import('./commands/compare-backends.js'),
+    ),
+    verb(
+      'compare-backends repair',
+      'write table, summary and report again from the metrics.json files of a comparison',
+      () => import('./commands/compare-backends-repair.js'),
+    ),
   ],
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   files: {

@@ -1,4 +1,4 @@
-import { bundlePartsOfProducts, type CommandContext } from '../../cli/command.js';
+import { broughtBy, type CommandContext } from '../../cli/command.js';
 import { buildRequest } from '../../cli/options/build.js';
 import { withProfileFrom } from '../../cli/options/profile-from.js';
 import { resolveOptions } from '../../cli/resolve.js';
@@ -41,7 +41,7 @@ export async function requestsOf(
     const { request: whole } = await withProfileFrom(request, resolved, context);
     return [{ component: null, request: whole, samples: samplesOf(whole) }];
   }
-  const [partsOf] = await bundlePartsOfProducts(context.products);
+  const [partsOf] = await broughtBy(context.products, 'bundleParts');
   if (partsOf === undefined)
     throw new TrtforgeError('TF_USAGE', `${path} is a bundle, and this build of trtforge has none.`);
   const { model: meta, ...shared } = request;

@@ -1,40 +1,33 @@
-import type { Product } from '../../cli/command.js';
+import { type Product, verbOf } from '../../cli/command.js';
+
+const verb = verbOf('Products');
 
 /** Streaming models: contracts, recorded references, parity over a stream. */
 export const streaming: Product = {
   name: 'streaming',
   families: { stream: 'streaming models: record a reference, verify engines against it, check contracts' },
   verbs: [
-    {
-      path: 'stream verify',
-      group: 'Products',
-      summary: 'compare an engine or a model with a recorded stream, chunk by chunk',
-      load: async () => (await import('./commands/verify.js')).command,
-    },
-    {
-      path: 'stream check',
-      group: 'Products',
-      summary: 'check names, types, shapes, lengths and states against a contract; runs nothing',
-      load: async () => (await import('./commands/check.js')).command,
-    },
-    {
-      path: 'stream record',
-      group: 'Products',
-      summary: 'record a reference: seeded inputs, outputs and states of a stream',
-      load: async () => (await import('./commands/record.js')).command,
-    },
-    {
-      path: 'stream convert',
-      group: 'Products',
-      summary: 'write a reference in the other form (JSONL, compact), without loss',
-      load: async () => (await import('./commands/convert.js')).command,
-    },
-    {
-      path: 'stream draft',
-      group: 'Products',
-      summary: 'draft the contract of a model from its names',
-      load: async () => (await import('./commands/draft.js')).command,
-    },
+    verb(
+      'stream verify',
+      'compare an engine or a model with a recorded stream, chunk by chunk',
+      () => import('./commands/verify.js'),
+    ),
+    verb(
+      'stream check',
+      'check names, types, shapes, lengths and states against a contract; runs nothing',
+      () => import('./commands/check.js'),
+    ),
+    verb(
+      'stream record',
+      'record a reference: seeded inputs, outputs and states of a stream',
+      () => import('./commands/record.js'),
+    ),
+    verb(
+      'stream convert',
+      'write a reference in the other form (JSONL, compact), without loss',
+      () => import('./commands/convert.js'),
+    ),
+    verb('stream draft', 'draft the contract of a model from its names', () => import('./commands/draft.js')),
   ],
   files: {
     contract: async () => (await import('../../formats/contract/contract.js')).contractSchema,

@@ -1,5 +1,6 @@
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import type { Recogniser } from './recogniser.js';
+import type { Metric } from './task.js';
 
 /** How texts are made comparable, by name. */
 export const textNormalizers = {
@@ -10,13 +11,9 @@ export const textNormalizers = {
 export type NormalizerId = keyof typeof textNormalizers;
 
 /** The metric of a task over data of its own. */
-export interface Scorer {
+export interface Scorer extends Omit<Metric, 'value'> {
   /** `coco`, `classify`, `wer`. */
   readonly task: string;
-  /** The metric, as `Metric` names it. */
-  readonly name: string;
-  readonly unit: string;
-  readonly higherIsBetter: boolean;
   /** SHA-256 over data and settings. */
   digest(): Promise<string>;
   /** The metric of a model; null where nothing was scored. Throws what the evaluation throws. */

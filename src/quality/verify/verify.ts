@@ -42,11 +42,6 @@ export type AfterFailure = (
   context: VerifyContext,
 ) => Promise<VerifyResult['next']>;
 
-export interface SearchedContext extends VerifyContext {
-  /** Default: nothing searches. */
-  readonly afterFailure?: AfterFailure;
-}
-
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
  * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
@@ -54,7 +49,7 @@ export interface SearchedContext extends VerifyContext {
  */
 export async function verifyModel(
   request: VerifyRequest,
-  { afterFailure, ...context }: SearchedContext = {},
+  { afterFailure, ...context }: VerifyContext & { readonly afterFailure?: AfterFailure } = {},
 ): Promise<VerifyResult> {
   checkRules(request);
   const runs = new SampleRuns(request, context);

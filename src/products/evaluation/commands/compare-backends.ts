@@ -1,10 +1,5 @@
 import { formatMs } from '../../../base/text/quantity.js';
-import {
-  type CommandContext,
-  defineCommand,
-  recognisersOfProducts,
-  type TextOutput,
-} from '../../../cli/command.js';
+import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
@@ -99,7 +94,7 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
 
 const contextOf = async ({ emit, signal, environment, commandLine, products }: CommandContext) => ({
   ...{ emit, signal, environment, commandLine },
-  recognisers: await recognisersOfProducts(products),
+  recognisers: await broughtBy(products, 'recognisers'),
 });
 
 /** The options under a heading of their own, in the long help. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
-import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
+import { broughtBy, defineCommand } from '../../../cli/command.js';
 import { type OptionValues, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
@@ -50,7 +50,7 @@ export const command = defineCommand({
   options: commandOptions,
   schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
   run: async ([meta = ''], options, { emit, signal, environment, products }): Promise<RecogniserResult> =>
-    evaluateRecogniser(requestOf(meta, options), await recognisersOfProducts(products), {
+    evaluateRecogniser(requestOf(meta, options), await broughtBy(products, 'recognisers'), {
       emit,
       signal,
       environment,

@@ -1,5 +1,5 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
+import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
 import { placeOf } from '../../../cli/options/comparison.js';
 import {
   checkOption,
@@ -35,7 +35,7 @@ export const command = defineCommand({
     const { emit, signal, environment } = context;
     const loading = { ...engineOptionsOf(options), ...placeOf(options) };
     await checkBeforeUse(candidate, options.check, { ...loading, emit, signal, environment });
-    return runReference(candidate, options, context, await tasksOfProducts(context.products));
+    return runReference(candidate, options, context, await broughtBy(context.products, 'tasks'));
   },
   render: renderReference,
 });

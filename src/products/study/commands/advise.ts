@@ -1,13 +1,7 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import {
-  type CommandContext,
-  defineCommand,
-  recognisersOfProducts,
-  scorerOfProducts,
-  type TextOutput,
-} from '../../../cli/command.js';
+import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
@@ -18,13 +12,14 @@ import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
+import type { ScorerOf } from '../../../quality/tasks/scorer.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
+import { adviseReport, budgetText, samplesText } from '../advise/page.js';
 import type { AdviseContext, AdviseRequest, Budget } from '../advise/request.js';
 import type { Advice } from '../advise/result.js';
 import { engineTimer } from '../advise/time-engine.js';
-import { adviseReport, budgetText, samplesText } from '../report/advise.js';
 
 /** Ranges are the advisor's own, and every node that is not quantized becomes what is around it. */
 const {
@@ -164,8 +159,8 @@ async function contextOf(
 ): Promise<AdviseContext> {
   const { data, device, toolchain, cacheDir: store } = options;
   const scored = data === undefined ? undefined : { ...options, data, model, imagesDir: options.images };
-  const recognisers = await recognisersOfProducts(products);
-  const scorerOf = await scorerOfProducts(products);
+  const recognisers = await broughtBy(products, 'recognisers');
+  const [scorerOf = noScorer] = await broughtBy(products, 'scorer');
   return {
     ...{ emit, signal, environment },
     scorer: scored && scorerOf(scored, recognisers, { signal, environment }),
@@ -174,6 +169,12 @@ async function contextOf(
       : undefined,
   };
 }
+
+const noScorer: ScorerOf = ({ data }) => {
+  throw new TrtforgeError('TF_USAGE', `No product of this trtforge scores a model on ${data}.`, {
+    remedy: 'Remove --data: samples alone judge by signal to noise.',
+  });
+};
 
 function parseBudget(value: string): Budget {
   const [, number = '', unit = ''] = /^([0-9.]+)\s*(db)?$/i.exec(value.trim()) ?? [];

@@ -19,9 +19,9 @@ import { defaultFormat, formatIds } from '../../../formats/precision/formats/ind
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
 import { renderReport } from '../../../report/read.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
+import { bisectReport } from '../bisect/page.js';
 import type { BisectRequest } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
-import { bisectReport } from '../report/bisect.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
 const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');

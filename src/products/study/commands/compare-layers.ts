@@ -12,8 +12,8 @@ import { verifyPrecisions } from '../../../quality/verify/result.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { compareLayers } from '../layers/compare-layers.js';
+import { layersReport } from '../layers/page.js';
 import { type LayerComparison, lossOf } from '../layers/result.js';
-import { layersReport } from '../report/layers.js';
 
 const commandOptions = {
   against: text({

@@ -16,7 +16,7 @@ import {
   table,
 } from '../../../report/section.js';
 import { formatMeasure, nameOfFile } from '../../../report/sentences.js';
-import { type Advice, adviceSchema, type Choice } from '../advise/result.js';
+import { type Advice, adviceSchema, type Choice } from './result.js';
 
 /** What `trtforge convert advise` finds. */
 export const adviseReport = defineReport<Advice>({

@@ -12,7 +12,7 @@ import {
   table,
 } from '../../../report/section.js';
 import { nameOfFile } from '../../../report/sentences.js';
-import { type BisectCandidate, type BisectResult, bisectResultSchema } from '../bisect/result.js';
+import { type BisectCandidate, type BisectResult, bisectResultSchema } from './result.js';
 
 const words = { pass: 'Found', fail: 'Fail', inconclusive: 'Inconclusive' } as const;
 const tones = { pass: 'good', fail: 'bad', unresolved: 'warn' } as const;

@@ -21,7 +21,7 @@ import {
   outcomeWord,
   precisionLabel,
 } from '../../../report/sentences.js';
-import { type LayerComparison, layerComparisonSchema, lossOf } from '../layers/result.js';
+import { type LayerComparison, layerComparisonSchema, lossOf } from './result.js';
 
 /** What `trtforge compare layers` finds. */
 export const layersReport = defineReport<LayerComparison>({
