@@ -18,10 +18,12 @@ const into = process.argv.indexOf('--into');
 const root = into < 0 ? fileURLToPath(new URL('..', import.meta.url)) : process.argv[into + 1];
 
 function errorsPage() {
-  const rows = Object.entries(catalogue).map(
-    ([code, { exitCode, meaning, remedy }]) =>
-      `## ${code}\n\nExit code ${exitCode}. ${meaning}\n\n**What to do:** ${remedy}\n`,
-  );
+  const ofProducts = products.flatMap(({ errors = [] }) => errors);
+  const ofCore = Object.keys(catalogue).filter((code) => !ofProducts.includes(code));
+  const rows = [...ofCore, ...ofProducts].map((code) => {
+    const { exitCode, meaning, remedy } = catalogue[code];
+    return `## ${code}\n\nExit code ${exitCode}. ${meaning}\n\n**What to do:** ${remedy}\n`;
+  });
   return [
     '# Errors\n',
     'This page lists every error code with its meaning and remedy. An error has a stable code, a message with the name of the file, tensor or node, and a remedy;',

@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { afterFailureOfProducts, type Product } from '../src/cli/command.js';
 import { runProgram } from '../src/cli/program.js';
+import { catalogue } from '../src/errors.js';
 import type { FailedComparison } from '../src/quality/verify/verify.js';
 import { products } from '../src/registry.js';
 import { recordedConsole } from './fakes/console.js';
@@ -31,15 +32,16 @@ async function answering(list: readonly Product[]): Promise<readonly string[]> {
   return found;
 }
 
-const imports = readdirSync(source, { recursive: true, encoding: 'utf8' })
-  .filter((path) => path.endsWith('.ts'))
-  .flatMap((path) => {
-    const text = readFileSync(join(source, path), 'utf8');
-    return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, to = '']) => ({
-      path,
-      to: relative(source, resolve(source, dirname(path), to)),
-    }));
-  });
+const sources = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) =>
+  path.endsWith('.ts'),
+);
+const imports = sources.flatMap((path) => {
+  const text = readFileSync(join(source, path), 'utf8');
+  return [...text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, to = '']) => ({
+    path,
+    to: relative(source, resolve(source, dirname(path), to)),
+  }));
+});
 
 test('every folder of products is a leaf of the list', () => {
   expect(leaves.map(({ name }) => name).sort()).toEqual(readdirSync(join(source, 'products')).sort());
@@ -61,6 +63,22 @@ describe.each(leaves.map(({ name, verbs }) => ({ name, own: verbs.map(({ path })
     });
   },
 );
+
+test('a code that one leaf alone throws is in its descriptor, and no other', () => {
+  const texts = sources
+    .filter((path) => path !== 'errors.ts' && !path.endsWith('/product.ts'))
+    .map((path) => ({ path, text: readFileSync(join(source, path), 'utf8') }));
+  const users = (code: string) =>
+    texts.filter(({ text }) => text.includes(`'${code}'`)).map(({ path }) => path);
+  const alone = (name: string) =>
+    Object.keys(catalogue).filter((code) => {
+      const paths = users(code);
+      return paths.length > 0 && paths.every((path) => path.startsWith(`products/${name}/`));
+    });
+  expect(leaves.map(({ name, errors = [] }) => ({ name, errors: [...errors].sort() }))).toEqual(
+    leaves.map(({ name }) => ({ name, errors: alone(name).sort() })),
+  );
+});
 
 test('every verb has options and a schema of its result', async () => {
   for (const verb of verbsOf(products)) {

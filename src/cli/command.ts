@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { BuildOptions } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
-import type { ExitCode } from '../errors.js';
+import type { ErrorCode, ExitCode } from '../errors.js';
 import type { EventListener } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser } from '../quality/tasks/recogniser.js';
@@ -124,6 +124,8 @@ export const verbOf =
 export interface Product {
   readonly name: string;
   readonly verbs: readonly Verb[];
+  /** Codes that it alone throws. Their text stands in `errors.ts`: a child or a program that loads no descriptor needs it too. */
+  readonly errors?: readonly ErrorCode[];
   /** Summaries of verbs of two words, by the first: `cache`. */
   readonly families?: Readonly<Record<string, string>>;
   /** Schemas of files that no command prints, by the name of their JSON Schema. */
@@ -160,7 +162,10 @@ export type BundleParts = (
   shared: Omit<BuildOptions, 'model'>,
 ) => Promise<readonly { readonly name: string; readonly request: BuildOptions }[]>;
 
-type Part = Exclude<keyof Product, 'name' | 'verbs' | 'families' | 'files' | 'printed' | 'afterFailure'>;
+type Part = Exclude<
+  keyof Product,
+  'name' | 'verbs' | 'errors' | 'families' | 'files' | 'printed' | 'afterFailure'
+>;
 type Brought<P extends Part> = Awaited<ReturnType<NonNullable<Product[P]>>>;
 type Each<T> = T extends readonly (infer E)[] ? E : T;
 

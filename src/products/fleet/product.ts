@@ -5,6 +5,14 @@ const verb = verbOf('Products');
 /** Engines for many GPUs and many TensorRT versions, built where those are. */
 export const fleet: Product = {
   name: 'fleet',
+  errors: [
+    'TF_FLEET_INVALID',
+    'TF_FLEET_CHANGED',
+    'TF_FLEET_REFUSED',
+    'TF_FLEET_UNDECIDED',
+    'TF_SCHEDULER_FAILED',
+    'TF_INVENTORY_INVALID',
+  ],
   families: { fleet: 'engines for many GPUs and TensorRT versions, built where those are' },
   verbs: [
     verb(

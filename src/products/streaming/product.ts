@@ -5,6 +5,7 @@ const verb = verbOf('Products');
 /** Streaming models: contracts, recorded references, parity over a stream. */
 export const streaming: Product = {
   name: 'streaming',
+  errors: ['TF_PARITY_MISFIT', 'TF_PARITY_SUMMARY_INVALID', 'TF_CONTRACT_BROKEN'],
   families: { stream: 'streaming models: record a reference, verify engines against it, check contracts' },
   verbs: [
     verb(

@@ -6,6 +6,7 @@ const verb = verbOf('Products');
 /** What is inside two models or engines: what makes one fail, where values diverge, what to quantize. */
 export const study: Product = {
   name: 'study',
+  errors: ['TF_BUDGET_UNREACHABLE'],
   verbs: [
     quality(
       'compare layers',

@@ -5,6 +5,7 @@ const verb = verbOf('Products');
 /** Model repositories of NVIDIA Triton Inference Server. */
 export const triton: Product = {
   name: 'triton',
+  errors: ['TF_TRITON_UNAVAILABLE'],
   families: { triton: 'model repositories of Triton Inference Server' },
   verbs: [
     verb(
