@@ -157,7 +157,10 @@ const checks = {
       const state = session.state({}, {});
       state.close();
       await session.close();
-      if (round === 20 || round === 59) rss.push(process.memoryUsage().rss);
+      if (round !== 20 && round !== 59) continue;
+      await new Promise(setImmediate);
+      globalThis.gc();
+      rss.push(process.memoryUsage().rss);
     }
     return { grownMiB: (rss[1] - rss[0]) / 2 ** 20 };
   },
