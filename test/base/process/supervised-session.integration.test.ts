@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { deathOf } from '../../../src/base/process/supervise.js';
@@ -61,11 +63,13 @@ describe('a child process that answers many requests', () => {
   });
 
   it('gives the last lines of a child that took no request and did not end', async () => {
-    const events: WorkEvent[] = [];
-    const session = start(events);
+    const session = start();
     const pid = Number(await session.request('pid'));
-    expect(await session.request('deafen')).toBe('deaf');
-    await said(events, 'the driver hangs');
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-session-'));
+    const deaf = join(folder, 'deaf');
+    expect(await session.request(`deafen ${deaf}`)).toBe('deaf');
+    await expect.poll(() => existsSync(deaf)).toBe(true);
+    rmSync(folder, { recursive: true });
     await expect(session.request([1])).rejects.toMatchObject({
       code: 'TF_CHILD_DIED',
       message: expect.stringContaining('the driver hangs'),

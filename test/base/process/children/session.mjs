@@ -1,16 +1,17 @@
-import { writeSync } from 'node:fs';
+import { writeFileSync, writeSync } from 'node:fs';
 import { serveSession } from '../../../../dist/base/process/supervised-child.js';
 
 let sum = 0;
 const held = new Promise((resolve) => process.once('SIGUSR2', () => resolve('waited')));
 serveSession(async (request, emit) => {
   if (request === 'crash') process.abort();
-  if (request === 'deafen') {
+  if (typeof request === 'string' && request.startsWith('deafen ')) {
     process.removeAllListeners('disconnect');
+    process.stderr.write('the driver hangs\n');
     setInterval(() => {}, 1000);
     setTimeout(() => {
       process.disconnect();
-      process.stderr.write('the driver hangs\n');
+      writeFileSync(request.slice('deafen '.length), 'deaf');
     }, 100);
     return 'deaf';
   }
