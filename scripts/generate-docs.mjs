@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { behaviour, products as names } from '../dist/behaviour/facts.js';
 import { rangeText } from '../dist/behaviour/versions.js';
-import { tools } from '../dist/cli/migrate/flag.js';
+import { tools } from '../dist/cli/foreign-flag.js';
 import { foreignFlags } from '../dist/cli/migrate/tables.js';
 import { catalogue } from '../dist/errors.js';
 import { products } from '../dist/registry.js';
@@ -47,7 +47,8 @@ function optionRow(spec) {
 const rows = (specs) =>
   specs.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...specs.map(optionRow), ''];
 
-const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });
+const jsonSchema = async (schema, io = 'output') =>
+  z.toJSONSchema(await schema(), { io, unrepresentable: 'any' });
 
 /** `trtforge.verify/1` is schemas/verify.json. */
 const resultName = (schema) => /^trtforge\.(.+)\/\d+$/.exec(schema.properties.schema.const)[1];
@@ -301,7 +302,9 @@ for (const { verbs, files = {}, printed = {} } of products) {
     const schema = await jsonSchema((await load()).schema);
     write(resultName(schema), framed(schema));
   }
-  for (const [name, schema] of Object.entries(files)) write(name, await jsonSchema(schema));
+  // People write contracts: what has a default may be absent.
+  for (const [name, schema] of Object.entries(files))
+    write(name, await jsonSchema(schema, name === 'contract' ? 'input' : 'output'));
   for (const [name, schema] of Object.entries(printed))
     write(name, framed(await jsonSchema(schema), { type: ['string', 'null'] }));
 }

@@ -13,7 +13,14 @@
  */
 
 import type { Argument } from './base/text/library-options.js';
+import type { BuildContext, BuildOptions } from './engines/builder/build.js';
+import type { ObtainedEngine } from './engines/builder/obtain-engine.js';
+import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
+import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
+import type { ForgeContext, ForgeOptions } from './forge/options.js';
+import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
 
@@ -56,14 +63,18 @@ const lazy = <F extends (...args: never[]) => unknown>(
   ...taken: readonly Argument[]
 ): Lazy<F> =>
   (async (...passed: unknown[]) => {
-    const [{ checkArguments }, { throwIfCancelled }] = await Promise.all([
+    const [{ checkArguments, libraryError }, { throwIfCancelled }] = await Promise.all([
       import('./base/text/library-options.js'),
       import('./base/process/cancel.js'),
     ]);
     const args = checkArguments(passed, taken, nested);
     for (const argument of args as readonly { readonly signal?: AbortSignal }[])
       throwIfCancelled(argument?.signal, 'starting');
-    return (await load())(...(args as Parameters<F>));
+    try {
+      return await (await load())(...(args as Parameters<F>));
+    } catch (error) {
+      throw libraryError(error, taken);
+    }
   }) as Lazy<F>;
 
 const place = 'provider providerOptions onnxRuntime allowFallback device';
@@ -79,7 +90,6 @@ const judging = 'seed samples shapes ranges data atol rtol threads';
 const file = { is: 'file!' };
 const work = 'emit signal';
 const context = `${work} environment`;
-const benchContext = `emit signal environment trtexecLog`;
 
 /** The names in options that are objects themselves. */
 const nested = {
@@ -106,17 +116,18 @@ const nested = {
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    return async (...[options, context]: Parameters<typeof forge>): ReturnType<typeof forge> => {
+    return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
       const result = await forge(options, context);
-      return unlessCancelled(result, result.error, context?.signal);
+      const { error } = unlessCancelled(result, result.error, context?.signal);
+      const { inLibraryWords } = await import('./base/text/library-options.js');
+      const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
+        inLibraryWords(text ?? ''),
+      );
+      return { ...result, error: error && { ...error, message, remedy } };
     };
   },
-  options<import('./forge/options.js').ForgeOptions>()(
-    `${build} runRoot skip verify allowHostCode weightBudget`,
-  ),
-  options<import('./forge/options.js').ForgeContext>()(
-    `${context} commandLine profileFrom build machine sections`,
-  ),
+  options<ForgeOptions>()(`${build} runRoot skip verify allowHostCode weightBudget`),
+  options<ForgeContext>()(`${context} commandLine`),
 );
 /**
  * Builds an engine, or finds it in the store.
@@ -126,12 +137,12 @@ export const forge = lazy(
  * use(built.engine);
  * ```
  */
-export const buildOrLoad = lazy(
+export const buildOrLoad = lazy<
+  (requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>
+>(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
-  options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
-  options<import('./engines/builder/build.js').BuildContext>()(
-    `${context} graceMs build areSizesKnown answer exporter`,
-  ),
+  options<BuildOptions>()(`${build} output`),
+  options<BuildContext>()(`${context} graceMs`),
 );
 /**
  * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
@@ -215,10 +226,12 @@ export const openSession = lazy(
  * use(answer);
  * ```
  */
-export const openEngineSession = lazy(
+export const openEngineSession = lazy<
+  (planPath: string, options?: EngineSessionOptions) => Promise<EngineSession>
+>(
   async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
-  options<import('./quality/known-answer/at-load.js').CheckedSessionOptions>()(
+  options<EngineSessionOptions>()(
     `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
   ),
 );
@@ -231,7 +244,7 @@ export const openEngineSession = lazy(
  * ```
  */
 export const verifyModel = lazy(
-  async () => (await import('./quality/verify/verify.js')).verifyModel,
+  async () => (await import('./quality/study/bisect/after-failure.js')).verifyAndSearch,
   options<import('./quality/verify/request.js').VerifyRequest>()(
     `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
   ),
@@ -278,7 +291,7 @@ export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
   { is: 'tool!' },
   options<import('./quality/bench/request.js').BenchRequest>()(bench),
-  benchContext,
+  `${context} trtexecLog`,
 );
 /**
  * Measures two engines, or one in two modes, in turns.
@@ -294,7 +307,7 @@ export const benchCompare = lazy(
   options<import('./quality/bench/request.js').BenchCompareRequest>()(
     'candidate:bench! reference:bench! rounds! failAbove',
   ),
-  benchContext,
+  context,
 );
 /**
  * A measuring request with every default, for one engine.
@@ -379,14 +392,12 @@ export const findToolchains = lazy(
  * use(installed);
  * ```
  */
-export const installToolchain = lazy(
+export const installToolchain = lazy<
+  (request: InstallRequest, context?: WorkContext) => Promise<InstalledToolchain>
+>(
   async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
-  options<import('./tensorrt/toolchain/install.js').InstallRequest>()(
-    'version acceptLicense! wheel folder command',
-  ),
-  options<import('./tensorrt/toolchain/install.js').InstallEnvironment>()(
-    `platform architecture wheels now ${work}`,
-  ),
+  options<InstallRequest>()('version acceptLicense! wheel folder command'),
+  work,
 );
 /**
  * The passport beside an engine.
@@ -429,7 +440,6 @@ export const diffEngines = lazy(
   { is: 'b:layers!' },
 );
 
-export type { BuildContext, BuildOptions } from './engines/builder/build.js';
 export type { CalibrationRequest } from './engines/calibration/calibration.js';
 export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
@@ -456,14 +466,10 @@ export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,
-  EngineSession,
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { ObtainedEngine } from './engines/store/obtain-engine.js';
-export type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
-export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
@@ -490,7 +496,6 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
 export type { CheckMode } from './quality/known-answer/check-mode.js';
 export type { CompareModelsContext } from './quality/models/compare-models.js';
 export type { ModelComparison } from './quality/models/result.js';
@@ -507,11 +512,21 @@ export type { VerifyResult } from './quality/verify/result.js';
 export type { AskedTolerance } from './quality/verify/tolerance.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
-export type {
-  InstallEnvironment,
-  InstalledToolchain,
-  InstallRequest,
-} from './tensorrt/toolchain/install.js';
 export type { DamagedLibrary } from './tensorrt/toolchain/library-folder.js';
 export type { Toolchain } from './tensorrt/toolchain/toolchain.js';
 export type { ModeRequest } from './tensorrt/trtexec/request.js';
+export type {
+  BuildContext,
+  BuildOptions,
+  EngineSession,
+  EngineSessionOptions,
+  EventListener,
+  ForgeContext,
+  ForgeOptions,
+  InstalledToolchain,
+  InstallRequest,
+  LogSeverity,
+  ObtainedEngine,
+  WorkContext,
+  WorkEvent,
+};

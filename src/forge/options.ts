@@ -1,6 +1,6 @@
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
+import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
 import type { WorkContext } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';
@@ -31,6 +31,10 @@ export interface ForgeContext extends WorkContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** The command line of this run, for its result and report; none where a program calls the library. */
   readonly commandLine?: string;
+}
+
+/** The same for rooms of this package, each of which may stand in for a part of it. */
+export interface ForgeSeams extends ForgeContext {
   /** Where profiles of the options came from, for the result; default: nowhere. */
   readonly profileFrom?: readonly ProfileOrigin[];
   /** Who builds plans; default: the library, in a child process. */

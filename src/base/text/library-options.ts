@@ -16,7 +16,7 @@ const kinds: Readonly<
   >
 > = {
   'a text': [
-    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind platform architecture model:nodes',
+    'model candidate reference file a b engine tool log policy baseline day wheel folder version command from target toolchain precision modelName modelVersion extension timingCache builder logFolder store remote signKey output runRoot provider onnxRuntime method cache part preprocess ioTypes rest externalData batch candidateRunner referenceRunner voidDtype commandLine trtexecLog samples:file kind model:nodes',
     (value) => typeof value === 'string' && value !== '',
   ],
   'a SHA-256 in hexadecimal digits': [
@@ -36,11 +36,11 @@ const kinds: Readonly<
   false: ['store remote', (value) => value === false],
   null: ['timingCache', (value) => value === null],
   'a list': [
-    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds profileFrom',
+    'profiles plugins layers trustKeys skip sources atol rtol ranges keepNodes unquantizedNodes data:files files results percentiles batches outputs checks knownIssues backEnds',
     Array.isArray,
   ],
   'an object': [
-    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment machine exporter wheels model:nodes',
+    'target toolchain conversion settings verify dims batch providerOptions data calibration shapes:case inputs mode candidate:bench reference:bench keepCalls environment model:nodes',
     isRecord,
   ],
   'an object or a Map': [
@@ -54,10 +54,7 @@ const kinds: Readonly<
     (value: Iterable<unknown>) => new Set(value),
   ],
   'a regular expression': ['nodes weights', (value) => value instanceof RegExp],
-  'a function': [
-    'emit build answer sections now work built knownIssues:load',
-    (value) => typeof value === 'function',
-  ],
+  'a function': ['emit work built knownIssues:load', (value) => typeof value === 'function'],
   'an AbortSignal': ['signal', (value) => value instanceof AbortSignal],
   'what layersOf returns': ['a:layers b:layers', (value) => isRecord(value) && Array.isArray(value.layers)],
 };
@@ -149,3 +146,49 @@ function checkValue(
 
 const shown = (value: unknown): string =>
   inspect(value, { depth: 0, breakLength: Number.POSITIVE_INFINITY, maxStringLength: 80, maxArrayLength: 3 });
+
+/** Options that are no flag in camelCase; of several the first that the function takes. */
+const renamed: ReadonlyMap<string, readonly string[]> = new Map(
+  'profile profiles, plugin plugins, dim dims, inputs sources data, shapes shapes profiles, against reference, val-range ranges, provider-option providerOptions, cache-dir store, trust-key trustKeys, builder-config settings, map names, with tool, runner-a candidateRunner, runner-b referenceRunner'
+    .split(', ')
+    .map((line) => line.split(' '))
+    .map(([flag = '', ...names]) => [flag, names]),
+);
+
+/** Commands, in backticks or to the end of their line: their flags stay. */
+export const COMMANDS = /(`[^`]*`|(?<![\w./-])(?:trtforge [a-z].*|trtexec --\S+))/;
+
+/** A sentence for the command line in words of the library, for a function that takes these arguments: `--keep-nodes /x/` is `keepNodes` /x/. */
+export function inLibraryWords(sentence: string, taken: readonly Argument[] = []): string {
+  const known = taken.flatMap((argument) =>
+    typeof argument === 'string' ? argument.split(' ').map((text) => readWord(text).name) : [],
+  );
+  const optionOf = (flag: string) => {
+    const named = renamed.get(flag) ?? [flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())];
+    return named.find((name) => known.includes(name)) ?? named[0];
+  };
+  return sentence
+    .split(COMMANDS)
+    .map((part, at) =>
+      at % 2 === 1
+        ? part
+        : part.replace(
+            /(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])/g,
+            (_, flag) => `\`${optionOf(flag)}\``,
+          ),
+    )
+    .join('');
+}
+
+/** An error in words of the library, for a caller of a function that takes these arguments. */
+export function libraryError(error: unknown, taken?: readonly Argument[]): unknown {
+  if (!(error instanceof TrtforgeError)) return error;
+  const [message = '', remedy = ''] = [error.message, error.remedy].map((text) =>
+    inLibraryWords(text, taken),
+  );
+  if (message === error.message && remedy === error.remedy) return error;
+  const { code, details, cause, stack } = error;
+  return Object.assign(new TrtforgeError(code, message, { remedy, details, cause }), {
+    stack: stack?.replace(error.message, message),
+  });
+}

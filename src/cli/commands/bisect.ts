@@ -6,16 +6,16 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { defaultFormat, formatIds } from '../../formats/precision/formats/index.js';
+import type { CandidateBuild } from '../../quality/known-answer/candidate-engines.js';
 import { bisectModel, decideBisect } from '../../quality/study/bisect/bisect.js';
 import type { BisectRequest } from '../../quality/study/bisect/request.js';
 import type { BisectResult } from '../../quality/study/bisect/result.js';
-import type { CandidateBuild } from '../../quality/study/engines.js';
-import { bisectReport } from '../../report/bisect-page.js';
+import { bisectReport } from '../../report/pages/bisect.js';
 import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
 import { buildOptions, configOnly, dimsOf } from '../options/build.js';
-import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
+import { assertImages, comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { openShapesOption, shapesOf } from '../options/shapes.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
@@ -140,6 +140,7 @@ export const command = defineCommand({
 
 function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
   const { against, output, recording, checkCommand, budget, precision } = options;
+  assertImages(options.imgsz, options.inputs, options.calibration);
   const conversion = conversionFrom({
     ...options,
     precision: precision ?? defaultFormat.id,

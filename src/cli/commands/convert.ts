@@ -5,7 +5,7 @@ import { type ConvertOptions, convertModel } from '../../formats/precision/conve
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, type OptionValues, option, text } from '../option.js';
-import { placeOf, placeOptions } from '../options/comparison.js';
+import { assertImages, placeOf, placeOptions } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { pattern } from '../values.js';
 
@@ -73,6 +73,7 @@ function requestOf(options: OptionValues<typeof commandOptions>): ConvertOptions
         remedy: 'Pass --precision int8, fp8, int4 or nvfp4, or keep the nodes FP32: --keep-nodes.',
       },
     );
+  assertImages(options.imgsz, options.calibration);
   return {
     ...conversionFrom(options, placeOf(options)),
     unquantizedNodes: highPrecisionNodes,

@@ -1,4 +1,4 @@
-import { originText } from '../../engines/store/build-result.js';
+import { originText } from '../../engines/builder/build-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
@@ -13,10 +13,10 @@ import {
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
-import { engineSteps, resolvedOf } from '../build-plan.js';
 import { type CommandContext, defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
 import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
+import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { loadOptions } from '../options/engine.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';

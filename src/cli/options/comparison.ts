@@ -1,5 +1,6 @@
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
+import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
@@ -119,6 +120,16 @@ export const preparationOptions = {
   }),
 };
 
+/** Throws TF_USAGE for a size of images where none can be among the samples. */
+export function assertImages(imgsz: number | undefined, ...samples: readonly (readonly string[])[]): void {
+  if (imgsz === undefined || samples.flat().some((file) => !/\.(npz|npy|wav|jsonl)$|^random$/i.test(file)))
+    return;
+  throw new TrtforgeError('TF_USAGE', `--imgsz ${imgsz} has no effect: there are no images.`, {
+    remedy: 'Pass images as samples, or remove --imgsz.',
+    details: { option: '--imgsz' },
+  });
+}
+
 /** What a comparison draws its inputs from, and what it allows; for commands that compare. */
 export const comparisonOptions = {
   seed: option({
@@ -169,14 +180,17 @@ export const verifyRequestOf = (
       readonly against: string;
       readonly shapes: Parameters<typeof shapesOf>[0];
     },
-): VerifyRequest => ({
-  candidate,
-  reference: options.against,
-  shapes: shapesOf(options.shapes),
-  ...comparisonOptionsOf(options),
-  precision: options.precision,
-  ...placeOf(options),
-});
+): VerifyRequest => {
+  assertImages(options.imgsz, options.inputs);
+  return {
+    candidate,
+    reference: options.against,
+    shapes: shapesOf(options.shapes),
+    ...comparisonOptionsOf(options),
+    precision: options.precision,
+    ...placeOf(options),
+  };
+};
 
 /** The options as the verify room takes them. */
 export function comparisonOptionsOf(

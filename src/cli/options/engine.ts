@@ -22,15 +22,9 @@ export const loadOptions = {
   }),
 };
 
-/** How an engine is loaded, besides the GPU; every command that opens engines has the same. */
-export const engineOptions = {
+/** How engines are loaded, besides the GPU; every command that opens engines has the same. */
+export const enginesOptions = {
   ...loadOptions,
-  identity: option({
-    flags: '--identity <id>',
-    group: 'Engine loading',
-    describe: 'engines: reject one that has not this identity, as trtforge build printed it',
-    parse: parseIdentity,
-  }),
   plugin: text({
     flags: '--plugin <library>',
     group: 'Engine loading',
@@ -46,6 +40,17 @@ export const engineOptions = {
     trust: true,
     describe:
       'engines: which TensorRT, by its name in `trtforge toolchain list` or its folder (default: the first that loads it)',
+  }),
+};
+
+/** The same for commands that open one: no two engines have the same identity. */
+export const engineOptions = {
+  ...enginesOptions,
+  identity: option({
+    flags: '--identity <id>',
+    group: 'Engine loading',
+    describe: 'engines: reject one that has not this identity, as trtforge build printed it',
+    parse: parseIdentity,
   }),
 };
 
@@ -69,7 +74,8 @@ export const checkOption = choice({
   default: 'off',
 });
 
-export type EngineOptionValues = OptionValues<typeof engineOptions> & {
+export type EngineOptionValues = OptionValues<typeof enginesOptions> & {
+  readonly identity?: EngineLoadOptions['identity'];
   readonly cudaGraph?: EngineLoadOptions['cudaGraph'];
 };
 

@@ -7,7 +7,7 @@ import type { FoundToolchain } from '../../tensorrt/toolchain/find.js';
 import type { Exporter } from '../exports/exporter.js';
 import type { EngineExtension } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
 import type { TargetRequest } from '../identity/target.js';
@@ -115,6 +115,10 @@ export interface BuildContext {
   readonly environment?: NodeJS.ProcessEnv;
   /** How long a cancelled build may take to stop by itself before its process is killed. */
   readonly graceMs?: number;
+}
+
+/** The same for rooms of this package, each of which may stand in for a part of it. */
+export interface BuildSeams extends BuildContext {
   /** What writes plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
   /** Whether the model is made of one whose sizes ran: they are not run again. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, parse } from 'node:path';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
@@ -26,7 +26,6 @@ import {
 } from '../../formats/precision/calibrate/ranges.js';
 import type { Calibration } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { canonicalJson } from '../identity/canonical-json.js';
 import type { PlaceOptions } from '../runtime/back-end.js';
 import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
 import { type Preparation, readSamples } from './read-samples.js';

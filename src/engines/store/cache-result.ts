@@ -1,6 +1,25 @@
 import { z } from 'zod';
-import { missSchema } from './build-result-schema.js';
 import { foreignSchema } from './foreign-schema.js';
+
+const differenceSchema = z.object({
+  /** `recipe.profiles.0.x.max`, `target.version`. */
+  field: z.string(),
+  /** As JSON values; absent where one side has no such field. */
+  wanted: z.unknown().optional(),
+  stored: z.unknown().optional(),
+});
+
+/** Why a source did not give the engine. */
+export const missSchema = z.object({
+  /** `local`, `layer` (a read-only store below it) or `remote`. */
+  from: z.string(),
+  /** null when the engine was simply not there; else what was wrong with the one that was. */
+  code: z.string().nullable(),
+  reason: z.string(),
+  /** The nearest engine of the same model; null where there is none of it. */
+  nearest: z.object({ identity: z.string(), name: z.string() }).nullable(),
+  differences: z.array(differenceSchema),
+});
 
 const problemSchema = z.object({ code: z.string(), reason: z.string() }).nullable();
 
@@ -33,6 +52,8 @@ export const cacheListSchema = z.object({
   engines: z.array(entrySchema),
   foreign: z.array(foreignEntrySchema),
   bytes: z.int(),
+  /** 1 where an engine has a problem. */
+  exitCode: z.literal([0, 1]),
 });
 export type CacheList = z.infer<typeof cacheListSchema>;
 
@@ -119,7 +140,10 @@ export const cacheExportSchema = z.object({
   store: z.string(),
   to: z.string(),
   engines: z.array(z.object({ identity: z.string(), name: z.string(), path: z.string(), bytes: z.int() })),
+  /** Engines of the store that are damaged or not trusted: not written, and the exit code is 1. */
+  rejected: z.array(z.object({ identity: z.string(), code: z.string(), reason: z.string() })),
   bytes: z.int(),
+  exitCode: z.literal([0, 1]),
 });
 export type CacheExport = z.infer<typeof cacheExportSchema>;
 

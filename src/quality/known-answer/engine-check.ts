@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
+import { readPassport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
@@ -11,14 +12,14 @@ import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-optio
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
-import { CandidateEngines } from '../study/engines.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
-import { type CheckOptions, observeEngine } from './check-engine.js';
+import { CandidateEngines } from './candidate-engines.js';
 import type { Observed } from './check-loaded.js';
 import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
+import { type CheckOptions, observeEngine } from './observe.js';
 import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
@@ -61,6 +62,8 @@ export async function engineCheck(
     );
   const options: CheckOptions = { ...request, ...context };
   const model = against!;
+  // Loading tells too, but an answer that is recorded survives an engine that does not load here.
+  if (request.identity !== undefined) readPassport(engine, request.identity);
   const recorded = record ? await recordBeside({ ...request, against: model }, options) : null;
   const proof = proofOf(engine, options.environment ?? process.env);
   const observed = recorded === null ? await observeEngine(proof, options) : recorded.observed;

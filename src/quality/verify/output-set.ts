@@ -1,10 +1,9 @@
 import { basename, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
 import { listFolder, statIfThere } from '../../base/files/files.js';
-import { nameOfNpy } from '../../engines/run/npy-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { npyReader } from '../../formats/tensor/npy.js';
+import { nameOfNpy, npyReader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { openPolygraphy } from '../../formats/tensor/polygraphy.js';
 import { openSafetensors } from '../../formats/tensor/safetensors.js';
@@ -189,5 +188,5 @@ function closing<T>(file: { close(): void }, open: () => T): T {
 const unknown = (path: string, what: string): TrtforgeError =>
   new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} cannot be compared: ${what}.`, {
     remedy:
-      'Pass npz, npy, safetensors, the JSON of polygraphy run --save-outputs or of trtexec --exportOutput, or a folder of them.',
+      'Pass npz, npy, safetensors, the JSON of `polygraphy run --save-outputs` or `trtexec --exportOutput`, or a folder of them.',
   });

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { readPassport } from '../../engines/identity/passport.js';
-import { type Passport, passportPath } from '../../engines/identity/passport-file.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
+import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import {
@@ -23,7 +23,7 @@ function passportOf(path: string): Passport {
     throw new TrtforgeError(error.code, error.message, {
       cause: error,
       remedy:
-        'Pass whose tolerances to use: --precision fp32, fp16 or bf16 (precision); or keep FILE.passport.json beside FILE.',
+        'Pass whose tolerances to use: --precision fp32, fp16 or bf16; or keep FILE.passport.json beside FILE.',
     });
   }
 }

@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
-import { passportPath } from '../../../src/engines/identity/passport-file.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
@@ -285,7 +285,7 @@ describe.each(Object.keys(odd))('%s', (what) => {
     const named = expect.stringMatching(/^TF_(FILE_UNREADABLE|PASSPORT_INVALID|SIGNATURE_INVALID)$/);
     const noPlanThere = expect.stringMatching(/^TF_(FILE_UNREADABLE|FILE_NOT_FOUND|ENGINE_SIZE_MISMATCH)$/);
     expect(problems(cli(folder, 'cache', 'verify').engines)).toEqual([null, named, named, noPlanThere]);
-    expect(problems((await listCache(store)).engines)).toEqual([null, named, named, null]);
+    expect(problems((await listCache(store)).engines)).toEqual([null, named, named, noPlanThere]);
     for (const engine of bad) expect(await store.get(engine.identity)).toMatchObject({ found: false });
     // A build finds it out, and puts a whole engine in its place.
     for (const letter of ['b', 'c', 'd']) await keep(store, letter);

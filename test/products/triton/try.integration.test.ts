@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { passportPath } from '../../../src/engines/identity/passport.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
 import { tryRepository } from '../../../src/products/triton/try/try.js';
@@ -122,6 +122,8 @@ async function attempt(behaviour: typeof model, address = url, repository = 'rep
     join(folder, repository),
     '--url',
     address,
+    '--timeout',
+    '250',
     '--json',
   ]);
   return { exitCode, answer: json() };
@@ -251,6 +253,14 @@ describe('a server that is started here', () => {
     stop.abort();
     await outcome;
     expect(isGone()).toBe(true);
+  });
+
+  it('ends with --timeout', async () => {
+    const { environment, asked, isGone } = started('deaf');
+    const line = ['triton', 'try', join(folder, 'repo'), '--timeout', '5', '--json'];
+    const { json } = await trtforge(line, environment);
+    expect(json().error?.code).toBe('TF_TIMEOUT');
+    expect([asked().length > 0, isGone()]).toEqual([true, true]);
   });
 
   it('is not started after a cancellation', async () => {

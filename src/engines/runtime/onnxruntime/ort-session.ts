@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { checkDevice } from '../../../addon/chosen-gpu.js';
 import { addonPath } from '../../../addon/load.js';
 import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
-import { sha256 } from '../../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -13,7 +13,6 @@ import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
-import { canonicalJson } from '../../identity/canonical-json.js';
 import { readModelContent } from '../../identity/model-content.js';
 import type {
   Arithmetic,

@@ -8,7 +8,7 @@ import {
   type TextOutput,
 } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
+import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { integer } from '../../../cli/values.js';
@@ -20,7 +20,7 @@ import { advise } from '../../../quality/study/advise/advise.js';
 import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/study/advise/request.js';
 import type { Advice } from '../../../quality/study/advise/result.js';
 import { engineTimer } from '../../../quality/study/advise/time-engine.js';
-import { adviseReport, budgetText, samplesText } from '../../../report/advise-page.js';
+import { adviseReport, budgetText, samplesText } from '../../../report/pages/advise.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { scorerFor } from '../advise-scorer.js';
@@ -136,6 +136,7 @@ export const command = defineCommand({
 
 function requestOf(model: string, options: OptionValues<typeof commandOptions>): AdviseRequest {
   const { precision, budget, output, threads } = options;
+  assertImages(options.imgsz, options.calibration, options.heldOut);
   const { calibration: _calibration, ...converted } = conversionFrom({
     ...options,
     calibration: [],

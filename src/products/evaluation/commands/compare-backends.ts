@@ -7,7 +7,7 @@ import {
 } from '../../../cli/command.js';
 import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
 import { splitAtCommas } from '../../../cli/values.js';
@@ -63,7 +63,7 @@ const commandOptions = {
   providerOption: placeOptions.providerOption,
   onnxruntime: placeOptions.onnxruntime,
   allowFallback: placeOptions.allowFallback,
-  ...engineOptions,
+  ...enginesOptions,
   cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
 };
 

@@ -9,6 +9,8 @@ import { evaluateDetector } from '../detection/evaluate-detector.js';
 import { renderScores } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
+const preprocess = preprocessOption(['yolo', 'rt-detr']);
+
 /** What decides detections besides the model and its data. */
 export const detectionOptions = {
   labels: text({
@@ -85,12 +87,12 @@ export const command = defineCommand({
       describe: 'metrics.json and detections.json, a COCO results file',
       writes: true,
     }),
-    preprocess: preprocessOption(['yolo', 'rt-detr'], 'yolo'),
+    preprocess,
     ...detectionOptions,
   },
   schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
   run: ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>
-    evaluateDetector({ ...options, model, ...imageRunOf(options) }, { emit, signal }),
+    evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, { emit, signal }),
   render: (result: DetectorResult, output) => {
     const { bold, dim } = output.colors;
     const { candidate, head, latency, imagesPerSecond } = result.run;

@@ -3,7 +3,7 @@ import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
 import { renderNext } from '../../../cli/text.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
@@ -41,7 +41,7 @@ const commandOptions = {
     writes: true,
   }),
   ...placeOptions,
-  ...engineOptions,
+  ...enginesOptions,
 };
 
 const requestOf = (

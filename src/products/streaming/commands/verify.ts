@@ -9,15 +9,15 @@ import {
   engineOptionsOf,
 } from '../../../cli/options/engine.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
+import { readContract } from '../../../formats/contract/file.js';
 import { checkBeforeUse } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/read.js';
-import { readContract } from '../contract/file.js';
-import { besideRuns } from '../explain/runs.js';
 import { legacySummary, legacySummaryText } from '../legacy/summary.js';
 import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
 import { parityReport } from '../report/page.js';
 import type { ParityResult } from '../verify/result.js';
+import { besideRuns } from '../verify/runs.js';
 import { verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';

@@ -1,9 +1,8 @@
 import { basename } from 'node:path';
-import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { medianOf } from '../../../base/statistics.js';
 import { assertWithin } from '../../../base/text/number-range.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
@@ -14,16 +13,16 @@ import {
 } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
+import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { openReference } from '../../../formats/reference/open.js';
 import type { DamagedLine } from '../../../formats/reference/reference.js';
 import { writeReference } from '../../../formats/reference/write.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
-import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
-import { contractFileOf, readContract, writeContract } from '../contract/file.js';
-import { undecidedStates } from '../contract/roles.js';
 import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
 
@@ -144,7 +143,7 @@ export async function draftContract(
   const contract = contractFromModel(modelName(file), await readModelBindings(file, context), sizes);
   writeContract(output, contract);
   const { inputs, outputs, state } = contract;
-  const undecided = [...undecidedStates(inputs, outputs, state)];
+  const undecided = undecidedStates(inputs, outputs, state);
   return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract), undecided };
 }
 
