@@ -75,6 +75,8 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
         isForVerb(row, chosen) &&
         (row.only === undefined ? !isKnown(options, flag) : row.only === value),
     );
+    const takesNext = isFollowedByValue(options, flag) || candidates.some(({ takesValue }) => takesValue);
+    if (takesNext && inline === undefined) assertNoFlag(flag, value ?? '', options);
     const found = equivalent(candidates, value, inline !== undefined, chosen);
     if (found === undefined) {
       own.push(arg);
@@ -99,6 +101,15 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
   own.splice(rangesAt ?? 0, 0, ...profilesOf(ranges, []).flatMap((profile) => ['--profile', profile]));
   // The last of two counts.
   return { own: [...defaults, ...own], answered };
+}
+
+/** Throws TF_USAGE where a flag of the verb stands in the place of a value: commander would take it for that. */
+function assertNoFlag(flag: string, value: string, options: OptionTable): void {
+  if (!isOwn(options, flagOf(value).flag)) return;
+  throw new TrtforgeError('TF_USAGE', `${flag} has no value: ${value} behind it is an option.`, {
+    remedy: `Write a value behind ${flag}, or ${flag}=${shellQuote(value)} where that is the value.`,
+    details: { option: flag },
+  });
 }
 
 /** Flags of a script, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
