@@ -107,7 +107,7 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
 function assertNoFlag(flag: string, value: string, options: OptionTable): void {
   if (!isOwn(options, flagOf(value).flag)) return;
   throw new TrtforgeError('TF_USAGE', `${flag} has no value: ${value} behind it is an option.`, {
-    remedy: `Write a value behind ${flag}, or ${flag}=${shellQuote(value)} where that is the value.`,
+    remedy: 'Write a value behind it, or "=" between the two where that is the value.',
     details: { option: flag },
   });
 }

@@ -113,7 +113,10 @@ export async function measured(
   const { signal, environment = process.env } = options;
   const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
   try {
-    const observed = await observeEngine(proofOf(planPath, environment, answer), { ...options, signal: stop });
+    const observed = await observeEngine(proofOf(planPath, environment, answer), {
+      ...options,
+      signal: stop,
+    });
     const { gpu, driver, library, found } = observed;
     return { answer: withMeasured(answer, { gpu: gpu.name, driver, library }, found, widens), observed };
   } catch (error) {
