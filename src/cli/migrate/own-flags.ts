@@ -1,6 +1,5 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
-import { quantizedFormats } from '../../formats/precision/formats/index.js';
 import type { Product } from '../command.js';
 import { type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
@@ -163,33 +162,20 @@ async function answer(
       `${[row.flag, row.only].join(' ').trim()} is ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
-  const quantized =
-    row.removed && isOwn(options, '--precision')
-      ? quantizedFormats.find(({ id }) => row.flag === `--${id}`)
-      : undefined;
-  if (quantized !== undefined)
-    return new TrtforgeError('TF_USAGE', `${row.flag} is --precision ${quantized.id}: ${row.why}.`, {
-      remedy: remedyOf(quantizing(line, quantized)),
+  const passed = new Map(all.map(({ row: { flag }, value }) => [flag, value]));
+  const instead = await row.instead?.(passed, `trtforge ${line.map(shellQuote).join(' ')}`, options);
+  if (instead !== undefined)
+    return new TrtforgeError('TF_USAGE', `${row.flag} of ${row.of} is written otherwise here: ${row.why}.`, {
+      remedy: `Run: ${instead}`,
       details,
     });
-  const passed = new Map(all.map(({ row: { flag }, value }) => [flag, value]));
-  const remedy = await row.instead?.(passed, `trtforge ${line.map(shellQuote).join(' ')}`);
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
   return new TrtforgeError(
     'TF_USAGE',
     `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${row.of}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
-    {
-      remedy: remedy === undefined ? remedyFor(row, configKeyFor(row, options)) : `Run: ${remedy}`,
-      details,
-    },
+    { remedy: remedyFor(row, configKeyFor(row, options)), details },
   );
 }
-
-/** The line with a type of 8 or 4 bits, which counts as the last of two; what samples it needs stands for the user's. */
-const quantizing = (line: readonly string[], { id, activations }: (typeof quantizedFormats)[number]) => {
-  const isSampled = !activations || line.some((word) => word.startsWith('--calibration'));
-  return [...line, '--precision', id, ...(isSampled ? [] : ['--calibration', 'SAMPLES'])];
-};
 
 function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {
   if (key !== undefined)
