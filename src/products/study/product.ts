@@ -14,11 +14,6 @@ export const study: Product = {
       () => import('./commands/compare-layers.js'),
     ),
     quality(
-      'compare quantized',
-      'compare a quantized model with its original on real samples, node by node, as auto-quantize-model does',
-      () => import('./commands/compare-quantized.js'),
-    ),
-    quality(
       'bisect',
       'find what makes a typed model or an engine fail: nodes in 16 bits, a fusion, TF32',
       () => import('./commands/bisect.js'),
@@ -30,8 +25,9 @@ export const study: Product = {
     ),
   ],
   files: {
-    'io-contract': async () => (await import('./quantized/result.js')).ioContractSchema,
-    'precision-scheme': async () => (await import('./quantized/result.js')).precisionSchemeSchema,
+    'compare-quantized': async () => (await import('./layers/quantized-result.js')).quantizedComparisonSchema,
+    'io-contract': async () => (await import('./layers/quantized-result.js')).ioContractSchema,
+    'precision-scheme': async () => (await import('./layers/quantized-result.js')).precisionSchemeSchema,
   },
   reports: async () => [
     (await import('./bisect/page.js')).bisectReport,

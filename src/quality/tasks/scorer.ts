@@ -25,7 +25,7 @@ export interface ScorerRequest {
   /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
   readonly data: string;
   readonly imagesDir?: string | undefined;
-  /** Default: `yolo` for detectors, `imagenet` for classifiers. */
+  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
   readonly preprocess?: string | undefined;
   readonly imgsz?: number | undefined;
   readonly maxImages?: number | undefined;

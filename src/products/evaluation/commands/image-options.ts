@@ -4,7 +4,7 @@ import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { imagesFolder } from '../../../cli/options/scoring.js';
 import { numberNamed } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
-import { passportOf } from '../run/candidate.js';
+import { preparationOf } from '../run/candidate.js';
 
 /** How networks are run over images. */
 export const imageRunOptions = {
@@ -56,8 +56,7 @@ export function imageRunOf(
   options: OptionValues<typeof imageOptions> & { readonly preprocess?: string | undefined },
   { choices = [] }: ReturnType<typeof preprocessOption>,
 ) {
-  const calibrated = passportOf(file)?.model.preprocess;
-  const preprocess = options.preprocess ?? choices.find((id) => id === calibrated) ?? choices[0]!;
+  const preprocess = preparationOf(options.preprocess, [file], choices);
   return {
     imagesDir: options.images,
     preprocess,

@@ -24,6 +24,7 @@ import {
   evaluateDetector,
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
+import { preparationOf, preparations } from '../run/candidate.js';
 import type { ImageFile } from '../run/images.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
 import {
@@ -31,6 +32,7 @@ import {
   type EvaluateRecogniserRequest,
   evaluateRecogniser,
 } from '../speech/evaluate-recogniser.js';
+import { namedFile } from './compared-models.js';
 import { type Figures, figuresOfResult } from './figures.js';
 
 /** Data and settings that every variant is evaluated with. */
@@ -42,6 +44,8 @@ export interface TaskRequest
     Omit<ScorerRequest, 'bundle'> {
   /** What is compared: for speech the meta file that belongs to folders of engines. */
   readonly model: string;
+  /** What `model` is compared with: `FILE` or `NAME=FILE`. */
+  readonly candidates?: readonly string[];
 }
 
 interface VariantFolder {
@@ -52,6 +56,8 @@ interface VariantFolder {
 /** One way to score a model on data. */
 export interface ComparedTask {
   readonly id: ComparedTaskId;
+  /** How images are prepared; null for speech. */
+  readonly preprocess: string | null;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
   /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading and checking them throws. */
@@ -90,9 +96,9 @@ function imagesOf({ data, imagesDir }: TaskRequest): string {
 }
 
 function detection(request: TaskRequest): ComparedTask {
-  const { data, preprocess = 'yolo', imageIds, labels } = request;
+  const { data, imageIds, labels } = request;
   const imagesDir = imagesOf(request);
-  const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  const settings = settingsOf(request, preparations.detector);
   const requestFor = (model: string, open: OpenOptions): EvaluateDetectorRequest => ({
     ...settings,
     namedBy: settings.model,
@@ -103,6 +109,7 @@ function detection(request: TaskRequest): ComparedTask {
   });
   return {
     id: 'coco',
+    preprocess: settings.preprocess,
     imgsz: settings.imgsz,
     digest: async (context) => {
       const { detecting, findings } = await decideDetector(requestFor(settings.model, {}), context);
@@ -119,14 +126,14 @@ function detection(request: TaskRequest): ComparedTask {
 }
 
 function classification(request: TaskRequest): ComparedTask {
-  const { data, preprocess = 'imagenet', labels, imageIds } = request;
+  const { data, labels, imageIds } = request;
   const imagesDir = imagesOf(request);
   if (imageIds !== undefined)
     throw new TrtforgeError('TF_USAGE', `--image-ids names images of COCO instances, and ${data} has none.`, {
       remedy: `Remove --image-ids, and the other lines from ${data}.`,
       details: { option: '--image-ids' },
     });
-  const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  const settings = settingsOf(request, preparations.classifier);
   const requestFor = (model: string, open: OpenOptions): ClassifierRequest => ({
     ...settings,
     namedBy: settings.model,
@@ -137,6 +144,7 @@ function classification(request: TaskRequest): ComparedTask {
   });
   return {
     id: 'classify',
+    preprocess: settings.preprocess,
     imgsz: settings.imgsz,
     digest: async (context) => {
       const { images, findings } = decideClassifier(requestFor(settings.model, {}));
@@ -168,6 +176,7 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
   };
   return {
     id: 'wer',
+    preprocess: null,
     imgsz: 0,
     digest: async (context) => {
       const { recordings } = decideRecogniser(requestFor(model, {}), recognisers);
@@ -180,6 +189,12 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
 }
 
 type Settings = TaskRequest & { readonly preprocess: string; readonly imgsz: number };
+
+function settingsOf(request: TaskRequest, choices: readonly string[]): Settings {
+  const files = [request.model, ...(request.candidates ?? []).map((text) => namedFile(text).file)];
+  const preprocess = preparationOf(request.preprocess, files, choices);
+  return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+}
 
 /** What decides figures or times besides the model, the back end and the data. */
 const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
